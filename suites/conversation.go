@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -26,13 +27,14 @@ type Conversation struct {
 	Thread string // id of the current thread, to which requests belong; a new thread at the start of a scenario
 	Run    string // id of the current run, which is the last one started; "" before the first run
 
-	ctx      context.Context
-	target   *Target
-	dialect  *dialect.Dialect
-	clients  map[spec.Principal]*wire.Client
-	rng      *rand.Rand
-	accepted bool                            // set by StartRun: the server accepted its request
-	form     func(spec.Request) spec.Request // returns an equivalent form of a request, to be sent instead; may be nil
+	ctx       context.Context
+	target    *Target
+	dialect   *dialect.Dialect
+	clients   map[spec.Principal]*wire.Client
+	rng       *rand.Rand
+	accepted  bool                            // set by StartRun: the server accepted its request
+	conflicts int                             // how often StartRun has repeated a request because of status 409
+	form      func(spec.Request) spec.Request // returns an equivalent form of a request, to be sent instead; may be nil
 
 	mu           sync.Mutex // guards the fields below: exchanges may overlap
 	trace        spec.Trace
@@ -56,12 +58,28 @@ func (t *Conversation) PromptEvent(scenario, args string) spec.Event {
 
 // StartRun gives the conversation a new run id, sends the request of the template, with the values
 // in e in place of its placeholders, and reads the response to its end. It reports whether the
-// status of the response is a success (2xx).
+// status of the response is a success (2xx). If the status is 409 (Conflict), StartRun tries once
+// more, with another run id, because the server may still be finishing the previous run of the
+// thread.
 func (t *Conversation) StartRun(template string, e spec.Event) bool {
 	t.Run = t.NewID()
 	t.accepted = t.SendTemplate(template, e)
+	isConflict := func() bool { return t.LastEvent(spec.HTTPResponse).StatusCode == http.StatusConflict }
+	if !t.accepted && t.conflicts < maxConflicts && isConflict() && t.Sleep(conflictDelay) {
+		t.conflicts++
+		t.Run = t.NewID()
+		t.accepted = t.SendTemplate(template, e)
+	}
 	return t.accepted
 }
+
+// conflictDelay is how long StartRun waits before it repeats a request that was refused with status
+// 409. Checks judge such a refusal only if the thread has been idle for a part of that time.
+const conflictDelay = 300 * time.Millisecond
+
+// maxConflicts is how often StartRun repeats a request in one conversation, so that a server that
+// refuses all requests does not delay the conversation for long.
+const maxConflicts = 4
 
 // SendTemplate sends the request of the template, with the values in e in place of its
 // placeholders, in the same way as [Conversation.Send], and returns the same result. The current

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"errors"
+	"time"
 
 	"github.com/streamassay/streamassay/spec"
 )
@@ -98,11 +99,14 @@ func eachResolvedStream(w func(p *spec.Pass, request spec.Event) func(spec.Event
 // An exchangeTracker follows the exchanges of a conversation, one after the other.
 type exchangeTracker struct {
 	current exchange
-	ended   bool          // whether the current event ends the current exchange
-	asked   askedInput    // what the events so far have asked of the client
-	uploads *knownUploads // the uploads of the exchanges that have ended
-	running openRuns      // the open runs of the exchanges that have ended
-	cancels []spec.Event  // the accepted requests to cancel a run, in order
+	ended   bool            // whether the current event ends the current exchange
+	asked   askedInput      // what the events so far have asked of the client
+	uploads *knownUploads   // the uploads of the exchanges that have ended
+	running openRuns        // the open runs of the exchanges that have ended
+	runs    map[string]bool // by run id: whether the server accepted a request to start the run
+	// idleSince has the end of the last response to an accepted request, by its thread.
+	idleSince map[userThread]time.Duration
+	cancels   []spec.Event // the accepted requests to cancel a run, in order
 }
 
 // exchangesOf returns the exchangeTracker of the conversation to which p applies. All passes over
@@ -110,7 +114,9 @@ type exchangeTracker struct {
 func exchangesOf(p *spec.Pass) *exchangeTracker {
 	return spec.Shared(p, "exchanges", func() (*exchangeTracker, func(spec.Event)) {
 		uploads := &knownUploads{files: map[string]string{}, links: map[string]issuedLink{}}
-		a := &exchangeTracker{asked: askedInput{}, uploads: uploads, running: openRuns{}}
+		a := &exchangeTracker{
+			asked: askedInput{}, uploads: uploads, running: openRuns{}, runs: map[string]bool{}, idleSince: map[userThread]time.Duration{},
+		}
 		return a, a.observe
 	})
 }
@@ -136,7 +142,11 @@ func (a *exchangeTracker) observe(e spec.Event) {
 			a.uploads.record(x.request, x.reply)
 			x.unverifiable = x.unaskedAnswer || a.uploads.isUnverifiable(x.request)
 			x.threadBusy = a.running.mayRefuse(x.request)
+			if x.runKnown = a.runs[x.request.Run]; a.idleSince[threadOf(x.request)] > 0 {
+				x.idle = x.request.At - a.idleSince[threadOf(x.request)]
+			}
 			a.running.record(*x)
+			a.recordAccepted(*x)
 		}
 	case e.Frame < 0: // a body that is not a stream
 		if x.reply = e; e.Kind == spec.CancelAccepted {
@@ -146,6 +156,22 @@ func (a *exchangeTracker) observe(e spec.Event) {
 	if x.firstBodyEvent.Kind == "" && e.Kind != spec.HTTPRequest && e.Kind != spec.HTTPResponse {
 		x.firstBodyEvent = e
 	}
+}
+
+// recordAccepted updates the fields idleSince and runs after the exchange x.
+func (a *exchangeTracker) recordAccepted(x exchange) {
+	if x.request.Thread == "" || !x.isAccepted() {
+		return
+	}
+	a.idleSince[threadOf(x.request)] = x.bodyEnd.At
+	if isRunRequest(x.request) && x.request.Run != "" {
+		a.runs[x.request.Run] = true
+	}
+}
+
+// threadOf returns the thread of a request together with its user.
+func threadOf(request spec.Event) userThread {
+	return userThread{request.Thread, request.User, request.Principal}
 }
 
 // eachResponseEvent returns a watchFunc that calls judge with each event e of each response, from

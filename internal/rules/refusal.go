@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/streamassay/streamassay/spec"
 )
@@ -34,6 +35,11 @@ type exchange struct {
 	unaskedAnswer  bool // see [askedInput.isAnsweredUnasked]
 	unverifiable   bool // unaskedAnswer is true, or see [knownUploads.isUnverifiable]
 	waitsForClient bool // the stream waits for a resume, or for the result of a client tool
+	runKnown       bool // the server accepted an earlier request to start the same run
+	// idle is how long the thread had been idle when the request was sent: the time since the end of
+	// the last response to a request of the same user that was accepted in the thread. It is 0 if
+	// there was none, and in recordings without times.
+	idle time.Duration
 }
 
 // status returns the status of the response, or 0 if there was none.
@@ -342,12 +348,26 @@ func isRequestIndependentStatus(status int) bool {
 	return status == 401 || status == 429 || status == 503
 }
 
+// isExcused reports whether the status of x may be right although the request is valid, because of
+// the caller's identity or the state of the server. The statuses 403, 404, 409 and 410 do not excuse
+// the refusal of a run if the server has accepted requests of the same user in the thread, and the
+// thread has been idle for conflictSettleTime. A request that names a run again may be refused as a
+// duplicate. The caller must make sure that the thread is not busy; see [openRuns.mayRefuse].
+func (x exchange) isExcused() bool {
+	isJudged := isRunRequest(x.request) && !x.runKnown && x.idle >= conflictSettleTime
+	return isStateDependentStatus(x.status()) && (!isJudged || isRequestIndependentStatus(x.status()))
+}
+
+// conflictSettleTime is how long a server may need, after the end of a run was told, until the
+// thread accepts the next run.
+const conflictSettleTime = 200 * time.Millisecond
+
 // refusedLastValid reports whether the last valid request before x was refused although the
 // operation had accepted a valid request earlier. If so, a refusal of the request of x proves
-// nothing. A refusal with a status that depends on the state of the server does not count.
+// nothing. A refusal that is excused does not count; see [exchange.isExcused].
 func (d *operationState) refusedLastValid(x exchange) bool {
 	valid := d.lastValid
-	return d.hasAccepted && valid != nil && !valid.isAccepted() && !isStateDependentStatus(valid.status()) &&
+	return d.hasAccepted && valid != nil && !valid.isAccepted() && !valid.isExcused() &&
 		valid.status() >= 400 && x.request.Operation == valid.request.Operation
 }
 
@@ -388,7 +408,7 @@ conversation.`,
 				x.bodyEnd.Requirement = x.request.Requirement
 				p.Judge(x.bodyEnd, false, "the response to a valid request is truncated (%v); expected a complete response",
 					x.bodyEnd.Err)
-			case x.refusedInBand || x.status()/100 == 4 && !isStateDependentStatus(x.status()): // a 5xx is not a refusal
+			case x.refusedInBand || x.status()/100 == 4 && !x.isExcused(): // a 5xx is not a refusal
 				refused = append(refused, x)
 			}
 		}
