@@ -25,7 +25,7 @@ var defectClasses = []defectClass{
 		"nulls-dropped", "empty-result-unheard", "recall-squeezed", "answer-trimmed", "user-squeezed", "user-escaped",
 	}},
 	{name: "memory", doc: "what was said before is recalled wrongly after other kinds of turns", mutants: []string{
-		"recalls-the-first", "recall-passes-over-tools", "remembers-others", "forgets",
+		"recalls-the-first", "recall-passes-over-tools", "remembers-others", "forgets", "locked-after-a-failure",
 	}},
 	{name: "freshness", doc: "the second answer or id is that of the first", mutants: []string{
 		"second-*-is-the-first", "message-ids-*", "one-run-id", "few-run-ids", "*-told-twice",

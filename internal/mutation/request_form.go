@@ -149,7 +149,30 @@ var requestFormMutants = []*Mutant{
 		KilledBy:   map[string]string{acceptsAsDocumented: string(spec.HTTPRequest)},
 		AlsoFails:  append([]string{refusesAsDocumented}, contentChecks...), // as for any refused request
 		Middleware: refuseCorrected,
+	}, {
+		Name: "locked-after-a-failure", Doc: "after a run that failed, its thread refuses all runs with status 409",
+		KilledBy:   map[string]string{acceptsAsDocumented: string(spec.HTTPRequest)},
+		AlsoFails:  append([]string{refusesAsDocumented}, contentChecks...), // as for any refused request
+		Middleware: lockFailedThreads,
 	},
+}
+
+// lockFailedThreads is a middleware that makes the server refuse, with status 409 (Conflict), valid
+// requests to start a run in a thread in which a prompt asked for a failure.
+func lockFailedThreads(next dialectHandler) dialectHandler {
+	var failed sync.Map // ids of these threads
+	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+		if v.startsRun() && v.parsed().Valid() {
+			if _, ok := failed.Load(v.event.Thread); ok {
+				http.Error(w, "the thread is busy", http.StatusConflict)
+				return
+			}
+			if prompt, _ := v.parsed().Prompt(); strings.HasPrefix(prompt, "conformance:error") {
+				failed.Store(v.event.Thread, true)
+			}
+		}
+		next.ServeHTTP(w, v.httpRequest)
+	})(next)
 }
 
 // refuseCorrected is a middleware that makes the server refuse a valid request to start a run if an
