@@ -93,11 +93,12 @@ func Items(body []byte, limit int) iter.Seq2[Item, error] {
 // iterator yields each item as soon as the item is known to be complete. How the stream is divided
 // into pieces does not affect the items. An item that lies entirely in p may alias p. Other items
 // alias memory that the decoder does not write again. The caller may reuse p once the iteration is
-// over and the items of p are no longer needed.
+// over and the items of p are no longer needed: what is not decoded by then, the decoder has copied.
 //
 // The bytes are decoded during the iteration, which may be done only once. If the iteration is
 // stopped early, the remaining items are the first ones of the next call to Feed, whose argument
-// may be nil. After an error or a call to Close, the iterator yields no items.
+// may be nil. If decoding fails, the iteration ends, and Err returns the error. After that, or after
+// a call to Close, the iterator yields no items.
 func (d *Decoder) Feed(p []byte) iter.Seq[Item] {
 	return func(yield func(Item) bool) {
 		more := d.err == nil && !d.closed

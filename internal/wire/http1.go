@@ -199,9 +199,10 @@ type byteBudget struct {
 // name of that part in errors, such as "a head".
 func newByteBudget(max int, part string) *byteBudget { return &byteBudget{max, part, max} }
 
-// readLine reads one line and returns it without its line end. If the line is longer than what is
-// left of the budget, it returns an error that wraps spec.ErrLimitExceeded. If the connection ends
-// within the line, it returns io.ErrUnexpectedEOF.
+// readLine reads one line, deducts its length from the budget, and returns the line without its line
+// end. If the line is longer than what is left of the budget, it returns an error that wraps
+// spec.ErrLimitExceeded. If the connection ends before the end of the line, even before its first
+// byte, it returns io.ErrUnexpectedEOF.
 func readLine(br *bufio.Reader, budget *byteBudget) (string, error) {
 	var line []byte
 	for {

@@ -28,12 +28,12 @@ type formFile struct {
 	data        []byte
 }
 
-// A formFileProperty describes a property of a documented form that is a file.
+// A formFileProperty describes a property of a documented form whose value is a file.
 type formFileProperty struct {
 	kind         spec.Kind      // of the decoded part
 	node         node           // its schema
 	mediaTypes   []string       // accepted media types; empty means any
-	requirements map[string]any // media type → id of the requirement that it is accepted
+	requirements map[string]any // media type → id (a string) of the requirement that it is accepted
 }
 
 // fileParts returns those properties of a documented form that are files (x-kind), by name. The
