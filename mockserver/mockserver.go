@@ -57,13 +57,13 @@ type Server struct {
 	journal    *journal.Journal
 	clock      *Clock
 	seed       uint64
-	shared     *testScope                    // scope of requests that name no test; other scopes inherit its settings
-	scopes     recentMap[string, *testScope] // scopes of the tests, by the ids of the tests
-	settingsMu sync.Mutex                    // serializes updates of settings
-	requests   keyCounter                    // counts equal requests; see requestSeed
-	plans      recentMap[runKey, *faultPlan]
+	shared     *testScope                     // scope of requests that name no test; other scopes inherit its settings
+	scopes     limitedMap[string, *testScope] // scopes of the tests, by the ids of the tests
+	settingsMu sync.Mutex                     // serializes updates of settings
+	requests   keyCounter                     // counts equal requests; see requestSeed
+	plans      limitedMap[runKey, *faultPlan]
 	streams    liveStreams
-	variations recentMap[variationKey, *vary.Variation]
+	variations limitedMap[variationKey, *vary.Variation]
 	store      state.Resetter
 	backend    backendServer
 	handler    http.Handler

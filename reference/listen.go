@@ -51,9 +51,9 @@ type eventSource interface {
 	eventsAfter(position int64) (events []state.LogEntry, ended bool, changed <-chan struct{}, err error)
 }
 
-// A storedRun is an eventSource that reads the events of a run from the store. It is used for runs
+// A storedEventSource is an eventSource that reads the events of a run from the store. It is used for runs
 // that another process executes, and for runs that have ended.
-type storedRun struct {
+type storedEventSource struct {
 	ctx       context.Context
 	registry  *runRegistry
 	ref       state.RunRef
@@ -69,7 +69,7 @@ const maxReadEvents = 256
 // caller should call eventsAfter again at once, because there may already be further events.
 var closedChannel = func() <-chan struct{} { c := make(chan struct{}); close(c); return c }()
 
-func (h *storedRun) eventsAfter(position int64) (
+func (h *storedEventSource) eventsAfter(position int64) (
 	events []state.LogEntry, ended bool, changed <-chan struct{}, err error,
 ) {
 	h.release()
@@ -83,13 +83,13 @@ func (h *storedRun) eventsAfter(position int64) (
 
 // release releases the events that the latest call of eventsAfter returned, so that they can be
 // removed from memory. The caller must not use those events afterwards.
-func (h *storedRun) release() {
+func (h *storedEventSource) release() {
 	h.registry.reads.release(h.current)
 	h.current = nil
 }
 
 // exists reports whether the store contains the run. It returns an error if the store fails.
-func (h *storedRun) exists() (bool, error) {
+func (h *storedEventSource) exists() (bool, error) {
 	ctx, cancel := context.WithTimeout(h.ctx, storeTimeout)
 	defer cancel()
 	const beyondAll = 1 << 62
@@ -142,7 +142,7 @@ func (s *Server) serveListen(c *requestContext) {
 		if r := s.registry.findRun(ref); r != nil {
 			return r, nil, nil
 		}
-		h := &storedRun{ctx: c.r.Context(), registry: s.registry, ref: ref, threadTag: t.Tag, changed: changed}
+		h := &storedEventSource{ctx: c.r.Context(), registry: s.registry, ref: ref, threadTag: t.Tag, changed: changed}
 		known, err := h.exists()
 		if !known && err == nil {
 			return nil, changed, nil
@@ -302,7 +302,7 @@ func (l *streamWriter) buffer(data []byte) error {
 // release releases the events that were last read from the store. It does nothing if the events do
 // not come from the store.
 func (l *streamWriter) release() {
-	if h, ok := l.events.(*storedRun); ok {
+	if h, ok := l.events.(*storedEventSource); ok {
 		h.release()
 	}
 }

@@ -72,9 +72,9 @@ func (s *server) newStreamView(status mockserver.StreamStatus) streamView {
 	return view
 }
 
-// A filterField is an input of the form that filters the journal on the page, with its current
+// A filterInput is an input of the form that filters the journal on the page, with its current
 // value.
-type filterField struct{ Name, Value string }
+type filterInput struct{ Name, Value string }
 
 // pageFilters lists the query parameters that the inputs of the filter form set.
 var pageFilters = []string{"test", "dialect", "op", "status", "rule", "ended", "finding", "contains"}
@@ -86,13 +86,13 @@ func (s *server) servePage(w http.ResponseWriter, r *http.Request, query url.Val
 		Now       mockStatus
 		Hold      *int
 		Streams   []streamView
-		Filters   []filterField
+		Filters   []filterInput
 		Wrong     string
 		Exchanges []journal.Record
 		Total     int
 	}{Now: s.currentStatus(), Hold: s.mock.Settings("").Hold}
 	for _, name := range pageFilters {
-		view.Filters = append(view.Filters, filterField{name, query.Get(name)})
+		view.Filters = append(view.Filters, filterInput{name, query.Get(name)})
 		if query.Get(name) == "" { // the form sends empty inputs
 			query.Del(name)
 		}

@@ -12,12 +12,12 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A factComparison states how two values of a fact are compared.
-type factComparison int
+// A comparisonRule states how two values of a fact are compared.
+type comparisonRule int
 
 // The ways in which the values of a fact are compared.
 const (
-	compareEqual    factComparison = iota // values match if they are equal
+	compareEqual    comparisonRule = iota // values match if they are equal
 	compareAsID                           // ids match if they correspond one to one
 	comparePresence                       // any two values match; used for times, for example
 )
@@ -26,7 +26,7 @@ const (
 // compared.
 type fact struct {
 	name, value string
-	comparison  factComparison
+	comparison  comparisonRule
 }
 
 // relevantHeaders lists the response header fields that matter to clients. Other header fields are
@@ -48,7 +48,7 @@ func facts(e spec.Event) []fact { return appendFacts(nil, "", e, 0) }
 // name of each fact begins with prefix. The argument depth is 0 for an event, 1 for a part of an
 // event, and so on.
 func appendFacts(all []fact, prefix string, e spec.Event, depth int) []fact {
-	add := func(name, value string, by factComparison) {
+	add := func(name, value string, by comparisonRule) {
 		if value != "" {
 			all = append(all, fact{prefix + name, value, by})
 		}

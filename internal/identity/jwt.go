@@ -25,7 +25,7 @@ type JWTConfig struct {
 // the name of the user. A token must be signed with one of the keys in a set (RFC 7517).
 type JWTAuthenticator struct {
 	cfg         JWTConfig
-	source      keySource
+	source      keySetLocation
 	current     atomic.Pointer[keySet]
 	lastRefresh atomic.Int64  // time of the last attempt to read the keys, in Unix nanoseconds
 	refreshing  chan struct{} // capacity 1: full while the keys are being read
@@ -46,7 +46,7 @@ func OpenJWT(ctx context.Context, location string, cfg JWTConfig) (*JWTAuthentic
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	from, err := parseKeySource(location)
+	from, err := parseKeySetLocation(location)
 	if err != nil {
 		return nil, err
 	}

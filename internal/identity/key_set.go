@@ -165,25 +165,25 @@ func isValidName(s string) bool {
 	return s != "" && len(s) <= maxName && utf8.ValidString(s) && strings.IndexFunc(s, unicode.IsControl) < 0
 }
 
-// A keySource is the location of a set of keys: a URL or, if url is nil, the path of a file.
-type keySource struct {
+// A keySetLocation is the location of a set of keys: a URL or, if url is nil, the path of a file.
+type keySetLocation struct {
 	url  *url.URL
 	path string
 }
 
-func parseKeySource(location string) (keySource, error) {
+func parseKeySetLocation(location string) (keySetLocation, error) {
 	if !strings.Contains(location, "://") {
-		return keySource{path: location}, nil
+		return keySetLocation{path: location}, nil
 	}
 	u, err := url.Parse(location)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return keySource{}, errors.New("invalid location of keys, want an http:// or https:// URL, or a file")
+		return keySetLocation{}, errors.New("invalid location of keys, want an http:// or https:// URL, or a file")
 	}
-	return keySource{url: u}, nil
+	return keySetLocation{url: u}, nil
 }
 
 // String returns the location without the parts of a URL that may be secret.
-func (s keySource) String() string {
+func (s keySetLocation) String() string {
 	if s.url == nil {
 		return s.path
 	}
@@ -191,7 +191,7 @@ func (s keySource) String() string {
 }
 
 // read reads the set of keys from s and parses it. Its error names the location.
-func (s keySource) read(ctx context.Context) (*keySet, error) {
+func (s keySetLocation) read(ctx context.Context) (*keySet, error) {
 	text, err := s.readBytes(ctx)
 	if err == nil && len(text) > maxKeySetBytes {
 		err = fmt.Errorf("the set exceeds %d bytes", maxKeySetBytes)
@@ -209,7 +209,7 @@ func (s keySource) read(ctx context.Context) (*keySet, error) {
 // readBytes returns the content of the file or of the response to a request for the URL. It reads
 // at most one byte more than maxKeySetBytes, so that the caller can tell that the content is too
 // large.
-func (s keySource) readBytes(ctx context.Context) ([]byte, error) {
+func (s keySetLocation) readBytes(ctx context.Context) ([]byte, error) {
 	if s.url != nil {
 		return fetch(ctx, s.url)
 	}

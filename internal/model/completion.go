@@ -24,12 +24,12 @@ type completion struct {
 	reasoningField string // name of the JSON member with the reasoning; "" if there was none
 	calls          []*streamedCall
 	callsByIndex   map[int64]*streamedCall // latest call with each index that the server used
-	deferred       []textPiece             // text to be emitted after the calls
+	deferred       []textDelta             // text to be emitted after the calls
 	finishReason   string                  // finish_reason of the response, or ""
 }
 
-// A textPiece is a delta of a message or of reasoning. Its subject is "message" or "reasoning".
-type textPiece struct{ subject, text string }
+// A textDelta is a delta of a message or of reasoning. Its subject is "message" or "reasoning".
+type textDelta struct{ subject, text string }
 
 // A streamedCall is a tool call that is being received. Its start event is emitted as soon as its
 // name is known.
@@ -137,7 +137,7 @@ func (a *completion) emitText(subject, text string) {
 	case text == "":
 		return
 	case len(a.callsByIndex) > 0:
-		a.deferred = append(a.deferred, textPiece{subject, text})
+		a.deferred = append(a.deferred, textDelta{subject, text})
 		return
 	case a.subject != subject:
 		a.endMessage()

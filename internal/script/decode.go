@@ -28,16 +28,16 @@ type decoder struct {
 	groups    map[string]bool // the capture groups of that rule's regular expressions, by number and name
 }
 
-// decoderKey is the key under which a context holds the decoder.
-type decoderKey struct{}
+// decoderContextKey is the key under which a context holds the decoder.
+type decoderContextKey struct{}
 
 // decoderOf returns the decoder in ctx, which must be the context that an UnmarshalYAML method got.
-func decoderOf(ctx context.Context) *decoder { return ctx.Value(decoderKey{}).(*decoder) }
+func decoderOf(ctx context.Context) *decoder { return ctx.Value(decoderContextKey{}).(*decoder) }
 
 // decode decodes the node n into the variable that dst, a pointer, refers to. It adds errors, such
 // as a key for which a struct has no field, to d.problems.
 func (d *decoder) decode(n ast.Node, dst any) {
-	ctx := context.WithValue(context.Background(), decoderKey{}, d)
+	ctx := context.WithValue(context.Background(), decoderContextKey{}, d)
 	err := yaml.NewDecoder(strings.NewReader(""), yaml.Strict()).DecodeFromNodeContext(ctx, n, dst)
 	if err != nil {
 		d.errorf(n, "%v", yamlError(err))

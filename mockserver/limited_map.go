@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// A recentMap is a map that holds at most limit entries. Adding an entry to a full map drops the
+// A limitedMap is a map that holds at most limit entries. Adding an entry to a full map drops the
 // entry that was added first. It is safe for concurrent use.
-type recentMap[K comparable, V any] struct {
+type limitedMap[K comparable, V any] struct {
 	limit int
 
 	mu    sync.Mutex
@@ -16,7 +16,7 @@ type recentMap[K comparable, V any] struct {
 }
 
 // find returns the value of key, or the zero value if the map does not contain key.
-func (l *recentMap[K, V]) find(key K) V {
+func (l *limitedMap[K, V]) find(key K) V {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.all[key]
@@ -24,7 +24,7 @@ func (l *recentMap[K, V]) find(key K) V {
 
 // get returns the value of key. If the map does not contain key, get first adds key with the result
 // of create as its value. The function create must not use the map.
-func (l *recentMap[K, V]) get(key K, create func() V) V {
+func (l *limitedMap[K, V]) get(key K, create func() V) V {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if found, ok := l.all[key]; ok {
@@ -43,7 +43,7 @@ func (l *recentMap[K, V]) get(key K, create func() V) V {
 }
 
 // drop removes key and its value. It does nothing if the map does not contain key.
-func (l *recentMap[K, V]) drop(key K) {
+func (l *limitedMap[K, V]) drop(key K) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.all, key)
@@ -51,14 +51,14 @@ func (l *recentMap[K, V]) drop(key K) {
 }
 
 // keys returns the keys in the order in which they were added, oldest first.
-func (l *recentMap[K, V]) keys() []K {
+func (l *limitedMap[K, V]) keys() []K {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.order)
 }
 
 // reset removes all entries.
-func (l *recentMap[K, V]) reset() {
+func (l *limitedMap[K, V]) reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.all, l.order = nil, nil
