@@ -54,8 +54,8 @@ that requires authentication carry 'Authorization: Bearer streamassay'.
 
 Exit codes: 0 something was tested and no MUST requirement is violated, 1 a MUST requirement
 is violated (with --strict: a MUST or SHOULD requirement), 2 usage or configuration error,
-3 nothing was tested (e.g. the target is unreachable), or no violation was found by a test
-that is incomplete (a check could not judge, or --max-time was reached), 5 internal error,
+3 nothing was tested (e.g. the target is unreachable), or the code would be 0 but the test
+is incomplete (a check could not judge, or --max-time was reached), 5 internal error,
 130 interrupted by SIGINT, 143 by SIGTERM. With several targets, or with --repeat, the exit
 code is the worst one; from the worst: 5, 143, 130, 1, 3, 0.`,
 		Example: `  streamassay run
@@ -93,16 +93,17 @@ code is the worst one; from the worst: 5, 143, 130, 1, 3, 0.`,
 	cmd.Flags().BoolVarP(&t.verbose, "verbose", "v", false,
 		"also list checks that found nothing to judge, were skipped (--lacks) or whose requirement no test can judge")
 	cmd.Flags().Var(&singleValue{value: &config}, "config",
-		"`FILE` YAML file with targets, instead of TARGET; their fields are named like the flags and override them "+
-			"(see docs/targets.yaml)")
+		"`FILE` YAML file instead of TARGET: a list \"targets:\" of items with url, dialects and fields named like the "+
+			"other flags, which they override (see docs/targets.yaml)")
 	return cmd
 }
 
 // totalLimits is the part of the help of run and diff that explains the limits on the total size of
 // all responses in a run.
-const totalLimits = `There are limits on the total, too: all event streams may have four times --max-bytes (at
-least 256MiB) and twice --max-events (at least 400000), and all other responses four times
---max-bytes. After that, no more requests for streams, or for other responses, are sent.`
+const totalLimits = `There are limits for each target and round as a whole, too: all event streams together may have
+four times --max-bytes (at least 256MiB) and twice --max-events (at least 400000), and all
+other responses together four times --max-bytes. After that, no more requests for streams,
+or for other responses, are sent.`
 
 // capabilitiesText returns the paragraph of the help that explains CAPABILITY, the placeholder for
 // the value of certain flags. The argument flags names these flags, as in "--claim and --lacks",

@@ -24,7 +24,9 @@ type listenFlags struct {
 
 // addFlags adds --addr, --ready-file and the TLS flags to the given flag set.
 func (l *listenFlags) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&l.addr, "addr", "127.0.0.1:0", "`HOST:PORT` address to listen on; port 0 picks a free one, which is in the URLs printed at the start")
+	flags.StringVar(&l.addr, "addr", "127.0.0.1:0",
+		"`HOST:PORT` address to listen on ("+l.authHint+"only a loopback address); port 0 picks a free one, which is in "+
+			"the URLs printed at the start")
 	flags.StringVar(&l.readyFile, "ready-file", "",
 		"`PATH` JSON file with process id and base URLs, written when the server is ready to accept requests")
 	flags.StringVar(&l.cert, "tls-cert", "", "`FILE` PEM file with the certificate chain, to serve HTTPS; needs --tls-key")

@@ -99,7 +99,7 @@ var targetFlags = []targetOption{
 			"less); has no effect above --timeout", suites.DefaultIdleTimeout)},
 	{name: "max-time", value: func(t *targetOptions) any { return durationValue(&t.suite.Limits.RunTimeout, maxTimeout) },
 		rerun: true,
-		usage: "`DURATION` maximum duration of the test of a target; then no more requests are sent, the report is marked " +
+		usage: "`DURATION` maximum duration of the test of a target, up to 1h; then no more requests are sent, the report is marked " +
 			"incomplete, and exit code 0 becomes 3 (default: no limit)",
 		diff: "`DURATION` maximum duration of the comparison; then no more requests are sent, unfinished scenarios are " +
 			"not compared, and exit code 0 becomes 3 (default: no limit)"},

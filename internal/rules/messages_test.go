@@ -57,7 +57,7 @@ func TestMessages(t *testing.T) {
 		{"wire-bad-not-json", "wire.frames-are-json", `the event is "hello": expected an object`},
 		{"refuse-bad-two-faults", "refuse.as-documented",
 			`invalid request ("runId" has 129 characters: expected at most 128, and "threadId" is "x": expected a UUID): ` +
-				`got status 422 AGENT_RUN_INPUT_INVALID, which is right for none of these faults; expected status 422, or the text "runId`},
+				`got status 422 AGENT_RUN_INPUT_INVALID ("RunAgentInput.messages exceeds limit"), which is right for none of these faults; expected status 422, or the text "runId`},
 	} {
 		t.Run(c.file+" "+c.check, func(t *testing.T) {
 			h, _ := evaluateFile(t, "testdata/"+c.file+".txtar")

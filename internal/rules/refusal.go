@@ -60,14 +60,21 @@ func (x exchange) isCutOff() bool {
 	return x.status() != 0 && !x.runEnded && !x.streamDone && failed
 }
 
-// String returns a description of the response for a finding, such as "got status 422 BAD_INPUT".
-// If there was no response, String returns the reason, such as "got no response in time".
+// String returns a description of the response for a finding, such as "got status 422 BAD_INPUT". The
+// description of an error contains the beginning of its message, if it has one. If there was no
+// response, String returns the reason, such as "got no response in time".
 func (x exchange) String() string {
 	switch {
 	case x.refusedInBand:
 		return fmt.Sprintf("got status %d with a refusal event", x.status())
 	case x.status() != 0:
-		return strings.TrimSpace(fmt.Sprintf("got status %d %.60s", x.status(), x.reply.Code))
+		text := strings.TrimSpace(fmt.Sprintf("got status %d %.60s", x.status(), x.reply.Code))
+		if x.status() >= 400 && x.reply.Text != "" {
+			message := x.reply.Text
+			_ = json.Unmarshal([]byte(x.reply.Text), &message) // in some dialects, the text is a JSON string
+			text += fmt.Sprintf(" (%.80q)", message)
+		}
+		return text
 	case errors.Is(x.response.Err, spec.ErrIdleTimeout) || errors.Is(x.response.Err, spec.ErrLimitExceeded):
 		return "got no response in time"
 	case errors.Is(x.response.Err, spec.ErrReset):

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/streamassay/streamassay/spec"
@@ -294,6 +295,16 @@ func (c *callTracker) isLeftToClient(k *callState) bool {
 	return k != nil && k.ended && !k.hasResult && c.isClientTool(k)
 }
 
+// offeredTools returns the quoted names of the tools that the request offers, joined by " or ", or
+// "no tool" if it offers none.
+func (c *callTracker) offeredTools() string {
+	var names []string
+	for _, p := range c.request.PartsOf(spec.InputTool) {
+		names = append(names, strconv.Quote(p.Name))
+	}
+	return cmp.Or(strings.Join(names, " or "), "no tool")
+}
+
 // isClientTool reports whether k is a call of a tool that the request offers.
 func (c *callTracker) isClientTool(k *callState) bool { return offersTool(c.request, k.start.Name) }
 
@@ -403,8 +414,8 @@ var ClientCallIsOffered = &spec.Check{
 		for _, k := range c.calls {
 			if !k.hasResult {
 				p.Judge(*k.start, c.isClientTool(k),
-					"call of %q has no result, and the request does not offer that tool; expected a result from the server",
-					k.start.Name)
+					"call of %q, which the request does not offer, has no result; expected a result from the server, or a call of %s",
+					k.start.Name, c.offeredTools())
 			}
 		}
 	}),

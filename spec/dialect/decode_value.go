@@ -24,8 +24,11 @@ func decode(data []byte) (any, error) {
 	dec.UseNumber()
 	var v any
 	if err := dec.Decode(&v); err != nil {
+		if len(data) == 0 {
+			return nil, errors.New("not JSON: it is empty")
+		}
 		if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, errors.New("not JSON: it ends too early")
+			return nil, fmt.Errorf("not JSON: it ends too early, after %d bytes", len(data))
 		}
 		return nil, fmt.Errorf("not JSON: %w", err)
 	}

@@ -106,7 +106,7 @@ func TestRequestAndFrameTexts(t *testing.T) {
 		{agkit, "POST", "/send-message", `{"conversationId":"c","messages":[{"role":"alien"}]}`,
 			`messages[0].role is "alien": expected user, assistant, tool or system`},
 		{agkit, "POST", "/send-message", `{"messages":[]}`, `the request body has no "conversationId"`},
-		{agkit, "POST", "/send-message", `{`, `the request body is not JSON: it ends too early`},
+		{agkit, "POST", "/send-message", `{`, `the request body is not JSON: it ends too early, after 1 bytes`},
 		{agkit, "PUT", "/send-message", `{}`, `the method is PUT: expected POST`},
 		{runs, "GET", "/runs/550e8400-e29b-41d4-a716-446655440000/events?runId=", "", `query parameter runId is "": expected at least 1 character`},
 		{runs, "GET", "/runs/550e8400-e29b-41d4-a716-446655440000/events", "", `the request has no query parameter runId`},
@@ -124,8 +124,8 @@ func TestRequestAndFrameTexts(t *testing.T) {
 		data, want string
 	}{
 		{send, `[]`, `the event is []: expected an object`},
-		{send, `{`, `the event is not JSON: it ends too early`},
-		{send, ``, `the event is not JSON: it ends too early`},
+		{send, `{`, `the event is not JSON: it ends too early, after 1 bytes`},
+		{send, ``, `the event is not JSON: it is empty`},
 		{&known, `{"type":"message"}`, `"type" is "message": expected text or tool-call-start`},
 		{&known, `{"text":"x"}`, `the event has no "type": expected text or tool-call-start`},
 		{agkit.Operation(spec.Request{Method: "GET", Target: "/healthz"}), `{}`, `GET /healthz was answered with an event stream: expected application/json`},
