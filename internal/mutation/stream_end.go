@@ -26,6 +26,11 @@ var streamEndMutants = []*Mutant{
 		KilledBy:  map[string]string{"wire.ends": "http.close"}, AlsoFails: alsoOpen,
 		Needs: []spec.Kind{spec.InputTool}, Without: []spec.Kind{spec.RunAccepted}, // such runs leave no call to the client
 	}, {
+		Name: "open-after-a-failure", Doc: "the body stays open after a run that failed",
+		NewEffect: keepOpen(func(frame []byte) bool { return bytes.Contains(frame, []byte("scripted failure")) }),
+		KilledBy:  map[string]string{"wire.ends": "http.close"}, AlsoFails: alsoOpen,
+		Needs: []spec.Kind{spec.RunError},
+	}, {
 		Name: "whole-is-the-last-piece", Doc: "a completed text is only its last character",
 		NewEffect: changeEvents(isCompletedText, func(e *spec.Event) {
 			if n := strings.LastIndex(e.Text, " "); n >= 0 {
