@@ -246,8 +246,9 @@ func (t *Conversation) doExchange(client *wire.Client, r spec.Request, target st
 		}
 		return abandonCause != nil || guard.shouldLeave(r)
 	}
+	var endedAt time.Time // when the client saw the end of the run; zero if it did not
 	if limit.Linger == nil {
-		limit.Linger = t.lingerAfterEnd(r)
+		limit.Linger = t.lingerAfterEnd(r, &endedAt)
 	}
 	sent := r
 	sent.Target = target
@@ -261,7 +262,7 @@ func (t *Conversation) doExchange(client *wire.Client, r spec.Request, target st
 	}
 	x.Request.Target = r.Target
 	if err == nil {
-		t.target.budget.noteOpenStream(x.Response)
+		t.target.budget.noteOpenStream(x.Response, endedAt)
 		cause = t.recordCost(&x.Response, tracker, guard)
 	}
 	if cause != nil {

@@ -153,10 +153,24 @@ var singleUserScenarios = []Scenario{
 		Kinds: []spec.Kind{spec.StateSnapshot, spec.StateDelta}, Run: runState,
 	},
 	singlePrompt("steps", "", "two steps with a message each").needing(spec.StepStart, spec.StepEnd),
-	singlePrompt("slow", "8 80", "deltas some time apart", "wire.flushes"),
+	{
+		Name: "slow", Doc: "deltas some time apart, on a connection that had a reply before", Templates: promptTemplates,
+		ExpectedChecks: []string{"wire.flushes"},
+		Run: func(t *Conversation) {
+			t.keepAlive()
+			t.SendAndRead("prompt", t.PromptEvent("text", "a reply before"))
+			t.SendAndRead("prompt", t.PromptEvent("slow", "8 80"))
+		},
+	},
 	singlePrompt("many", "300", "many deltas at once"),
 	singlePrompt("large", "100000", "one large delta"),
-	singlePrompt("idle", "400", "silence, then a reply"),
+	{
+		Name: "idle", Doc: "silence, then a reply, and a run afterwards", Templates: promptTemplates,
+		Run: func(t *Conversation) {
+			t.SendAndRead("prompt", t.PromptEvent("idle", "400"))
+			t.SendAndRead("prompt", t.PromptEvent("text", "after the silence"))
+		},
+	},
 	singlePrompt("error", "scripted failure", "a run that fails before any content"),
 	singlePrompt("error-mid", "scripted failure", "a run that fails after some content"),
 	{

@@ -8,20 +8,20 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// streamEndScenarios are the scenarios that wait for the end of the body after the end of the run.
-// All other scenarios stop reading soon after the end of the run, so that they are not delayed by a
-// server that leaves streams open.
+// streamEndScenarios are the scenarios that wait for the end of each body after the end of the run.
+// All other scenarios wait for it only until the target has left a stream open once, so that a
+// server that leaves streams open does not delay all of them.
 var streamEndScenarios = []Scenario{{
 	Name: "closes", Doc: "the end of the response after each kind of end of a run", Capability: "text", Templates: promptTemplates,
 	ExpectedChecks: []string{"wire.ends", "run.closes-after-end"}, Run: runCloses,
 }}
 
-// How long the client goes on reading after the end of a run, to receive what a server sends too
-// late. Most servers close the body at once. The time is firstGrace until the target has left a
-// stream open for that long once, and laterGrace from then on.
+// Most servers close the body at once after the end of a run. The client waits for that, and judges
+// a body that does not end, until the target has left one stream open for maxQuickClose. From then
+// on, the client goes on reading only for laterGrace, to receive what a server sends too late.
 const (
-	firstGrace = time.Second
-	laterGrace = 250 * time.Millisecond
+	maxQuickClose = time.Second
+	laterGrace    = 250 * time.Millisecond
 )
 
 // openTolerance is added to [spec.MaxOpenAfterEnd], because a busy machine may notice the end of a
@@ -29,15 +29,23 @@ const (
 const openTolerance = 200 * time.Millisecond
 
 // lingerAfterEnd returns a function for [wire.StopWhen.Linger], or nil if the response to r is not
-// an event stream. The function makes the client stop reading the response soon after the end of
-// the run. The response then ends with the error [spec.ErrLeftAfterEnd].
-func (t *Conversation) lingerAfterEnd(r spec.Request) func(spec.Response) (time.Duration, error) {
+// an event stream. When the run has ended, the function sets endedAt to the current time, and makes
+// the client stop reading the response after some time. The response then ends with the error
+// [spec.ErrStillOpen] or, if the target has left a stream open before, [spec.ErrLeftAfterEnd].
+func (t *Conversation) lingerAfterEnd(r spec.Request, endedAt *time.Time) func(spec.Response) (time.Duration, error) {
 	return t.afterRunEnd(r, func() (time.Duration, error) {
+		*endedAt = time.Now()
 		if t.target.budget.leavesOpen.Load() {
 			return laterGrace, spec.ErrLeftAfterEnd
 		}
-		return firstGrace, spec.ErrLeftAfterEnd
+		return untilStillOpen()
 	})
+}
+
+// untilStillOpen returns how long a body may stay open after the end of its run, and the error with
+// which the response ends after that.
+func untilStillOpen() (time.Duration, error) {
+	return spec.MaxOpenAfterEnd + openTolerance, spec.ErrStillOpen
 }
 
 // afterRunEnd returns a function for [wire.StopWhen.Linger], or nil if the response to r is not an
@@ -63,10 +71,11 @@ func (t *Conversation) afterRunEnd(
 	}
 }
 
-// noteOpenStream sets b.leavesOpen if the client left the stream r because its body was still open
-// some time after the end of the run.
-func (b *budget) noteOpenStream(r spec.Response) {
-	if errors.Is(r.End, spec.ErrLeftAfterEnd) || errors.Is(r.End, spec.ErrStillOpen) {
+// noteOpenStream is called when the response r is over. It sets b.leavesOpen if the body was open
+// for more than [maxQuickClose] after the end of its run. The argument endedAt is the time of that
+// end, or zero if it is unknown.
+func (b *budget) noteOpenStream(r spec.Response, endedAt time.Time) {
+	if errors.Is(r.End, spec.ErrStillOpen) || !endedAt.IsZero() && time.Since(endedAt) > maxQuickClose {
 		b.leavesOpen.Store(true)
 	}
 }
@@ -129,8 +138,6 @@ func (t *Conversation) readUntilClosed(streams []spec.Request) {
 		atOnce = min(atOnce, t.target.StreamLimit)
 	}
 	t.sendTogether(streams, atOnce, func(r spec.Request) wire.StopWhen {
-		return wire.StopWhen{Linger: t.afterRunEnd(r, func() (time.Duration, error) {
-			return spec.MaxOpenAfterEnd + openTolerance, spec.ErrStillOpen
-		})}
+		return wire.StopWhen{Linger: t.afterRunEnd(r, untilStillOpen)}
 	})
 }

@@ -58,6 +58,10 @@ var identityMutants = []*Mutant{
 		NewEffect: changeFrames(endAfter(1)),
 		KilledBy:  map[string]string{"run.times-span-the-run": "run.end"},
 	}, {
+		Name: "ended-in-an-hour", Doc: "the time at which a run ended is an hour after its start",
+		NewEffect: changeFrames(endAfter(3_600_000)),
+		KilledBy:  map[string]string{"run.times-span-the-run": "run.end"},
+	}, {
 		Name: "ended-soon-after", Doc: "the time at which a run ended is a tenth of a second after its start",
 		NewEffect: changeFrames(endAfter(100)),
 		KilledBy:  map[string]string{"run.times-span-the-run": "run.end"},

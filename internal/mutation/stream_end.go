@@ -26,6 +26,11 @@ var streamEndMutants = []*Mutant{
 		KilledBy:  map[string]string{"wire.ends": "http.close"}, AlsoFails: alsoOpen,
 		Needs: []spec.Kind{spec.InputTool}, Without: []spec.Kind{spec.RunAccepted}, // such runs leave no call to the client
 	}, {
+		Name: "open-after-a-failure", Doc: "the body stays open after a run that failed",
+		NewEffect: keepOpen(func(frame []byte) bool { return bytes.Contains(frame, []byte("scripted failure")) }),
+		KilledBy:  map[string]string{"wire.ends": "http.close"}, AlsoFails: alsoOpen,
+		Needs: []spec.Kind{spec.RunError},
+	}, {
 		Name: "whole-is-the-last-piece", Doc: "a completed text is only its last character",
 		NewEffect: changeEvents(isCompletedText, func(e *spec.Event) {
 			if n := strings.LastIndex(e.Text, " "); n >= 0 {
@@ -52,6 +57,11 @@ var streamEndMutants = []*Mutant{
 		Script:    replyScript("slow 8 ", `[text: '1', text: '2', text: '3', text: '4', wait: 560ms, text: '5']`),
 		KilledBy:  map[string]string{"script.slow": "message.delta"},
 		AlsoFails: []string{"wire.flushes"}, // the deltas of a burst arrive together
+	}, {
+		Name: "slow-in-pairs", Doc: "asked for slow deltas, the server holds every other one back until the next",
+		Script: replyScript("slow 8 ", `[wait: 80ms, text: '1', text: '2', wait: 160ms, text: '3', text: '4', wait: 160ms, text: '5', `+
+			`text: '6', wait: 160ms, text: '7', text: '8']`),
+		KilledBy: map[string]string{"wire.flushes": "message.delta"},
 	}, {
 		Name: "slow-with-shorter-pauses", Doc: "asked for slow deltas, the server waits for 20 of 80 milliseconds, and again at the end",
 		Script: replyScript("slow 8 ", `[text: '1', wait: 20ms, text: '2', wait: 20ms, text: '3', wait: 20ms, text: '4', wait: 20ms, `+

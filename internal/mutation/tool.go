@@ -100,6 +100,7 @@ var toolMutants = []*Mutant{
 		Name: "talks-on-after-the-client-call", Doc: "the server sends a text after a call of the client's tool",
 		NewEffect: insertAfter(endOfCall("paint"), extraMessage),
 		KilledBy:  map[string]string{"tool.client-call-ends-stream": "message.delta"},
+		AlsoFails: []string{"script.client-tool"}, // the prompt asks for no text after the call
 	}, {
 		Name: "thinks-the-client-has-answered", Doc: "the server sends a text that the call was done after a call of the client's tool",
 		NewEffect: insertBeforeEnd("paint", func(e *spec.Event) []spec.Event {
@@ -107,7 +108,8 @@ var toolMutants = []*Mutant{
 				Kind: spec.MessageDelta, Thread: e.Thread, Run: e.Run, Message: e.Run + "-last", Text: "It is painted.",
 			}}
 		}),
-		KilledBy: map[string]string{"tool.client-call-ends-stream": "message.delta"},
+		KilledBy:  map[string]string{"tool.client-call-ends-stream": "message.delta"},
+		AlsoFails: []string{"script.client-tool"}, // the prompt asks for no text after the call
 	}, {
 		Name: "talks-on-after-the-interrupt", Doc: "the run sends a text after an interrupt",
 		Fault:     "interrupt-not-last",

@@ -1,7 +1,7 @@
 package rules
 
 import (
-	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -9,34 +9,70 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// RunTimesSpan judges whether the reported start and end of a run are at least as far apart as the
-// time for which the prompt asked the run to be silent.
+// RunTimesSpan judges whether the reported start and end of a run fit the times at which the client
+// sent requests and received events. It compares only times of the server's clock with each other,
+// and lengths of time.
 var RunTimesSpan = &spec.Check{
 	ID: "run.times-span-the-run",
-	Doc: `the reported start and end of a run are as far apart as its silence was long
+	Doc: `the reported start and end of a run fit the time that it took
 
-Judged where a scripted target was asked to be silent, and was. Times in whole seconds may be
-closer together by a second.`,
+They are as far apart as the run was silent, where a scripted target was asked to be silent,
+and was. They are not much farther apart than the request and the end of the run were for the
+client. And a run does not begin before the reported end of a run whose end the client had
+received when it sent the request. Ten seconds, or a fifth of a second between two runs, are
+allowed for clocks that are set; times in whole seconds may be off by another second.`,
 	Needs: []spec.Kind{"slot.created", "slot.completed", spec.RunEnd},
-	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
-		asked, scripted := scriptedSilence(request)
-		created := ""
-		return func(e spec.Event) {
-			if scripted && e.Kind.Subject() == "run" {
-				created = cmp.Or(created, e.Created)
+	Watch: func(p *spec.Pass) func(spec.Event) {
+		var ends []spec.Event // ends of runs that came after the requests so far
+		before := spec.Event{Completed: "0"}
+		return eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
+			ends = slices.DeleteFunc(ends, func(end spec.Event) bool { // requests come in order of their times
+				isBefore := end.At <= request.At
+				if later, _, ok := reportedSpan(before.Completed, end.Completed); isBefore && (!ok || later > 0) {
+					before = end
+				}
+				return isBefore
+			})
+			asked, scripted := scriptedSilence(request)
+			created, previous := "", before.Completed
+			_, starts := request.Prompt()
+			return func(e spec.Event) {
+				if e.Kind.Subject() != "run" || !starts || !request.Facts().HasTimes {
+					return
+				}
+				if created == "" && e.Created != "" {
+					created = e.Created
+					if later, rounding, ok := reportedSpan(previous, created); ok && previous != "0" {
+						p.Judge(e, later+rounding+clockStep >= 0,
+							"run began at %s; expected a time after %s, when a run had ended before this one was requested", created, previous)
+					}
+				}
+				if e.Kind != spec.RunEnd {
+					return
+				}
+				ends = append(ends, e)
+				took := e.At - request.At
+				reported, tolerance, ok := reportedSpan(created, e.Completed)
+				if ok && scripted && asked > tolerance && took >= asked-timeTolerance {
+					p.Judge(e, reported+tolerance >= asked,
+						"run began at %s and ended at %s, but it was silent for %v; expected times that far apart",
+						created, e.Completed, asked)
+				}
+				if ok {
+					p.Judge(e, reported <= took+tolerance+maxClockChange,
+						"run began at %s and ended at %s, but it took %v; expected times no farther apart",
+						created, e.Completed, took.Round(time.Millisecond))
+				}
 			}
-			if !scripted || !request.Facts().HasTimes || e.Kind != spec.RunEnd || e.At-request.At < asked-timeTolerance {
-				return
-			}
-			reported, tolerance, ok := reportedSpan(created, e.Completed)
-			if ok && asked > tolerance {
-				p.Judge(e, reported+tolerance >= asked,
-					"run began at %s and ended at %s, but it was silent for %v; expected times that far apart",
-					created, e.Completed, asked)
-			}
-		}
-	}),
+		})(p)
+	},
 }
+
+// How much a server's clock may be set back between two runs, and forward during a run.
+const (
+	clockStep      = 200 * time.Millisecond
+	maxClockChange = 10 * time.Second
+)
 
 // scriptedSilence returns the time for which the prompt conformance:idle in request asks the target
 // to be silent. The result ok is false if the request has another prompt or the target is not

@@ -297,15 +297,34 @@ func (a *assembledRun) judgeCalls(p *spec.Pass, n int, tool, args string) {
 	}
 }
 
+// judgeSilenceAfterCalls judges, for each call without a result, whether no delta of text comes
+// after the last event of the call.
+func (a *assembledRun) judgeSilenceAfterCalls(p *spec.Pass) {
+	for _, u := range a.toolCalls {
+		last := cmp.Or(u.argsEvent, u.callEvent)
+		for _, piece := range a.textPieces() {
+			e := *piece.event
+			if !u.hasResult && e.Kind == spec.MessageDelta && e.Frame > last.Frame && strings.TrimSpace(e.Text) != "" {
+				p.Judge(e, false, "got text %s after the call of %s; expected the run to end there", quoteStart(e.Text), toolName(u.name))
+				return
+			}
+		}
+	}
+}
+
 // toolName returns name for use in the message of a finding. If name is empty, the result is two
 // quotation marks.
 func toolName(name string) string { return cmp.Or(name, `""`) }
 
 // ScriptClientTool judges whether a target that is asked to call the client tool makes one call
-// with the requested arguments. The client tool is the first one that the request offers.
+// with the requested arguments, and then says nothing more. The client tool is the first one that
+// the request offers.
 var ScriptClientTool = &spec.Check{
-	ID:    "script.client-tool",
-	Doc:   "asked to call the client tool, a target calls it with the requested arguments",
+	ID: "script.client-tool",
+	Doc: `asked to call the client tool, a target calls it with the requested arguments
+
+Text may come before the call. After the call the run ends, so a delta of text that comes
+later, and is not only white space, is a finding.`,
 	Needs: []spec.Kind{spec.InputTool, spec.InputToolResult},
 	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
 		prompt, asked := a.request.Prompt()
@@ -313,6 +332,7 @@ var ScriptClientTool = &spec.Check{
 		i := slices.IndexFunc(a.request.Parts, func(part spec.Event) bool { return part.Kind == spec.InputTool })
 		if asked && now && i >= 0 {
 			a.judgeCalls(p, 1, a.request.Parts[i].Name, args) // of the first tool that the request offers
+			a.judgeSilenceAfterCalls(p)
 		}
 	}),
 }

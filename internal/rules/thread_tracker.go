@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -170,6 +171,9 @@ func (a *assembledRun) markEnded(e spec.Event) {
 	}
 }
 
+// hasFailed reports whether the stream has shown the failure of the run. It returns false if a is nil.
+func (a *assembledRun) hasFailed() bool { return a != nil && a.failure.Kind != "" }
+
 // newRun returns a new run for a request, together with what is known about the earlier prompts of
 // the thread. It does not add the run to the tracker. It may, however, record some of these prompts
 // as possible ones; see certainPrompts.
@@ -326,7 +330,8 @@ func (t *threadTracker) observeResponse(e spec.Event) {
 // run to the finished runs. It also updates the prompts of the thread and the kind of input for
 // which the thread waits.
 func (t *threadTracker) observeBodyEnd(e spec.Event) {
-	if t.streamedRun != nil && (isCleanEnd(e) || isBrokenTransfer(e)) && t.request.PollLimit == "" {
+	over := isCleanEnd(e) || isBrokenTransfer(e) || t.streamedRun.hasFailed() && errors.Is(e.Err, spec.ErrIdleTimeout)
+	if t.streamedRun != nil && over && t.request.PollLimit == "" {
 		t.streamedRun.bodyEnd = e
 		t.finishedRuns = append(t.finishedRuns, t.streamedRun)
 	}

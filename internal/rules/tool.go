@@ -175,7 +175,8 @@ var ResultAfterCall = &spec.Check{
 	Doc: `a tool result comes after the end of its call, in the same stream
 
 If the request continues an earlier run, for example after an approval, the call may be in
-an earlier stream of the conversation.`,
+an earlier stream of the conversation. Where ids are optional, a result without an id needs
+a call without an id.`,
 	Needs: []spec.Kind{spec.ToolResult},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		earlier := map[string]map[string]bool{} // by thread: the ids of its completed calls
@@ -203,6 +204,11 @@ func watchResultOrder(p *spec.Pass, request spec.Event, earlier map[string]bool)
 	return func(e spec.Event) {
 		if e.Kind == spec.RunEnd {
 			return // the output repeats results that were streamed
+		}
+		// Contents that the end of a message repeats may lack the id.
+		if e.Kind == spec.ToolResult && e.Call == "" && len(e.Violations) == 0 && len(made) > 0 && !judged[""] {
+			judged[""] = true
+			p.Judge(e, made[""], "result names no call, although each call has an id; expected the id of its call")
 		}
 		walkParts(e, func(part spec.Event) {
 			switch {

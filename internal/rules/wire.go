@@ -245,7 +245,6 @@ looks like a failure to every HTTP library.`,
 		case !ended && (x.response.IsStream() || x.request.Operation == ""):
 		case errors.Is(e.Err, spec.ErrStillOpen) && x.runEnded: // judged by run.closes-after-end
 		case errors.Is(e.Err, spec.ErrIdleTimeout) || errors.Is(e.Err, spec.ErrStillOpen):
-			// wire.ends does not judge silence in a stream whose run has ended
 			p.Judge(e, false, "body %s; expected it to end as its framing announces", spec.DescribeOverrun(e.Err))
 		default:
 			p.Judge(e, e.Err == nil, "body is truncated (%v); expected it to end as its framing announces", e.Err)
@@ -269,9 +268,8 @@ it may be the last one.`,
 			if e.Kind != spec.BodyEnd || errors.Is(e.Err, spec.ErrClientLeft) {
 				return
 			}
-			ended := x.runEnded || x.refusedInBand
 			switch what := spec.DescribeOverrun(e.Err); {
-			case streams.isOpen && !isUnrequested(streams.request) && !(ended && errors.Is(e.Err, spec.ErrIdleTimeout)):
+			case streams.isOpen && !isUnrequested(streams.request):
 				p.Judge(e, what == "", "stream %s; expected it to end within the client's limits", what)
 			case x.status() > 0 && !x.response.IsStream() && x.request.Operation != "":
 				p.Judge(e, what == "", "reply %s; expected it to end within the client's limits", what)

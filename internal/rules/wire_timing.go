@@ -18,7 +18,8 @@ var DeltasArriveIncrementally = &spec.Check{
 A stream that is delivered in one piece at its end is of no use to a user who waits. This
 is judged where a scripted target was asked for deltas at an interval: the pauses between
 them must add up to at least half of the requested time. Of each pause, at most three
-intervals count. A stream that was requested after
+intervals count. If exactly the requested deltas arrive, and there are eight or more, at least
+half of them must arrive apart from the one before. A stream that was requested after
 its run began may deliver the earlier deltas at once, and a canceled run may be shorter. Not
 judged: a stream that was open when another run of its thread was canceled, which
 cancel.spares-others judges.`,
@@ -26,9 +27,10 @@ cancel.spares-others judges.`,
 	Watch: judgeStreams(func(p *spec.Pass, a *streamTimeline) {
 		for _, l := range a.streams {
 			n, interval, slow := scriptedDeltas(l.request)
-			minimum := time.Duration(n-1) * interval
+			minimum, late := time.Duration(n-1)*interval, time.Duration(0)
 			if at, known := a.requestedAt[runKey(l.request)]; known {
-				minimum -= l.request.At - at
+				late = l.request.At - at
+				minimum -= late
 			}
 			timed := l.bodyEnd.At > l.request.At && l.firstDelta.Raw != nil
 			canceled := a.isCanceled(l) || slices.ContainsFunc(a.exchanges.cancels, l.isOpenAtCancelOfSibling)
@@ -39,7 +41,8 @@ cancel.spares-others judges.`,
 						minimum, took.Round(time.Millisecond), minimum/2)
 					continue
 				}
-				p.Judge(l.lastDelta, l.pauses >= minimum/2,
+				isApart := l.pauseCount >= n/2 || l.deltaCount != n || n < minCountedDeltas || late > interval
+				p.Judge(l.lastDelta, l.pauses >= minimum/2 && isApart,
 					"deltas produced at intervals of %v arrived several at once; expected each as it is produced", interval)
 			}
 		}
@@ -50,6 +53,10 @@ cancel.spares-others judges.`,
 // stream is judged. If the time is shorter, a network may deliver even a correct stream in one
 // piece.
 const minDeltaSpan = 300 * time.Millisecond
+
+// minCountedDeltas is the smallest number of requested deltas for which the pauses between them are
+// counted. With fewer, a short stall of the client would hide most of the pauses of a correct stream.
+const minCountedDeltas = 8
 
 // maxPause is the longest pause between two deltas that counts in full, as a multiple of the
 // requested interval. A longer pause counts as if it were that long. Otherwise, a stream that holds

@@ -10,16 +10,16 @@ import (
 )
 
 // A RunEndFinder finds the end of a run in an event stream while the stream is being received. The
-// end is the terminal event of the run or, in a dialect without terminal events, the in-band
-// terminator. A RunEndFinder is not safe for concurrent use.
+// end is the terminal event of the run or, in a dialect in which no event ends a successful run, the
+// in-band terminator. A RunEndFinder is not safe for concurrent use.
 type RunEndFinder struct {
-	dialect     *Dialect
-	operation   *Operation
-	run         func() string // returns the run id in the request; "" if it has none
-	hasTerminal bool          // the dialect has terminal events
-	decoder     *sse.Decoder
-	scanned     int  // number of bytes of the body that were examined
-	found       bool // the end was found
+	dialect   *Dialect
+	operation *Operation
+	run       func() string // returns the run id in the request; "" if it has none
+	hasRunEnd bool          // the dialect has an event that ends a successful run
+	decoder   *sse.Decoder
+	scanned   int  // number of bytes of the body that were examined
+	found     bool // the end was found
 }
 
 // NewRunEndFinder returns a RunEndFinder for the body of the response to r. It returns nil if the
@@ -31,7 +31,7 @@ func (d *Dialect) NewRunEndFinder(r spec.Request) *RunEndFinder {
 	}
 	return &RunEndFinder{
 		dialect: d, operation: o, run: sync.OnceValue(func() string { return d.ParseRequest(r).Run }),
-		hasTerminal: slices.Contains(d.Kinds(), spec.RunEnd), decoder: sse.NewDecoder(MaxEventBytes),
+		hasRunEnd: slices.Contains(d.Kinds(), spec.RunEnd), decoder: sse.NewDecoder(MaxEventBytes),
 	}
 }
 
@@ -52,8 +52,8 @@ func (f *RunEndFinder) Find(body []byte) bool {
 // isEnd reports whether item is the end of the run. A terminal event with the id of a different run
 // does not count.
 func (f *RunEndFinder) isEnd(item sse.Item) bool {
-	if !f.hasTerminal {
-		return f.operation.sentinel != "" && strings.TrimSpace(string(item.Data)) == f.operation.sentinel
+	if !f.hasRunEnd && f.operation.sentinel != "" && strings.TrimSpace(string(item.Data)) == f.operation.sentinel {
+		return true
 	}
 	v, err := decode(item.Data)
 	if err != nil || jsonType(v) != "object" {
