@@ -154,6 +154,10 @@ func runPayloadsApart(t *Conversation) {
 // toolResults are results of client tools that do not belong to any class in [textSamples].
 var toolResults = []string{"", " ", "{}", `""`, "null", `{ "a" : [ 1 , null ] }`, `"quoted"`, "1e3"}
 
+// toolNames are names of client tools. The documents allow any text. Some of them have characters
+// that a careless server replaces or takes for separators, and one is longer than 64 characters.
+var toolNames = []string{"paint", "sketch.it", "größe", strings.Repeat("measure-", 9)}
+
 // objectSamples returns classes of JSON objects that cover all [jsonSamples] with fewer objects.
 // They are those of the jsonSamples whose objects contain an empty object, null or a member with an
 // empty name, and one class whose objects combine an object of each of the jsonSamples.
@@ -187,10 +191,12 @@ func runPayloadsOfTools(t *Conversation) {
 		return
 	}
 	results := slices.Clone(toolResults)
-	for _, s := range slices.Concat(edgeSamples, joinedSamples(), longSamples[:1]) {
+	for _, s := range slices.Concat(edgeSamples, joinedSamples()) {
 		results = append(results, s.make(c.word()))
 	}
+	results = append(results, longText(c.word(), 9001)) // longer than common buffers
 	for i, result := range results {
+		c.tool = toolNames[i%len(toolNames)]
 		c.askClientTool(objects[i%len(objects)].make(c.word()), result)
 	}
 }

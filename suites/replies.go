@@ -177,15 +177,17 @@ func elicitAndReply(replyTemplate string) func(*Conversation) {
 }
 
 // runClientTool plays the client-tool scenario. It makes the server call a tool of the client and
-// sends the result. In another thread, it offers two tools and makes the server call one of them.
-// In a third thread, it offers a tool of the client and makes the server call its own tool instead.
+// sends the result. In another thread, it offers a tool in another form or two tools, and makes the
+// server call one of them. In a further thread, it offers a tool of the client and makes the server call its own tool instead.
 func runClientTool(t *Conversation) {
 	elicitAndReply("tool-result")(t)
 	t.Thread = t.NewID()
 	_, offer := t.elicitingRequest("tool-result")
-	if t.HasTemplate("tool-offer-two") {
-		t.SendAndRead("tool-offer-two", offer)
-		t.Thread = t.NewID()
+	for _, template := range []string{"tool-offer-object", "tool-offer-two"} {
+		if t.HasTemplate(template) {
+			t.SendAndRead(template, offer)
+			t.Thread = t.NewID()
+		}
 	}
 	if !t.target.lacksCapability("tool") && slices.Contains(t.dialect.Kinds(), spec.ToolResult) {
 		offer.Text = t.PromptEvent("tool", `{"city":"Rome"}`).Text

@@ -19,8 +19,7 @@ type requestEncoding struct {
 }
 
 // requestForms are forms of requests that HTTP (RFC 9110) and JSON (RFC 8259) define as equivalent.
-// The first form leaves requests as they are. Chunked bodies are not included, because a server may
-// demand a Content-Length (RFC 9110, section 15.5.12).
+// The first form leaves requests as they are.
 var requestForms = []requestEncoding{
 	{"", func(r spec.Request) spec.Request { return r }},
 	{"with a charset parameter in its Content-Type", func(r spec.Request) spec.Request {
@@ -31,6 +30,8 @@ var requestForms = []requestEncoding{
 	{"with a list of media types in its Accept field", func(r spec.Request) spec.Request {
 		return withField(r, "Accept", func(v string) string { return "application/xml;q=0.1, " + v + ";q=0.9" })
 	}},
+	{"with its body in chunks", func(r spec.Request) spec.Request { return withBodyField(r, "Transfer-Encoding", "chunked") }},
+	{"with an Expect field", func(r spec.Request) spec.Request { return withBodyField(r, "Expect", "100-continue") }},
 	{"with white space in its JSON", func(r spec.Request) spec.Request {
 		return withJSON(r, func(v any) []byte {
 			text, _ := json.MarshalIndent(v, "\t", "  ")
@@ -60,6 +61,15 @@ func withField(r spec.Request, name string, change func(string) string) spec.Req
 		if strings.EqualFold(f.Name, name) {
 			r.Header[i].Value = change(f.Value)
 		}
+	}
+	return r
+}
+
+// withBodyField returns a copy of r with the given header field. If r has no body, withBodyField
+// returns r unchanged.
+func withBodyField(r spec.Request, name, value string) spec.Request {
+	if len(r.Body) > 0 {
+		r.Header = slices.Clone(r.Header).With(name, value)
 	}
 	return r
 }
@@ -122,11 +132,16 @@ func appendReversed(b []byte, v any, encode func(string) string) []byte {
 	return append(b, text...)
 }
 
-// escapeAll returns s encoded as a JSON string in which every character is a \u escape sequence.
+// escapeAll returns s encoded as a JSON string in which every character is an escape sequence: \/ for
+// a slash, and otherwise \u.
 func escapeAll(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
 	for _, unit := range utf16.Encode([]rune(s)) {
+		if unit == '/' {
+			b.WriteString(`\/`)
+			continue
+		}
 		fmt.Fprintf(&b, `\u%04x`, unit)
 	}
 	b.WriteByte('"')

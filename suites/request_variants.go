@@ -1,6 +1,7 @@
 package suites
 
 import (
+	"reflect"
 	"slices"
 
 	"github.com/streamassay/streamassay/spec"
@@ -114,7 +115,8 @@ func (t *Conversation) wasCutOff() bool {
 	return len(t.trace.Exchanges) > 0 && t.trace.Exchanges[len(t.trace.Exchanges)-1].Response.End != nil
 }
 
-// sendForms sends the request of a template in each of the [requestForms] in which it is valid. If
+// sendForms sends the request of a template in each of the [requestForms] in which it is valid and
+// which changes it. If
 // the request does not start a run, sendForms first starts a run to which the request can refer. It
 // sends nothing if the dialect or the target does not support the template. It also sends no cancel
 // requests in dialects that have the template "listen".
@@ -124,19 +126,23 @@ func (t *Conversation) sendForms(template string) {
 		return
 	}
 	t.Thread = t.NewID()
-	e := t.PromptEvent("text", "one")
+	e := t.PromptEvent("text", "1/2")
 	if !o.StartsRun {
 		if t.SendAndRead("prompt", e); !t.accepted {
 			return
 		}
 		e = spec.Event{}
 	}
-	for _, form := range requestForms {
+	for i, form := range requestForms {
 		r := t.BuildRequest(template, e)
 		if o.StartsRun {
 			r = t.withNewIDs(r)
 		}
-		if other := form.rewrite(r); len(t.dialect.ValidateRequest(other)) == 0 {
+		other := form.rewrite(r)
+		if i > 0 && reflect.DeepEqual(other, r) {
+			continue
+		}
+		if len(t.dialect.ValidateRequest(other)) == 0 {
 			t.Send(other)
 		}
 	}

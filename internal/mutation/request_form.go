@@ -13,14 +13,15 @@ import (
 
 // formDefects lists the kinds of forms that a server may wrongly refuse in valid requests. Each has
 // the name of the defect, and the prefix with which the names of all its forms begin; see
-// [spec.RequestForm].
-var formDefects = []struct{ defect, prefix string }{
-	{"null-refused", "with null "}, {"absence-refused", "without "}, {"unknown-refused", "with the unknown "},
+// [spec.RequestForm]. For the description of mutants, it also has the noun that follows the prefix.
+var formDefects = []struct{ defect, prefix, noun string }{
+	{"null-refused", "with null ", "members"}, {"absence-refused", "without ", "members"},
+	{"unknown-refused", "with the unknown ", "members"}, {"field-refused", "with the field ", "values"},
 }
 
 // addFormRejections adds the mutants that refuse valid requests to start a run because of their
-// form, such as null for an optional member, a missing optional member, or an unknown member. It
-// leaves out the forms that a request built from the template "prompt" has.
+// form, such as null for an optional member, a missing optional member, an unknown member, or a
+// header field. It leaves out the forms that a request built from the template "prompt" has.
 func (g *generator) addFormRejections() {
 	plain := map[string]bool{}
 	for _, form := range g.templateForms("prompt") {
@@ -90,7 +91,7 @@ func (g *generator) addFormRejection(form spec.RequestForm, own string, plain ma
 			about = own
 		}
 		g.add(about, kind.defect, Mutant{
-			Doc:       "valid requests " + strings.TrimSpace(kind.prefix) + " members that " + about + " is about are refused",
+			Doc:       "valid requests " + kind.prefix + kind.noun + " that " + about + " is about are refused",
 			KilledBy:  map[string]string{acceptsAsDocumented: string(spec.HTTPRequest)},
 			AlsoFails: append([]string{refusesAsDocumented}, contentChecks...), // as for any refused request
 			defect: func(occurred func()) middleware {
@@ -130,6 +131,12 @@ var requestFormMutants = []*Mutant{
 	}),
 	formMutant("refuses-accept-lists", "with a list in its Accept field", func(v parsedRequest) bool {
 		return strings.Contains(v.httpRequest.Header.Get("Accept"), ",")
+	}),
+	formMutant("refuses-chunks", "with a body in chunks", func(v parsedRequest) bool {
+		return slices.Contains(v.httpRequest.TransferEncoding, "chunked")
+	}),
+	formMutant("refuses-expect", "with an Expect field", func(v parsedRequest) bool {
+		return v.httpRequest.Header.Get("Expect") != ""
 	}),
 	formMutant("refuses-escapes", "with escaped characters in its JSON", func(v parsedRequest) bool {
 		return bytes.Contains(v.raw.Body, []byte(`\u0063`))

@@ -96,6 +96,13 @@ func (x exchange) requiresCompleteBody() bool {
 	return isTestPrompt && x.request.Requirement != "" && x.request.IsStream() && !x.request.Facts().Promised.HasEndEvent
 }
 
+// demandsOtherTransfer reports whether the response tells the client to send the request in another
+// way: with a Content-Length, or without an Expect field (RFC 9110 sections 15.5.12 and 15.5.18). A
+// server may demand this of requests without the former or with the latter.
+func (x exchange) demandsOtherTransfer() bool {
+	return x.status() == 411 && x.request.Header.Has("Transfer-Encoding") || x.status() == 417 && x.request.Header.Has("Expect")
+}
+
 // satisfies reports whether the response is a refusal as d requires it: its status, its error code
 // and its body fit, and it is not an event stream if d.Plain is true. A refusal event satisfies d
 // only if d.InBand is true. If d.Accept is true, any 2xx response without a refusal event satisfies
@@ -203,8 +210,8 @@ var RefusesAsDocumented = &spec.Check{
 	Doc: `an invalid request is refused as documented, and a valid one is not
 
 A server that refuses everything would pass by accident: a refusal counts only after the
-same operation has accepted a valid request, and the last valid request before the invalid
-one must not have been refused. If a request violates several constraints, the refusal
+same operation has accepted a valid request, and only if the last valid request before the
+invalid one was not refused (otherwise, accept.as-documented judges that request). If a request violates several constraints, the refusal
 must be right for one of them. Responses that say nothing about the violation are not
 judged: statuses that depend on the caller or on load (401, 429, 503, and 409 while another
 run of the thread is active), and a missing response to more than a megabyte. A 403, 404,
@@ -259,17 +266,13 @@ func (d *operationState) observe(p *spec.Pass, x exchange) {
 		d.judgeCombined(p, x)
 		return
 	}
+	if d.refusedLastValid(x) {
+		return // judged by accept.as-documented
+	}
 	violation := x.request.Violations[0]
 	for _, refusal := range violation.Refusals {
 		request := x.request
 		request.Requirement = refusal.Requirement
-		if d.refusedLastValid(x) {
-			evidence := d.lastValid.request
-			evidence.Requirement = refusal.Requirement
-			p.Judge(evidence, false, "valid request: %v; expected a success (compare the invalid request: %v)",
-				*d.lastValid, violation)
-			return
-		}
 		judge := func() {
 			p.Judge(request, x.satisfies(refusal), "invalid request (%v): %v; expected %s",
 				violation, x, DescribeRefusal(refusal))
@@ -387,20 +390,16 @@ The document assigns the members of a request to requirements. A refused request
 against those of its requirements that no accepted request exercised. If there are none, it
 counts against the requirement of the one form that no accepted request had, such as null
 for a member, or else against that which the request exercises and some accepted requests did
-not, or against that of the operation. Refusals of valid requests that precede
-invalid ones for the same operation are judged by refuse.as-documented. A response that
-is cut off is not accepted, if the dialect has no terminal event and the prompt asks for no
-failure. Not judged: requests while another run of the thread may be active or waits for
-input, and those with links or files that were not issued by the server or uploaded in this
-conversation.`,
+not, or against that of the operation. A response that is cut off is not accepted, if the
+dialect has no terminal event and the prompt asks for no failure. Not judged: requests while
+another run of the thread may be active or waits for input, those with links or files that
+were not issued by the server or uploaded in this conversation, and those without a
+Content-Length or with an Expect field, if the server demands another transfer (411, 417).`,
 	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
 		exercised := map[string]bool{}
-		lastInvalid := map[string]int{} // by operation: the exchange of the last invalid request
 		var refused, accepted []exchange
 		onExchange := func(x exchange) {
 			switch {
-			case len(x.request.Violations) > 0 && len(x.request.Violations[0].Refusals) > 0:
-				lastInvalid[x.request.Operation] = x.request.Exchange
 			case !x.request.Valid() || x.request.Operation == "" || x.request.Header == nil:
 			case x.isComplete():
 				accepted = append(accepted, x)
@@ -410,7 +409,7 @@ conversation.`,
 					e.Requirement = requirement
 					p.Judge(e, true, "")
 				}
-			case x.unverifiable || x.threadBusy:
+			case x.unverifiable || x.threadBusy || x.demandsOtherTransfer():
 			case x.isCutOff() && x.requiresCompleteBody():
 				x.bodyEnd.Requirement = x.request.Requirement
 				p.Judge(x.bodyEnd, false, "the response to a valid request is truncated (%v); expected a complete response",
@@ -425,8 +424,8 @@ conversation.`,
 				blamed := slices.DeleteFunc(slices.Clone(x.request.Exercised), func(requirement string) bool {
 					return exercised[requirement] || x.mayBeBusy(requirement)
 				})
-				what, isProbed := "valid request", x.request.Exchange < lastInvalid[x.request.Operation]
-				if len(blamed) == 0 && !isProbed {
+				what := "valid request"
+				if len(blamed) == 0 {
 					var requirement string
 					if what, requirement = x.refusedForm(forms()); requirement != "" {
 						blamed = []string{requirement}

@@ -129,6 +129,9 @@
 // requests that leave it out. It is exercised if such a request gets the same response as a request
 // with the parameter or property.
 //
+// The examples of a header parameter without an x-slot are values that a server must accept in any
+// request for the operation.
+//
 // x-without, on an operation: optional request headers, each with the requirement that is
 // exercised if a request without the header is accepted. (OpenAPI does not allow parameters
 // named Accept, Content-Type or Authorization.)

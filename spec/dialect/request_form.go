@@ -14,9 +14,10 @@ import (
 
 // requestForms returns the forms of r, a request for o: which optional members it leaves out, which
 // members are null or not of their usual type, which members are unknown, which lists have no
-// items or several, and how it is encoded. v is the decoded body of r, or nil if there is none.
+// items or several, which header fields it lacks or has as the document's examples do, and how it is
+// encoded. v is the decoded body of r, or nil if there is none.
 func (d *Dialect) requestForms(o *Operation, r spec.Request, v any) []spec.RequestForm {
-	forms := encodingForms(r)
+	forms := append(encodingForms(r), o.fieldForms(r)...)
 	if len(o.bodies) == 0 {
 		return forms
 	}
@@ -37,8 +38,27 @@ func encodingForms(r spec.Request) (forms []spec.RequestForm) {
 	isJSON := r.Header.MediaType() == jsonMediaType
 	add(isJSON && strings.Contains(r.Header.Get("Content-Type"), ";"), "with a parameter in its Content-Type")
 	add(strings.Contains(r.Header.Get("Accept"), ","), "with a list in its Accept field")
+	add(r.Header.Get("Transfer-Encoding") == "chunked", "with its body in chunks")
+	add(r.Header.Has("Expect"), "with an Expect field")
 	add(isJSON && bytes.HasPrefix(r.Body, []byte("\r\n\t")), "with white space before its JSON")
 	add(isJSON && bytes.Contains(r.Body, []byte(`{"\u`)), "with escapes in the names of its JSON")
+	return forms
+}
+
+// fieldForms returns the forms of r that concern its header fields: which of those it lacks that the
+// document declares optional (x-without), and which have a value that the document gives as an
+// example.
+func (o *Operation) fieldForms(r spec.Request) (forms []spec.RequestForm) {
+	for _, f := range o.OptionalHeaders {
+		if r.Header != nil && !r.Header.Has(f.Name) {
+			forms = append(forms, spec.RequestForm{Name: "without the field " + f.Name, Requirement: f.Value})
+		}
+	}
+	for _, p := range o.parameters {
+		if v := r.Header.Get(p.name); slices.Contains(p.fieldExamples(), v) {
+			forms = append(forms, spec.RequestForm{Name: "with the field " + p.name + ": " + v})
+		}
+	}
 	return forms
 }
 

@@ -12,18 +12,20 @@ import (
 const acceptCheck = "accept.as-documented"
 
 // A RequestVariant is a valid request that differs from another valid request in one member of the
-// body. For example, it has null for an optional member that the other request omits.
+// body or in one header field. For example, it has null for an optional member that the other
+// request omits.
 type RequestVariant struct {
 	Name    string // "body /seed is null"
 	Form    string // JSON pointer of the member's schema, and the difference: "POINTER is null"
 	Request spec.Request
 }
 
-// RequestVariants returns valid requests, each of which differs from r in one member of the body:
-// an optional member is left out or null, an unknown member is added, a member that may have
-// several types has a value of a different type, or a second tool is offered. All of them have the
-// prompt of r. They are always in the same order. RequestVariants returns nil if r is not a valid
-// request with a JSON body. It does not modify r.
+// RequestVariants returns valid requests, each of which differs from r in one header field or in
+// one member of the body: a header field has a value that the document gives as an example, an
+// optional member is left out or null, an unknown member is added, a member that may have several
+// types has a value of a different type, or a second tool is offered. All of them have the prompt
+// of r. They are always in the same order. RequestVariants returns nil if r is not a valid request
+// with a JSON body. It does not modify r.
 func (d *Dialect) RequestVariants(r spec.Request) []RequestVariant {
 	o := d.Operation(r)
 	v, err := decode(r.Body)
@@ -35,8 +37,27 @@ func (d *Dialect) RequestVariants(r spec.Request) []RequestVariant {
 		dialect: d, request: r, parsed: d.ParseRequest(r),
 		unknownAllowed: schema.deref().get("x-unknown").exists(),
 	}
+	for _, p := range o.parameters {
+		for _, value := range p.fieldExamples() {
+			b.addField(p, value)
+		}
+	}
 	b.vary(schema, v, nil)
 	return b.variants
+}
+
+// fieldExamples returns the values that the document gives as examples of the header field p, which
+// must be accepted in every request. It returns nil if p is no header field, or if p has an x-slot,
+// since the value then depends on the conversation.
+func (p parameter) fieldExamples() (values []string) {
+	if p.in != "header" || p.slot != "" {
+		return nil
+	}
+	_, examples := p.node.get("examples").members()
+	for _, example := range examples {
+		values = append(values, example.get("value").text())
+	}
+	return values
 }
 
 // A requestVariantBuilder collects the variants of one request.
@@ -58,6 +79,15 @@ func (b *requestVariantBuilder) add(change string, n node, at []string, v any) {
 	if e.Valid() && e.Text == b.parsed.Text && countCalls(e) >= countCalls(b.parsed) {
 		variant := RequestVariant{"body " + jsonPointer(at) + " " + change, n.pointer + " " + change, r}
 		b.variants = append(b.variants, variant)
+	}
+}
+
+// addField adds the variant in which the header field p has the given value. It does nothing if
+// that variant is not valid.
+func (b *requestVariantBuilder) addField(p parameter, value string) {
+	change := "is " + value
+	if r := p.set(b.request, &value); b.dialect.ParseRequest(r).Valid() {
+		b.variants = append(b.variants, RequestVariant{"header " + p.name + " " + change, p.node.pointer + " " + change, r})
 	}
 }
 

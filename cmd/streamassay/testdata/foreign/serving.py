@@ -42,7 +42,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if length > MOST:
             self.close_connection = True
             return self.reply(413, self.refusal(413, "too large"))
-        self.body = self.rfile.read(length)
+        chunked = "chunked" in self.headers.get("Transfer-Encoding", "").lower()
+        self.body = self.chunks() if chunked else self.rfile.read(length)
         allowed = []
         for (method, pattern), function in self.routes.items():
             parts = fits(pattern, url.path)
@@ -57,6 +58,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if allowed:
             return self.reply(405, self.refusal(405, "Method Not Allowed"), Allow=", ".join(allowed))
         return self.reply(404, self.refusal(404, "Not Found"))
+
+    def chunks(self):
+        """The body of a request that is sent in chunks, without their framing."""
+        body = b""
+        while size := int(self.rfile.readline().split(b";")[0], 16):
+            body += self.rfile.read(size)
+            self.rfile.readline()
+        while self.rfile.readline().strip():  # the trailer
+            pass
+        return body
 
     do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = dispatch
 
