@@ -56,7 +56,7 @@ func (a *assembledRun) judgeIdleTime(p *spec.Pass, argument string) {
 	if span := first.At - a.silence.begin; silence <= maxSilence && span >= silence*3/4 {
 		p.Judge(*a.silence.end, a.silence.longest >= silence*3/4,
 			"event came after a silence of %v, the longest of the %v before the text; expected a silence of %v",
-			a.silence.longest, span, silence)
+			a.silence.longest.Round(time.Millisecond), span.Round(time.Millisecond), silence)
 	}
 }
 
