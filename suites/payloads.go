@@ -218,7 +218,7 @@ func runPayloadsOfInterrupts(t *Conversation) {
 	}
 	c.askInterrupt(c.object(), "")
 	c.askInterrupt(`["`+c.word()+`",[1,null,{}]]`, c.word())
-	c.askInterrupt(`"`+c.word()+`"`, c.word())
+	c.askInterrupt(jsonText(c.word()+" e\u0301 \u00e9 \u212b"), c.word())
 	for _, payload := range emptyPayloads {
 		c.askInterrupt(payload, c.word())
 	}
@@ -339,6 +339,9 @@ func runTwice(t *Conversation) {
 		}
 		for _, scenario := range []string{"messages", "contents", "tools"} {
 			c.askIfSupported(scenario, "")
+		}
+		if slices.Contains(c.dialect.Kinds(), spec.StepStart) {
+			c.askIfSupported("steps", "")
 		}
 		c.askIfSupported("tool", c.object())
 		if c.target.supports(needsClientTool) {

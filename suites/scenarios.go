@@ -261,22 +261,24 @@ func (t *Conversation) isValid(template string, e spec.Event) bool {
 	return len(t.dialect.ValidateRequest(t.BuildRequest(template, e))) == 0
 }
 
-// runState plays the state scenario. It sends requests in the same thread, each with a state,
-// except for one without any. Some requests make the agent patch the state. The patches of objects
-// do not depend on existing members, so they can be applied even if the agent has a different
-// state.
+// runState plays the state scenario. It sends requests in two threads, each with a state, except for
+// one without any. Some requests make the agent patch the state. The patches of objects do not
+// depend on existing members, so they can be applied even if the agent has a different state. No
+// member of a state of the first thread is a member of one of the second.
 func runState(t *Conversation) {
 	ask := func(e spec.Event, state string) {
 		e.State = state
 		t.SendAndRead("state", e)
 	}
-	ask(t.PromptEvent("state", `[{"op":"add","path":"/count","value":2}]`), `{"count":1,"kept":true}`)
+	ask(t.PromptEvent("state", `[{"op":"add","path":"/itemCount","value":2}]`), `{"itemCount":1,"kept":" as it is\n","noItems":[],"noneOf":{"":""}}`)
 	ask(t.PromptEvent("state",
 		`[{"op":"add","path":"/a~1b","value":{"m~n":1}},{"op":"add","path":"/list","value":[1,2,3]},{"op":"add","path":"/none","value":null}]`+
 			`[{"op":"test","path":"/a~1b/m~0n","value":1},{"op":"replace","path":"/a~1b/m~0n","value":[2]}]`+
 			`[{"op":"add","path":"/list/1","value":{"x":null}},{"op":"add","path":"/list/-","value":null}]`+
 			`[{"op":"move","from":"/list/0","path":"/first"},{"op":"copy","from":"/a~1b","path":"/copied"},{"op":"remove","path":"/none"}]`),
 		`{"kept":{"null":null,"":[{}]},"second":[1,2]}`)
+	t.Thread = t.NewID()
+	ask(t.PromptEvent("state", `[{"op":"add","path":"/count","value":2}]`), `{"count":1}`)
 	ask(t.PromptEvent("state", `[{"op":"add","path":"/-","value":{"c":[1]}}]`), `[1,{"b":null}]`)
 	if t.HasTemplate("minimal") {
 		t.SendAndRead("minimal", t.PromptEvent("state", `[{"op":"add","path":"/count","value":3}]`)) // without a state
@@ -319,7 +321,7 @@ func runIdleLimit(t *Conversation) {
 // runAccepts plays the accepts scenario. It starts a run with each form of request that the
 // document allows. If the run succeeds, two more runs of the thread ask for the previous message.
 // The last of them uses the same form of request as the first run, unless requests repeat the
-// history. Then runAccepts sends requests with ids of other UUID versions, with long ids and, for
+// history. Then runAccepts sends requests with ids of other UUID versions, with unusual ids and, for
 // each optional header field, a request without that field. Checks verify that the server accepts
 // all of these requests.
 func runAccepts(t *Conversation) {
@@ -346,7 +348,7 @@ func runAccepts(t *Conversation) {
 		t.Thread = id[:14] + version + id[15:]
 		t.SendAndRead("prompt", t.PromptEvent("text", "accepted"))
 	}
-	t.sendWithLongIDs()
+	t.sendWithUnusualIDs()
 	for _, template := range []string{"prompt", "listen"} {
 		o, _ := t.dialect.TemplateOperation(template)
 		if o == nil {
@@ -369,17 +371,34 @@ func runAccepts(t *Conversation) {
 // limited size, such as 64 or 128 characters, although few documents state a limit.
 const longIDLength = 200
 
-// sendWithLongIDs starts a run in a thread with a long id and then, in another thread, a run with a
-// long id. It leaves out requests that the document does not allow.
-func (t *Conversation) sendWithLongIDs() {
-	for _, extend := range []*string{&t.Thread, &t.Run} {
-		t.Thread, t.Run = t.NewID(), t.NewID()
-		*extend += strings.Repeat("x", longIDLength-len(*extend))
-		r := t.BuildRequest("prompt", t.PromptEvent("text", "accepted"))
-		if len(t.dialect.ValidateRequest(r)) == 0 && t.Send(r) && !t.respondsWithStream("prompt") {
-			t.ReadStream("", 0)
+// sendWithUnusualIDs starts runs with unusual ids of their threads and then, in other threads, runs
+// with unusual ids: one that is long, and one that looks like a number, which a careless server
+// takes for one. It leaves out requests that the document does not allow.
+func (t *Conversation) sendWithUnusualIDs() {
+	for _, change := range []func(string) string{
+		func(id string) string { return id + strings.Repeat("x", longIDLength-len(id)) },
+		digitsOnly,
+	} {
+		for _, id := range []*string{&t.Thread, &t.Run} {
+			t.Thread, t.Run = t.NewID(), t.NewID()
+			*id = change(*id)
+			r := t.BuildRequest("prompt", t.PromptEvent("text", "accepted"))
+			if len(t.dialect.ValidateRequest(r)) == 0 && t.Send(r) && !t.respondsWithStream("prompt") {
+				t.ReadStream("", 0)
+			}
 		}
 	}
+}
+
+// digitsOnly returns two zeros and the last digits of id.
+func digitsOnly(id string) string {
+	digits := strings.Map(func(r rune) rune {
+		if r < '0' || r > '9' {
+			return -1
+		}
+		return r
+	}, id)
+	return "00" + digits[max(0, len(digits)-14):]
 }
 
 // cancelDuringStream reads the stream of the current run to its end. As soon as the given number of

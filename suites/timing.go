@@ -20,9 +20,10 @@ type timingCheck struct {
 }
 
 // timingChecks maps the name of a scenario to its timing check. A busy client may read so late that
-// everything a server sent over time arrives at once. It may also cancel a run so late that another
+// everything a server sent over time arrives at once, or an event arrives late. It may also cancel a run so late that another
 // run has already ended.
 var timingChecks = map[string]timingCheck{
+	"idle":     {rules.ScriptIdle, 1, nil},
 	"slow":     {rules.DeltasArriveIncrementally, maxTimingRetries, nil},
 	"together": {rules.CancelAffectsNamedRunOnly, 1, rules.CancelEndsRun},
 }

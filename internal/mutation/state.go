@@ -1,6 +1,10 @@
 package mutation
 
 import (
+	"encoding/json"
+	"maps"
+	"sync"
+
 	"github.com/streamassay/streamassay/internal/fault"
 	"github.com/streamassay/streamassay/spec"
 )
@@ -28,6 +32,10 @@ var stateMutants = []*Mutant{
 		NewEffect: dropEvents(fault.OfKind(spec.StateDelta)),
 		KilledBy:  map[string]string{"script.state": "http.close"},
 	}, {
+		Name: "states-shared", Doc: "the snapshots of the state also have the members of the states of other threads",
+		NewEffect: changeEvents(fault.OfKind(spec.StateSnapshot), shareMembers()),
+		KilledBy:  map[string]string{"script.state": "http.close"},
+	}, {
 		Name: "snapshot-in-other-words", Doc: "snapshots of the messages have other texts than those that were streamed",
 		NewEffect: changeEvents(fault.OfKind(spec.History), func(e *spec.Event) {
 			changeNested(e, func(part *spec.Event) { part.Text += "!" })
@@ -48,6 +56,23 @@ var stateMutants = []*Mutant{
 		NewEffect: changeEvents(isNamedStep, func(e *spec.Event) { e.Name = "step " + e.Name }),
 		KilledBy:  map[string]string{"script.steps": "http.close"},
 	},
+}
+
+// shareMembers returns a function that adds to the state in each event the members of the states in
+// all events before. States that are not objects stay the same.
+func shareMembers() func(e *spec.Event) {
+	var mu sync.Mutex
+	shared := map[string]any{}
+	return func(e *spec.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		var members map[string]any
+		if json.Unmarshal([]byte(e.Text), &members) == nil && members != nil {
+			maps.Copy(shared, members)
+			text, _ := json.Marshal(shared)
+			e.Text = string(text)
+		}
+	}
 }
 
 // isNamedStep reports whether e starts or ends a step that has a name.

@@ -19,6 +19,7 @@ type assembledRun struct {
 	possiblePrompts   []string      // other prompts that the server may have stored and may take for the previous one
 	continuedPrompt   string        // the prompt of the run that request continues with a tool result or a resume
 	hasOtherThreads   bool          // earlier runs were in other threads, and the thread of request is new
+	otherStates       []string      // if hasOtherThreads: the states in the requests of the earlier runs, as JSON text
 	skipsPendingInput bool          // the thread was waiting for input that request does not have
 	threadBusy        bool          // the end of an earlier run of the thread was not seen
 	ended             bool          // the end of the run was seen
@@ -34,6 +35,8 @@ type assembledRun struct {
 	interrupts        []spec.Event
 	stateEvents       []spec.Event                 // the first snapshots and deltas of the state; see maxMarks
 	steps             []stepMark                   // the first starts and ends of steps that have a name; see maxMarks
+	silence           silence                      // the longest silence before the first text
+	hasSpoken         bool                         // any text of a message, other than an empty one, was seen
 	failure           spec.Event                   // the event that reports a failure; zero if there is none
 	cancelled         bool                         // the event that ends the run reports that it was cancelled
 	bodyEnd           spec.Event                   // the end of the body of the stream
@@ -149,6 +152,9 @@ func (a *assembledRun) hasMessageIDs() bool {
 // observe adds e, the next event of the stream, to the run.
 func (a *assembledRun) observe(e spec.Event) {
 	a.refused = a.refused || e.Kind == spec.RunRefused && a.failure.Kind == "" && e.Frame == 0
+	if !a.hasSpoken {
+		a.silence.observe(e, a.keep)
+	}
 	switch e = a.tracker.resolve(e); e.Kind {
 	case spec.MessageStart, spec.MessageProgress, spec.ReasoningStart:
 		a.messageFor(e).noteRole(e, a.keep)
@@ -215,6 +221,7 @@ func (a *assembledRun) addContent(s *assembledMessage, e spec.Event) {
 // it also keeps e, the event that contains text.
 func (a *assembledRun) addText(s *assembledMessage, e spec.Event, text string) {
 	s.text.WriteString(text)
+	a.hasSpoken = a.hasSpoken || text != "" && !s.isReasoning
 	if a.pieceCount++; a.pieceCount <= maxPieces {
 		s.pieces = append(s.pieces, keptPiece{s.text.Len(), a.keep(e)})
 	}

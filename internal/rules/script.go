@@ -176,7 +176,7 @@ var (
 			}
 		})
 
-	ScriptIdle = scriptCheck("idle", "asked to be idle for a time, a target sends \"done\" afterwards, and not before",
+	ScriptIdle = scriptCheck("idle", "asked to be idle for a time, a target sends no event in that time, and \"done\" afterwards",
 		func(p *spec.Pass, a *assembledRun, words string) {
 			a.judgeText(p, "done")
 			a.judgeIdleTime(p, words)

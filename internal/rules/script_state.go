@@ -65,8 +65,9 @@ var (
 		ID: "script.state",
 		Doc: `asked to change the state, a target sends the state of the request and a delta for each patch
 
-The state may have other members than those of the request. A target that does not answer "changed"
-does not know the prompt, and is not judged.`,
+The state may have other members than those of the request, but in a new thread none that a request
+of another thread had, with the same value. A target that does not answer "changed" does not know the
+prompt, and is not judged.`,
 		Needs: []spec.Kind{spec.StateSnapshot, spec.StateDelta},
 		Watch: scriptCheck("state", "", func(p *spec.Pass, a *assembledRun, patches string) {
 			want, ok := expectedState(a.request.State, patches)
@@ -74,6 +75,11 @@ does not know the prompt, and is not judged.`,
 				got := a.state()
 				p.Judge(a.endEvent(), hasJSON(got, want) && a.isSuccessful(), "got %s%s; expected the state %s",
 					describeState(got), a.describeEnd(), want)
+				if len(a.otherStates) > 0 {
+					name, leaked := leakedMember(got, want, a.otherStates)
+					p.Judge(a.endEvent(), !leaked, "got %s in a new thread, with the member %q that a request of another thread had; expected the state %s",
+						describeState(got), name, want)
+				}
 			}
 		}).Watch,
 	}
@@ -117,6 +123,33 @@ func expectedState(state, patches string) (result string, ok bool) {
 		}
 	}
 	return state, true
+}
+
+// leakedMember returns the name of a member of the state got that is not a member of want, and that
+// has the same value in one of the others. All of these are JSON texts. The result ok is false if
+// there is no such member.
+func leakedMember(got, want string, others []string) (name string, ok bool) {
+	expected := decodeMembers(want)
+	for name, value := range decodeMembers(got) {
+		if _, ok := expected[name]; ok {
+			continue
+		}
+		for _, other := range others {
+			if v, ok := decodeMembers(other)[name]; ok && reflect.DeepEqual(v, value) {
+				return name, true
+			}
+		}
+	}
+	return "", false
+}
+
+// decodeMembers returns the members of an object that is given as JSON text. It returns nil if
+// object is another text.
+func decodeMembers(object string) (members map[string]any) {
+	if json.Unmarshal([]byte(object), &members) != nil {
+		return nil
+	}
+	return members
 }
 
 // hasJSON reports whether got has everything that want has. Both are JSON texts; if one of them is

@@ -8,7 +8,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// The functions in this file judge lower bounds of time. Text that the prompt asks for after a
+// Most functions in this file judge lower bounds of time. Text that the prompt asks for after a
 // certain time cannot arrive before that time has passed. The time is measured from the request that
 // started the run to the arrival of the text. A busy machine, the network and a client that reads
 // late can only make it longer.
@@ -36,9 +36,13 @@ func (a *assembledRun) textPieces() (all []keptPiece) {
 }
 
 // judgeIdleTime judges whether no text arrived during the silence that the prompt conformance:idle
-// asks for. The string argument is the argument of the prompt, a number of milliseconds. If that is
-// not a positive number, if there is no text, or if the times of arrival are unknown, judgeIdleTime
-// judges nothing.
+// asks for, and whether other events interrupted the silence. The string argument is the argument of
+// the prompt, a number of milliseconds. If that is not a positive number, if there is no text, or if
+// the times of arrival are unknown, judgeIdleTime judges nothing.
+//
+// An event that arrives late shortens the silence after it. So a silence of three quarters of the
+// time is enough. If all events arrived within less than that, for example because the stream was
+// requested late, the silence is not judged.
 func (a *assembledRun) judgeIdleTime(p *spec.Pass, argument string) {
 	ms, err := strconv.Atoi(argument)
 	pieces := a.textPieces()
@@ -49,6 +53,35 @@ func (a *assembledRun) judgeIdleTime(p *spec.Pass, argument string) {
 	took := first.At - a.request.At
 	p.Judge(first, took+timeTolerance+timerError >= silence,
 		"text arrived %v after the request; expected silence for %v first", took, silence)
+	if span := first.At - a.silence.begin; silence <= maxSilence && span >= silence*3/4 {
+		p.Judge(*a.silence.end, a.silence.longest >= silence*3/4,
+			"event came after a silence of %v, the longest of the %v before the text; expected a silence of %v",
+			a.silence.longest.Round(time.Millisecond), span.Round(time.Millisecond), silence)
+	}
+}
+
+// maxSilence is the longest silence of which it is judged whether other events interrupt it. During
+// a longer one, a server may send events that only keep the connection alive.
+const maxSilence = time.Second
+
+// A silence is the longest time in which a stream has no event. Comments are no events.
+type silence struct {
+	begin   time.Duration // when the first event of the stream arrived
+	last    time.Duration // when the latest event arrived
+	longest time.Duration
+	end     *spec.Event // the event that ended the longest silence; before that, the first event
+}
+
+// observe updates s with e, the next event of the stream. If e ends the longest silence so far, s
+// retains a copy of e that is made by keep.
+func (s *silence) observe(e spec.Event, keep func(spec.Event) *spec.Event) {
+	switch {
+	case s.end == nil:
+		s.begin, s.end = e.At, keep(e)
+	case e.At-s.last > s.longest:
+		s.longest, s.end = e.At-s.last, keep(e)
+	}
+	s.last = e.At
 }
 
 // judgeDeltaTimes judges whether no delta arrived earlier than the prompt conformance:slow asks

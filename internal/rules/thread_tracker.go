@@ -68,6 +68,7 @@ type threadTracker struct {
 	possiblePrompts  map[string][]string           // by thread id: prompts that the server may have stored
 	startsRuns       map[string]bool               // by operation: whether a valid request for it had input
 	runCount         int                           // number of runs that were accepted
+	states           []string                      // the states in the requests of these runs, as JSON text
 	hasRunEnd        bool                          // whether any run.end event was seen; not all dialects have them
 	hasUnknownThread bool                          // whether the thread of some accepted request is unknown
 	startedRuns      map[string]*assembledRun      // by run key: the latest run that was accepted
@@ -192,7 +193,9 @@ func (t *threadTracker) newRun(request spec.Event) *assembledRun {
 	}
 	earlier, asked := t.certainPrompts(before, request), before.lastPrompt
 	noPrompts := !known && len(t.possiblePrompts[request.Thread]) == 0
-	a.hasOtherThreads = t.runCount > 0 && noPrompts && !t.hasUnknownThread
+	if a.hasOtherThreads = t.runCount > 0 && noPrompts && !t.hasUnknownThread; a.hasOtherThreads {
+		a.otherStates = t.states
+	}
 	if before.lastRun != nil && !before.lastRun.succeeded { // the server may not wait for its continuation
 		asked = ""
 	}
@@ -351,6 +354,9 @@ func (t *threadTracker) observeBodyEnd(e spec.Event) {
 		a.markEnded(e)
 	}
 	t.runCount++
+	if a.request.State != "" {
+		t.states = append(t.states, a.request.State)
+	}
 	if t.threadID == "" {
 		return
 	}
