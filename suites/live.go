@@ -21,7 +21,7 @@ var liveScenarios = []Scenario{
 		Name: "cancel-again", Doc: "a run that is cancelled twice, and cancel requests after the end of a run", Capability: "cancel",
 		Templates: []string{"prompt", "listen", "cancel"}, Run: runCancelAgain,
 	}, {
-		Name: "disconnect", Doc: "a client that leaves a stream, and then goes on in the same thread", Capability: "slow",
+		Name: "disconnect", Doc: "a client that leaves a stream, and then goes on in the same thread at once and later", Capability: "slow",
 		Templates: promptTemplates, Run: runDisconnect,
 	},
 }
@@ -30,12 +30,20 @@ var liveScenarios = []Scenario{
 // a little longer than the time for which the check accept.as-documented tolerates refusals.
 const unlockTimeout = 6 * time.Second
 
-// runDisconnect plays the disconnect scenario. It starts a run, closes the connection after two
-// events of the stream, and waits until the run must have ended. Then it starts a second run in the
-// thread, again and again if the server refuses it, and asks for the previous message. Checks
-// verify that the server finally accepts the second run.
+// runDisconnect plays the disconnect scenario. It sends a message, starts a run, and closes the
+// connection after two events of the stream. At once, it asks for the previous message, which the
+// server may refuse while the run goes on. Then it waits until the run must have ended, and starts
+// another run in the thread, again and again if the server refuses it. Finally, it asks for the
+// previous message. Checks verify that the server finally accepts the other run.
 func runDisconnect(t *Conversation) {
+	recalls := !t.target.lacksCapability("recall")
+	if recalls {
+		t.SendAndRead("prompt", t.PromptEvent("text", "before"))
+	}
 	t.startAndLeave(t.PromptEvent("slow", "6 40"))
+	if recalls {
+		t.SendAndRead("prompt", t.PromptEvent("recall", ""))
+	}
 	for began := time.Now(); t.Sleep(300 * time.Millisecond); {
 		late := time.Since(began) > unlockTimeout
 		t.SendAndRead("prompt", t.PromptEvent("text", "back again"))
@@ -43,7 +51,7 @@ func runDisconnect(t *Conversation) {
 			break
 		}
 	}
-	if !t.target.lacksCapability("recall") {
+	if recalls {
 		t.SendAndRead("prompt", t.PromptEvent("recall", ""))
 	}
 }

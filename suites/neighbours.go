@@ -59,15 +59,15 @@ func (t *Conversation) wasRefused() bool {
 }
 
 // startIfTaken is like [Conversation.StartRun] with the template "prompt", but the run gets the
-// given id, or a new id if run is "". It returns false if the server refuses the request. The
-// exchange is then removed from the recording, because the documents do not say which strings are
-// valid ids.
+// given id, or a new id if run is "". It returns false if the server refuses the request, or if the
+// response says that the run failed. The exchange is then removed from the recording, because the
+// documents do not say which strings are valid ids.
 func (t *Conversation) startIfTaken(run string, e spec.Event) bool {
 	n := t.exchangeCount()
 	if t.Run = run; run == "" {
 		t.Run = t.NewID()
 	}
-	if t.SendTemplate("prompt", e) && !t.wasRefused() {
+	if t.SendTemplate("prompt", e) && t.hasFollowedLastRequest() {
 		return true
 	}
 	t.forget(n)
@@ -86,17 +86,21 @@ func similarIDs(id string) (all []string) {
 	return all
 }
 
-// similarNames returns strings that are made from id and similar to each other. They differ in
-// case, in length, in a space at the end, in the last of many characters, in a character that URLs
-// escape, or in a character beyond ASCII or beyond 16 bits.
+// similarNames returns strings that are made from id, a UUID, and similar to each other. They differ
+// in case, in length, in a space at the end, in the last of many characters, in a character that
+// URLs escape, in what follows a punctuation mark or NUL, in the kind of punctuation marks, or in a
+// character beyond ASCII or beyond 16 bits. Two of them are numbers with the same value.
 func similarNames(id string) []string {
 	name := "Thread-" + id
-	long := name + strings.Repeat("0", 80)
+	long, longer := name+strings.Repeat("0", 80), name+strings.Repeat("0", 256)
+	number := strings.Map(func(r rune) rune { return []rune("0123456789012345")[strings.IndexRune("0123456789abcdef", r)] },
+		strings.ReplaceAll(id, "-", ""))
 	return []string{
-		long + "1", long + "2",
+		long + "1", long + "2", longer + "1", longer + "2",
 		name, strings.ToLower(name), strings.ToUpper(name), name + "0", name[:len(name)-1],
-		name + "/a", name + "%2Fa", name + " ", name + "\u00e9", name + "\u00e8", name + "e\u0301",
-		name + "\U0001f600",
+		strings.ReplaceAll(name, "-", ""), strings.ReplaceAll(name, "-", "_"), "0" + number, "00" + number,
+		name + "/a", name + "%2Fa", name + ".a", name + "#a", name + "?a", name + "\x00a",
+		name + " ", name + "\u00e9", name + "\u00e8", name + "e\u0301", name + "\U0001f600", name + "\U0001f601",
 	}
 }
 

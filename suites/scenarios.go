@@ -154,7 +154,7 @@ var singleUserScenarios = []Scenario{
 	},
 	singlePrompt("steps", "", "two steps with a message each").needing(spec.StepStart, spec.StepEnd),
 	singlePrompt("slow", "8 80", "deltas some time apart", "wire.flushes"),
-	singlePrompt("many", "300", "many deltas at once"),
+	singlePrompt("many", "1025", "many deltas at once"),
 	singlePrompt("large", "100000", "one large delta"),
 	singlePrompt("idle", "400", "silence, then a reply"),
 	singlePrompt("error", "scripted failure", "a run that fails before any content"),
