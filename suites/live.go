@@ -23,7 +23,50 @@ var liveScenarios = []Scenario{
 	}, {
 		Name: "disconnect", Doc: "a client that leaves a stream, and then goes on in the same thread at once and later", Capability: "slow",
 		Templates: promptTemplates, Run: runDisconnect,
+	}, {
+		Name: "pause", Doc: "a message, a client tool call and an interrupt that are followed up after a pause", Capability: "recall",
+		Templates: promptTemplates, Run: runPause,
 	},
+}
+
+// How long the pause scenario waits.
+const (
+	pauseLength     = 600 * time.Millisecond
+	deepPauseLength = 2 * time.Second // if [Target.Deep] is set
+)
+
+// runPause plays the pause scenario. It sends a message in one thread and, in two other threads, makes
+// the server call a client tool and send an interrupt, as far as the target supports that. After a
+// pause, it asks for the previous message in the first thread and sends the replies in the others.
+func runPause(t *Conversation) {
+	first := t.Thread
+	t.SendAndRead("prompt", t.PromptEvent("text", "before the pause"))
+	var replies []owedReply
+	elicit := func(template string, needs Scenario) {
+		if !t.target.supports(needs) {
+			return
+		}
+		t.Thread = t.NewID()
+		if e, ok := t.elicit(template); ok {
+			e.Thread = t.Thread
+			replies = append(replies, owedReply{template, e})
+		}
+	}
+	elicit("tool-result", needsClientTool)
+	elicit("resume", needsInterrupt)
+	pause := pauseLength
+	if t.target.Deep {
+		pause = deepPauseLength
+	}
+	if !t.Sleep(pause) {
+		return
+	}
+	t.Thread = first
+	t.SendAndRead("prompt", t.PromptEvent("recall", ""))
+	for _, r := range replies {
+		t.Thread = r.event.Thread
+		t.SendAndRead(r.template, r.event)
+	}
 }
 
 // unlockTimeout is how long the disconnect scenario tries to start a second run in a thread. It is
