@@ -21,21 +21,72 @@ var liveScenarios = []Scenario{
 		Name: "cancel-again", Doc: "a run that is cancelled twice, and cancel requests after the end of a run", Capability: "cancel",
 		Templates: []string{"prompt", "listen", "cancel"}, Run: runCancelAgain,
 	}, {
-		Name: "disconnect", Doc: "a client that leaves a stream, and then goes on in the same thread", Capability: "slow",
+		Name: "disconnect", Doc: "a client that leaves a stream, and then goes on in the same thread at once and later", Capability: "slow",
 		Templates: promptTemplates, Run: runDisconnect,
+	}, {
+		Name: "pause", Doc: "a message, a client tool call and an interrupt that are followed up after a pause", Capability: "recall",
+		Templates: promptTemplates, Run: runPause,
 	},
+}
+
+// How long the pause scenario waits.
+const (
+	pauseLength     = 600 * time.Millisecond
+	deepPauseLength = 2 * time.Second // if [Target.Deep] is set
+)
+
+// runPause plays the pause scenario. It sends a message in one thread and, in two other threads, makes
+// the server call a client tool and send an interrupt, as far as the target supports that. After a
+// pause, it asks for the previous message in the first thread and sends the replies in the others.
+func runPause(t *Conversation) {
+	first := t.Thread
+	t.SendAndRead("prompt", t.PromptEvent("text", "before the pause"))
+	var replies []owedReply
+	elicit := func(template string, needs Scenario) {
+		if !t.target.supports(needs) {
+			return
+		}
+		t.Thread = t.NewID()
+		if e, ok := t.elicit(template); ok {
+			e.Thread = t.Thread
+			replies = append(replies, owedReply{template, e})
+		}
+	}
+	elicit("tool-result", needsClientTool)
+	elicit("resume", needsInterrupt)
+	pause := pauseLength
+	if t.target.Deep {
+		pause = deepPauseLength
+	}
+	if !t.Sleep(pause) {
+		return
+	}
+	t.Thread = first
+	t.SendAndRead("prompt", t.PromptEvent("recall", ""))
+	for _, r := range replies {
+		t.Thread = r.event.Thread
+		t.SendAndRead(r.template, r.event)
+	}
 }
 
 // unlockTimeout is how long the disconnect scenario tries to start a second run in a thread. It is
 // a little longer than the time for which the check accept.as-documented tolerates refusals.
 const unlockTimeout = 6 * time.Second
 
-// runDisconnect plays the disconnect scenario. It starts a run, closes the connection after two
-// events of the stream, and waits until the run must have ended. Then it starts a second run in the
-// thread, again and again if the server refuses it, and asks for the previous message. Checks
-// verify that the server finally accepts the second run.
+// runDisconnect plays the disconnect scenario. It sends a message, starts a run, and closes the
+// connection after two events of the stream. At once, it asks for the previous message, which the
+// server may refuse while the run goes on. Then it waits until the run must have ended, and starts
+// another run in the thread, again and again if the server refuses it. Finally, it asks for the
+// previous message. Checks verify that the server finally accepts the other run.
 func runDisconnect(t *Conversation) {
+	recalls := !t.target.lacksCapability("recall")
+	if recalls {
+		t.SendAndRead("prompt", t.PromptEvent("text", "before"))
+	}
 	t.startAndLeave(t.PromptEvent("slow", "6 40"))
+	if recalls {
+		t.SendAndRead("prompt", t.PromptEvent("recall", ""))
+	}
 	for began := time.Now(); t.Sleep(300 * time.Millisecond); {
 		late := time.Since(began) > unlockTimeout
 		t.SendAndRead("prompt", t.PromptEvent("text", "back again"))
@@ -43,7 +94,7 @@ func runDisconnect(t *Conversation) {
 			break
 		}
 	}
-	if !t.target.lacksCapability("recall") {
+	if recalls {
 		t.SendAndRead("prompt", t.PromptEvent("recall", ""))
 	}
 }

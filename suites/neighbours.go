@@ -59,15 +59,15 @@ func (t *Conversation) wasRefused() bool {
 }
 
 // startIfTaken is like [Conversation.StartRun] with the template "prompt", but the run gets the
-// given id, or a new id if run is "". It returns false if the server refuses the request. The
-// exchange is then removed from the recording, because the documents do not say which strings are
-// valid ids.
+// given id, or a new id if run is "". It returns false if the server refuses the request, or if the
+// response says that the run failed. The exchange is then removed from the recording, because the
+// documents do not say which strings are valid ids.
 func (t *Conversation) startIfTaken(run string, e spec.Event) bool {
 	n := t.exchangeCount()
 	if t.Run = run; run == "" {
 		t.Run = t.NewID()
 	}
-	if t.SendTemplate("prompt", e) && !t.wasRefused() {
+	if t.SendTemplate("prompt", e) && t.hasFollowedLastRequest() {
 		return true
 	}
 	t.forget(n)
@@ -86,17 +86,21 @@ func similarIDs(id string) (all []string) {
 	return all
 }
 
-// similarNames returns strings that are made from id and similar to each other. They differ in
-// case, in length, in a space at the end, in the last of many characters, in a character that URLs
-// escape, or in a character beyond ASCII or beyond 16 bits.
+// similarNames returns strings that are made from id, a UUID, and similar to each other. They differ
+// in case, in length, in a space at the end, in the last of many characters, in a character that
+// URLs escape, in what follows a punctuation mark or NUL, in the kind of punctuation marks, or in a
+// character beyond ASCII or beyond 16 bits. Two of them are numbers with the same value.
 func similarNames(id string) []string {
 	name := "Thread-" + id
-	long := name + strings.Repeat("0", 80)
+	long, longer := name+strings.Repeat("0", 80), name+strings.Repeat("0", 256)
+	number := strings.Map(func(r rune) rune { return []rune("0123456789012345")[strings.IndexRune("0123456789abcdef", r)] },
+		strings.ReplaceAll(id, "-", ""))
 	return []string{
-		long + "1", long + "2",
+		long + "1", long + "2", longer + "1", longer + "2",
 		name, strings.ToLower(name), strings.ToUpper(name), name + "0", name[:len(name)-1],
-		name + "/a", name + "%2Fa", name + " ", name + "\u00e9", name + "\u00e8", name + "e\u0301",
-		name + "\U0001f600",
+		strings.ReplaceAll(name, "-", ""), strings.ReplaceAll(name, "-", "_"), "0" + number, "00" + number,
+		name + "/a", name + "%2Fa", name + ".a", name + "#a", name + "?a", name + "\x00a",
+		name + " ", name + "\u00e9", name + "\u00e8", name + "e\u0301", name + "\U0001f600", name + "\U0001f601",
 	}
 }
 
@@ -176,8 +180,26 @@ func runRunIDs(t *Conversation) {
 	}
 }
 
+// besideOffer calls send while the stream of a run in another thread is open, whose request offers a
+// different client tool than those that send may offer. If the target does not allow that, or cannot
+// be asked for a slow run, it only calls send.
+func (t *Conversation) besideOffer(send func()) {
+	if !t.respondsWithStream("tool-offer") || t.target.StreamLimit == 1 || t.target.lacksCapability("slow") {
+		send()
+		return
+	}
+	thread := t.Thread
+	t.Thread, t.Run = t.NewID(), t.NewID()
+	e := t.PromptEvent("slow", slowPromptArgs)
+	e.Name = "measure"
+	stream := t.BuildRequest("tool-offer", e)
+	t.Thread = thread
+	t.DuringStream(stream, 1, send)
+}
+
 // runCrosswise returns the Run function of a scenario. In each of four threads, the function makes
-// the server call a client tool or send an interrupt. Then it sends the replies: in the first two
+// the server send an interrupt or call a client tool, which has a different name in each thread.
+// Then it sends the replies: in the first two
 // threads in the same order, and in the last two in the opposite order. Finally, it asks for the
 // previous message in each thread. The argument prompt is the name of the test prompt,
 // "client-tool" or "interrupt". The argument replyTemplate is the name of the template of the
@@ -190,11 +212,20 @@ func runCrosswise(prompt, replyTemplate string) func(*Conversation) {
 			t.Thread = t.NewID()
 			template, e := t.elicitingRequest(replyTemplate)
 			e.Text = t.PromptEvent(prompt, `{"thread":`+strconv.Itoa(len(threads))+`}`).Text
-			t.SendAndRead(template, e)
+			if e.Name != "" {
+				e.Name = clientTools[len(threads)%len(clientTools)]
+			}
+			ask := func() { t.SendAndRead(template, e) }
+			if template == "tool-offer" && len(threads) == 0 {
+				t.besideOffer(ask)
+			} else {
+				ask()
+			}
 			reply, ok := t.replyEvent(replyTemplate)
 			if !ok {
 				return
 			}
+			reply.Name = e.Name
 			reply.Text += " in thread " + strconv.Itoa(len(threads))
 			threads, replies[t.Thread] = append(threads, t.Thread), reply
 		}
@@ -251,8 +282,9 @@ const (
 // runCrowd plays the crowd scenario. It sends a long prompt with a different random text on each of
 // many threads, and reads all replies at the same time. Then it asks for the previous message in
 // each thread, also at the same time. Checks verify that each reply contains the text of its own
-// thread. Finally, it starts slow runs in a few of the threads at the same time. Checks verify that
-// their deltas arrive as they are produced. If the agent is not scripted, runCrowd sends nothing,
+// thread. After that, it starts idle runs in all threads, so that their streams are certainly open at
+// the same time. Finally, it starts slow runs in a few of the threads at the same time. Checks verify
+// that their deltas arrive as they are produced. If the agent is not scripted, runCrowd sends nothing,
 // because the replies could not be judged.
 func runCrowd(t *Conversation) {
 	if !t.target.isScripted {
@@ -277,6 +309,9 @@ func runCrowd(t *Conversation) {
 		return t.PromptEvent("text", strings.TrimSpace(words.String()))
 	})
 	t.sendToAll(threads, func(int) spec.Event { return t.PromptEvent("recall", "") })
+	if !t.target.lacksCapability("idle") {
+		t.sendToAll(threads, func(int) spec.Event { return t.PromptEvent("idle", "150") })
+	}
 	if !t.target.lacksCapability("slow") {
 		t.sendToAll(threads[:min(n, 3)], func(int) spec.Event { return t.PromptEvent("slow", "6 80") })
 	}

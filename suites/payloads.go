@@ -31,7 +31,7 @@ var payloadScenarios = []Scenario{
 		Name: "memory", Doc: "recall after each kind of turn, in one thread",
 		Capability: "recall", Templates: promptTemplates, Run: runMemory,
 	}, {
-		Name: "twice", Doc: "each kind of turn twice in one thread, with other values",
+		Name: "twice", Doc: "each kind of turn twice in one thread and on one connection, with other values",
 		Capability: "text", Templates: promptTemplates, Run: runTwice,
 	},
 }
@@ -71,6 +71,44 @@ func runPayloads(t *Conversation) {
 		c.askIfSupported("recall", "")
 	}
 	c.completeHistory()
+	for _, prompt := range rarePrompts {
+		if c.Thread = c.NewID(); c.askIfPossible(prompt.scenario, prompt.text) && prompt.isRecalled {
+			c.askIfSupported("recall", "")
+		}
+	}
+}
+
+// rarePrompts are prompts that some frameworks or databases cannot store or answer, and some servers
+// may therefore refuse: empty texts, texts of white space only, and a text with NUL. The field
+// scenario is the capability that the prompt needs. If isRecalled is true, a server that answers the
+// prompt must be able to repeat it.
+var rarePrompts = []struct {
+	scenario, text string
+	isRecalled     bool
+}{
+	{"empty", "conformance:text ", true},
+	{"text", "conformance:text \t \n", true},
+	{"reasoning", "conformance:reasoning ", false},
+	{"text", "conformance:text a\x00b", false},
+	{"text", " ", true},
+	{"text", "conformance:text " + longText("long", 1<<16+64), true},
+}
+
+// askIfPossible sends a prompt that has the given text and reads the reply. It returns false, and
+// removes the exchanges from the recording, if the request is not valid according to the document of
+// the dialect, if the server refuses it, or if the run fails. It also returns false if the target
+// lacks the given capability, in which case it sends nothing.
+func (c *combinationPlayer) askIfPossible(capability, text string) bool {
+	e := spec.Event{Text: text}
+	if c.target.lacksCapability(capability) || !c.isValid("prompt", e) {
+		return false
+	}
+	n := c.exchangeCount()
+	if c.SendAndRead("prompt", e); c.hasFollowedLastRequest() {
+		return true
+	}
+	c.forget(n)
+	return false
 }
 
 // edgeSamples are classes of texts that begin and end with white space or similar characters, which
@@ -323,31 +361,34 @@ func prependMessage(body map[string]any, text string, earlier *strings.Replacer)
 	return false
 }
 
-// runTwice plays the twice scenario. In one thread, it sends the same series of test prompts twice.
-// The arguments of the prompts differ, except for a text that is sent both times. Finally, it
-// requests the history.
+// runTwice plays the twice scenario. In one thread, and on connections that are reused, it sends the
+// same series of test prompts twice. The arguments of the prompts differ, except for a text that is
+// sent both times. Finally, it requests the history.
 func runTwice(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "twice")
 	if !ok {
 		return
 	}
+	c.keepAlive()
 	same := c.word()
 	for i := range 2 {
 		c.ask("text", same)
-		for _, scenario := range []string{"text", "reasoning", "error"} {
+		for _, scenario := range []string{"text", "reasoning"} {
 			c.askIfSupported(scenario, c.word())
 		}
-		for _, scenario := range []string{"messages", "contents", "tools"} {
+		for _, scenario := range []string{"messages", "empty", "contents", "tools"} {
 			c.askIfSupported(scenario, "")
 		}
 		if slices.Contains(c.dialect.Kinds(), spec.StepStart) {
 			c.askIfSupported("steps", "")
 		}
 		c.askIfSupported("tool", c.object())
+		c.askIfSupported("error", c.word())
 		if c.target.supports(needsClientTool) {
 			c.tool = []string{"paint", "sketch-it_2"}[i]
 			c.askClientTool(c.object(), c.word())
 		}
+		c.askIfSupported("error-mid", c.word())
 		if c.target.supports(needsInterrupt) {
 			c.askInterrupt(c.object(), c.word())
 		}

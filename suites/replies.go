@@ -177,8 +177,9 @@ func elicitAndReply(replyTemplate string) func(*Conversation) {
 }
 
 // runClientTool plays the client-tool scenario. It makes the server call a tool of the client and
-// sends the result. In another thread, it offers a tool in another form or two tools, and makes the
-// server call one of them. In a further thread, it offers a tool of the client and makes the server call its own tool instead.
+// sends the result. In other threads, it offers a tool in another form and two tools, and makes the
+// server call one of them. In a further thread, it offers a tool of the client and makes the server
+// send two messages, and then call its own tool instead.
 func runClientTool(t *Conversation) {
 	elicitAndReply("tool-result")(t)
 	t.Thread = t.NewID()
@@ -189,6 +190,11 @@ func runClientTool(t *Conversation) {
 			t.Thread = t.NewID()
 		}
 	}
+	if !t.target.lacksCapability("messages") {
+		messages := t.PromptEvent("messages", "")
+		messages.Name = offer.Name
+		t.SendAndRead("tool-offer", messages)
+	}
 	if !t.target.lacksCapability("tool") && slices.Contains(t.dialect.Kinds(), spec.ToolResult) {
 		offer.Text = t.PromptEvent("tool", `{"city":"Rome"}`).Text
 		t.SendAndRead("tool-offer", offer)
@@ -196,11 +202,17 @@ func runClientTool(t *Conversation) {
 }
 
 // runToolResults plays the replies-tools-together scenario. It sends the result of one call, and
-// then, in another thread, the results of two calls in one request.
+// then, in other threads, the results of two calls in one request: different results, equal ones,
+// and one that is empty.
 func runToolResults(t *Conversation) {
 	elicitAndReply("tool-result")(t)
-	t.Thread = t.NewID()
-	elicitAndReply("tool-results")(t)
+	for _, second := range []string{"painted it once more", "painted it blue", ""} {
+		t.Thread = t.NewID()
+		if e, ok := t.elicit("tool-results"); ok {
+			e.Description = second
+			t.SendAndRead("tool-results", e)
+		}
+	}
 }
 
 // elicit makes the server do what a request of the template replyTemplate replies to: call a tool,

@@ -28,25 +28,35 @@ var textSamples = []textSample{
 	{"a text with line separators (U+2028, U+2029, U+0085)", func(w string) string { return w + "\u2028and\u2029" + w + "\u0085." }},
 	{"a text with no-break and zero-width spaces", func(w string) string { return "\u00a0" + w + "\u202f\u200b\u2060" + w + "\u3000" }},
 	{"a text that begins with a byte order mark", func(w string) string { return "\ufeff" + w }},
-	{"a text with a control character (U+001B)", func(w string) string { return w + " \u001b[1m" + w }},
+	{"a text with control characters (U+001B, U+007F)", func(w string) string { return w + " \u001b[1m\u007f" + w }},
 	{"a text with accented letters, composed and decomposed", func(w string) string { return w + " \u00e9 e\u0301 \u212b " + w }},
-	{"a text in Chinese, Arabic and Hebrew", func(w string) string { return "世界 " + w + " مرحبا \u200fשלום" }},
-	{"a text with emoji of several code points", func(w string) string { return "👩‍👩‍👧‍👦 " + w + " 🇩🇪👍🏽" }},
-	{"a text with characters of other planes", func(w string) string { return "\U00020000" + w + "\U0001d11e\U000e0041\U0010fffd" }},
+	{"a text in Chinese, Arabic and Hebrew", func(w string) string {
+		return "世界 " + w + " مرحبا \u200fשלום \u202b" + w + "\u202c \u2067" + w + "\u2069"
+	}},
+	{"a text with emoji of several code points", func(w string) string {
+		return "👩‍👩‍👧‍👦 " + w + " 🇩🇪👍🏽\u2764\ufe0f\u2764\ufe0e"
+	}},
+	{"a text with private characters, and those of other planes", func(w string) string {
+		return "\U00020000" + w + "\U0001d11e\U000e0041\U0010fffd\ue000" + w + "\uf8ff"
+	}},
 	{"a text that looks like an event stream", func(w string) string { return "data: " + w + "\n\nevent: end\nid: 9\n: comment\n\n" }},
 	{"a text that looks like the end of a stream", func(w string) string { return w + " [DONE]\n\ndata: [DONE]" }},
-	{"a text that looks like JSON", func(w string) string { return `{"type":"error","text":"` + w + `"}` }},
+	{"a text that looks like JSON", func(w string) string { return `{"type": "error",  "text" :"` + w + `" }` }},
 	{"a text that looks like a JSON string", func(w string) string { return `"` + w + `\n"` }},
 	{"a text that looks like a number", func(w string) string { return fmt.Sprint(len(w)) + ".50" }},
+	{"a text that looks like a large number", func(w string) string { return fmt.Sprint(len(w)) + "2345678901234567890" }},
 	{"a text that looks like null", func(string) string { return "null" }},
 	{"a text that looks like a boolean", func(string) string { return "false" }},
-	{"a text that looks like HTML", func(w string) string { return "<b>" + w + "</b> &amp; <script>" + w + "</script>" }},
+	{"a text that looks like HTML", func(w string) string {
+		return "<b>" + w + "</b> &amp; <script>" + w + "</script><think>" + w + "</think>"
+	}},
+	{"a text that looks like Markdown", func(w string) string { return "# **" + w + "** _" + w + "_\n\n```\n" + w + "\n```\n* [" + w + "](x)" }},
 	{"a text with backslashes", func(w string) string { return `C:\new\table\u0041 ` + w + `\` }},
 	{"a text with quotation marks", func(w string) string { return `'` + w + `' "` + w + "\" `" + w + "`" }},
 	{"a text with percent signs and plus signs", func(w string) string { return "100%25 %s %d a+b " + w }},
 	{"a text with placeholders", func(w string) string { return "${HOME} {{" + w + "}} {0} $1 %(a)s" }},
 	{"a text that looks like SQL", func(w string) string { return w + "'); DROP TABLE messages; --" }},
-	{"a text that looks like a path", func(w string) string { return "../../" + w + "/%2e%2e/" }},
+	{"a text that looks like a path and a URL", func(w string) string { return "../../" + w + "/%2e%2e/ https://example.org/" + w + "?a=b&c=d#" + w }},
 	{"a text that looks like a test prompt", func(w string) string { return "conformance:text " + w }},
 	{"a text of one character", func(w string) string { return w[len(w)-1:] }},
 	{"a text of 100 bytes", func(w string) string { return longText(w, 100) }},
@@ -59,12 +69,13 @@ var textSamples = []textSample{
 }
 
 // longText returns a text of n bytes that begins with word. Ascending numbers follow, so that a
-// missing or duplicated piece can be noticed. n must be greater than the length of word.
+// missing or duplicated piece can be noticed. Several spaces precede each of the first numbers. n
+// must be greater than the length of word.
 func longText(word string, n int) string {
 	var b strings.Builder
 	b.WriteString(word)
 	for i := 0; b.Len() < n; i++ {
-		fmt.Fprintf(&b, " %d", i)
+		fmt.Fprintf(&b, " %3d", i)
 	}
 	return b.String()[:n-1] + "."
 }
@@ -96,7 +107,7 @@ var jsonSamples = []jsonSample{
 		return `{"":1,"a b":2,"é世👍":3,"a.b/c~d":4,"__proto__":5,"type":"x","id":"y","word":` + jsonText(w) + `}`
 	}},
 	{"an object with a text of several lines", func(w string) string {
-		return `{"text":` + jsonText("  "+w+"\r\n\tdata: x\n\n\u2028 \"quoted\" \\ <b>&amp;</b> 👩‍👧 ") + `}`
+		return `{"html":"<b>&amp;</b>","text":` + jsonText("  "+w+"\r\n\tdata: x\n\n\u2028 \"quoted\" \\ <b>&amp;</b> 👩‍👧 ") + `}`
 	}},
 	{"an object with an array of objects", func(w string) string { return `{"days":[{"a":1},{"a":2},{"b":` + jsonText(w) + `}]}` }},
 	{"an object with a JSON text in a string", func(w string) string { return `{"raw":` + jsonText(`{"a":`+jsonText(w)+`}`) + `}` }},

@@ -162,7 +162,7 @@ var singleUserScenarios = []Scenario{
 			t.SendAndRead("prompt", t.PromptEvent("slow", "8 80"))
 		},
 	},
-	singlePrompt("many", "300", "many deltas at once"),
+	singlePrompt("many", "1025", "many deltas at once"),
 	singlePrompt("large", "100000", "one large delta"),
 	{
 		Name: "idle", Doc: "silence, then a reply, and a run afterwards", Templates: promptTemplates,
@@ -174,15 +174,8 @@ var singleUserScenarios = []Scenario{
 	singlePrompt("error", "scripted failure", "a run that fails before any content"),
 	singlePrompt("error-mid", "scripted failure", "a run that fails after some content"),
 	{
-		Name: "no-thread", Doc: "two prompts without a thread id", Templates: promptTemplates, Capability: "text", Kinds: []spec.Kind{spec.RunStart},
-		Run: func(t *Conversation) {
-			for _, words := range []string{"one", "two"} {
-				t.Thread, t.Run = "", ""
-				if t.isValid("prompt", t.PromptEvent("text", words)) {
-					t.SendAndRead("prompt", t.PromptEvent("text", words))
-				}
-			}
-		},
+		Name: "no-thread", Doc: "prompts without a thread id, each in a new thread", Templates: promptTemplates,
+		Capability: "text", Kinds: []spec.Kind{spec.RunStart}, Run: runNoThread,
 	}, {
 		Name: "idle-limit", Doc: "silent streams with an idle limit of one and of two polls", Capability: "idle",
 		Templates: []string{"prompt", "listen"}, Kinds: []spec.Kind{"slot.limit"},
@@ -259,6 +252,21 @@ var singleUserScenarios = []Scenario{
 // dialect's document.
 func (t *Conversation) isValid(template string, e spec.Event) bool {
 	return len(t.dialect.ValidateRequest(t.BuildRequest(template, e))) == 0
+}
+
+// runNoThread plays the no-thread scenario. It sends prompts without a thread id, unless the document
+// requires one. The last of them asks for the previous message, which does not exist if the server
+// starts a new thread for each.
+func runNoThread(t *Conversation) {
+	prompts := []spec.Event{t.PromptEvent("text", "one"), t.PromptEvent("text", "two")}
+	if !t.target.lacksCapability("recall") {
+		prompts = append(prompts, t.PromptEvent("recall", ""))
+	}
+	for _, e := range prompts {
+		if t.Thread, t.Run = "", ""; t.isValid("prompt", e) {
+			t.SendAndRead("prompt", e)
+		}
+	}
 }
 
 // runState plays the state scenario. It sends requests in two threads, each with a state, except for

@@ -466,14 +466,16 @@ conversation was waiting for.`,
 // ScriptIsolated judges whether a target that is asked in a new thread for the previous prompt
 // answers "nothing". Any other answer might reveal a prompt of another thread.
 var ScriptIsolated = &spec.Check{
-	ID:    "script.isolated",
-	Doc:   "asked to recall in a new conversation, a target answers \"nothing\"",
+	ID: "script.isolated",
+	Doc: `asked to recall in a new conversation, a target answers "nothing"
+
+If the request does not name the conversation, it is a new one if the response gives it a new name.`,
 	Needs: []spec.Kind{spec.SlotThread},
 
 	AllPrincipals: true,
 	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
 		prompt, ok := a.request.Prompt()
-		if ok && prompt == "conformance:recall" && !a.hasPreviousPrompt && a.hasOtherThreads && a.request.Thread != "" {
+		if ok && prompt == "conformance:recall" && !a.hasPreviousPrompt && a.hasOtherThreads && (a.request.Thread != "" || a.madeThread) {
 			got, expected := quotePair(a.text(), "nothing")
 			p.Judge(a.firstDifference("nothing", false), a.hasText("nothing"),
 				"asked for the previous prompt in a new conversation, got text %s%s; expected the text %s", got, a.describeEnd(), expected)

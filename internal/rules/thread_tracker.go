@@ -2,7 +2,6 @@ package rules
 
 import (
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 
@@ -152,8 +151,11 @@ func (t *threadTracker) observe(e spec.Event) {
 
 // observeFrame updates the tracker, and the run that is being streamed, with the frame e.
 func (t *threadTracker) observeFrame(e spec.Event) {
-	if t.threadID == "" { // the server assigned one
+	if t.threadID == "" && e.Thread != "" { // the server assigned one
 		t.threadID = e.Thread
+		if t.streamedRun != nil {
+			t.streamedRun.madeThread = !t.knowsThread(e.Thread)
+		}
 	}
 	if t.streamedRun != nil {
 		t.streamedRun.observe(e)
@@ -180,9 +182,7 @@ func (a *assembledRun) hasFailed() bool { return a != nil && a.failure.Kind != "
 // as possible ones; see certainPrompts.
 func (t *threadTracker) newRun(request spec.Event) *assembledRun {
 	before := t.threads[t.currentKey()]
-	known := slices.ContainsFunc(slices.Collect(maps.Keys(t.threads)), func(key userThread) bool {
-		return key.thread == request.Thread
-	})
+	known := t.knowsThread(request.Thread)
 	if before == nil || request.Thread == "" { // a request without a thread starts a new one
 		before = &trackedThread{}
 	}
@@ -215,6 +215,17 @@ func (t *threadTracker) newRun(request spec.Event) *assembledRun {
 		a.possiblePrompts = t.otherPrompts(request.Thread, earlier[:n-1], priorCount)
 	}
 	return a
+}
+
+// knowsThread reports whether an earlier run was in the thread with the given id, whoever the user
+// was.
+func (t *threadTracker) knowsThread(id string) bool {
+	for key := range t.threads {
+		if key.thread == id {
+			return true
+		}
+	}
+	return false
 }
 
 // givesNew reports whether a request has a new part of kind k. A part is new if no message of the
