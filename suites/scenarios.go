@@ -414,7 +414,10 @@ func runTogether(t *Conversation) {
 		return
 	}
 	if cursor := t.readFirstCursor(); cursor != "" {
+		run := t.Run
 		t.DuringStream(t.BuildRequest("listen", spec.Event{Cursor: cursor}), 1, others)
+		t.Run = run
+		t.ReadStream("", 0) // to compare
 	}
 	if !t.StartRun("prompt", t.PromptEvent("slow", "200 50")) {
 		return
