@@ -35,9 +35,9 @@ var accessScenarios = []Scenario{
 
 // requestAsOthers sends prompts, stream requests, requests for stored data and cancel requests,
 // both as the primary user and as each principal in others. Checks verify that the server refuses
-// the requests of the principals in others. The cancel requests are sent while the stream of a run
-// is open, so that there is a run to cancel. Requests that the dialect or the target does not
-// support are left out.
+// the requests of the principals in others. Their cancel requests are sent while the stream of a run
+// is open, which must go on to its end, and once more when the run is over. The primary user then
+// cancels another run. Requests that the dialect or the target does not support are left out.
 func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "one"))
 	run, cursors := t.Run, t.Cursors()
@@ -50,11 +50,12 @@ func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 	}
 	t.requestStoredAsOthers(others)
 	if t.canSend("cancel") && t.HasTemplate("listen") &&
-		t.StartRun("prompt", t.PromptEvent("slow", "60 50")) {
-		t.DuringStream(t.BuildRequest("listen", spec.Event{}), 3, func() {
-			t.sendAsEach(others, "cancel", spec.Event{})
-			t.SendTemplate("cancel", spec.Event{})
-		})
+		t.StartRun("prompt", t.PromptEvent("slow", "10 40")) {
+		t.DuringStream(t.BuildRequest("listen", spec.Event{}), 3, func() { t.sendAsEach(others, "cancel", spec.Event{}) })
+		t.sendAsEach(others, "cancel", spec.Event{})
+		if t.StartRun("prompt", t.PromptEvent("slow", "60 50")) {
+			t.cancelDuringStream(3)
+		}
 	}
 }
 
@@ -133,7 +134,7 @@ const MaxStreamLimit = 256
 const disconnectTimeout = 6 * time.Second
 
 // runStreamLimit plays the stream-limit scenario. It opens as many streams as the target allows,
-// and then requests one more, which the server must refuse. After it has closed all these streams,
+// and then requests one more, from the beginning and from a cursor, which the server must refuse. After it has closed all these streams,
 // it requests a stream again, repeatedly if the server still refuses it. Finally, it cancels the
 // run. All streams belong to one run, so the limit is reached whether the server counts streams by
 // user, by thread or by run.
@@ -141,11 +142,16 @@ func runStreamLimit(t *Conversation) {
 	if !t.StartRun("prompt", t.PromptEvent("slow", fmt.Sprint(300+4*t.target.StreamLimit, " 100"))) {
 		return
 	}
+	cursor := t.readFirstCursor()
 	h := openStreams{conversation: t, request: t.BuildRequest("listen", spec.Event{})}
 	for held := 0; held < t.target.StreamLimit && h.retryWhileFull(h.open); held++ {
 	}
 	h.conversation.Sleep(settleDelay)
 	h.tryOpen()
+	if cursor != "" {
+		resumed := openStreams{conversation: t, request: t.BuildRequest("listen", spec.Event{Cursor: cursor})}
+		resumed.tryOpen()
+	}
 	h.closeAt.Store(time.Now().Add(settleDelay).UnixNano())
 	h.group.Wait()
 	h.retryWhileFull(h.tryOpen)

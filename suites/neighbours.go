@@ -142,29 +142,29 @@ const readTimeout = 2 * time.Second
 
 // runSimilarRuns plays the similar-runs scenario. It starts several runs with similar ids in one
 // thread, and a run in another thread that has the same id as one of them. Then it reads the
-// streams of all these runs, and requests a stream with a similar id that no run has. Checks verify
-// that each stream contains only the events of its own run. Runs whose ids the server refuses are
-// left out.
+// streams of all these runs to their ends, and requests a stream with a similar id that no run has.
+// Checks verify that each stream ends and contains only the events of its own run. Runs whose ids
+// the server refuses are left out.
 func runSimilarRuns(t *Conversation) {
-	name := "Run-" + t.NewID()
 	first, second := t.Thread, t.NewID()
-	var runs []runRef
-	for i, r := range []runRef{
-		{first, name}, {first, strings.ToLower(name)}, {first, name + "0"}, {first, name[:len(name)-1]},
-		{second, name}, {first, name + "\u00e9"}, {first, name + "&=0"},
-	} {
+	names := similarNames(t.NewID())
+	runs := []runRef{{second, names[0]}}
+	for _, name := range append(names, names[0]+"&=0") {
+		runs = append(runs, runRef{first, name})
+	}
+	missing := runRef{first, names[0][:len(names[0])-2]} // a run that does not exist
+	var streams []spec.Request
+	for i, r := range runs {
 		if t.Thread = r.thread; t.startIfTaken(r.id, t.PromptEvent("text", "of run "+strconv.Itoa(i))) {
-			runs = append(runs, r)
+			streams = append(streams, t.BuildRequest("listen", spec.Event{}))
 		}
 	}
-	runs = append(runs, runRef{first, name[:len(name)-2]}) // of a run that does not exist
-	for _, r := range runs {
-		t.Thread, t.Run = r.thread, r.id
-		n := t.exchangeCount()
-		t.send(t.BuildRequest("listen", spec.Event{}), wire.StopWhen{Elapsed: readTimeout})
-		if t.wasRefused() {
-			t.forget(n)
-		}
+	t.sendTogether(streams, t.maxStreams(maxOpenStreams), nil)
+	t.Thread, t.Run = missing.thread, missing.id
+	n := t.exchangeCount()
+	t.send(t.BuildRequest("listen", spec.Event{}), wire.StopWhen{Elapsed: readTimeout})
+	if t.wasRefused() {
+		t.forget(n)
 	}
 }
 
@@ -240,23 +240,26 @@ func runCrosswise(prompt, replyTemplate string) func(*Conversation) {
 	}
 }
 
-// runCancelOlder plays the cancel-older scenario. While the client reads the streams of one or two
+// runCancelOlder plays the cancel-older scenario. While the client reads the streams of up to three
 // runs, depending on the stream limit of the target, it cancels an older run of the same thread,
-// whose id is similar to theirs. Checks verify that the other runs go on. If the target allows a
-// user only one open stream, runCancelOlder sends nothing.
+// whose id is similar to theirs. One of them is in another thread and has the same id. Checks
+// verify that the other runs go on. If the target allows a user only one open stream,
+// runCancelOlder sends nothing.
 func runCancelOlder(t *Conversation) {
 	limit := t.target.StreamLimit
 	older := "Run-" + t.NewID()
 	if limit == 1 || !t.startIfTaken(older, t.PromptEvent("slow", "40 50")) {
 		return
 	}
+	thread := t.Thread
 	var younger []spec.Request
-	for _, id := range []string{older + "0", strings.ToLower(older)} {
-		if (limit == 0 || len(younger)+2 <= limit) && t.startIfTaken(id, t.PromptEvent("idle", "1200")) {
+	for _, r := range []runRef{{thread, older + "0"}, {t.NewID(), older}, {thread, strings.ToLower(older)}} {
+		t.Thread = r.thread
+		if (limit == 0 || len(younger)+2 <= limit) && t.startIfTaken(r.id, t.PromptEvent("idle", "1200")) {
 			younger = append(younger, t.BuildRequest("listen", spec.Event{}))
 		}
 	}
-	t.Run = older
+	t.Thread, t.Run = thread, older
 	t.duringStreams(younger, func() { t.cancelDuringStream(3) })
 }
 

@@ -135,18 +135,12 @@ func (t *Conversation) sendReplyVariants(template string, sent map[string]bool) 
 // [Conversation.sendRefusedForms] sends.
 const maxRefusedForms = 3
 
-// sendRefusedForms sends some invalid forms of the valid request r. It chooses forms that name the
-// same thread and run as r and that the document says the server must or should refuse. It reports
-// whether the server refused all of them, and stops when the server accepts one.
+// sendRefusedForms sends some invalid forms of the valid request r (see [Conversation.refusedForms])
+// that name the same run. It reports whether the server refused all of them, and stops when the server accepts one.
 func (t *Conversation) sendRefusedForms(r spec.Request) (refused bool) {
-	isDemanded := func(d spec.RefusalRequirement) bool { return d.Level != spec.May }
-	valid := t.dialect.ParseRequest(r)
-	all := slices.DeleteFunc(t.dialect.InvalidRequests(r), func(m dialect.InvalidRequest) bool {
-		e := t.dialect.ParseRequest(m.Request)
-		isRefusable := slices.ContainsFunc(e.Violations, func(v spec.Violation) bool {
-			return slices.ContainsFunc(v.Refusals, isDemanded)
-		})
-		return e.Thread != valid.Thread || e.Run != valid.Run || !isRefusable
+	run := t.dialect.ParseRequest(r).Run
+	all := slices.DeleteFunc(t.refusedForms(r), func(m dialect.InvalidRequest) bool {
+		return t.dialect.ParseRequest(m.Request).Run != run
 	})
 	step := max(1, len(all)/maxRefusedForms)
 	for i := len(all) - 1; i >= 0; i -= step {
@@ -155,6 +149,32 @@ func (t *Conversation) sendRefusedForms(r spec.Request) (refused bool) {
 		}
 	}
 	return true
+}
+
+// sendShortAndLongForms is like [Conversation.sendRefusedForms], but sends all forms that lack a
+// member or have a text of too many characters, which may be the id of the run.
+func (t *Conversation) sendShortAndLongForms(r spec.Request) (refused bool) {
+	for _, m := range t.refusedForms(r) {
+		shortOrLong := strings.HasSuffix(m.Name, " is missing") || strings.HasSuffix(m.Name, " characters")
+		if shortOrLong && t.Send(m.Request) {
+			return false
+		}
+	}
+	return true
+}
+
+// refusedForms returns the invalid forms of the valid request r that name the same thread as r and
+// that the document says the server must or should refuse.
+func (t *Conversation) refusedForms(r spec.Request) []dialect.InvalidRequest {
+	isDemanded := func(d spec.RefusalRequirement) bool { return d.Level != spec.May }
+	thread := t.dialect.ParseRequest(r).Thread
+	return slices.DeleteFunc(t.dialect.InvalidRequests(r), func(m dialect.InvalidRequest) bool {
+		e := t.dialect.ParseRequest(m.Request)
+		isRefusable := slices.ContainsFunc(e.Violations, func(v spec.Violation) bool {
+			return slices.ContainsFunc(v.Refusals, isDemanded)
+		})
+		return e.Thread != thread || !isRefusable
+	})
 }
 
 // sendReplyAfterRefusals makes the server expect a reply of the template. It sends invalid forms of

@@ -17,7 +17,7 @@ var variantScenarios = []Scenario{
 		Capability: "text", Templates: promptTemplates,
 		ExpectedChecks: []string{"accept.as-documented"}, Run: runVariants,
 	}, {
-		Name: "corrected", Doc: "a valid request after invalid ones with the same ids of its thread and its run",
+		Name: "corrected", Doc: "a valid request after invalid ones with the same ids of its run and its thread, which is new or known",
 		Capability: "text", Templates: promptTemplates, Run: runCorrected,
 	},
 }
@@ -50,15 +50,34 @@ func runVariants(t *Conversation) {
 	}
 }
 
-// runCorrected plays the corrected scenario. It starts a run. Then, in another thread, it sends
-// invalid forms of a request and, once the server has refused these, the valid request itself.
+// runCorrected plays the corrected scenario. It starts a run. Then, in another thread and in the
+// same, it sends invalid forms of a request and, once the server has refused these, the valid
+// request itself. Before the valid request in the other thread, it requests the history, which
+// shows that the thread is still unknown.
 func runCorrected(t *Conversation) {
 	if t.SendAndRead("prompt", t.PromptEvent("text", "one")); !t.accepted {
 		return
 	}
+	known := t.Thread
 	t.Thread, t.Run = t.NewID(), t.NewID()
 	r := t.BuildRequest("prompt", t.PromptEvent("text", "corrected"))
-	if t.sendRefusedForms(r) && t.Send(r) && !t.respondsWithStream("prompt") {
+	if t.sendRefusedForms(r) {
+		if t.canSend("history") {
+			t.SendTemplate("history", spec.Event{})
+		}
+		t.sendAndReadAgain(r)
+	}
+	t.Thread, t.Run = known, t.NewID()
+	r = t.BuildRequest("prompt", t.PromptEvent("text", "corrected in a known thread"))
+	if t.sendShortAndLongForms(r) {
+		t.sendAndReadAgain(r)
+	}
+}
+
+// sendAndReadAgain sends r, a request of the template "prompt" for the current run, and reads the
+// stream of the run to its end.
+func (t *Conversation) sendAndReadAgain(r spec.Request) {
+	if t.Send(r) && !t.respondsWithStream("prompt") {
 		t.ReadStream("", 0)
 	}
 }

@@ -56,7 +56,7 @@ const quietTimeout = 2 * time.Second
 // the last run after each of its events. Checks compare the resumed streams with the complete ones.
 func runResume(t *Conversation) {
 	for k, n := 1, 2; k < min(n, maxDisconnects); k++ {
-		if !t.StartRun("prompt", t.PromptEvent("text", "resume after event "+strconv.Itoa(k))) {
+		if !t.StartRun("prompt", t.PromptEvent("text", "resume after event "+strconv.Itoa(k)+" \u00e9 e\u0301")) {
 			return
 		}
 		t.ReadStream("", k)
@@ -154,7 +154,8 @@ func runResumeTwice(t *Conversation) {
 const disconnectDuration = 300 * time.Millisecond
 
 // runResumeAlone plays the resume-alone scenario. It disconnects, waits until the run has ended
-// without a client, and resumes the stream. Checks verify that nothing was lost.
+// without a client, and resumes the stream. The same follows, without the wait, with a run that
+// fails. Checks verify that nothing was lost and that the body of the resumed stream ends.
 func runResumeAlone(t *Conversation) {
 	if !t.StartRun("prompt", t.PromptEvent("slow", "10 15")) {
 		return
@@ -163,14 +164,19 @@ func runResumeAlone(t *Conversation) {
 	cursors := t.Cursors()
 	t.Sleep(disconnectDuration)
 	if len(cursors) > 0 {
-		t.ReadStream(cursors[len(cursors)-1], 0)
+		t.readUntilClosed([]spec.Request{t.BuildRequest("listen", spec.Event{Cursor: cursors[len(cursors)-1]})})
 	}
 	t.ReadStream("", 0)
+	if t.StartRun("prompt", t.PromptEvent("error-mid", "resumed failure")) {
+		t.ReadStream("", 2)
+		t.resume(0)
+		t.ReadStream("", 0)
+	}
 }
 
 // runTwoReaders plays the two-readers scenario. Two clients read the stream of one run at the same
 // time, one from the beginning and one from a cursor. Checks verify that both get the same events
-// from the cursor on.
+// from the cursor on, and that both bodies end.
 func runTwoReaders(t *Conversation) {
 	if !t.StartRun("prompt", t.PromptEvent("slow", "12 15")) {
 		return
@@ -182,7 +188,7 @@ func runTwoReaders(t *Conversation) {
 	}
 	all := t.BuildRequest("listen", spec.Event{})
 	rest := t.BuildRequest("listen", spec.Event{Cursor: cursors[len(cursors)-1]})
-	t.sendTogether([]spec.Request{all, rest}, 2, nil)
+	t.readUntilClosed([]spec.Request{all, rest})
 	t.ReadStream("", 0) // a server may send the earlier events of a run only when it has ended
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/streamassay/streamassay/internal/wire"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
@@ -202,6 +203,8 @@ var singleUserScenarios = []Scenario{
 		Run: func(t *Conversation) {
 			if t.StartRun("prompt", t.PromptEvent("slow", "60 50")) {
 				t.cancelDuringStream(3)
+				t.ReadStream("", 0)
+				t.readAfterEnd()
 			}
 			if t.StartRun("prompt", t.PromptEvent("idle", "3000")) { // nothing wakes it but the cancel
 				t.cancelDuringStream(1)
@@ -296,17 +299,24 @@ func runState(t *Conversation) {
 	}
 }
 
-// runIdleLimit plays the idle-limit scenario. It reads the streams of three silent runs at the same
+// runIdleLimit plays the idle-limit scenario. It reads the streams of four silent runs at the same
 // time, or of fewer if the target has a lower stream limit. The server must end the first stream
-// after one idle poll, and the others after two. The last stream is requested from the cursor of
-// its first event on. Checks judge when the streams end and how they are kept alive. Then
-// runIdleLimit requests the stream of a run that sends text, with the largest limit on idle polls
-// that the document allows.
+// after one idle poll, the second, that of a later run of its thread, after two, and the third,
+// which is requested from the cursor of its first event on, after one. The fourth has no limit and
+// must go on to the end of its run. Checks judge when the streams end and how they are kept alive.
+// Then runIdleLimit requests the stream of a run that sends text, with the largest limit on idle
+// polls that the document allows.
 func runIdleLimit(t *Conversation) {
 	var streams []spec.Request
-	for i, limit := range []string{"1", "2", "2"} {
+	for i, limit := range []string{"1", "2", "1", ""} {
 		t.Thread = t.NewID()
-		if t.target.StreamLimit > 0 && i >= t.target.StreamLimit || !t.StartRun("prompt", t.PromptEvent("idle", "2600")) {
+		if t.target.StreamLimit > 0 && i >= t.target.StreamLimit {
+			break
+		}
+		if i == 1 {
+			t.SendAndRead("prompt", t.PromptEvent("text", "before the silence"))
+		}
+		if !t.StartRun("prompt", t.PromptEvent("idle", "2600")) {
 			continue
 		}
 		e := spec.Event{PollLimit: limit}
@@ -415,10 +425,21 @@ func (t *Conversation) cancelDuringStream(frames int) {
 	t.DuringStream(t.BuildRequest("listen", spec.Event{}), frames, func() { t.SendTemplate("cancel", spec.Event{}) })
 }
 
+// readAfterEnd requests the stream of the current run from the last cursor in the last exchange,
+// which must contain the end of the run. It sends nothing if the last exchange contains no cursor
+// or the target lacks the capability to resume streams.
+func (t *Conversation) readAfterEnd() {
+	if cursors := t.Cursors(); len(cursors) > 0 && !t.target.lacksCapability("resume") {
+		last := spec.Event{Cursor: cursors[len(cursors)-1]}
+		t.send(t.BuildRequest("listen", last), wire.StopWhen{Elapsed: quietTimeout})
+	}
+}
+
 // runTogether plays the together scenario. While the client reads the stream of one run, a second
 // run of the thread ends and a third one is cancelled. The same is repeated with a stream that is
-// resumed. Checks verify that the first run goes on. If the target allows a user only one open
-// stream, runTogether sends nothing.
+// resumed. Checks verify that the first run goes on. Then, while one run is active, the client
+// waits for the end of the body that tells another run of the thread. If the target allows a user
+// only one open stream, runTogether sends nothing.
 func runTogether(t *Conversation) {
 	if t.target.StreamLimit == 1 || !t.StartRun("prompt", t.PromptEvent("idle", "2000")) {
 		return
@@ -434,6 +455,18 @@ func runTogether(t *Conversation) {
 		return
 	}
 	if cursor := t.readFirstCursor(); cursor != "" {
+		run := t.Run
 		t.DuringStream(t.BuildRequest("listen", spec.Event{Cursor: cursor}), 1, others)
+		t.Run = run
+		t.ReadStream("", 0) // to compare
 	}
+	if !t.StartRun("prompt", t.PromptEvent("slow", "200 50")) {
+		return
+	}
+	active := t.Run
+	if t.StartRun("prompt", t.PromptEvent("text", "closed while another run is active")) {
+		t.readUntilClosed([]spec.Request{t.BuildRequest("listen", spec.Event{})})
+	}
+	t.Run = active
+	t.SendTemplate("cancel", spec.Event{})
 }

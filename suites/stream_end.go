@@ -129,15 +129,19 @@ func runCloses(t *Conversation) {
 // maxOpenStreams is the maximum number of streams that the closes scenario reads at the same time.
 const maxOpenStreams = 5
 
+// maxStreams returns n or, if that is less, the stream limit of the target.
+func (t *Conversation) maxStreams(n int) int {
+	if limit := t.target.StreamLimit; limit > 0 {
+		return min(n, limit)
+	}
+	return n
+}
+
 // readUntilClosed sends the given requests for streams. It reads each response until its body ends
 // or has been open for [spec.MaxOpenAfterEnd] after the end of the run. It reads up to
 // [maxOpenStreams] responses at the same time, or fewer if the target has a lower stream limit.
 func (t *Conversation) readUntilClosed(streams []spec.Request) {
-	atOnce := maxOpenStreams
-	if t.target.StreamLimit > 0 {
-		atOnce = min(atOnce, t.target.StreamLimit)
-	}
-	t.sendTogether(streams, atOnce, func(r spec.Request) wire.StopWhen {
+	t.sendTogether(streams, t.maxStreams(maxOpenStreams), func(r spec.Request) wire.StopWhen {
 		return wire.StopWhen{Linger: t.afterRunEnd(r, untilStillOpen)}
 	})
 }

@@ -174,6 +174,25 @@ func threadOf(request spec.Event) userThread {
 	return userThread{request.Thread, request.User, request.Principal}
 }
 
+// eachStreamOrRest is like [eachStream], but also calls w for streams that were requested from a
+// cursor. The request that w gets does not have the prompt of the run.
+func eachStreamOrRest(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watchFunc {
+	return func(p *spec.Pass) func(spec.Event) {
+		exchanges := exchangesOf(p)
+		var observe func(spec.Event)
+		return func(e spec.Event) {
+			switch request := exchanges.current.request; {
+			case e.Kind == spec.HTTPRequest:
+				observe = nil
+			case e.Kind == spec.HTTPResponse && e.IsStream() && e.StatusCode/100 == 2 && request.MayBeAccepted():
+				observe = w(p, request)
+			case observe != nil && !isAbandoned(e):
+				observe(e)
+			}
+		}
+	}
+}
+
 // eachResponseEvent returns a watchFunc that calls judge with each event e of each response, from
 // its head to the end of its body. The argument x is the exchange so far, including e. All checks
 // share it, so judge must not modify it.

@@ -31,11 +31,14 @@ func (s sentPrompt) resembles(text string) bool {
 // message m in the responses to requests for the history of a thread that is known to be new.
 // Requests for the history of a certain day are left out. The argument page is the response. The
 // argument sent lists the prompts of all requests, accepted or not, that m may be a copy of (see
-// sentPrompt.resembles); it is empty if there are none.
+// sentPrompt.resembles). It is empty if there are none, or if m is the prompt of a request that was
+// denied (status 401 or 403) and no other request had that prompt.
 func eachToldPrompt(judge func(p *spec.Pass, page, m spec.Event, sent []sentPrompt)) watchFunc {
 	squeeze := func(s string) string { return strings.Join(strings.Fields(s), "") }
 	return func(p *spec.Pass) func(spec.Event) {
 		var sent []sentPrompt
+		added := 0                  // the number of prompts that the current request added to sent
+		denied := map[string]bool{} // texts of prompts of denied requests
 		watch := atConversationEnd(func(p *spec.Pass, c *conversation) {
 			for _, x := range c.historyExchanges {
 				page, ok := x.page()
@@ -44,20 +47,28 @@ func eachToldPrompt(judge func(p *spec.Pass, page, m spec.Event, sent []sentProm
 				}
 				for _, m := range page.PartsOf(spec.HistoryUser) {
 					text := squeeze(m.Text)
+					isSent := slices.ContainsFunc(sent, func(s sentPrompt) bool { return s.text == text })
 					judge(p, page, m, slices.DeleteFunc(slices.Clone(sent), func(s sentPrompt) bool {
-						return !s.resembles(text)
+						return denied[text] && !isSent || !s.resembles(text)
 					}))
 				}
 			}
 		})(p)
 		return func(e spec.Event) {
-			if e.Kind == spec.HTTPRequest {
+			switch {
+			case e.Kind == spec.HTTPRequest:
+				added = 0
 				for _, m := range e.PartsOf(spec.InputUser) {
 					s := sentPrompt{squeeze(m.Text), len(m.PartsOf(spec.InputImage)) > 0}
 					if !slices.Contains(sent, s) {
-						sent = append(sent, s)
+						sent, added = append(sent, s), added+1
 					}
 				}
+			case e.Kind == spec.HTTPResponse && (e.StatusCode == 401 || e.StatusCode == 403):
+				for _, s := range sent[len(sent)-added:] { // not prompts of the user
+					denied[s.text] = true
+				}
+				sent = sent[:len(sent)-added]
 			}
 			watch(e)
 		}
@@ -81,10 +92,11 @@ var (
 		Doc: `the user messages of a history are those that the user sent
 
 This is judged for threads that are known to be new, except for the pages of earlier days. A
-message that resembles a prompt is not judged here.`,
-		Needs: []spec.Kind{spec.History, spec.HistoryUser, spec.RunAccepted},
+message that resembles a prompt is not judged here. A prompt that the server refused for lack of
+permission (status 401 or 403) counts as not sent.`,
+		Needs: []spec.Kind{spec.History, spec.HistoryUser, spec.RunAccepted}, AllPrincipals: true,
 		Watch: eachToldPrompt(func(p *spec.Pass, page, m spec.Event, sent []sentPrompt) {
-			p.Judge(page, len(sent) > 0, "history has the user message %q, which was not sent; expected none", m.Text)
+			p.Judge(page, len(sent) > 0, "history has the user message %q, which was not sent or was denied; expected none", m.Text)
 		}),
 	}
 	HistoryHasSentImagesOnly = &spec.Check{

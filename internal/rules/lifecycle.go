@@ -181,7 +181,7 @@ var ClosesAfterEnd = &spec.Check{
 	ID:    "run.closes-after-end",
 	Doc:   "the body ends within five seconds of the run's terminal event",
 	Needs: []spec.Kind{spec.RunEnd},
-	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+	Watch: eachStreamOrRest(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var end spec.Event
 		return func(e spec.Event) {
 			switch {
@@ -210,7 +210,7 @@ A stream that is requested with a limit of one poll ends before two seconds with
 event have passed. The length of a poll is not specified; two seconds are taken to exceed
 it. A stream that never falls silent is not judged.`,
 	Needs: []spec.Kind{"slot.limit"},
-	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
+	Watch: eachStreamOrRest(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 		ended := false
 		var late spec.Event // the first frame after a silence that is too long
 		lastFrameAt, silence := request.At, time.Duration(0)

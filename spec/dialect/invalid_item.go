@@ -38,16 +38,17 @@ func (m *invalidRequestBuilder) addDemanded(name string, bad spec.Request) {
 	}
 }
 
-// breakFurtherItem adds requests in which a list of the body has a second item that violates the
-// schema of the items, since a server may validate only the first item. It adds none unless the
-// list has exactly one item, which is an object. The argument items is the schema of the items,
-// list is the valid list, at is its location in the body, and depth is its nesting depth.
+// breakFurtherItem adds requests in which a list of the body has one more item, of the same kind as
+// the last, that violates the schema of the items, since a server may validate only the first items
+// or only one of each kind. It adds none unless the last item is an object. The argument items is
+// the schema of the items, list is the valid list, at is its location in the body, and depth is its
+// nesting depth.
 func (m *invalidRequestBuilder) breakFurtherItem(items node, list []any, at []string, depth int) {
-	if len(list) != 1 || m.base != nil {
+	if len(list) == 0 || m.base != nil {
 		return
 	}
 	next := append(slices.Clone(at), strconv.Itoa(len(list)))
-	item := anotherItem(list[0])
+	item := anotherItem(list[len(list)-1])
 	key := "further " + items.pointer
 	for _, n := range m.dialect.document.applicableSchemas(items, item) {
 		key = "further " + n.pointer

@@ -453,12 +453,14 @@ func (m *invalidRequestBuilder) breakBodySize(limit bodyLimit, v any) {
 	if limit.maxBytes == 0 {
 		return
 	}
-	grown := func(bytes int) spec.Request {
+	grown := func(bytes int, fill string) spec.Request {
 		body := mergePatch(v, limit.merge)
 		r := m.valid
 		r.Body = []byte(compactJSON(replaceAt(body, limit.fillPath, "")))
-		r.Body = []byte(compactJSON(replaceAt(body, limit.fillPath, strings.Repeat("a", max(0, bytes-len(r.Body))))))
+		n := max(0, bytes-len(r.Body)) / len(fill)
+		r.Body = []byte(compactJSON(replaceAt(body, limit.fillPath, strings.Repeat(fill, n))))
 		return r
 	}
-	m.add(fmt.Sprintf("body has %d bytes", limit.over), grown(limit.over), grown(limit.under))
+	m.add(fmt.Sprintf("body has %d bytes", limit.over), grown(limit.over, "a"), grown(limit.under, "a"))
+	m.add("body has too many bytes in fewer characters", grown(limit.over, "世"), m.valid)
 }

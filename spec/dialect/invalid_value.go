@@ -60,6 +60,13 @@ func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidSamp
 		if text, ok := v.(string); ok {
 			add("x"+text, nil, "has an x before its value")
 			add(text+"x", nil, "has an x after its value")
+			if n.get("format").exists() {
+				add(" "+text, nil, "has a space before its value")
+				add(text+"\n", nil, "has a line feed after its value") // "$" matches before it in many languages
+			}
+			if i := strings.IndexAny(text, "/-"); i > 0 {
+				add(text[:i]+"x"+text[i:], nil, "has an x before its first %q", text[i:i+1])
+			}
 		}
 	}
 	if k, ok := intValue(n.get("minLength")); ok && k > 0 {
@@ -71,6 +78,7 @@ func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidSamp
 	}
 	if k, ok := intValue(n.get("maxLength")); ok {
 		add(strings.Repeat("a", k+1), strings.Repeat("世", k), "has %d characters", k+1) // lengths are not in bytes
+		add(strings.Repeat("a", k)+" ", nil, "has %d characters and a space", k)
 	}
 	if k, ok := intValue(n.get("minimum")); ok {
 		add(jsonNumber(k-1), jsonNumber(k), "is %d", k-1)
@@ -138,12 +146,27 @@ func invalidLists(n node, items []any) (list []invalidSample) {
 		if len(items) > 1 {
 			list = append(list, invalidSample{"has its first item again at the end", slices.Concat(items, items[:1]), nil})
 		}
+		if len(items) > 0 {
+			list = append(list, invalidSample{"has its first item three times", slices.Concat(items[:1], items[:1], items), nil})
+		}
 	}
 	if len(n.get("prefixItems").items()) > 0 {
 		for i := 1; i < len(items); i++ {
 			moved := slices.Insert(slices.Delete(slices.Clone(items), i, i+1), 0, items[i])
-			list = append(list, invalidSample{fmt.Sprintf("has item %d first", i), moved, nil})
+			list = append(list, invalidSample{fmt.Sprintf("has item %d%s first", i, roleSuffix(items[i])), moved, nil})
+		}
+		if len(items) > 2 {
+			moved := slices.Concat(items[1:3], items[:1], items[3:])
+			list = append(list, invalidSample{"has its first item third", moved, nil})
 		}
 	}
 	return list
+}
+
+// roleSuffix returns the role of v, a message, in the form " (user)", or "" if v has no role.
+func roleSuffix(v any) string {
+	if role, ok := firstAt(v, []string{"role"}).(string); ok {
+		return " (" + role + ")"
+	}
+	return ""
 }

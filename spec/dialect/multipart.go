@@ -69,6 +69,14 @@ func (s formFileProperty) acceptsMediaType(media string) bool {
 	})
 }
 
+// hasExactMediaTypes reports whether the document lists the media types of the property and each of
+// them stands for itself alone. The media type then decides, whatever the content of a file is.
+func (s formFileProperty) hasExactMediaTypes() bool {
+	return len(s.mediaTypes) > 0 && !slices.ContainsFunc(s.mediaTypes, func(one string) bool {
+		return strings.HasSuffix(one, "/*")
+	})
+}
+
 // Limits of a form, which keep a malicious request from using much memory. A form that exceeds one
 // of them is not parsed and counts as invalid. The limits that the documents set are lower.
 const (
@@ -274,12 +282,16 @@ func (b requestContent) fileEvents(form any) (parts []spec.Event, exercised []st
 const noteText = "This is a text, and nothing else.\n"
 
 // wrongTypeFiles holds files of types that no document accepts. Neither the media type nor the
-// content of a file is of an accepted type, because servers may check either. Some of the files
-// have a name or a media type that resembles that of an image or of audio.
+// content of a file is of an accepted type, because servers may check either, unless the document
+// lists the media types. Some of the files have a name or a media type that resembles that of an
+// image or of audio.
 var wrongTypeFiles = []formFile{
 	{"note.txt", "text/plain", []byte(noteText)},
 	{"image.png", "text/plain", []byte(noteText)},
 	{"note.txt", "ximage/png", []byte(noteText)},
+	{"note.txt", "imagex/png", []byte(noteText)},
+	{"note.pdf", "application/pdf", []byte("%PDF-1.4\n%%EOF\n")},
+	{"note.bin", "application/octet-stream", []byte(noteText)},
 	{"note.txt", "audio/wavx", []byte(noteText)},
 	{"speech.ogg", "audio/ogg", append([]byte("OggS\x00\x02"), make([]byte, 8192)...)},
 	{"speech.mp3", "audio/mpeg", bytes.Repeat(append([]byte{0xff, 0xfb, 0x90, 0}, make([]byte, 413)...), 38)}, // one second of silence
@@ -352,9 +364,13 @@ func (m *invalidRequestBuilder) withFormField(form map[string]any, name string, 
 // the file in the named field of the form of the valid request, and part describes the field.
 func (m *invalidRequestBuilder) breakFile(form map[string]any, name string, f formFile, part formFileProperty) {
 	where := "body /" + name
-	m.add(where+" is empty", m.withFormField(form, name, formFile{f.name, f.media, nil}), m.valid)
+	m.add(where+" is empty, of type "+f.media, m.withFormField(form, name, formFile{f.name, f.media, nil}), m.valid)
 	for _, wrong := range wrongTypeFiles {
 		m.add(fmt.Sprintf("%s is %s, of type %s", where, wrong.name, wrong.media), m.withFormField(form, name, wrong), m.valid)
+		if part.hasExactMediaTypes() {
+			wrong = formFile{f.name, wrong.media, f.data}
+			m.add(where+" is of type "+wrong.media, m.withFormField(form, name, wrong), m.valid)
+		}
 	}
 	if limit, ok := intValue(part.node.get("maxLength")); ok {
 		over, under := limit+limit/20, limit-limit/20 // servers differ in what a megabyte is
