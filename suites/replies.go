@@ -178,7 +178,8 @@ func elicitAndReply(replyTemplate string) func(*Conversation) {
 
 // runClientTool plays the client-tool scenario. It makes the server call a tool of the client and
 // sends the result. In another thread, it offers two tools and makes the server call one of them.
-// In a third thread, it offers a tool of the client and makes the server call its own tool instead.
+// In a third thread, it offers a tool of the client and makes the server call its own tool instead,
+// and sends prompts that do not ask for a tool call.
 func runClientTool(t *Conversation) {
 	elicitAndReply("tool-result")(t)
 	t.Thread = t.NewID()
@@ -191,7 +192,17 @@ func runClientTool(t *Conversation) {
 		offer.Text = t.PromptEvent("tool", `{"city":"Rome"}`).Text
 		t.SendAndRead("tool-offer", offer)
 	}
+	for _, scenario := range promptsWithTools {
+		if !t.target.lacksCapability(scenario) {
+			offer.Text = t.PromptEvent(scenario, "with a tool").Text
+			t.SendAndRead("tool-offer", offer)
+		}
+	}
 }
+
+// promptsWithTools are the scenarios whose prompts the client-tool scenario sends in requests that
+// also offer a tool. The offer must not change the replies.
+var promptsWithTools = []string{"text", "messages", "contents", "reasoning", "error-mid"}
 
 // runToolResults plays the replies-tools-together scenario. It sends the result of one call, and
 // then, in another thread, the results of two calls in one request.

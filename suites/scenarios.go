@@ -156,19 +156,12 @@ var singleUserScenarios = []Scenario{
 	singlePrompt("slow", "8 80", "deltas some time apart", "wire.flushes"),
 	singlePrompt("many", "300", "many deltas at once"),
 	singlePrompt("large", "100000", "one large delta"),
-	singlePrompt("idle", "400", "silence, then a reply"),
+	singlePrompt("idle", "1000", "silence, then a reply"),
 	singlePrompt("error", "scripted failure", "a run that fails before any content"),
 	singlePrompt("error-mid", "scripted failure", "a run that fails after some content"),
 	{
-		Name: "no-thread", Doc: "two prompts without a thread id", Templates: promptTemplates, Capability: "text", Kinds: []spec.Kind{spec.RunStart},
-		Run: func(t *Conversation) {
-			for _, words := range []string{"one", "two"} {
-				t.Thread, t.Run = "", ""
-				if t.isValid("prompt", t.PromptEvent("text", words)) {
-					t.SendAndRead("prompt", t.PromptEvent("text", words))
-				}
-			}
-		},
+		Name: "no-thread", Doc: "prompts without a thread id, and one in the thread that the server made", Templates: promptTemplates,
+		Capability: "text", Kinds: []spec.Kind{spec.RunStart}, Run: runNoThread,
 	}, {
 		Name: "idle-limit", Doc: "silent streams with an idle limit of one and of two polls", Capability: "idle",
 		Templates: []string{"prompt", "listen"}, Kinds: []spec.Kind{"slot.limit"},
@@ -245,6 +238,29 @@ var singleUserScenarios = []Scenario{
 // dialect's document.
 func (t *Conversation) isValid(template string, e spec.Event) bool {
 	return len(t.dialect.ValidateRequest(t.BuildRequest(template, e))) == 0
+}
+
+// runNoThread plays the no-thread scenario. It sends prompts without a thread id, if the document
+// allows such requests. One of them asks for the previous message, which a new thread does not have.
+// Then, if the server says in which thread the last of these runs was, runNoThread asks for the
+// previous message of that thread.
+func runNoThread(t *Conversation) {
+	recalls := !t.target.lacksCapability("recall")
+	recall := t.PromptEvent("recall", "")
+	send := func(e spec.Event) {
+		t.Thread, t.Run = "", ""
+		if t.isValid("prompt", e) {
+			t.SendAndRead("prompt", e)
+		}
+	}
+	send(t.PromptEvent("text", "one"))
+	if recalls {
+		send(recall)
+	}
+	send(t.PromptEvent("text", "two"))
+	if t.Thread = t.LastEvent(spec.RunStart).Thread; t.Thread != "" && recalls {
+		t.SendAndRead("prompt", recall)
+	}
 }
 
 // runState plays the state scenario. It sends requests in the same thread, each with a state,

@@ -167,11 +167,11 @@ var scriptMutants = []*Mutant{
 		KilledBy: map[string]string{"script.large": "run.error"},
 	}, {
 		Name: "wakes-up-otherwise", Doc: "asked to be silent for a while, the server sends another text afterwards",
-		Script:   replyScript("idle 400", `[wait: 400ms, text: ready]`),
+		Script:   replyScript("idle 1000", `[wait: 1000ms, text: ready]`),
 		KilledBy: map[string]string{"script.idle": "message.delta"},
 	}, {
 		Name: "never-wakes-up", Doc: "asked to be silent for a while, the server sends nothing afterwards either",
-		Script:   replyScript("idle 400", `[wait: 400ms]`),
+		Script:   replyScript("idle 1000", `[wait: 1000ms]`),
 		KilledBy: map[string]string{"script.idle": "http.close"},
 	}, {
 		Name: "fails-for-another-reason", Doc: "asked to fail with certain words, the run fails with others",

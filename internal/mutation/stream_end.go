@@ -41,11 +41,11 @@ var streamEndMutants = []*Mutant{
 		AlsoFails: []string{"delta.joins-to-whole", "message.content-equals"},
 	}, {
 		Name: "idle-half-the-time", Doc: "asked to be idle, the server is so for half of the time",
-		Script:   replyScript("idle 400", `[wait: 200ms, text: done]`),
+		Script:   replyScript("idle 1000", `[wait: 500ms, text: done]`),
 		KilledBy: map[string]string{"script.idle": "message.delta"},
 	}, {
 		Name: "idle-not-at-all", Doc: "asked to be idle, the server answers at once, and ends the run at the right time",
-		Script:   replyScript("idle 400", `[text: done, wait: 400ms]`),
+		Script:   replyScript("idle 1000", `[text: done, wait: 1000ms]`),
 		KilledBy: map[string]string{"script.idle": "message.delta"},
 	}, {
 		Name: "slow-in-two-bursts", Doc: "asked for slow deltas, the server sends all but the last at once",

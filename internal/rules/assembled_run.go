@@ -19,6 +19,7 @@ type assembledRun struct {
 	possiblePrompts   []string      // other prompts that the server may have stored and may take for the previous one
 	continuedPrompt   string        // the prompt of the run that request continues with a tool result or a resume
 	hasOtherThreads   bool          // earlier runs were in other threads, and the thread of request is new
+	threadMade        bool          // request names no thread, and the stream names one that no earlier run was in
 	skipsPendingInput bool          // the thread was waiting for input that request does not have
 	threadBusy        bool          // the end of an earlier run of the thread was not seen
 	ended             bool          // the end of the run was seen

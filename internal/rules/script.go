@@ -446,14 +446,18 @@ conversation was waiting for.`,
 // ScriptIsolated judges whether a target that is asked in a new thread for the previous prompt
 // answers "nothing". Any other answer might reveal a prompt of another thread.
 var ScriptIsolated = &spec.Check{
-	ID:    "script.isolated",
-	Doc:   "asked to recall in a new conversation, a target answers \"nothing\"",
+	ID: "script.isolated",
+	Doc: `asked to recall in a new conversation, a target answers "nothing"
+
+A request without a thread id is in a new conversation if the response names a thread that no
+earlier run was in.`,
 	Needs: []spec.Kind{spec.SlotThread},
 
 	AllPrincipals: true,
 	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
 		prompt, ok := a.request.Prompt()
-		if ok && prompt == "conformance:recall" && !a.hasPreviousPrompt && a.hasOtherThreads && a.request.Thread != "" {
+		isNew := a.hasOtherThreads && (a.request.Thread != "" || a.threadMade)
+		if ok && prompt == "conformance:recall" && !a.hasPreviousPrompt && isNew {
 			got, expected := quotePair(a.text(), "nothing")
 			p.Judge(a.firstDifference("nothing", false), a.hasText("nothing"),
 				"asked for the previous prompt in a new conversation, got text %s%s; expected the text %s", got, a.describeEnd(), expected)

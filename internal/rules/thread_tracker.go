@@ -150,8 +150,10 @@ func (t *threadTracker) observe(e spec.Event) {
 
 // observeFrame updates the tracker, and the run that is being streamed, with the frame e.
 func (t *threadTracker) observeFrame(e spec.Event) {
-	if t.threadID == "" { // the server assigned one
-		t.threadID = e.Thread
+	if t.threadID == "" && e.Thread != "" { // the server assigned one
+		if t.threadID = e.Thread; t.streamedRun != nil {
+			t.streamedRun.threadMade = !t.isKnown(e.Thread)
+		}
 	}
 	if t.streamedRun != nil {
 		t.streamedRun.observe(e)
@@ -175,9 +177,6 @@ func (a *assembledRun) markEnded(e spec.Event) {
 // as possible ones; see certainPrompts.
 func (t *threadTracker) newRun(request spec.Event) *assembledRun {
 	before := t.threads[t.currentKey()]
-	known := slices.ContainsFunc(slices.Collect(maps.Keys(t.threads)), func(key userThread) bool {
-		return key.thread == request.Thread
-	})
 	if before == nil || request.Thread == "" { // a request without a thread starts a new one
 		before = &trackedThread{}
 	}
@@ -187,7 +186,7 @@ func (t *threadTracker) newRun(request spec.Event) *assembledRun {
 		skipsPendingInput: before.pendingKind != "" && !givesPending,
 	}
 	earlier, asked := t.certainPrompts(before, request), before.lastPrompt
-	noPrompts := !known && len(t.possiblePrompts[request.Thread]) == 0
+	noPrompts := !t.isKnown(request.Thread) && len(t.possiblePrompts[request.Thread]) == 0
 	a.hasOtherThreads = t.runCount > 0 && noPrompts && !t.hasUnknownThread
 	if before.lastRun != nil && !before.lastRun.succeeded { // the server may not wait for its continuation
 		asked = ""
@@ -208,6 +207,13 @@ func (t *threadTracker) newRun(request spec.Event) *assembledRun {
 		a.possiblePrompts = t.otherPrompts(request.Thread, earlier[:n-1], priorCount)
 	}
 	return a
+}
+
+// isKnown reports whether an earlier run was in a thread with the given id.
+func (t *threadTracker) isKnown(thread string) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Keys(t.threads)), func(key userThread) bool {
+		return key.thread == thread
+	})
 }
 
 // givesNew reports whether a request has a new part of kind k. A part is new if no message of the
