@@ -19,7 +19,7 @@ var neighbourScenarios = []Scenario{
 		Name: "similar-runs", Doc: "runs whose ids differ in case or only in length, and one id in two threads", Capability: "text",
 		Templates: []string{"prompt", "listen"}, Run: runSimilarRuns,
 	}, {
-		Name: "run-ids", Doc: "runs of one thread with unusual ids, which the client chooses", Capability: "text",
+		Name: "run-ids", Doc: "runs with unusual ids, which the client chooses, one of them in two threads", Capability: "text",
 		Templates: promptTemplates, UnlessTemplate: "listen", Kinds: []spec.Kind{spec.SlotRun}, Run: runRunIDs,
 	}, {
 		Name: "crosswise-tools", Doc: "client tools that were called in several threads, and results in another order", Capability: "client-tool",
@@ -168,16 +168,20 @@ func runSimilarRuns(t *Conversation) {
 	}
 }
 
-// runRunIDs plays the run-ids scenario. It starts several runs, each with an unusual id. Checks
-// verify that the server repeats these ids. Runs whose ids the server refuses are left out.
-// runRunIDs sends nothing if requests do not contain the id of the run.
+// runRunIDs plays the run-ids scenario. It starts several runs, each with an unusual id, and then a
+// run with one of these ids in another thread. Checks verify that the server repeats these ids. Runs
+// whose ids the server refuses are left out. runRunIDs sends nothing if requests do not contain the
+// id of the run.
 func runRunIDs(t *Conversation) {
 	if t.Run = t.NewID(); t.dialect.ParseRequest(t.BuildRequest("prompt", t.PromptEvent("text", "one"))).Run != t.Run {
 		return
 	}
-	for i, id := range similarNames(t.NewID()) {
+	names := similarNames(t.NewID())
+	for i, id := range names {
 		t.startIfTaken(id, t.PromptEvent("text", "of run "+strconv.Itoa(i)))
 	}
+	t.Thread = t.NewID()
+	t.startIfTaken(names[0], t.PromptEvent("text", "in another thread"))
 }
 
 // besideOffer calls send while the stream of a run in another thread is open, whose request offers a

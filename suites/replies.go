@@ -199,7 +199,7 @@ func elicitAndReply(replyTemplate string) func(*Conversation) {
 // runClientTool plays the client-tool scenario. It makes the server call a tool of the client and
 // sends the result. In other threads, it offers a tool in another form and two tools, and makes the
 // server call one of them. In a further thread, it offers a tool of the client and makes the server
-// send two messages, and then call its own tool instead.
+// call its own tool instead, and sends prompts that do not ask for a tool call.
 func runClientTool(t *Conversation) {
 	elicitAndReply("tool-result")(t)
 	t.Thread = t.NewID()
@@ -210,16 +210,21 @@ func runClientTool(t *Conversation) {
 			t.Thread = t.NewID()
 		}
 	}
-	if !t.target.lacksCapability("messages") {
-		messages := t.PromptEvent("messages", "")
-		messages.Name = offer.Name
-		t.SendAndRead("tool-offer", messages)
-	}
 	if !t.target.lacksCapability("tool") && slices.Contains(t.dialect.Kinds(), spec.ToolResult) {
 		offer.Text = t.PromptEvent("tool", `{"city":"Rome"}`).Text
 		t.SendAndRead("tool-offer", offer)
 	}
+	for _, scenario := range promptsWithTools {
+		if !t.target.lacksCapability(scenario) {
+			offer.Text = t.PromptEvent(scenario, "with a tool").Text
+			t.SendAndRead("tool-offer", offer)
+		}
+	}
 }
+
+// promptsWithTools are the scenarios whose prompts the client-tool scenario sends in requests that
+// also offer a tool. The offer must not change the replies.
+var promptsWithTools = []string{"text", "messages", "contents", "reasoning", "error-mid"}
 
 // runToolResults plays the replies-tools-together scenario. It sends the result of one call, and
 // then, in other threads, the results of two calls in one request: different results, equal ones,

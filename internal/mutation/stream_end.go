@@ -13,7 +13,7 @@ import (
 // body of a response does not end.
 var alsoOpen = []string{"run.closes-after-end", "wire.body-is-whole"}
 
-// streamEndMutants are servers that leave bodies open after the end of a run, send only a part of a
+// streamEndMutants are servers that leave bodies open or cut them after the end of a run, send only a part of a
 // text as the completed text, or send events earlier than the prompt asks for.
 var streamEndMutants = []*Mutant{
 	{
@@ -30,6 +30,12 @@ var streamEndMutants = []*Mutant{
 		NewEffect: keepOpen(func(frame []byte) bool { return bytes.Contains(frame, []byte("scripted failure")) }),
 		KilledBy:  map[string]string{"wire.ends": "http.close"}, AlsoFails: alsoOpen,
 		Needs: []spec.Kind{spec.RunError},
+	}, {
+		Name: "cut-after-a-failure", Doc: "the connection is closed after the event that reports a failure, and the body not ended",
+		NewEffect: cutAfterFailure,
+		KilledBy:  map[string]string{"wire.body-is-whole": "http.close"},
+		AlsoFails: []string{"script.error*"}, // a truncated response does not count as a proper failure
+		Needs:     []spec.Kind{spec.RunEnd, spec.RunError},
 	}, {
 		Name: "whole-is-the-last-piece", Doc: "a completed text is only its last character",
 		NewEffect: changeEvents(isCompletedText, func(e *spec.Event) {
@@ -76,6 +82,35 @@ var streamEndMutants = []*Mutant{
 
 // isCompletedText reports whether e completes a content part of type "text".
 func isCompletedText(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Type == "text" }
+
+// cutAfterFailure returns a fault that closes the connection of a stream without ending the body, if
+// the stream reports a failure with the words of the scenarios error and error-mid.
+func cutAfterFailure(fault.Args) fault.Effect {
+	return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter { return &cutWriter{out: w} }}
+}
+
+// A cutWriter is a [fault.FrameWriter] for cutAfterFailure.
+type cutWriter struct {
+	out    fault.StreamWriter
+	failed bool // a frame reports the failure
+}
+
+// WriteFrame sends the frame or comment unchanged. It returns any error from sending.
+func (c *cutWriter) WriteFrame(_ int, frame []byte) error {
+	c.failed = c.failed || bytes.Contains(frame, []byte("scripted failure"))
+	if _, err := c.out.Write(frame); err != nil {
+		return err
+	}
+	return c.out.Flush()
+}
+
+// Close closes the connection if c.failed is true.
+func (c *cutWriter) Close() error {
+	if c.failed {
+		return c.out.Finish(fault.Abort)
+	}
+	return nil
+}
 
 // keepOpen returns a fault that keeps the body of a stream open for 30 seconds after the last
 // frame. Meanwhile it sends a comment every 200 milliseconds. It affects only streams that have a

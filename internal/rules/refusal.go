@@ -31,6 +31,7 @@ type exchange struct {
 	runEnded       bool // the stream has a terminal event
 	streamDone     bool // the stream has its in-band terminator
 	runFailed      bool // the stream reports that the run failed
+	runRejected    bool // the stream reports that the run was rejected
 	threadBusy     bool // another run of the thread may be active; see [openRuns.mayRefuse]
 	unaskedAnswer  bool // see [askedInput.isAnsweredUnasked]
 	unverifiable   bool // unaskedAnswer is true, or see [knownUploads.isUnverifiable]
@@ -65,7 +66,7 @@ func (x exchange) isCutOff() bool {
 // response, String returns the reason, such as "got no response in time".
 func (x exchange) String() string {
 	switch {
-	case x.refusedInBand:
+	case x.refusedInBand || x.runRejected:
 		return fmt.Sprintf("got status %d with a refusal event", x.status())
 	case x.status() != 0:
 		text := strings.TrimSpace(fmt.Sprintf("got status %d %.60s", x.status(), x.reply.Code))
@@ -104,11 +105,11 @@ func (x exchange) demandsOtherTransfer() bool {
 }
 
 // satisfies reports whether the response is a refusal as d requires it: its status, its error code
-// and its body fit, and it is not an event stream if d.Plain is true. A refusal event satisfies d
-// only if d.InBand is true. If d.Accept is true, any 2xx response without a refusal event satisfies
-// d, too.
+// and its body fit, and it is not an event stream if d.Plain is true. A refusal event, or an event
+// that says that the run was rejected, satisfies d only if d.InBand is true. If d.Accept is true,
+// any 2xx response without a refusal event satisfies d, too.
 func (x exchange) satisfies(d spec.RefusalRequirement) bool {
-	if x.refusedInBand {
+	if x.refusedInBand || x.runRejected && d.InBand {
 		return d.InBand
 	}
 	if d.Accept && x.status()/100 == 2 {

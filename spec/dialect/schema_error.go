@@ -18,7 +18,7 @@ type schemaError struct {
 	location        []string        // location in the validated value
 	documentPlaces  []documentPlace // places in the document that apply there, innermost first
 	keyword         string
-	isDiscriminator bool // the keyword requires a constant, which may tell schemas apart
+	isDiscriminator bool // the keyword requires or forbids a constant, which may tell schemas apart
 
 	// The following make up its text.
 	path         string          // the location as a path expression; "" is the value itself
@@ -74,7 +74,9 @@ func (s *document) schemaErrors(v any, err error, outer []documentPlace) []schem
 		b.isDiscriminator = true
 	case *kind.Not:
 		b.keyword = "not"
-		b.describeForbidden(s.lookup(places[0].pointer).get("not"))
+		forbidden := s.lookup(places[0].pointer).get("not")
+		b.isDiscriminator = len(forbidden.constants()) > 0
+		b.describeForbidden(forbidden)
 		return []schemaError{b}
 	case *kind.Contains, *kind.MinContains, *kind.MaxContains:
 		b.describeContains(s.lookup(places[0].pointer).get("contains"), e)
@@ -121,9 +123,9 @@ func intendedBranch(branches [][]schemaError, depth int) ([]schemaError, bool) {
 }
 
 // isUnintendedBranch reports whether a value was evidently not intended to match an alternative,
-// because the value has a different type or differs from a constant that the alternative requires.
-// branch holds the errors of the alternative, and depth is the depth of the value within the
-// validated value.
+// because the value has a different type, differs from a constant that the alternative requires, or
+// equals one that it forbids. branch holds the errors of the alternative, and depth is the depth of
+// the value within the validated value.
 func isUnintendedBranch(branch []schemaError, depth int) bool {
 	return slices.ContainsFunc(branch, func(b schemaError) bool {
 		return b.isDiscriminator && len(b.location) <= depth+1 || b.keyword == "type" && len(b.location) == depth

@@ -10,6 +10,7 @@ import json
 import re
 import sys
 import uuid
+from itertools import takewhile
 
 import uvicorn
 from agentscope.message import Msg
@@ -52,7 +53,7 @@ class Conversation:
         if users:
             last_texts[key] = users[-1]
         self.name, self.argument = parse(users[-1] if users else "")
-        self.results = [r for r in results[-1:] if r is not None]
+        self.results = list(takewhile(lambda r: r is not None, reversed(results)))[::-1]
         tools = [t.get("function", t) if isinstance(t, dict) else t.function for t in request.tools or []]
         self.client_tools = [t["name"] if isinstance(t, dict) else t.name for t in tools]
 
@@ -112,7 +113,7 @@ async def reply(asked):
     name, argument = asked.name, asked.argument
     answer = told(*growing("Hello, world."))
     if asked.results:
-        answer = told(*growing("tool said: " + asked.results[0]))
+        answer = told(*growing("tool said: " + "\n".join(asked.results)))
     elif name == "empty":
         return
     elif name == "messages":
