@@ -2,6 +2,7 @@ package rules
 
 import (
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -19,22 +20,14 @@ var RunTimesSpan = &spec.Check{
 They are as far apart as the run was silent, where a scripted target was asked to be silent,
 and was. They are not much farther apart than the request and the end of the run were for the
 client. And a run does not begin before the reported end of a run whose end the client had
-received when it sent the request. Ten seconds, or a fifth of a second between two runs, are
+received when it sent the request. Ten seconds, or 300 milliseconds between two runs, are
 allowed for clocks that are set; times in whole seconds may be off by another second.`,
 	Needs: []spec.Kind{"slot.created", "slot.completed", spec.RunEnd},
 	Watch: func(p *spec.Pass) func(spec.Event) {
-		var ends []spec.Event // ends of runs that came after the requests so far
-		before := spec.Event{Completed: "0"}
+		var ends reportedEnds
 		return eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
-			ends = slices.DeleteFunc(ends, func(end spec.Event) bool { // requests come in order of their times
-				isBefore := end.At <= request.At
-				if later, _, ok := reportedSpan(before.Completed, end.Completed); isBefore && (!ok || later > 0) {
-					before = end
-				}
-				return isBefore
-			})
 			asked, scripted := scriptedSilence(request)
-			created, previous := "", before.Completed
+			created, previous := "", ends.latestBefore(request.At-timeTolerance)
 			_, starts := request.Prompt()
 			return func(e spec.Event) {
 				if e.Kind.Subject() != "run" || !starts || !request.Facts().HasTimes {
@@ -42,7 +35,7 @@ allowed for clocks that are set; times in whole seconds may be off by another se
 				}
 				if created == "" && e.Created != "" {
 					created = e.Created
-					if later, rounding, ok := reportedSpan(previous, created); ok && previous != "0" {
+					if later, rounding, ok := reportedSpan(previous, created); ok {
 						p.Judge(e, later+rounding+clockStep >= 0,
 							"run began at %s; expected a time after %s, when a run had ended before this one was requested", created, previous)
 					}
@@ -50,7 +43,7 @@ allowed for clocks that are set; times in whole seconds may be off by another se
 				if e.Kind != spec.RunEnd {
 					return
 				}
-				ends = append(ends, e)
+				ends.add(e)
 				took := e.At - request.At
 				reported, tolerance, ok := reportedSpan(created, e.Completed)
 				if ok && scripted && asked > tolerance && took >= asked-timeTolerance {
@@ -70,9 +63,39 @@ allowed for clocks that are set; times in whole seconds may be off by another se
 
 // How much a server's clock may be set back between two runs, and forward during a run.
 const (
-	clockStep      = 200 * time.Millisecond
+	clockStep      = 300 * time.Millisecond
 	maxClockChange = 10 * time.Second
 )
+
+// A reportedEnds has one element for each run that has ended, in order of the arrival of the ends.
+// Streams that are open at the same time may be added in another order.
+type reportedEnds []struct {
+	at     time.Duration // when the end arrived
+	latest string        // the latest of the end times that were reported until then
+}
+
+// add adds the run that e, its terminal event, has ended.
+func (r *reportedEnds) add(e spec.Event) {
+	isLater := func(completed, than string) bool {
+		later, _, ok := reportedSpan(than, completed)
+		return ok && later > 0
+	}
+	i := sort.Search(len(*r), func(i int) bool { return (*r)[i].at > e.At })
+	*r = slices.Insert(*r, i, reportedEnds{{e.At, e.Completed}}[0])
+	for k := max(1, i); k < len(*r); k++ {
+		if isLater((*r)[k-1].latest, (*r)[k].latest) {
+			(*r)[k].latest = (*r)[k-1].latest
+		}
+	}
+}
+
+// latestBefore returns the latest end time that was reported until at, or "" if there is none.
+func (r reportedEnds) latestBefore(at time.Duration) string {
+	if i := sort.Search(len(r), func(i int) bool { return r[i].at > at }); i > 0 {
+		return r[i-1].latest
+	}
+	return ""
+}
 
 // scriptedSilence returns the time for which the prompt conformance:idle in request asks the target
 // to be silent. The result ok is false if the request has another prompt or the target is not
