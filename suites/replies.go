@@ -178,7 +178,8 @@ func elicitAndReply(replyTemplate string) func(*Conversation) {
 
 // runClientTool plays the client-tool scenario. It makes the server call a tool of the client and
 // sends the result. In another thread, it offers a tool in another form or two tools, and makes the
-// server call one of them. In a further thread, it offers a tool of the client and makes the server call its own tool instead.
+// server call one of them. In a further thread, it offers a tool of the client and makes the server
+// call its own tool instead.
 func runClientTool(t *Conversation) {
 	elicitAndReply("tool-result")(t)
 	t.Thread = t.NewID()

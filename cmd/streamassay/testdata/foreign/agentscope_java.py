@@ -56,7 +56,7 @@ def read(handler):
 def check(message):
     """Refuses a message of the input that is none."""
     want(isinstance(message, dict), "a message is no object")
-    want(message.get("role") in ("user", "assistant", "system", "tool"), "nobody is called %r" % (message.get("role"),))
+    want(message.get("role") in (None, "user", "assistant", "system", "tool"), "nobody is called %r" % (message.get("role"),))
     want(of(message.get("type"), str), "type is no text")
     want(isinstance(message.get("content"), list), "content is no list")
     for content in message["content"]:
