@@ -201,9 +201,10 @@ A server that refuses everything would pass by accident: a refusal counts only a
 same operation has accepted a valid request, and only if the last valid request before the
 invalid one was not refused (otherwise, accept.as-documented judges that request). If a
 request violates several constraints, the refusal must be right for one of them. Responses
-that say nothing about the violation are not judged: statuses that depend on the caller or on load (401, 429, 503, and 409 while another
-run of the thread is active), and a missing response to more than a megabyte. A 403, 404,
-409 or 410 counts only if a valid request for the same thread was accepted.`,
+that say nothing about the violation are not judged: statuses that depend on the caller or
+on load (401, 429, 503, and 409 while another run of the thread is active), and a missing
+response to more than a megabyte. A 403, 404, 409 or 410 counts only if a valid request for
+the same thread was accepted.`,
 	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
 		operations := map[string]*operationState{}
 		return func(x exchange) {
