@@ -101,7 +101,8 @@ func (x exchange) requiresCompleteBody() bool {
 // way: with a Content-Length, or without an Expect field (RFC 9110 sections 15.5.12 and 15.5.18). A
 // server may demand this of requests without the former or with the latter.
 func (x exchange) demandsOtherTransfer() bool {
-	return x.status() == 411 && x.request.Header.Has("Transfer-Encoding") || x.status() == 417 && x.request.Header.Has("Expect")
+	return x.status() == 411 && x.request.Header.Has("Transfer-Encoding") ||
+		x.status() == 417 && x.request.Header.Has("Expect")
 }
 
 // satisfies reports whether the response is a refusal as d requires it: its status, its error code
@@ -212,11 +213,12 @@ var RefusesAsDocumented = &spec.Check{
 
 A server that refuses everything would pass by accident: a refusal counts only after the
 same operation has accepted a valid request, and only if the last valid request before the
-invalid one was not refused (otherwise, accept.as-documented judges that request). If a request violates several constraints, the refusal
-must be right for one of them. Responses that say nothing about the violation are not
-judged: statuses that depend on the caller or on load (401, 429, 503, and 409 while another
-run of the thread is active), and a missing response to more than a megabyte. A 403, 404,
-409 or 410 counts only if a valid request for the same thread was accepted.`,
+invalid one was not refused (otherwise, accept.as-documented judges that request). If a
+request violates several constraints, the refusal must be right for one of them. Responses
+that say nothing about the violation are not judged: statuses that depend on the caller or
+on load (401, 429, 503, and 409 while another run of the thread is active), and a missing
+response to more than a megabyte. A 403, 404, 409 or 410 counts only if a valid request for
+the same thread was accepted.`,
 	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
 		operations := map[string]*operationState{}
 		return func(x exchange) {

@@ -56,20 +56,20 @@ def read(handler):
 def check(message):
     """Refuses a message of the input that is none."""
     want(isinstance(message, dict), "a message is no object")
-    want(message.get("role") in ("user", "assistant", "system", "tool"), "nobody is called %r" % (message.get("role"),))
+    want(message.get("role") in (None, "user", "assistant", "system", "tool"), "nobody is called %r" % (message.get("role"),))
     want(of(message.get("type"), str), "type is no text")
-    want(isinstance(message.get("content"), list), "content is no list")
-    for content in message["content"]:
+    want(of(message.get("content"), list), "content is no list")
+    for content in message.get("content") or []:
         want(isinstance(content, dict) and isinstance(content.get("type"), str), "a content without a type")
         want(of(content.get("text"), str) and of(content.get("imageUrl"), str) and of(content.get("data"), dict), "a content of the wrong type")
 
 
 def words_of(message):
-    return "".join(c.get("text") or "" for c in message["content"])
+    return "".join(c.get("text") or "" for c in message.get("content") or [])
 
 
 def result_of(message):
-    return "".join(str((c.get("data") or {}).get("output", "")) for c in message["content"])
+    return "".join(str((c.get("data") or {}).get("output", "")) for c in message.get("content") or [])
 
 
 class Answer:
@@ -181,7 +181,7 @@ def process(handler):
     ask = read(handler)
     with lock:
         said = sessions.setdefault(ask.get("sessionId") or uuid.uuid4(), [])
-        said += [words_of(m) for m in ask["input"] if m["role"] == "user"]
+        said += [words_of(m) for m in ask["input"] if m.get("role") == "user"]
         said = list(said)
     handler.stream(frame(event, handler.broken) for event in answer(ask, said, handler.broken))
 
