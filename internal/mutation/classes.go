@@ -47,7 +47,7 @@ var defectClasses = []defectClass{
 		"lingers", "lingers-when-failed", "comments-after-the-end", "open-after-a-client-call",
 	}},
 	{name: "requested times", doc: "events come earlier than the prompt asks for", mutants: []string{
-		"idle-half-the-time", "idle-not-at-all", "idle-but-thinking", "slow-*", "all-at-the-end",
+		"idle-half-the-time", "idle-not-at-all", "slow-*", "all-at-the-end",
 	}},
 	{name: "completed values", doc: "a completed value is only a part of its deltas", mutants: []string{"whole-is-*"}, otherwise: "no completed value follows deltas"},
 	{name: "refusals", doc: "a refusal is a stream, or has another form than those of other operations", mutants: []string{

@@ -59,10 +59,6 @@ var streamEndMutants = []*Mutant{
 		Script:   replyScript("idle 400", `[text: done, wait: 400ms]`),
 		KilledBy: map[string]string{"script.idle": "message.delta"},
 	}, {
-		Name: "idle-but-thinking", Doc: "asked to be idle, the server sends reasoning in the meantime",
-		Script:   replyScript("idle 400", `[wait: 240ms, reasoning: thinking, wait: 165ms, text: done]`),
-		KilledBy: map[string]string{"script.idle": "step.start reasoning.start reasoning.delta message.start"},
-	}, {
 		Name: "slow-in-two-bursts", Doc: "asked for slow deltas, the server sends all but the last at once",
 		Script:    replyScript("slow 8 ", `[text: '1', text: '2', text: '3', text: '4', wait: 560ms, text: '5']`),
 		KilledBy:  map[string]string{"script.slow": "message.delta"},
