@@ -203,9 +203,8 @@ func (t *Conversation) besideOffer(send func()) {
 
 // runCrosswise returns the Run function of a scenario. In each of four threads, the function makes
 // the server send an interrupt or call a client tool, which has a different name in each thread.
-// Then it sends the replies: in the first two
-// threads in the same order, and in the last two in the opposite order. Finally, it asks for the
-// previous message in each thread. The argument prompt is the name of the test prompt,
+// Then it sends the replies: in the first two threads in the same order, and in the last two in the
+// opposite order. Finally, it asks for the previous message in each thread. The argument prompt is the name of the test prompt,
 // "client-tool" or "interrupt". The argument replyTemplate is the name of the template of the
 // replies.
 func runCrosswise(prompt, replyTemplate string) func(*Conversation) {
