@@ -134,10 +134,10 @@ const MaxStreamLimit = 256
 const disconnectTimeout = 6 * time.Second
 
 // runStreamLimit plays the stream-limit scenario. It opens as many streams as the target allows,
-// and then requests one more, from the beginning and from a cursor, which the server must refuse. After it has closed all these streams,
-// it requests a stream again, repeatedly if the server still refuses it. Finally, it cancels the
-// run. All streams belong to one run, so the limit is reached whether the server counts streams by
-// user, by thread or by run.
+// and then requests one more, from the beginning and from a cursor, which the server must refuse.
+// After it has closed all these streams, it requests a stream again, repeatedly if the server still
+// refuses it. Finally, it cancels the run. All streams belong to one run, so the limit is reached
+// whether the server counts streams by user, by thread or by run.
 func runStreamLimit(t *Conversation) {
 	if !t.StartRun("prompt", t.PromptEvent("slow", fmt.Sprint(300+4*t.target.StreamLimit, " 100"))) {
 		return

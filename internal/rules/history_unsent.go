@@ -96,7 +96,8 @@ message that resembles a prompt is not judged here. A prompt that the server ref
 permission (status 401 or 403) counts as not sent.`,
 		Needs: []spec.Kind{spec.History, spec.HistoryUser, spec.RunAccepted}, AllPrincipals: true,
 		Watch: eachToldPrompt(func(p *spec.Pass, page, m spec.Event, sent []sentPrompt) {
-			p.Judge(page, len(sent) > 0, "history has the user message %q, which was not sent or was denied; expected none", m.Text)
+			p.Judge(page, len(sent) > 0,
+				"history has the user message %q, which was not sent or was denied; expected none", m.Text)
 		}),
 	}
 	HistoryHasSentImagesOnly = &spec.Check{
