@@ -96,6 +96,27 @@ func singlePrompt(name, words, doc string, expectedChecks ...string) Scenario {
 	}
 }
 
+// failingPrompt returns a scenario that sends one test prompt, which makes a run fail, and sends it
+// again in another thread, in a request that also has earlier messages, if the dialect has a
+// template of such a request. The name of the test prompt is also the name of the scenario.
+func failingPrompt(name, doc string) Scenario {
+	s := singlePrompt(name, "scripted failure", doc)
+	s.Run = func(t *Conversation) {
+		e := t.PromptEvent(name, "scripted failure")
+		t.SendAndRead("prompt", e)
+		o, _ := t.dialect.TemplateOperation("prompt")
+		for _, template := range o.TemplatesBySimplicity() {
+			asked := t.dialect.ParseRequest(t.BuildRequest(template, e))
+			if len(asked.PartsOf(spec.InputUser)) > 0 && len(asked.PartsOf(spec.InputAssistant)) > 0 && !isReplyTemplate(template) {
+				t.Thread = t.NewID()
+				t.SendAndRead(template, e)
+				return
+			}
+		}
+	}
+	return s
+}
+
 // needing returns a copy of s that applies only to dialects with all of the given kinds of events.
 func (s Scenario) needing(kinds ...spec.Kind) Scenario {
 	s.Kinds = kinds
@@ -157,8 +178,8 @@ var singleUserScenarios = []Scenario{
 	singlePrompt("many", "300", "many deltas at once"),
 	singlePrompt("large", "100000", "one large delta"),
 	singlePrompt("idle", "400", "silence, then a reply"),
-	singlePrompt("error", "scripted failure", "a run that fails before any content"),
-	singlePrompt("error-mid", "scripted failure", "a run that fails after some content"),
+	failingPrompt("error", "a run that fails before any content, without and after earlier messages"),
+	failingPrompt("error-mid", "a run that fails after some content, without and after earlier messages"),
 	{
 		Name: "no-thread", Doc: "two prompts without a thread id", Templates: promptTemplates, Capability: "text", Kinds: []spec.Kind{spec.RunStart},
 		Run: func(t *Conversation) {
@@ -231,14 +252,23 @@ var singleUserScenarios = []Scenario{
 		Name: "refusals", Doc: "requests with one fault each, some with two, and the same requests without the fault", Required: true, Templates: promptTemplates,
 		ExpectedChecks: []string{"refuse.as-documented"}, Run: runRefusals,
 	}, {
-		Name: "health", Doc: "the health and version operations", Templates: []string{"health"},
-		ExpectedChecks: []string{"health.answers"},
-		Run: func(t *Conversation) {
-			for _, template := range t.dialect.InfoTemplates() {
-				t.SendTemplate(template, spec.Event{})
-			}
-		},
+		Name: "health", Doc: "the health and version operations, before and after a run that fails", Templates: []string{"health"},
+		ExpectedChecks: []string{"health.answers"}, Run: runHealth,
 	},
+}
+
+// runHealth plays the health scenario. On a connection that is reused, it sends the requests for
+// information about the server, and sends them again after a run that fails.
+func runHealth(t *Conversation) {
+	t.keepAlive()
+	for i := range 2 {
+		if i > 0 && t.target.supports(Scenario{Templates: promptTemplates, Capability: "error"}) {
+			t.SendAndRead("prompt", t.PromptEvent("error", "scripted failure"))
+		}
+		for _, template := range t.dialect.InfoTemplates() {
+			t.SendTemplate(template, spec.Event{})
+		}
+	}
 }
 
 // isValid reports whether the request of the template, filled from e, is valid according to the
