@@ -258,11 +258,11 @@ var singleUserScenarios = []Scenario{
 }
 
 // runHealth plays the health scenario. On a connection that is reused, it sends the requests for
-// information about the server, and sends them again after a run that fails.
+// information about the server twice, and once more after a run that fails.
 func runHealth(t *Conversation) {
 	t.keepAlive()
-	for i := range 2 {
-		if i > 0 && t.target.supports(Scenario{Templates: promptTemplates, Capability: "error"}) {
+	for i := range 3 {
+		if i == 2 && t.target.supports(Scenario{Templates: promptTemplates, Capability: "error"}) {
 			t.SendAndRead("prompt", t.PromptEvent("error", "scripted failure"))
 		}
 		for _, template := range t.dialect.InfoTemplates() {

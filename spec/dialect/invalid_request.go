@@ -119,7 +119,7 @@ func (m *invalidRequestBuilder) build() {
 	}
 	i := slices.IndexFunc(o.bodies, func(b requestContent) bool { return b.mediaType == jsonMediaType })
 	if i >= 0 && len(r.Body) > 0 {
-		m.breakContentType()
+		m.breakContentType(o.bodies[i].node)
 		if v, err := decode(r.Body); err == nil {
 			m.breakValue(o.bodies[i].node.get("schema"), v, nil, 0)
 			m.breakBodySize(o.bodies[i].limit, v)
@@ -210,7 +210,7 @@ func (m *invalidRequestBuilder) breakMethod() {
 
 // breakContentType adds requests whose content type is not documented, and requests whose body is
 // not JSON.
-func (m *invalidRequestBuilder) breakContentType() {
+func (m *invalidRequestBuilder) breakContentType(media node) {
 	for _, other := range []string{"text/plain", "application/x-www-form-urlencoded"} {
 		m.add("header Content-Type is "+other, m.withContentType(other), m.valid)
 	}
@@ -222,17 +222,9 @@ func (m *invalidRequestBuilder) breakContentType() {
 		bad.Body = []byte(c.body)
 		m.add(c.name, bad, m.valid)
 	}
-	m.breakUTF8()
-}
-
-// breakUTF8 adds a request whose body is not valid UTF-8, unless the document demands that bodies
-// that are not JSON be refused with a requirement of level MUST. Many servers decode a body before
-// they parse it, and then see a replacement character where the invalid byte was.
-func (m *invalidRequestBuilder) breakUTF8() {
-	bad := m.valid
-	bad.Body = slices.Concat(bytes.TrimSuffix(bad.Body, []byte("}")), []byte(",\"note\":\"a\xff\"}"))
-	isMust := func(r spec.RefusalRequirement) bool { return r.Level == spec.Must }
-	if v := m.dialect.ValidateRequest(bad); len(v) == 1 && !slices.ContainsFunc(v[0].Refusals, isMust) {
+	if media.get("x-utf-8").value == true {
+		bad := m.valid
+		bad.Body = slices.Concat(bytes.TrimSuffix(bad.Body, []byte("}")), []byte(",\"note\":\"a\xff\"}"))
 		m.add("body is not UTF-8", bad, m.valid)
 	}
 }

@@ -30,6 +30,7 @@ var nearMisses = map[string][]string{
 // spellings, say the same or something like it.
 var otherWords = map[string][]string{
 	"user":      {"developer", "function"},
+	"assistant": {"function"},
 	"text":      {"image_url", "input_text"},
 	"cancelled": {"canceled"},
 }
