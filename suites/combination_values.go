@@ -3,6 +3,8 @@ package suites
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/streamassay/streamassay/spec"
@@ -114,30 +116,36 @@ func (c *combinationPlayer) sendRefused() {
 	}
 }
 
-// sendRefusedMember sends one invalid request on the current thread. The prompt in the request is
-// valid, but a different member of the body is not. If the document does not say how a request with
-// an invalid member is refused, nothing is sent. The current run stays the same.
-func (c *combinationPlayer) sendRefusedMember() {
+// invalidMembers returns invalid requests on the current thread, one for each class of statuses,
+// such as "4", with which the document says that they are refused. The prompt in such a request is
+// valid, but a different member of the body is not. The current run stays the same.
+func (c *combinationPlayer) invalidMembers() (all []spec.Request) {
 	e := c.PromptEvent("text", c.word())
 	e.Thread, e.Run = c.Thread, c.NewID()
 	r, err := c.dialect.BuildRequest("prompt", e) // without earlier messages, which could make it large
 	if err != nil {
 		c.fail(err)
-		return
+		return nil
 	}
-	var candidates []spec.Request
+	byClass := map[string][]spec.Request{}
 	for _, m := range c.dialect.InvalidRequests(r) {
 		if !strings.HasPrefix(m.Name, "body /") {
 			continue
 		}
 		got := c.dialect.ParseRequest(m.Request)
-		if prompt, _ := got.Prompt(); prompt == e.Text && got.Thread == c.Thread {
-			candidates = append(candidates, m.Request)
+		if prompt, _ := got.Prompt(); prompt != e.Text || got.Thread != c.Thread {
+			continue
 		}
+		class := ""
+		if status := got.Violations[0].Refusals[0].Status; len(status) > 0 {
+			class = status[0][:1]
+		}
+		byClass[class] = append(byClass[class], m.Request)
 	}
-	if len(candidates) > 0 {
-		c.Send(candidates[c.words%len(candidates)])
+	for _, class := range slices.Sorted(maps.Keys(byClass)) {
+		all = append(all, byClass[class][c.words%len(byClass[class])])
 	}
+	return all
 }
 
 // cancel starts a slow run, reads its stream, and cancels the run after three events.

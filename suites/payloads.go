@@ -290,8 +290,10 @@ func runMemory(t *Conversation) {
 	if !c.target.lacksCapability("refusals") {
 		c.sendRefused()
 		c.ask("recall", "")
-		c.sendRefusedMember()
-		c.ask("recall", "")
+		for _, r := range c.invalidMembers() {
+			c.Send(r)
+			c.ask("recall", "")
+		}
 	}
 	c.askAfterMessage("recall", "")
 	c.askAfterMessage("text", c.word())

@@ -13,7 +13,7 @@ import (
 // compare the responses with those that the document describes.
 func runRefusals(t *Conversation) {
 	for _, o := range t.dialect.Operations() {
-		known := &dialect.InvalidRequestSet{}
+		known := t.newInvalidRequestSet()
 		for _, template := range o.TemplatesBySimplicity() {
 			switch {
 			case isReplyTemplate(template):
@@ -76,6 +76,21 @@ func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known
 		}
 		t.sendInvalidProbe(o, m.Request)
 	}
+}
+
+// wrongTypeShare is the reciprocal of the share of the further values of a wrong type that a run
+// sends unless [Target.Deep] is set. See [dialect.InvalidRequestSet].
+const wrongTypeShare = 20
+
+// newInvalidRequestSet returns an empty set for an operation. Of the values of a wrong type that
+// differ little from others, it selects all if [Target.Deep] is set, and otherwise a few, which
+// depend on the seed.
+func (t *Conversation) newInvalidRequestSet() *dialect.InvalidRequestSet {
+	n := t.target.Seed
+	return &dialect.InvalidRequestSet{KeepVariant: func() bool {
+		n++
+		return t.target.Deep || n%wrongTypeShare == 0
+	}}
 }
 
 // unseenInvalidRequests returns the invalid requests that [dialect.Dialect.UnseenInvalidRequests]

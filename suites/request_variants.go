@@ -53,14 +53,19 @@ func runVariants(t *Conversation) {
 // runCorrected plays the corrected scenario. It starts a run. Then, in another thread and in the
 // same, it sends invalid forms of a request and, once the server has refused these, the valid
 // request itself. Before the valid request in the other thread, it requests the history, which
-// shows that the thread is still unknown.
+// shows that the thread is still unknown. All requests are sent on connections that are reused, so a
+// server must not take an invalid request for the valid one before it.
 func runCorrected(t *Conversation) {
+	t.keepAlive()
 	if t.SendAndRead("prompt", t.PromptEvent("text", "one")); !t.accepted {
 		return
 	}
 	known := t.Thread
 	t.Thread, t.Run = t.NewID(), t.NewID()
 	r := t.BuildRequest("prompt", t.PromptEvent("text", "corrected"))
+	if m, ok := t.dialect.InvalidRequestByName(r, refusedForms[0]); ok {
+		t.Send(m.Request)
+	}
 	if t.sendRefusedForms(r) {
 		if t.canSend("history") {
 			t.SendTemplate("history", spec.Event{})

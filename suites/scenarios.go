@@ -97,6 +97,27 @@ func singlePrompt(name, words, doc string, expectedChecks ...string) Scenario {
 	}
 }
 
+// failingPrompt returns a scenario that sends one test prompt, which makes a run fail, and sends it
+// again in another thread, in a request that also has earlier messages, if the dialect has a
+// template of such a request. The name of the test prompt is also the name of the scenario.
+func failingPrompt(name, doc string) Scenario {
+	s := singlePrompt(name, "scripted failure", doc)
+	s.Run = func(t *Conversation) {
+		e := t.PromptEvent(name, "scripted failure")
+		t.SendAndRead("prompt", e)
+		o, _ := t.dialect.TemplateOperation("prompt")
+		for _, template := range o.TemplatesBySimplicity() {
+			asked := t.dialect.ParseRequest(t.BuildRequest(template, e))
+			if len(asked.PartsOf(spec.InputUser)) > 0 && len(asked.PartsOf(spec.InputAssistant)) > 0 && !isReplyTemplate(template) {
+				t.Thread = t.NewID()
+				t.SendAndRead(template, e)
+				return
+			}
+		}
+	}
+	return s
+}
+
 // needing returns a copy of s that applies only to dialects with all of the given kinds of events.
 func (s Scenario) needing(kinds ...spec.Kind) Scenario {
 	s.Kinds = kinds
@@ -172,8 +193,8 @@ var singleUserScenarios = []Scenario{
 			t.SendAndRead("prompt", t.PromptEvent("text", "after the silence"))
 		},
 	},
-	singlePrompt("error", "scripted failure", "a run that fails before any content"),
-	singlePrompt("error-mid", "scripted failure", "a run that fails after some content"),
+	failingPrompt("error", "a run that fails before any content, without and after earlier messages"),
+	failingPrompt("error-mid", "a run that fails after some content, without and after earlier messages"),
 	{
 		Name: "no-thread", Doc: "prompts without a thread id, each in a new thread", Templates: promptTemplates,
 		Capability: "text", Kinds: []spec.Kind{spec.RunStart}, Run: runNoThread,
@@ -241,14 +262,23 @@ var singleUserScenarios = []Scenario{
 		Name: "refusals", Doc: "requests with one fault each, some with two, and the same requests without the fault", Required: true, Templates: promptTemplates,
 		ExpectedChecks: []string{"refuse.as-documented"}, Run: runRefusals,
 	}, {
-		Name: "health", Doc: "the health and version operations", Templates: []string{"health"},
-		ExpectedChecks: []string{"health.answers"},
-		Run: func(t *Conversation) {
-			for _, template := range t.dialect.InfoTemplates() {
-				t.SendTemplate(template, spec.Event{})
-			}
-		},
+		Name: "health", Doc: "the health and version operations, before and after a run that fails", Templates: []string{"health"},
+		ExpectedChecks: []string{"health.answers"}, Run: runHealth,
 	},
+}
+
+// runHealth plays the health scenario. On a connection that is reused, it sends the requests for
+// information about the server twice, and once more after a run that fails.
+func runHealth(t *Conversation) {
+	t.keepAlive()
+	for i := range 3 {
+		if i == 2 && t.target.supports(Scenario{Templates: promptTemplates, Capability: "error"}) {
+			t.SendAndRead("prompt", t.PromptEvent("error", "scripted failure"))
+		}
+		for _, template := range t.dialect.InfoTemplates() {
+			t.SendTemplate(template, spec.Event{})
+		}
+	}
 }
 
 // isValid reports whether the request of the template, filled from e, is valid according to the

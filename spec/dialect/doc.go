@@ -161,6 +161,10 @@
 // adds the next list outward. The x-error of a request body (beside content) applies to an
 // unsupported content type, that of a media type (beside schema) to a body that is not valid JSON.
 //
+// x-utf-8: true, on the media type application/json of a request: a body that is not UTF-8 is refused
+// like one that is not JSON. Unless a document says so, no such body is sent, because many servers
+// replace invalid bytes before they parse a body.
+//
 // x-encloses, on variants of the kinds step.start and step.end: the subject of the message that the
 // step encloses, which is "reasoning". The reference server sends the step around the messages of
 // that subject, with the id of the message.

@@ -78,6 +78,7 @@ var extensions = map[string]extensionCheck{
 	"x-mark":      oneOfCheck("present", "false", false),
 	"x-parts":     oneOfCheck(true, "named", "events", "single"),
 	"x-snapshots": oneOfCheck(true, false),
+	"x-utf-8":     oneOfCheck(true, false),
 	"x-times":     nil,
 	"x-chunk":     memberCheck(chunkMembers),
 	"x-encloses":  oneOfCheck("reasoning"),

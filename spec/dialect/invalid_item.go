@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -38,32 +39,37 @@ func (m *invalidRequestBuilder) addDemanded(name string, bad spec.Request) {
 	}
 }
 
-// breakFurtherItem adds requests in which a list of the body has one more item, of the same kind as
-// the last, that violates the schema of the items, since a server may validate only the first items
-// or only one of each kind. It adds none unless the last item is an object. The argument items is
-// the schema of the items, list is the valid list, at is its location in the body, and depth is its
-// nesting depth.
-func (m *invalidRequestBuilder) breakFurtherItem(items node, list []any, at []string, depth int) {
-	if len(list) == 0 || m.base != nil {
+// breakFurtherItems adds requests in which a list of the body has one more item, which violates the
+// schema of the items, since a server may validate only the first items. There are such requests for
+// each kind of item that the list has; the additional item follows a valid one of its kind. Items
+// that are not objects have none. The argument items is the schema of the items, list is the valid
+// list, at is its location in the body, and depth is its nesting depth.
+func (m *invalidRequestBuilder) breakFurtherItems(items node, list []any, at []string, depth int) {
+	if m.base != nil {
 		return
 	}
 	next := append(slices.Clone(at), strconv.Itoa(len(list)))
-	item := anotherItem(list[len(list)-1])
-	key := "further " + items.pointer
-	for _, n := range m.dialect.document.applicableSchemas(items, item) {
-		key = "further " + n.pointer
+	for i, item := range slices.Backward(list) {
+		item = anotherItem(item)
+		key := "further " + items.pointer
+		for _, n := range m.dialect.document.applicableSchemas(items, item) {
+			key = "further " + n.pointer
+		}
+		if _, isObject := item.(map[string]any); !isObject || m.addedSchemas[key] {
+			continue
+		}
+		inside := m.withAddedValue(next, item)
+		if inside == nil {
+			continue
+		}
+		m.addedSchemas[key] = true
+		inside.further, inside.itemKind = &furtherItem{map[[2]string]bool{}}, " after a valid item"
+		if len(list) > 1 {
+			inside.itemKind += fmt.Sprintf(" like item %d", i)
+		}
+		inside.breakValue(items, item, next, depth+1)
+		m.requests, m.edits = inside.requests, inside.edits
 	}
-	if _, isObject := item.(map[string]any); !isObject || m.addedSchemas[key] {
-		return
-	}
-	inside := m.withAddedValue(next, item)
-	if inside == nil {
-		return
-	}
-	m.addedSchemas[key] = true
-	inside.further, inside.itemKind = &furtherItem{map[[2]string]bool{}}, " after a valid item"
-	inside.breakValue(items, item, next, depth+1)
-	m.requests, m.edits = inside.requests, inside.edits
 }
 
 // anotherItem returns a copy of item, an item of a list, in which the members that identify the

@@ -19,6 +19,12 @@ func TestInvalidRequestForms(t *testing.T) {
 		{"agentscope@1.1", "full", "body /n is -99", "body /seed is -99"},
 		{"agentscope@0.1", "prompt", "body /input/0/role is of type integer", "body /input/0/role is of type null"},
 		{"agkit@0.0.10", "tool-offer", "body /tools/1 is a number after a valid item", "header Content-Type is application/xml"},
+		{"agkit@0.0.10", "prompt", "body has a comment", "body /conversationId is true"}, // further wrong types are made only where they are wanted
+		{"agkit@0.0.10", "prompt", "body is not UTF-8", "body is NaN"},
+		{"agkit@0.0.10", "prompt", `body /messages/0/role is "developer"`, `body /messages/0/role is "system"`},
+		{"agui@1.0", "prompt", "body has single quotes", "body is not UTF-8"}, // the document does not say so
+		{"agentscope-java@0.1", "prompt", `body /input/1/role is "alien" after a valid item`, `body /input/0/role is "USER"`},
+		{"runs@2026-04", "prompt", "body has 300000 bytes, most of them of longer characters", "body has 250000 bytes"},
 	} {
 		d, err := Open(c.dialect)
 		if err != nil {

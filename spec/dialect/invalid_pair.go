@@ -20,7 +20,7 @@ type requestEdit struct {
 // addEdit applies change to the valid request and adds the result under the given name followed by
 // m.itemKind, on the same conditions as add. The argument valid is the valid counterpart; for a
 // change within an added value, addEdit may use *m.base instead. If the request was added, and if
-// the change is not within an added value, addEdit keeps the change for addPairs.
+// the change is not within an added value, addEdit keeps the change for addPairs, unless m.apart.
 func (m *invalidRequestBuilder) addEdit(name string, valid spec.Request, change func(spec.Request) spec.Request) {
 	if name += m.itemKind; !m.isWanted(name) {
 		return
@@ -30,7 +30,7 @@ func (m *invalidRequestBuilder) addEdit(name string, valid spec.Request, change 
 	if m.base != nil && (isUnchanged || m.further != nil) { // a limit may be on the sum of all items
 		valid = *m.base
 	}
-	if m.add(name, bad, valid) && m.base == nil {
+	if m.add(name, bad, valid) && m.base == nil && !m.apart {
 		m.edits = append(m.edits, requestEdit{name: name, apply: change, violation: m.dialect.ValidateRequest(bad)[0]})
 	}
 }

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"regexp"
@@ -29,6 +30,11 @@ func (d *Dialect) InvalidRequests(r spec.Request) []InvalidRequest {
 // An InvalidRequestSet records which invalid requests of one operation were already derived. The
 // zero value is empty.
 type InvalidRequestSet struct {
+	// KeepVariant, unless nil, is called for each of the many values of a wrong type that differ little
+	// from others. It reports whether to derive a request with that value. If it is nil, there are
+	// no such requests.
+	KeepVariant func() bool
+
 	// names has two keys for each request with one violation, both of which are made by
 	// invalidRequestBuilder.key: one for the violated constraint, and one for the schema whose value
 	// the request changes. For a request with two violations, the key is its name.
@@ -67,7 +73,7 @@ func (d *Dialect) InvalidRequestByName(r spec.Request, name string) (m InvalidRe
 // the request with that name.
 func (d *Dialect) invalidRequests(r spec.Request, seen *InvalidRequestSet, only string) []InvalidRequest {
 	if seen.names == nil {
-		*seen = InvalidRequestSet{map[string]bool{}, map[string]bool{}, map[string]bool{}}
+		*seen = InvalidRequestSet{seen.KeepVariant, map[string]bool{}, map[string]bool{}, map[string]bool{}}
 	}
 	m := invalidRequestBuilder{dialect: d, valid: r, only: only, InvalidRequestSet: seen}
 	m.build()
@@ -87,11 +93,12 @@ type invalidRequestBuilder struct {
 	part     string           // pointer of the schema of the message or tool that is changed; "" if it is none
 	schema   string           // pointer of the schema whose value is changed; "" if it is no value of the body
 	itemKind string           // suffix of names for an added list item
+	apart    bool             // the edits are not to be combined in pairs
 	only     string           // name of the only request to make; "" for all
 	requests []InvalidRequest // the result
 	edits    []requestEdit    // the edits of requests that may be combined in pairs
 	validity map[string]bool  // results of isValid, by request
-	further  *furtherItem     // nil except during breakFurtherItem
+	further  *furtherItem     // nil except during breakFurtherItems
 
 	// onTry, unless nil, is called with each candidate for an invalid request, its name and its
 	// violations, before it is decided whether to add the candidate.
@@ -112,7 +119,7 @@ func (m *invalidRequestBuilder) build() {
 	}
 	i := slices.IndexFunc(o.bodies, func(b requestContent) bool { return b.mediaType == jsonMediaType })
 	if i >= 0 && len(r.Body) > 0 {
-		m.breakContentType()
+		m.breakContentType(o.bodies[i].node)
 		if v, err := decode(r.Body); err == nil {
 			m.breakValue(o.bodies[i].node.get("schema"), v, nil, 0)
 			m.breakBodySize(o.bodies[i].limit, v)
@@ -203,24 +210,46 @@ func (m *invalidRequestBuilder) breakMethod() {
 
 // breakContentType adds requests whose content type is not documented, and requests whose body is
 // not JSON.
-func (m *invalidRequestBuilder) breakContentType() {
+func (m *invalidRequestBuilder) breakContentType(media node) {
 	for _, other := range []string{"text/plain", "application/x-www-form-urlencoded"} {
 		m.add("header Content-Type is "+other, m.withContentType(other), m.valid)
 	}
 	for _, other := range []string{"application/xml", "multipart/form-data; boundary=x"} {
 		m.addDemanded("header Content-Type is "+other, m.withContentType(other))
 	}
-	valid := string(m.valid.Body)
-	for _, c := range []struct{ name, body string }{
-		{"body ends too early to be JSON", valid[:len(valid)-1]},
-		{"body is empty", ""},
-		{"body has an extra comma", valid[:len(valid)-1] + "," + valid[len(valid)-1:]},
-		{"body is two values", valid + valid},
-		{"body is a bare word", "hello"},
-	} {
+	for _, c := range malformedBodies(string(m.valid.Body)) {
 		bad := m.valid
 		bad.Body = []byte(c.body)
 		m.add(c.name, bad, m.valid)
+	}
+	if media.get("x-utf-8").value == true {
+		bad := m.valid
+		bad.Body = slices.Concat(bytes.TrimSuffix(bad.Body, []byte("}")), []byte(",\"note\":\"a\xff\"}"))
+		m.add("body is not UTF-8", bad, m.valid)
+	}
+}
+
+// A malformedBody is a request body that is not what a valid body is: it is not JSON, or it is the
+// JSON of something else. The name says what is wrong.
+type malformedBody struct{ name, body string }
+
+// malformedBodies returns malformed variants of valid, which is the JSON text of an object. Numbers
+// such as NaN are not among them, because widely used parsers accept them.
+func malformedBodies(valid string) []malformedBody {
+	inside := strings.TrimSuffix(valid, "}")
+	return []malformedBody{
+		{"body ends too early to be JSON", inside},
+		{"body is empty", ""},
+		{"body is blank", "  "},
+		{"body has an extra comma", inside + ",}"},
+		{"body is two values", valid + valid},
+		{"body is a bare word", "hello"},
+		{"body has a comment", inside + "/* */}"},
+		{"body has a line feed in a string", inside + ",\"note\":\"a\nb\"}"},
+		{"body has single quotes", strings.ReplaceAll(valid, `"`, "'")},
+		{"body has a name without quotes", inside + `,note:"a"}`},
+		{"body is a list of its value", "[" + valid + "]"},
+		{"body is its JSON text in a string", compactJSON(valid)},
 	}
 }
 
@@ -285,6 +314,7 @@ func (m *invalidRequestBuilder) breakValue(n node, v any, at []string, depth int
 			}
 			m.addBodyEdit(n, at, f.name, valid, f.bad)
 		}
+		m.addFurtherWrongTypes(n, at)
 		switch v := v.(type) {
 		case map[string]any:
 			m.breakMembers(n, v, at, depth)
@@ -293,9 +323,25 @@ func (m *invalidRequestBuilder) breakValue(n node, v any, at []string, depth int
 				m.breakValue(n.get("items"), v[i], append(slices.Clone(at), strconv.Itoa(i)), depth+1)
 			}
 			m.breakItemKinds(n.get("items"), v, at, depth)
-			m.breakFurtherItem(n.get("items"), v, at, depth)
+			m.breakFurtherItems(n.get("items"), v, at, depth)
 		}
 	}
+}
+
+// addFurtherWrongTypes adds requests in which a value of the body is replaced with one of
+// furtherWrongTypes: the wanted ones, see InvalidRequestSet. The argument n is the schema of the
+// value, and at is its location.
+func (m *invalidRequestBuilder) addFurtherWrongTypes(n node, at []string) {
+	if m.only == "" && m.KeepVariant == nil {
+		return
+	}
+	m.apart = true
+	for _, f := range furtherWrongTypes(n) {
+		if m.only != "" || m.KeepVariant() {
+			m.addBodyEdit(n, at, f.name, m.valid, f.bad)
+		}
+	}
+	m.apart = false
 }
 
 // addBodyEdit adds a request in whose body one value is replaced with v, or removed if v is
@@ -446,7 +492,7 @@ func bodyLimitOf(media node) (m bodyLimit) {
 // is no limit.
 func (m bodyLimit) isExceeded(body []byte) bool { return m.maxBytes > 0 && len(body) > m.maxBytes }
 
-// breakBodySize adds a request whose body has more bytes than limit allows. It adds none if there
+// breakBodySize adds two requests whose body has more bytes than limit allows. It adds none if there
 // is no maximum. The argument v is the decoded body of the valid request, from which the large body
 // is made.
 func (m *invalidRequestBuilder) breakBodySize(limit bodyLimit, v any) {

@@ -232,7 +232,7 @@ func TestEveryConstraintIsBroken(t *testing.T) {
 		n, missing, total := 0, 0, 0
 		for _, o := range d.operations {
 			broken, undemanded := map[string]string{}, map[string]string{}
-			known := &InvalidRequestSet{map[string]bool{}, map[string]bool{}, map[string]bool{}}
+			known := &InvalidRequestSet{nil, map[string]bool{}, map[string]bool{}, map[string]bool{}}
 			for _, phrase := range o.TemplatesBySimplicity() {
 				r, err := d.BuildRequest(phrase, sampleSlots)
 				if err != nil {

@@ -16,11 +16,23 @@ type invalidSample struct {
 	bad, valid any
 }
 
-// nearMisses maps a format to a string that resembles a value of the format but is not valid, such
-// as a date that does not exist.
-var nearMisses = map[string]string{
-	"uuid": "550e8400-e29b-41d4-a716-44665544000g",
-	"date": "2026-02-30",
+// nearMisses maps a format to strings that resemble values of the format but are not valid, such as
+// a date that does not exist.
+var nearMisses = map[string][]string{
+	"uuid": {
+		"550e8400-e29b-41d4-a716-44665544000g", "550e8400-e29b-41d4-a716-446655440000\n",
+		" 550e8400-e29b-41d4-a716-446655440000",
+	},
+	"date": {"2026-02-30"},
+}
+
+// otherWords maps a value of an enumeration to values with which other protocols, or other
+// spellings, say the same or something like it.
+var otherWords = map[string][]string{
+	"user":      {"developer", "function"},
+	"assistant": {"function"},
+	"text":      {"image_url", "input_text"},
+	"cancelled": {"canceled"},
 }
 
 // invalidValues returns values to put in place of the valid value v. Each of them is made to
@@ -37,6 +49,12 @@ func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidSamp
 			}
 		}
 		list = append(list, unlistedValues(types, v)...)
+		if text, ok := v.(string); ok && n.get("x-slot").text() == "text" {
+			blocks := []any{map[string]any{"type": "text", "text": text}}
+			if !fitsTypes(types, blocks) {
+				add(blocks, nil, "is a list with its text")
+			}
+		}
 	} else if n.get("oneOf").exists() || n.get("anyOf").exists() {
 		add(json.Number("42"), nil, "is a number")
 	}
@@ -50,11 +68,14 @@ func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidSamp
 				add(near, nil, "is %q", near)
 			}
 			add([]any{text}, nil, "is a list of its value")
+			for _, other := range otherWords[text] {
+				add(other, nil, "is %q", other)
+			}
 		}
 	}
 	if n.get("format").exists() || n.get("pattern").exists() {
 		add("%%wrong%%", nil, "is %q", "%%wrong%%")
-		if near, ok := nearMisses[n.get("format").text()]; ok {
+		for _, near := range nearMisses[n.get("format").text()] {
 			add(near, nil, "is %q", near)
 		}
 		if text, ok := v.(string); ok {
@@ -90,6 +111,26 @@ func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidSamp
 	}
 	if items, ok := v.([]any); ok {
 		list = append(list, invalidLists(n, items)...)
+	}
+	return list
+}
+
+// furtherWrongTypes returns further values whose type the schema n does not allow. A server that
+// converts values, or that only looks whether there is one, may take them for valid or absent ones.
+// Booleans and texts in place of numbers are left out, since widely used parsers convert these.
+func furtherWrongTypes(n node) (list []invalidSample) {
+	types := n.get("type").strings()
+	candidates := []any{true, false, "", map[string]any{}, json.Number("0"), json.Number("1.5")}
+	switch {
+	case len(types) == 0 && len(n.get("enum").items()) == 0:
+		return nil
+	case slices.Contains(types, "number"), slices.Contains(types, "integer"):
+		candidates = candidates[3:]
+	}
+	for _, bad := range candidates {
+		if len(types) == 0 || !fitsTypes(types, bad) {
+			list = append(list, invalidSample{"is " + compactJSON(bad), bad, nil})
+		}
 	}
 	return list
 }
@@ -142,6 +183,7 @@ func invalidLists(n node, items []any) (list []invalidSample) {
 		list = append(list, invalidSample{"is empty", []any{}, nil})
 		if len(items) > 0 {
 			list = append(list, invalidSample{"has its first item twice", slices.Concat(items[:1], items), nil})
+			list = append(list, invalidSample{"has its first item three times", slices.Concat(items[:1], items[:1], items), nil})
 		}
 		if len(items) > 1 {
 			list = append(list, invalidSample{"has its first item again at the end", slices.Concat(items, items[:1]), nil})
