@@ -30,7 +30,6 @@ var requestForms = []requestEncoding{
 	{"with a list of media types in its Accept field", func(r spec.Request) spec.Request {
 		return withField(r, "Accept", func(v string) string { return "application/xml;q=0.1, " + v + ";q=0.9" })
 	}},
-	{"with its body in chunks", func(r spec.Request) spec.Request { return withBodyField(r, "Transfer-Encoding", "chunked") }},
 	{"with an Expect field", func(r spec.Request) spec.Request { return withBodyField(r, "Expect", "100-continue") }},
 	{"with white space in its JSON", func(r spec.Request) spec.Request {
 		return withJSON(r, func(v any) []byte {

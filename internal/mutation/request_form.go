@@ -132,9 +132,6 @@ var requestFormMutants = []*Mutant{
 	formMutant("refuses-accept-lists", "with a list in its Accept field", func(v parsedRequest) bool {
 		return strings.Contains(v.httpRequest.Header.Get("Accept"), ",")
 	}),
-	formMutant("refuses-chunks", "with a body in chunks", func(v parsedRequest) bool {
-		return slices.Contains(v.httpRequest.TransferEncoding, "chunked")
-	}),
 	formMutant("refuses-expect", "with an Expect field", func(v parsedRequest) bool {
 		return v.httpRequest.Header.Get("Expect") != ""
 	}),

@@ -61,7 +61,7 @@ func exchangeHTTP1(conn net.Conn, m *outgoingRequest, h *recorder, idle *idleCon
 	written := make(chan error, 1)
 	go func() {
 		// If this fails, a response that the server sent before closing still counts.
-		_, err := io.Copy(conn, watchedReader{bytes.NewReader(append(m.http1Head(), m.http1Body()...)), h.watchdog})
+		_, err := io.Copy(conn, watchedReader{bytes.NewReader(append(m.http1Head(), m.body...)), h.watchdog})
 		written <- err
 	}()
 	reusable := false

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -21,9 +20,8 @@ const userAgent = "streamassay"
 // An outgoingRequest is a request in the form in which it is sent.
 type outgoingRequest struct {
 	method, scheme, host, path string
-	fields                     spec.Header // without Host, Content-Length and Transfer-Encoding
+	fields                     spec.Header // without Host and Content-Length
 	body                       []byte
-	chunked                    bool // the body is sent in chunks, unless the protocol is HTTP/2
 }
 
 // newMessage returns r in the form in which it is sent, with the client's own header fields added.
@@ -61,7 +59,6 @@ func (c *Client) newMessage(r spec.Request) (*outgoingRequest, error) {
 	if !all.Has("User-Agent") {
 		all = append(all, spec.HeaderField{Name: "User-Agent", Value: userAgent})
 	}
-	m.chunked = len(m.body) > 0 && strings.EqualFold(all.Get("Transfer-Encoding"), "chunked")
 	m.fields = all.Without("Host").Without("Content-Length").Without("Transfer-Encoding")
 	return m, nil
 }
@@ -74,29 +71,11 @@ func (m *outgoingRequest) http1Head() []byte {
 	for _, f := range m.fields {
 		fmt.Fprintf(&b, "%s: %s\r\n", f.Name, f.Value)
 	}
-	if m.chunked {
-		b.WriteString("Transfer-Encoding: chunked\r\n")
-	} else if len(m.body) > 0 || m.method == "POST" || m.method == "PUT" || m.method == "PATCH" {
+	if len(m.body) > 0 || m.method == "POST" || m.method == "PUT" || m.method == "PATCH" {
 		b.WriteString("Content-Length: " + strconv.Itoa(len(m.body)) + "\r\n")
 	}
 	b.WriteString("\r\n")
 	return []byte(b.String())
-}
-
-// http1Body returns the body of the request in the form of HTTP/1.1. If m.chunked is true, it is
-// divided into chunks (RFC 9112 section 7.1) of different sizes.
-func (m *outgoingRequest) http1Body() []byte {
-	if !m.chunked {
-		return m.body
-	}
-	var b bytes.Buffer
-	for _, chunk := range [][]byte{m.body[:len(m.body)/3], m.body[len(m.body)/3:]} {
-		if len(chunk) > 0 {
-			fmt.Fprintf(&b, "%x\r\n%s\r\n", len(chunk), chunk)
-		}
-	}
-	b.WriteString("0\r\n\r\n")
-	return b.Bytes()
 }
 
 // joinTarget returns target appended to the path of the base URL, without normalizing either. An

@@ -194,7 +194,7 @@ func (e *MeasurementError) Unwrap() error { return e.Err }
 // of the base URL byte for byte, and header fields keep their order and spelling (except in
 // HTTP/2). The client adds Host and the fields of Config.Header, and adds User-Agent if the request
 // has none. It replaces any Content-Length and Transfer-Encoding with a Content-Length that fits
-// the body. If the Transfer-Encoding is chunked, it instead sends the body in chunks over HTTP/1.1.
+// the body.
 func (c *Client) Do(ctx context.Context, r spec.Request, limit StopWhen) (spec.Exchange, error) {
 	x := spec.Exchange{Request: cloneRequest(r), At: time.Since(c.started)}
 	m, err := c.newMessage(r)
