@@ -93,8 +93,8 @@ func similarIDs(id string) (all []string) {
 func similarNames(id string) []string {
 	name := "Thread-" + id
 	long, longer := name+strings.Repeat("0", 80), name+strings.Repeat("0", 256)
-	number := strings.Map(func(r rune) rune { return []rune("0123456789012345")[strings.IndexRune("0123456789abcdef", r)] },
-		strings.ReplaceAll(id, "-", ""))
+	decimal := func(r rune) rune { return []rune("0123456789012345")[strings.IndexRune("0123456789abcdef", r)] }
+	number := strings.Map(decimal, strings.ReplaceAll(id, "-", ""))
 	return []string{
 		long + "1", long + "2", longer + "1", longer + "2",
 		name, strings.ToLower(name), strings.ToUpper(name), name + "0", name[:len(name)-1],
@@ -204,9 +204,9 @@ func (t *Conversation) besideOffer(send func()) {
 // runCrosswise returns the Run function of a scenario. In each of four threads, the function makes
 // the server send an interrupt or call a client tool, which has a different name in each thread.
 // Then it sends the replies: in the first two threads in the same order, and in the last two in the
-// opposite order. Finally, it asks for the previous message in each thread. The argument prompt is the name of the test prompt,
-// "client-tool" or "interrupt". The argument replyTemplate is the name of the template of the
-// replies.
+// opposite order. Finally, it asks for the previous message in each thread. The argument prompt is
+// the name of the test prompt, "client-tool" or "interrupt". The argument replyTemplate is the name
+// of the template of the replies.
 func runCrosswise(prompt, replyTemplate string) func(*Conversation) {
 	return func(t *Conversation) {
 		var threads []string

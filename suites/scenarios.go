@@ -108,7 +108,8 @@ func failingPrompt(name, doc string) Scenario {
 		o, _ := t.dialect.TemplateOperation("prompt")
 		for _, template := range o.TemplatesBySimplicity() {
 			asked := t.dialect.ParseRequest(t.BuildRequest(template, e))
-			if len(asked.PartsOf(spec.InputUser)) > 0 && len(asked.PartsOf(spec.InputAssistant)) > 0 && !isReplyTemplate(template) {
+			hasHistory := len(asked.PartsOf(spec.InputUser)) > 0 && len(asked.PartsOf(spec.InputAssistant)) > 0
+			if hasHistory && !isReplyTemplate(template) {
 				t.Thread = t.NewID()
 				t.SendAndRead(template, e)
 				return

@@ -20,8 +20,8 @@ type timingCheck struct {
 }
 
 // timingChecks maps the name of a scenario to its timing check. A busy client may read so late that
-// everything a server sent over time arrives at once, or an event arrives late. It may also cancel a run so late that another
-// run has already ended.
+// everything a server sent over time arrives at once, or an event arrives late. It may also cancel a
+// run so late that another run has already ended.
 var timingChecks = map[string]timingCheck{
 	"idle":     {rules.ScriptIdle, 1, nil},
 	"slow":     {rules.DeltasArriveIncrementally, maxTimingRetries, nil},

@@ -150,7 +150,8 @@ func (t targetOptions) checkGlobs(dialects []*dialect.Dialect) error {
 		for _, glob := range globs {
 			name := t.source.settingName(key)
 			if _, err := path.Match(glob, ""); err != nil {
-				return usageError("%s %q: invalid glob: a \"[\" without \"]\", or a \"\\\" at the end (want e.g. tool.*)", name, glob)
+				return usageError("%s %q: invalid glob: a \"[\" without \"]\", or a \"\\\" at the end (want e.g. tool.*)",
+					name, glob)
 			}
 			if !slices.ContainsFunc(known, func(id string) bool { ok, _ := path.Match(glob, id); return ok }) {
 				return usageError("%s %q matches no check, requirement or scenario of %s "+seeLists,

@@ -31,14 +31,15 @@ a terminal event.`,
 // A completedStream is a stream that was requested from the start of its run and whose body has
 // ended.
 type completedStream struct {
-	request                spec.Event
-	openedAt               time.Duration // when the first event arrived
-	endCount               int           // number of terminal events
-	failed                 bool          // whether a terminal event reports a failure
-	firstDelta, lastDelta  spec.Event    // deltas of messages; zero if there are none
-	pauses                 time.Duration // the sum of the pauses between deltas, each limited to maxPause intervals
-	deltaCount, pauseCount int           // number of deltas, and of pauses between them that are not much shorter than requested
-	bodyEnd                spec.Event
+	request               spec.Event
+	openedAt              time.Duration // when the first event arrived
+	endCount              int           // number of terminal events
+	failed                bool          // whether a terminal event reports a failure
+	firstDelta, lastDelta spec.Event    // deltas of messages; zero if there are none
+	pauses                time.Duration // the sum of the pauses between deltas, each limited to maxPause intervals
+	deltaCount            int           // number of deltas
+	pauseCount            int           // number of pauses between deltas that are not much shorter than requested
+	bodyEnd               spec.Event
 }
 
 // A streamTimeline holds the completed streams of a conversation, and the times at which runs were

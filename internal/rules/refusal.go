@@ -97,12 +97,10 @@ func (x exchange) requiresCompleteBody() bool {
 	return isTestPrompt && x.request.Requirement != "" && x.request.IsStream() && !x.request.Facts().Promised.HasEndEvent
 }
 
-// demandsOtherTransfer reports whether the response tells the client to send the request in another
-// way: with a Content-Length, or without an Expect field (RFC 9110 sections 15.5.12 and 15.5.18). A
-// server may demand this of requests without the former or with the latter.
-func (x exchange) demandsOtherTransfer() bool {
-	return x.status() == 411 && x.request.Header.Has("Transfer-Encoding") ||
-		x.status() == 417 && x.request.Header.Has("Expect")
+// refusesExpectation reports whether the server refuses to meet the expectation in the Expect field
+// of the request, as it may (RFC 9110 section 15.5.18).
+func (x exchange) refusesExpectation() bool {
+	return x.status() == 417 && x.request.Header.Has("Expect")
 }
 
 // satisfies reports whether the response is a refusal as d requires it: its status, its error code
@@ -396,8 +394,8 @@ for a member, or else against that which the request exercises and some accepted
 not, or against that of the operation. A response that is cut off is not accepted, if the
 dialect has no terminal event and the prompt asks for no failure. Not judged: requests while
 another run of the thread may be active or waits for input, those with links or files that
-were not issued by the server or uploaded in this conversation, and those without a
-Content-Length or with an Expect field, if the server demands another transfer (411, 417).`,
+were not issued by the server or uploaded in this conversation, and those with an Expect
+field, if the server refuses that (417).`,
 	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
 		exercised := map[string]bool{}
 		var refused, accepted []exchange
@@ -412,7 +410,7 @@ Content-Length or with an Expect field, if the server demands another transfer (
 					e.Requirement = requirement
 					p.Judge(e, true, "")
 				}
-			case x.unverifiable || x.threadBusy || x.demandsOtherTransfer():
+			case x.unverifiable || x.threadBusy || x.refusesExpectation():
 			case x.isCutOff() && x.requiresCompleteBody():
 				x.bodyEnd.Requirement = x.request.Requirement
 				p.Judge(x.bodyEnd, false, "the response to a valid request is truncated (%v); expected a complete response",

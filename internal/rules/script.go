@@ -176,7 +176,8 @@ var (
 			}
 		})
 
-	ScriptIdle = scriptCheck("idle", "asked to be idle for a time, a target sends no event in that time, and \"done\" afterwards",
+	ScriptIdle = scriptCheck("idle",
+		"asked to be idle for a time, a target sends no event in that time, and \"done\" afterwards",
 		func(p *spec.Pass, a *assembledRun, words string) {
 			a.judgeText(p, "done")
 			a.judgeIdleTime(p, words)
@@ -305,7 +306,8 @@ func (a *assembledRun) judgeSilenceAfterCalls(p *spec.Pass) {
 		for _, piece := range a.textPieces() {
 			e := *piece.event
 			if !u.hasResult && e.Kind == spec.MessageDelta && e.Frame > last.Frame && strings.TrimSpace(e.Text) != "" {
-				p.Judge(e, false, "got text %s after the call of %s; expected the run to end there", quoteStart(e.Text), toolName(u.name))
+				p.Judge(e, false, "got text %s after the call of %s; expected the run to end there",
+					quoteStart(e.Text), toolName(u.name))
 				return
 			}
 		}
@@ -475,7 +477,8 @@ If the request does not name the conversation, it is a new one if the response g
 	AllPrincipals: true,
 	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
 		prompt, ok := a.request.Prompt()
-		if ok && prompt == "conformance:recall" && !a.hasPreviousPrompt && a.hasOtherThreads && (a.request.Thread != "" || a.madeThread) {
+		isNew := a.hasOtherThreads && (a.request.Thread != "" || a.madeThread)
+		if ok && prompt == "conformance:recall" && !a.hasPreviousPrompt && isNew {
 			got, expected := quotePair(a.text(), "nothing")
 			p.Judge(a.firstDifference("nothing", false), a.hasText("nothing"),
 				"asked for the previous prompt in a new conversation, got text %s%s; expected the text %s", got, a.describeEnd(), expected)

@@ -77,7 +77,8 @@ prompt, and is not judged.`,
 					describeState(got), a.describeEnd(), want)
 				if len(a.otherStates) > 0 {
 					name, leaked := leakedMember(got, want, a.otherStates)
-					p.Judge(a.endEvent(), !leaked, "got %s in a new thread, with the member %q that a request of another thread had; expected the state %s",
+					p.Judge(a.endEvent(), !leaked,
+						"got %s in a new thread, with the member %q that a request of another thread had; expected the state %s",
 						describeState(got), name, want)
 				}
 			}

@@ -40,10 +40,10 @@ func (m *invalidRequestBuilder) addDemanded(name string, bad spec.Request) {
 }
 
 // breakFurtherItems adds requests in which a list of the body has one more item, which violates the
-// schema of the items, since a server may validate only the first items. There are such requests for
-// each kind of item that the list has; the additional item follows a valid one of its kind. Items
-// that are not objects have none. The argument items is the schema of the items, list is the valid
-// list, at is its location in the body, and depth is its nesting depth.
+// schema of the items, since a server may validate only the first items. The additional item is of
+// the same kind as the last item, or of another kind that the list has if m.KeepVariant keeps it. No
+// such requests are made of items that are not objects. The argument items is the schema of the
+// items, list is the valid list, at is its location in the body, and depth is its nesting depth.
 func (m *invalidRequestBuilder) breakFurtherItems(items node, list []any, at []string, depth int) {
 	if m.base != nil {
 		return
@@ -55,7 +55,7 @@ func (m *invalidRequestBuilder) breakFurtherItems(items node, list []any, at []s
 		for _, n := range m.dialect.document.applicableSchemas(items, item) {
 			key = "further " + n.pointer
 		}
-		if _, isObject := item.(map[string]any); !isObject || m.addedSchemas[key] {
+		if _, isObject := item.(map[string]any); !isObject || m.addedSchemas[key] || i < len(list)-1 && !m.keepsVariant() {
 			continue
 		}
 		inside := m.withAddedValue(next, item)

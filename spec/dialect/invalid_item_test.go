@@ -24,7 +24,7 @@ func TestInvalidRequestForms(t *testing.T) {
 		{"agkit@0.0.10", "prompt", `body /messages/0/role is "developer"`, `body /messages/0/role is "system"`},
 		{"agui@1.0", "prompt", "body has single quotes", "body is not UTF-8"}, // the document does not say so
 		{"agentscope-java@0.1", "prompt", `body /input/1/role is "alien" after a valid item`, `body /input/0/role is "USER"`},
-		{"runs@2026-04", "prompt", "body has 300000 bytes, most of them of longer characters", "body has 250000 bytes"},
+		{"runs@2026-04", "prompt", "body has too many bytes in fewer characters", "body has 250000 bytes"},
 	} {
 		d, err := Open(c.dialect)
 		if err != nil {

@@ -31,8 +31,9 @@ func (d *Dialect) InvalidRequests(r spec.Request) []InvalidRequest {
 // zero value is empty.
 type InvalidRequestSet struct {
 	// KeepVariant, unless nil, is called for each of the many values of a wrong type that differ little
-	// from others. It reports whether to derive a request with that value. If it is nil, there are
-	// no such requests.
+	// from others, and for each of the many invalid items that a list can have besides one like its
+	// last item. It reports whether to derive requests with that value or item. If it is nil, there
+	// are no such requests.
 	KeepVariant func() bool
 
 	// names has two keys for each request with one violation, both of which are made by
@@ -332,16 +333,19 @@ func (m *invalidRequestBuilder) breakValue(n node, v any, at []string, depth int
 // furtherWrongTypes: the wanted ones, see InvalidRequestSet. The argument n is the schema of the
 // value, and at is its location.
 func (m *invalidRequestBuilder) addFurtherWrongTypes(n node, at []string) {
-	if m.only == "" && m.KeepVariant == nil {
-		return
-	}
 	m.apart = true
 	for _, f := range furtherWrongTypes(n) {
-		if m.only != "" || m.KeepVariant() {
+		if m.keepsVariant() {
 			m.addBodyEdit(n, at, f.name, m.valid, f.bad)
 		}
 	}
 	m.apart = false
+}
+
+// keepsVariant reports whether to derive requests with the next of the values and items that
+// InvalidRequestSet.KeepVariant selects. If m.only is not "", all of them are candidates.
+func (m *invalidRequestBuilder) keepsVariant() bool {
+	return m.only != "" || m.KeepVariant != nil && m.KeepVariant()
 }
 
 // addBodyEdit adds a request in whose body one value is replaced with v, or removed if v is
