@@ -109,7 +109,7 @@ func TestUploads(t *testing.T) {
 		"shows files to users only":        {found: "attachments.signed-fresh? attachments.url-download?"},
 		"shows other files":                {found: "attachments.signed-fresh? attachments.url-download?"},
 		"takes large files":                {found: "code-audio-large? transcribe.size"},
-		"takes a megabyte":                 {found: "transcribe.size"},
+		"takes a megabyte":                 {found: "transcribe.wav"},
 		"knows two names":                  {found: "transcribe.wave"},
 		"tells in numbers":                 {found: "transcribe.transcript"},
 		"takes data":                       {found: "create.binary-no-data"},

@@ -122,13 +122,13 @@ func allKnown(t *suites.Target) {
 func TestWhoMayAsk(t *testing.T) {
 	for wrong, faults := range map[string]string{
 		"":                        "",
-		"lets nobody in":          "cancel-401 create-401 events-401 plain",
-		"lets strangers in":       "bad-token? plain",
+		"lets nobody in":          "cancel-401 create-401 events-401 plain slow", // a denied cancel ends the run
+		"lets strangers in":       "bad-token? plain slow",
 		"hides":                   "bad-token? cancel-401 create-401 events-401",
 		"refuses with a stream":   "plain plain", // auth.plain and errors.plain
 		"tells anybody":           "events-403 events-403-cursor plain",
 		"resumes for anybody":     "events-403 events-403-cursor plain",
-		"cancels for anybody":     "cancel-403",
+		"cancels for anybody":     "cancel-403 slow",
 		"hides threads":           "cancel-403 events-403 events-403-cursor",
 		"tells anybody's history": "own-history",
 		"has no limit":            "code-sse-limit? limit-429 limit-plain",
@@ -216,7 +216,8 @@ runs.auth.plain passed`},
 runs.auth.cancel-401 failed
 runs.auth.create-401 failed
 runs.auth.events-401 failed
-runs.auth.plain failed`},
+runs.auth.plain failed
+runs.scripted.slow failed`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

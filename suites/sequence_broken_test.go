@@ -60,24 +60,6 @@ func (w *watched) WriteHeader(status int) {
 
 func (w *watched) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// rewinds returns a faulty server: it ignores the cursor in requests for the stream of a run that
-// was cancelled. The handler right is a correct server.
-func rewinds(right http.Handler) http.Handler {
-	var mu sync.Mutex
-	canceled := map[string]bool{}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		run := r.URL.Query().Get("runId")
-		mu.Lock()
-		if strings.HasSuffix(r.URL.Path, "/cancel") {
-			canceled[run] = true
-		} else if canceled[run] {
-			r.Header.Del("Last-Event-ID")
-		}
-		mu.Unlock()
-		right.ServeHTTP(w, r)
-	})
-}
-
 // eavesdropped returns a faulty server: once it has refused another user's request about a run, it
 // leaves out the last event of the streams of that run. The handler right is a correct server.
 func eavesdropped(right http.Handler) http.Handler {
@@ -119,7 +101,6 @@ func TestSequencesFind(t *testing.T) {
 		steps         int
 	}{
 		{"amnesia", "agkit", amnesia, "script.recall agkit.conv.history", 3},
-		{"rewinds", "runs", rewinds, "resume.excludes-cursor runs.resume.exclusive", 3},
 		{"eavesdropped", "runs", eavesdropped, "run.ends runs.stream.no-early-end", 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {

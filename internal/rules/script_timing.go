@@ -53,16 +53,20 @@ func (a *assembledRun) judgeIdleTime(p *spec.Pass, argument string) {
 	took := first.At - a.request.At
 	p.Judge(first, took+timeTolerance+timerError >= silence,
 		"text arrived %v after the request; expected silence for %v first", took, silence)
-	if span := first.At - a.silence.begin; silence <= maxSilence && span >= silence*3/4 {
+	if span := first.At - a.silence.begin; silence >= minSilence && silence <= maxSilence && span >= silence*3/4 {
 		p.Judge(*a.silence.end, a.silence.longest >= silence*3/4,
 			"event came after a silence of %v, the longest of the %v before the text; expected a silence of %v",
 			a.silence.longest.Round(time.Millisecond), span.Round(time.Millisecond), silence)
 	}
 }
 
-// maxSilence is the longest silence of which it is judged whether other events interrupt it. During
-// a longer one, a server may send events that only keep the connection alive.
-const maxSilence = time.Second
+// It is judged whether other events interrupt a silence if the length of the silence is in this
+// range. In a shorter one, a busy server may send an event late that belongs before it. During a
+// longer one, a server may send events that only keep the connection alive.
+const (
+	minSilence = 300 * time.Millisecond
+	maxSilence = time.Second
+)
 
 // A silence is the longest time in which a stream has no event. Comments are no events.
 type silence struct {
