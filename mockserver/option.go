@@ -24,7 +24,8 @@ type optionState struct {
 }
 
 // Script returns an Option that adds the rules of a script. The argument text is the script in
-// YAML; docs/mock.md in the repository describes the format.
+// YAML; docs/mock.md in the repository describes the format. If the script has a defect, [New]
+// returns an error that names the line of the defect.
 func Script(text string) Option {
 	return func(o *optionState) error {
 		o.scripts = append(o.scripts, script.Source{Name: fmt.Sprintf("script %d", len(o.scripts)+1), Data: []byte(text)})

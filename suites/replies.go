@@ -197,9 +197,10 @@ func elicitAndReply(replyTemplate string) func(*Conversation) {
 }
 
 // runClientTool plays the client-tool scenario. It makes the server call a tool of the client and
-// sends the result. In other threads, it offers a tool in another form and two tools, and makes the
-// server call one of them. In a further thread, it offers a tool of the client and makes the server
-// call its own tool instead, and sends prompts that do not ask for a tool call.
+// sends the result. It then makes the server call a tool in two more threads: in one, the tool is
+// offered in another form, and in the other, two tools are offered. In a further thread, it offers a
+// tool of the client, but makes the server call its own tool, and sends prompts that do not ask for
+// a tool call.
 func runClientTool(t *Conversation) {
 	elicitAndReply("tool-result")(t)
 	t.Thread = t.NewID()

@@ -117,9 +117,10 @@ func (t *Target) sequenceConcurrency() int {
 	return max(1, t.Parallel)
 }
 
-// playSequence plays the actions as one conversation and returns the result. The argument name is
-// the name of the scenario in the result, and ids is the seed of the thread and run ids. If the
-// target is declared to lack the capability of the scenario, playSequence sends nothing.
+// playSequence plays the actions as one conversation and returns the result, in which the scenario
+// has the given name. The argument ids is the seed of the thread and run ids. If the target is
+// declared to lack the capability that sequences need, playSequence sends nothing, and the result
+// has no exchanges.
 func (t *Target) playSequence(ctx context.Context, name string, actions []action, ids uint64) ScenarioResult {
 	part := ScenarioResult{Scenario: sequenceScenario(name, actions), Dialect: t.Dialect}
 	if t.lacksCapability(part.Scenario.capabilityName()) {

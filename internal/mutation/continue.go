@@ -52,10 +52,10 @@ func startsWith(prefix string) func(e *spec.Event) bool {
 	return func(e *spec.Event) bool { return e.Kind == spec.MessageDelta && strings.HasPrefix(e.Text, prefix) }
 }
 
-// changeEndAfter returns a fault that changes the event that ends a run (run.end) if fits returns
-// true for that event or an earlier event of the run. It calls fits with the events of the run, in
-// order, until the result is true. The function change modifies a copy of the event that ends the
-// run, and this copy is sent instead.
+// changeEndAfter returns the effectFactory of a fault that changes the event that ends a run
+// (run.end) if fits returns true for that event or an earlier event of the run. It calls fits with
+// the events of the run, in order, until the result is true. The function change modifies a copy of
+// the event that ends the run, and this copy is sent instead.
 func changeEndAfter(fits func(*spec.Event) bool, change func(*spec.Event)) effectFactory {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		found := false

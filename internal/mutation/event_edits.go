@@ -11,11 +11,12 @@ import (
 // called once per response and returns what the fault does to that response.
 type effectFactory = func(fault.Args) fault.Effect
 
-// editEvents returns a fault that replaces the events of runs. For each response, it calls begin,
-// which returns an edit. It calls the edit with each event e of the run, in order, and the edit
-// calls emit with each event that is to be sent in place of e, if any. The edit must not modify e
-// or keep it after the call. The sequence numbers of the original events are assigned to the
-// emitted events in order, so that the numbers stay dense if events are dropped or inserted.
+// editEvents returns the effectFactory of a fault that replaces the events of runs. For each
+// response, it calls begin, which returns an edit. It calls the edit with each event e of the run,
+// in order, and the edit calls emit with each event that is to be sent in place of e, if any. The
+// edit must not modify e or keep it after the call. The sequence numbers of the original events are
+// assigned to the emitted events in order, so that the numbers stay dense if events are dropped or
+// inserted.
 func editEvents(begin func() func(e *spec.Event, emit func(*spec.Event))) effectFactory {
 	return func(fault.Args) fault.Effect {
 		var seen []string // the sequence numbers of the run so far
@@ -38,7 +39,8 @@ func editEvents(begin func() func(e *spec.Event, emit func(*spec.Event))) effect
 	}
 }
 
-// dropEvents returns a fault that drops those events of a run for which fits returns true.
+// dropEvents returns the effectFactory of a fault that drops those events of a run for which fits
+// returns true.
 func dropEvents(fits func(*spec.Event) bool) effectFactory {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		return func(e *spec.Event, emit func(*spec.Event)) {
@@ -49,8 +51,8 @@ func dropEvents(fits func(*spec.Event) bool) effectFactory {
 	})
 }
 
-// insertAfter returns a fault that inserts the events that more(e) returns after each event e of a
-// run for which fits returns true.
+// insertAfter returns the effectFactory of a fault that inserts the events that more(e) returns
+// after each event e of a run for which fits returns true.
 func insertAfter(fits func(*spec.Event) bool, more func(e *spec.Event) []spec.Event) effectFactory {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		return func(e *spec.Event, emit func(*spec.Event)) {
@@ -65,9 +67,9 @@ func insertAfter(fits func(*spec.Event) bool, more func(e *spec.Event) []spec.Ev
 	})
 }
 
-// swapEvents returns a fault that swaps each event of a run for which fits returns true with the
-// event after it. Terminal events keep their places. The function fits is not called with the
-// second event of a swapped pair.
+// swapEvents returns the effectFactory of a fault that swaps each event of a run for which fits
+// returns true with the event after it. Terminal events keep their places. The function fits is not
+// called with the second event of a swapped pair.
 func swapEvents(fits func(*spec.Event) bool) effectFactory {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		var held *spec.Event
@@ -91,9 +93,9 @@ func swapEvents(fits func(*spec.Event) bool) effectFactory {
 	})
 }
 
-// firstOnly returns a fault that affects only the first event of each response for which fits
-// returns true. For each response, it calls begin with a function that returns true for this event
-// only, and uses the fault that begin returns.
+// firstOnly returns the effectFactory of a fault that affects only the first event of each response
+// for which fits returns true. For each response, it calls begin with a function that returns true
+// for this event only, and uses the fault that begin returns.
 func firstOnly(fits func(*spec.Event) bool, begin func(fits func(*spec.Event) bool) effectFactory) effectFactory {
 	return func(a fault.Args) fault.Effect {
 		done := false

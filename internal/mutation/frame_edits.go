@@ -9,9 +9,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// changeEvents returns a fault that changes those events of a run for which fits returns true. It
-// calls change with a copy of each such event and sends the changed copy in place of the event. The
-// copy shares its Parts with the event, so change must not modify the elements of Parts.
+// changeEvents returns the effectFactory of a fault that changes those events of a run for which
+// fits returns true. It calls change with a copy of each such event and sends the changed copy in
+// place of the event. The copy shares its Parts with the event, so change must not modify the
+// elements of Parts.
 func changeEvents(fits func(*spec.Event) bool, change func(*spec.Event)) effectFactory {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{OnEvent: func(e *spec.Event, emit func(*spec.Event)) {
@@ -25,17 +26,18 @@ func changeEvents(fits func(*spec.Event) bool, change func(*spec.Event)) effectF
 	}
 }
 
-// changeFrames returns a fault that replaces each frame of a stream with change(frame). The
-// argument frame ends with a blank line and does not have its id line yet. The function change may
-// modify it.
+// changeFrames returns the effectFactory of a fault that replaces each frame of a stream with
+// change(frame). The argument frame ends with a blank line and does not have its id line yet. The
+// function change may modify it.
 func changeFrames(change func(frame []byte) []byte) effectFactory {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{OnFrame: func(frame []byte, emit func([]byte)) { emit(change(bytes.Clone(frame))) }}
 	}
 }
 
-// insertFrame returns a fault that inserts a frame into each stream, before the frame of the first
-// text delta. The inserted frame is a copy of that frame with the given data in place of its own.
+// insertFrame returns the effectFactory of a fault that inserts a frame into each stream, before
+// the frame of the first text delta. The inserted frame is a copy of that frame with the given data
+// in place of its own.
 func insertFrame(data string) effectFactory {
 	return func(fault.Args) fault.Effect {
 		now, done := false, false
@@ -98,8 +100,8 @@ func (t *lastFrameEditor) Close() error {
 	return t.onClose()
 }
 
-// changeLastFrame returns a fault that replaces the last frame of every stream with change(frame).
-// The function change may modify its argument.
+// changeLastFrame returns the effectFactory of a fault that replaces the last frame of every stream
+// with change(frame). The function change may modify its argument.
 func changeLastFrame(change func(frame []byte) []byte) effectFactory {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter {

@@ -113,7 +113,8 @@ var identityMutants = []*Mutant{
 // event that ends the message, or an element of the list of messages of a terminal event.
 func isMessage(e *spec.Event) bool { return e.Kind == spec.MessageEnd || e.Kind == spec.ReasoningEnd }
 
-// changeRole returns a fault that replaces the role "assistant" with the given role in all frames.
+// changeRole returns the effectFactory of a fault that replaces the role "assistant" with the given
+// role in all frames.
 func changeRole(role string) effectFactory {
 	return changeFrames(func(frame []byte) []byte {
 		return bytes.ReplaceAll(frame, []byte(`"role":"assistant"`), []byte(`"role":`+strconv.Quote(role)))
@@ -139,8 +140,8 @@ func endAfter(ms int64) func(frame []byte) []byte {
 	}
 }
 
-// changeStatus returns a fault that changes the status of runs and messages in all frames. Each
-// status that equals the argument from is replaced with the argument to.
+// changeStatus returns the effectFactory of a fault that changes the status of runs and messages in
+// all frames. Each status that equals the argument from is replaced with the argument to.
 func changeStatus(from, to string) effectFactory {
 	return changeFrames(func(frame []byte) []byte {
 		return bytes.ReplaceAll(frame, []byte(`"status":`+strconv.Quote(from)), []byte(`"status":`+strconv.Quote(to)))

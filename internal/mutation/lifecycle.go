@@ -196,8 +196,8 @@ func extraMessage(e *spec.Event) []spec.Event {
 	}
 }
 
-// stopAfter returns a fault that drops all events of a run after the first one for which fits
-// returns true.
+// stopAfter returns the effectFactory of a fault that drops all events of a run after the first one
+// for which fits returns true.
 func stopAfter(fits func(*spec.Event) bool) effectFactory {
 	return func(fault.Args) fault.Effect {
 		over := false

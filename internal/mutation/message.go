@@ -113,9 +113,10 @@ var messageMutants = []*Mutant{
 
 func anyEvent(*spec.Event) bool { return true }
 
-// dropMessageIDs returns a fault that removes the message id from text deltas and completed texts,
-// so that it is unclear to which message they belong. If late is true, the start of the message is
-// sent only after them. Otherwise, a second message is opened and ended together with each message.
+// dropMessageIDs returns the effectFactory of a fault that removes the message id from text deltas
+// and completed texts, so that it is unclear to which message they belong. If late is true, the
+// start of the message is sent only after them. Otherwise, a second message is opened and ended
+// together with each message.
 func dropMessageIDs(late bool) effectFactory {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		var start *spec.Event

@@ -358,9 +358,9 @@ func repeatMessages(k spec.Kind) middleware {
 	})
 }
 
-// repeatMessageIDs returns a fault that replaces the ids of messages. Within a response, different
-// messages still have different ids. However, each response uses the same ids as the n-th response
-// before it. If n is 1, all responses use the same ids.
+// repeatMessageIDs returns the effectFactory of a fault that replaces the ids of messages. Within a
+// response, different messages still have different ids. However, each response uses the same ids
+// as the n-th response before it. If n is 1, all responses use the same ids.
 func repeatMessageIDs(n int64) effectFactory {
 	var runs atomic.Int64
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {

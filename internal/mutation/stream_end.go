@@ -100,7 +100,8 @@ func (c *cutWriter) WriteFrame(_ int, frame []byte) error {
 	return c.out.Flush()
 }
 
-// Close closes the connection if c.failed is true.
+// Close closes the connection, without ending the body, if c.failed is true. Otherwise it does
+// nothing, and the server ends the body as usual.
 func (c *cutWriter) Close() error {
 	if c.failed {
 		return c.out.Finish(fault.Abort)
@@ -108,9 +109,10 @@ func (c *cutWriter) Close() error {
 	return nil
 }
 
-// keepOpen returns a fault that keeps the body of a stream open for 30 seconds after the last
-// frame. Meanwhile it sends a comment every 200 milliseconds. It affects only streams that have a
-// frame or a comment for which fits returns true. The function fits must not modify its argument.
+// keepOpen returns the effectFactory of a fault that keeps the body of a stream open for 30 seconds
+// after the last frame. Meanwhile it sends a comment every 200 milliseconds. It affects only
+// streams that have a frame or a comment for which fits returns true. The function fits must not
+// modify its argument.
 func keepOpen(fits func(frame []byte) bool) effectFactory {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter {

@@ -152,9 +152,9 @@ func toolResult(e *spec.Event, text string) spec.Event {
 	}
 }
 
-// insertBeforeEnd returns a fault that inserts events right before the terminal event of each run
-// that calls the named tool. The function more returns the events to insert. Its argument call is
-// the event that ends the last call of the tool in the run.
+// insertBeforeEnd returns the effectFactory of a fault that inserts events right before the
+// terminal event of each run that calls the named tool. The function more returns the events to
+// insert. Its argument call is the event that ends the last call of the tool in the run.
 func insertBeforeEnd(tool string, more func(call *spec.Event) []spec.Event) effectFactory {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		ended := endOfCall(tool)

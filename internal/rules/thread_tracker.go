@@ -262,8 +262,8 @@ func (t *threadTracker) otherPrompts(thread string, earlier []string, priorCount
 	return nil
 }
 
-// isBusy reports whether a run may be active in the thread with the given id. That is so if the end
-// of the last run of any user in the thread was not seen. It returns false if thread is "".
+// isBusy reports whether a run may be active in the thread with the given id: whether at least one
+// user has a last run in the thread whose end was not seen. It returns false if thread is "".
 func (t *threadTracker) isBusy(thread string) bool {
 	for key, state := range t.threads {
 		if key.thread == thread && thread != "" && state.lastRun != nil && !state.lastRun.ended {

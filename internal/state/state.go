@@ -52,13 +52,14 @@ type RunRequest struct {
 	Messages   []Message // messages that the request adds to the thread
 }
 
-// A RunInfo is the result of [Store].StartRun.
+// A RunInfo is the result of [Store].StartRun. If the run existed before, the fields after Existed
+// are those of the existing run.
 type RunInfo struct {
-	ThreadCreated bool // the call created the thread
-	Existed       bool // the run existed before and is unchanged; the fields below are those of that run
-	TaskID        string
-	StartedAt     time.Time
-	FirstMessage  int64 // number of the first message that the run added, or would have added if it had any
+	ThreadCreated bool      // the call created the thread
+	Existed       bool      // the run existed before and is unchanged
+	TaskID        string    // the TaskID of the request that started the run
+	StartedAt     time.Time // when the run was started
+	FirstMessage  int64     // number of the first message that the run added, or would have added if it had any
 }
 
 // A Thread is the state of a conversation.

@@ -39,8 +39,9 @@ func (v *Variation) rewriteJSON(r *rand.Rand, text []byte, s *dialect.SchemaSumm
 	return p.output
 }
 
-// rewriteValue takes the next value from the input and appends it rewritten to the output. The
-// argument s is the shape of the value, or nil if the document does not describe the value.
+// rewriteValue reads the next value from the input and appends a rewritten form of it to the output.
+// The argument s is the shape of the value, or nil if the document of the dialect does not describe
+// the value.
 func (p *jsonRewriter) rewriteValue(s *dialect.SchemaSummary) {
 	if s == nil {
 		s = &dialect.SchemaSummary{}

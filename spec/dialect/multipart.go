@@ -281,10 +281,9 @@ func (b requestContent) fileEvents(form any) (parts []spec.Event, exercised []st
 // noteText is the content of a text file.
 const noteText = "This is a text, and nothing else.\n"
 
-// wrongTypeFiles holds files of types that no document accepts. Neither the media type nor the
-// content of a file is of an accepted type, because servers may check either, unless the document
-// lists the media types. Some of the files have a name or a media type that resembles that of an
-// image or of audio.
+// wrongTypeFiles holds files that no document accepts. Neither the declared media type nor the
+// content of any of them is that of an accepted file, because a server may check either. Some of the
+// files have a name or a media type that resembles that of an image or of audio.
 var wrongTypeFiles = []formFile{
 	{"note.txt", "text/plain", []byte(noteText)},
 	{"image.png", "text/plain", []byte(noteText)},
