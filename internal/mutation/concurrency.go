@@ -36,12 +36,12 @@ var concurrencyMutants = []*Mutant{
 	}, {
 		Name: "cancels-them-all", Doc: "a cancel ends all runs of the conversation",
 		KilledBy:   map[string]string{"cancel.spares-others": "http.close"},
-		AlsoFails:  []string{"script.idle"}, // the run is not streamed to its end
+		AlsoFails:  []string{"script.idle", "script.slow"}, // the run is not streamed to its end
 		Middleware: redirectCancel(func(runs []string, named string) []string { return runs }),
 	}, {
 		Name: "cancels-the-first", Doc: "a cancel ends the first run of the conversation, whichever it names",
 		KilledBy:   map[string]string{"cancel.spares-others": "http.close"},
-		AlsoFails:  []string{"script.idle"}, // the run is not streamed to its end
+		AlsoFails:  []string{"script.idle", "script.slow"}, // the run is not streamed to its end
 		Middleware: redirectCancel(func(runs []string, named string) []string { return runs[:1] }),
 	},
 }

@@ -43,12 +43,12 @@ func refuseLong(limit int, value func(ask *spec.Event) string) middleware {
 var byteLimitMutants = []*Mutant{
 	{
 		Name: "run-id-limit-in-bytes", Doc: "ids of runs may have no more than 128 bytes",
-		KilledBy: map[string]string{refusesAsDocumented: "http.request"}, Needs: []spec.Kind{spec.RunAccepted},
+		KilledBy: map[string]string{acceptsAsDocumented: "http.request"}, Needs: []spec.Kind{spec.RunAccepted},
 		AlsoFails:  []string{"refuse.same-form"}, // these refusals have no error code
 		Middleware: refuseLong(128, func(ask *spec.Event) string { return ask.Run }),
 	}, {
 		Name: "text-limit-in-bytes", Doc: "the user's text may have no more than 10,000 bytes",
-		KilledBy: map[string]string{refusesAsDocumented: "http.request"}, Needs: []spec.Kind{spec.RunAccepted},
+		KilledBy: map[string]string{acceptsAsDocumented: "http.request"}, Needs: []spec.Kind{spec.RunAccepted},
 		AlsoFails:  []string{"refuse.same-form"}, // these refusals have no error code
 		Middleware: refuseLong(10_000, func(ask *spec.Event) string { return ask.Text }),
 	},

@@ -105,7 +105,7 @@ var lifecycleMutants = []*Mutant{
 		Name: "lingers-when-failed", Doc: "the body is not ended when the run has failed",
 		NewEffect: keepFailedOpen,
 		KilledBy:  map[string]string{"run.closes-after-end": "run.error"},
-		AlsoFails: []string{"wire.body-is-whole"}, // the body never ends
+		AlsoFails: []string{"wire.body-is-whole", "wire.ends"}, // the body never ends
 	}, {
 		Name: "idle-limit-ignored", Doc: "a client's limit on silence is not heeded",
 		Middleware: changeIdleLimit(func(string) string { return "" }),

@@ -154,7 +154,7 @@ var liveMutants = []*Mutant{
 		}),
 	}, {
 		Name: "canceled-once-each", Doc: "a run that is cancelled twice ends twice",
-		KilledBy:  map[string]string{"run.ends-once": "run.error", "cancel.run-ends": "http.close"},
+		KilledBy:  map[string]string{"run.ends-once": "run.error run.end", "cancel.run-ends": "http.close"},
 		Needs:     []spec.Kind{spec.SlotCursor, spec.CancelAccepted},
 		AlsoFails: []string{"run.end-is-last", "resume.*", "cursor.unique"}, // the second end follows the first
 		Middleware: logRuns(func(_ *runActivity, r *loggedRun, v parsedRequest) (spec.Request, streamEdit) {

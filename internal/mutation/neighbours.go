@@ -127,7 +127,10 @@ var similarRunKills = map[string]string{"script.text": "message.delta"}
 
 // similarRunEffects lists globs of the ids of checks for [Mutant.AlsoFails]. They may fail if a
 // server treats two runs as one.
-var similarRunEffects = []string{"script.idle", "cancel.*", "history.*", "accepted.*", "resume.*", "wire.flushes"}
+var similarRunEffects = []string{
+	"script.idle", "cancel.*", "history.*", "accepted.*", "resume.*", "run.ends", "run.outlives-others",
+	"wire.flushes", "wire.opens-stream", "wire.frames-are-json",
+}
 
 // similarRunMutants are servers that mistake a run for another one. That may be a run with a
 // similar id, a run with the same id in another thread, or the last run of the thread.

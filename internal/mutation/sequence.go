@@ -33,7 +33,7 @@ var sequenceMutants = []*Mutant{
 		Fault:    "seq-skipped; event=0",
 		KilledBy: map[string]string{"sequence.dense": "run.start"},
 	}, {
-		Name: "numbers-count-down", Doc: "events are numbered from 1000 down",
+		Name: "numbers-count-down", Doc: "events are numbered from 100000 down",
 		NewEffect: countDown,
 		KilledBy: map[string]string{
 			"sequence.increases": "*", "sequence.never-falls": "*",
@@ -56,14 +56,15 @@ var sequenceMutants = []*Mutant{
 		Name: "one-cursor-for-all", Doc: "all events have one SSE id",
 		Middleware: replaceIDLines("id: 1\n"),
 		KilledBy:   map[string]string{"cursor.unique": "*"},
-		AlsoFails:  []string{"resume.*", "wire.opens-stream"}, // without distinct cursors no stream can be resumed
+		// Without distinct cursors no stream can be resumed.
+		AlsoFails: []string{"resume.*", "wire.opens-stream", acceptsAsDocumented, "limit.refuses-streams"},
 	},
 }
 
-// countDown returns the effect of a fault that numbers the events of a run from 1000 downward.
+// countDown returns the effect of a fault that numbers the events of a run from 100000 downward.
 // Events without a sequence number are not changed. It is an effectFactory.
 func countDown(a fault.Args) fault.Effect {
-	number := 1001
+	number := 100_001
 	hasNumber := func(e *spec.Event) bool { return e.Seq != "" }
 	return changeEvents(hasNumber, func(e *spec.Event) {
 		number--
