@@ -1,0 +1,121 @@
+package rules
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// offersTool reports whether a request offers a client tool with the given name.
+func offersTool(request spec.Event, name string) bool {
+	return slices.ContainsFunc(request.Parts, func(p spec.Event) bool {
+		return p.Kind == spec.InputTool && p.Name == name
+	})
+}
+
+// isLeftToClient reports whether k is a call of a client tool that has ended and has no result. The
+// client then has to run the tool. It returns false if k is nil.
+func (c *callTracker) isLeftToClient(k *callState) bool {
+	return k != nil && k.ended && !k.hasResult && c.isClientTool(k)
+}
+
+// offeredTools returns the quoted names of the tools that the request offers, joined by " or ", or
+// "no tool" if it offers none.
+func (c *callTracker) offeredTools() string {
+	var names []string
+	for _, p := range c.request.PartsOf(spec.InputTool) {
+		names = append(names, strconv.Quote(p.Name))
+	}
+	return cmp.Or(strings.Join(names, " or "), "no tool")
+}
+
+// isClientTool reports whether k is a call of a tool that the request offers.
+func (c *callTracker) isClientTool(k *callState) bool { return offersTool(c.request, k.start.Name) }
+
+// ClientCallIsLeftOpen judges whether a server leaves the calls of client tools to the client.
+var ClientCallIsLeftOpen = &spec.Check{
+	ID: "tool.client-call-is-left-open",
+	Doc: `a server sends no result for a call of a client tool
+
+The server cannot run a tool that the request offers, so a result from it is made up.`,
+	Needs: []spec.Kind{spec.InputTool, spec.ToolResult},
+	Watch: eachToolStream(func(p *spec.Pass, e spec.Event, c *callTracker) {
+		switch {
+		case e.Kind == spec.ToolResult:
+			if k := c.find(e.Call); k != nil && c.isClientTool(k) {
+				p.Judge(e, false,
+					"server returned a result for call %q of the client tool %s; expected it to leave the call to the client",
+					e.Call, k.start.Name)
+			} else if tool := answeredClientTool(c.request, e.Call); k == nil && tool != "" {
+				p.Judge(e, false, "server returned the client's result of call %q of the client tool %s; expected no result",
+					e.Call, tool)
+			}
+		case isCleanEnd(e):
+			for _, k := range c.calls {
+				if c.isClientTool(k) && !k.hasResult {
+					p.Judge(*k.start, true, "")
+				}
+			}
+		}
+	}),
+}
+
+// answeredClientTool returns the name of the client tool that the call with the given id is for,
+// provided that request repeats the call, contains a result for it and offers the tool. Otherwise,
+// it returns "".
+func answeredClientTool(request spec.Event, call string) (tool string) {
+	answered := false
+	for _, part := range request.Parts {
+		answered = answered || part.Kind == spec.InputToolResult && part.Call == call
+		for _, c := range append(part.Parts[:len(part.Parts):len(part.Parts)], part) {
+			if c.Kind == spec.ToolCall && c.Call == call && offersTool(request, c.Name) {
+				tool = c.Name
+			}
+		}
+	}
+	if !answered {
+		return ""
+	}
+	return tool
+}
+
+// ClientCallIsOffered judges whether each call that is left to the client, because it has no
+// result, is a call of a tool that the request offers.
+var ClientCallIsOffered = &spec.Check{
+	ID:    "tool.client-call-is-offered",
+	Doc:   "a call that is left to the client is of a tool that the request offers",
+	Needs: []spec.Kind{spec.InputTool},
+	Watch: eachToolStream(func(p *spec.Pass, e spec.Event, c *callTracker) {
+		if !isCleanEnd(e) || c.halted {
+			return
+		}
+		for _, k := range c.calls {
+			if !k.hasResult {
+				p.Judge(*k.start, c.isClientTool(k),
+					"call of %q, which the request does not offer, has no result; expected a result from the server, or a call of %s",
+					k.start.Name, c.offeredTools())
+			}
+		}
+	}),
+}
+
+// ClientCallEndsStream judges whether the stream ends after a call that is left to the client.
+var ClientCallEndsStream = &spec.Check{
+	ID: "tool.client-call-ends-stream",
+	Doc: `the stream ends after a tool call that is left to the client
+
+Further tool calls, their results and empty deltas may follow.`,
+	Needs: []spec.Kind{spec.InputTool, spec.ToolEnd},
+	Watch: eachToolStream(func(p *spec.Pass, e spec.Event, c *callTracker) {
+		switch subject := e.Kind.Subject(); {
+		case c.openClientCalls == 0:
+		case subject == "message" || subject == "reasoning" || subject == "content":
+			p.Judge(e, e.Text == "", "%s comes after a call of a client tool; expected the stream to end", displayName(e))
+		case isCleanEnd(e):
+			p.Judge(e, true, "")
+		}
+	}),
+}

@@ -1,0 +1,148 @@
+package rules
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// judgeSilenceAfterCalls judges, for each call without a result, whether no delta of text comes
+// after the last event of the call.
+func (a *assembledRun) judgeSilenceAfterCalls(p *spec.Pass) {
+	for _, u := range a.toolCalls {
+		last := cmp.Or(u.argsEvent, u.callEvent)
+		for _, piece := range a.textPieces() {
+			e := *piece.event
+			if !u.hasResult && e.Kind == spec.MessageDelta && e.Frame > last.Frame && strings.TrimSpace(e.Text) != "" {
+				p.Judge(e, false, "got text %s after the call of %s; expected the run to end there",
+					quoteStart(e.Text), toolName(u.name))
+				return
+			}
+		}
+	}
+}
+
+// ScriptClientTool judges whether a target that is asked to call the client tool makes one call
+// with the requested arguments, and then says nothing more. The client tool is the first one that
+// the request offers.
+var ScriptClientTool = &spec.Check{
+	ID: "script.client-tool",
+	Doc: `asked to call the client tool, a target calls it with the requested arguments
+
+Text may come before the call. After the call the run ends, so a delta of text that comes
+later, and is not only white space, is a finding.`,
+	Needs: []spec.Kind{spec.InputTool, spec.InputToolResult},
+	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
+		prompt, asked := a.request.Prompt()
+		args, now := strings.CutPrefix(prompt, "conformance:client-tool ")
+		i := slices.IndexFunc(a.request.Parts, func(part spec.Event) bool { return part.Kind == spec.InputTool })
+		if asked && now && i >= 0 {
+			a.judgeCalls(p, 1, a.request.Parts[i].Name, args) // of the first tool that the request offers
+			a.judgeSilenceAfterCalls(p)
+		}
+	}),
+}
+
+// ScriptClientResult judges whether a target that is given the result of a client tool repeats the
+// result in its text.
+var ScriptClientResult = &spec.Check{
+	ID:    "script.client-tool-result",
+	Doc:   "given the result of the client tool, a target continues with it",
+	Needs: []spec.Kind{spec.InputTool, spec.InputToolResult},
+	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
+		if results := a.toolResults(); len(results) == 1 {
+			a.judgeText(p, "tool said: "+results[0])
+		}
+	}),
+}
+
+// ScriptClientResults judges whether a target that is given several results of client tools at once
+// repeats all of them in its text.
+var ScriptClientResults = &spec.Check{
+	ID:    "script.client-tool-results",
+	Doc:   "given several results of client tools in one request, a target continues with all of them",
+	Needs: []spec.Kind{spec.InputTool, spec.InputToolResult},
+	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
+		if results := a.toolResults(); len(results) > 1 {
+			a.judgeText(p, "tool said: "+strings.Join(results, "\n"))
+		}
+	}),
+}
+
+// toolResults returns the new results of client tools in the request of the run, in order. These
+// are the results after the last message of the user or the assistant. Earlier ones are part of the
+// history. toolResults returns nil unless the request continues a run that was asked for a call of a
+// client tool.
+func (a *assembledRun) toolResults() (texts []string) {
+	if _, asked := a.request.Prompt(); asked || !strings.HasPrefix(a.continuedPrompt, "conformance:client-tool ") {
+		return nil
+	}
+	for _, part := range a.request.Parts {
+		switch part.Kind {
+		case spec.InputUser, spec.InputAssistant:
+			texts = nil
+		case spec.InputToolResult:
+			texts = append(texts, part.Text)
+		}
+	}
+	return texts
+}
+
+// ScriptInterrupt judges whether a target that is asked for an interrupt sends one with the
+// requested payload.
+var ScriptInterrupt = &spec.Check{
+	ID:    "script.interrupt",
+	Doc:   "asked for an interrupt, a target sends one with the requested payload",
+	Needs: []spec.Kind{spec.Interrupt, spec.InputResume},
+	Watch: scriptCheck("interrupt", "", func(p *spec.Pass, a *assembledRun, payload string) {
+		got, with, evidence := "", "", a.endEvent()
+		for _, e := range a.interrupts[:min(2, len(a.interrupts))] {
+			evidence = e
+		}
+		if len(a.interrupts) > 0 {
+			got = a.interrupts[0].Text
+		}
+		quoted, expected := quoteJSONPair(got, payload)
+		if len(a.interrupts) > 0 {
+			with = " with " + quoted
+		}
+		matches := sameJSON(got, payload) || sameJSON(quoteJSON(got), payload)
+		p.Judge(evidence, len(a.interrupts) == 1 && matches, "got %s%s; expected 1 interrupt with %s",
+			pluralize(len(a.interrupts), "interrupt"), with, expected)
+	}).Watch,
+}
+
+// ScriptResume judges whether a target that is resumed after an interrupt repeats the payload of
+// the answer in its text.
+var ScriptResume = &spec.Check{
+	ID: "script.resume",
+	Doc: `resumed after an interrupt, a target continues with the given payload
+
+An answer that has a status and no payload, such as one that cancels, is not judged.`,
+	Needs: []spec.Kind{spec.Interrupt, spec.InputResume},
+	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
+		resume, resumes := a.request.Last(spec.InputResume)
+		hasPayload := resumes && (resume.Text != "" || resume.Status == "")
+		if hasPayload && strings.HasPrefix(a.continuedPrompt, "conformance:interrupt ") {
+			got, ok := strings.CutPrefix(a.text(), "resumed with: ")
+			matches := ok && (sameJSON(got, resume.Text) || sameJSON(got, quoteJSON(resume.Text)))
+			payload := resume.Text
+			if !json.Valid([]byte(payload)) {
+				payload = quoteJSON(payload)
+			}
+			want := "resumed with: " + payload
+			seen, expected := quotePair(a.text(), want)
+			p.Judge(a.firstDifference(want, false), matches && a.isSuccessful(),
+				"got text %s%s; expected the text %s", seen, a.describeEnd(), expected)
+		}
+	}),
+}
+
+// quoteJSON returns s encoded as a JSON string.
+func quoteJSON(s string) string {
+	text, _ := json.Marshal(s)
+	return string(text)
+}

@@ -1,0 +1,107 @@
+package dialect
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// breakContentType adds requests whose content type is not documented, and requests whose body is
+// not JSON.
+func (m *invalidRequestBuilder) breakContentType(media node) {
+	for _, other := range []string{"text/plain", "application/x-www-form-urlencoded"} {
+		m.add("header Content-Type is "+other, m.withContentType(other), m.valid)
+	}
+	for _, other := range []string{"application/xml", "multipart/form-data; boundary=x"} {
+		m.addDemanded("header Content-Type is "+other, m.withContentType(other))
+	}
+	for _, c := range malformedBodies(string(m.valid.Body)) {
+		bad := m.valid
+		bad.Body = []byte(c.body)
+		m.add(c.name, bad, m.valid)
+	}
+	if media.get("x-utf-8").value == true {
+		bad := m.valid
+		bad.Body = slices.Concat(bytes.TrimSuffix(bad.Body, []byte("}")), []byte(",\"note\":\"a\xff\"}"))
+		m.add("body is not UTF-8", bad, m.valid)
+	}
+}
+
+// A malformedBody is a request body that is not what a valid body is: it is not JSON, or it is the
+// JSON of something else. The name says what is wrong.
+type malformedBody struct{ name, body string }
+
+// malformedBodies returns malformed variants of valid, which is the JSON text of an object. Numbers
+// such as NaN are not among them, because widely used parsers accept them.
+func malformedBodies(valid string) []malformedBody {
+	inside := strings.TrimSuffix(valid, "}")
+	return []malformedBody{
+		{"body ends too early to be JSON", inside},
+		{"body is empty", ""},
+		{"body is blank", "  "},
+		{"body has an extra comma", inside + ",}"},
+		{"body is two values", valid + valid},
+		{"body is a bare word", "hello"},
+		{"body has a comment", inside + "/* */}"},
+		{"body has a line feed in a string", inside + ",\"note\":\"a\nb\"}"},
+		{"body has single quotes", strings.ReplaceAll(valid, `"`, "'")},
+		{"body has a name without quotes", inside + `,note:"a"}`},
+		{"body is a list of its value", "[" + valid + "]"},
+		{"body is its JSON text in a string", compactJSON(valid)},
+	}
+}
+
+// withContentType returns a copy of the valid request with media as its Content-Type.
+func (m *invalidRequestBuilder) withContentType(media string) spec.Request {
+	r := m.valid
+	r.Header = r.Header.With("Content-Type", media)
+	return r
+}
+
+// A bodyLimit is the x-max-bytes of a media type: the maximum size of a body, in bytes, and what is
+// needed to make one body above and one below the maximum. To make a body, the JSON merge patch
+// merge is applied to a valid body, and the string at the location fillPath is lengthened until the
+// body has over or under bytes. If maxBytes is 0, there is no maximum.
+type bodyLimit struct {
+	maxBytes, over, under int
+	merge                 any
+	fillPath              []string
+}
+
+// bodyLimitOf returns the x-max-bytes of a media type object. If there is none, maxBytes is 0 in
+// the result.
+func bodyLimitOf(media node) (m bodyLimit) {
+	n := media.get("x-max-bytes")
+	m.maxBytes, _ = intValue(n.get("limit"))
+	m.over, _ = intValue(n.get("over"))
+	m.under, _ = intValue(n.get("under"))
+	m.merge = n.get("with").value
+	m.fillPath = tokensOf(n.get("fill").text())
+	return m
+}
+
+// isExceeded reports whether body has more bytes than the limit allows. It returns false if there
+// is no limit.
+func (m bodyLimit) isExceeded(body []byte) bool { return m.maxBytes > 0 && len(body) > m.maxBytes }
+
+// breakBodySize adds two requests whose body has more bytes than limit allows. It adds none if there
+// is no maximum. The argument v is the decoded body of the valid request, from which the large body
+// is made.
+func (m *invalidRequestBuilder) breakBodySize(limit bodyLimit, v any) {
+	if limit.maxBytes == 0 {
+		return
+	}
+	grown := func(bytes int, fill string) spec.Request {
+		body := mergePatch(v, limit.merge)
+		r := m.valid
+		r.Body = []byte(compactJSON(replaceAt(body, limit.fillPath, "")))
+		n := max(0, bytes-len(r.Body)) / len(fill)
+		r.Body = []byte(compactJSON(replaceAt(body, limit.fillPath, strings.Repeat(fill, n))))
+		return r
+	}
+	m.add(fmt.Sprintf("body has %d bytes", limit.over), grown(limit.over, "a"), grown(limit.under, "a"))
+	m.add("body has too many bytes in fewer characters", grown(limit.over, "世"), m.valid)
+}

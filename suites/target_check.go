@@ -1,0 +1,113 @@
+package suites
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/streamassay/streamassay/spec/dialect"
+)
+
+// Check sets fields of t that are zero to their defaults, and returns an error if any field is
+// invalid. For some fields, the error is a [*FieldError]. Check sends nothing.
+func (t *Target) Check() error {
+	t.Parallel, t.Timeout = cmp.Or(t.Parallel, DefaultParallel), cmp.Or(t.Timeout, DefaultTimeout)
+	t.MaxEventBytes = cmp.Or(t.MaxEventBytes, dialect.MaxEventBytes)
+	if err := t.Limits.validate(); err != nil {
+		return err
+	}
+	t.Limits = t.Limits.withDefaults(t.Timeout)
+	t.budget = newBudget(t.Limits)
+	t.Salt = cmp.Or(t.Salt, NewSalt())
+	if err := t.checkOwnScenarios(); err != nil {
+		return &FieldError{"Scenarios", err}
+	}
+	if err := t.checkOwnChecks(); err != nil {
+		return &FieldError{"Checks", err}
+	}
+	if err := t.checkCapabilities(); err != nil {
+		return err
+	}
+	if err := t.checkPrompts(); err != nil {
+		return &FieldError{"PromptOverrides", err}
+	}
+	for _, glob := range slices.Concat(t.Only, t.Skip) {
+		if _, err := path.Match(glob, ""); err != nil {
+			return fmt.Errorf("invalid glob %q: %w", glob, err)
+		}
+	}
+	if t.Sequences < 0 || t.Sequences > MaxSequences {
+		return fmt.Errorf("invalid number of sequences %d (must be from 0 to %d)", t.Sequences, MaxSequences)
+	}
+	if t.StreamLimit < 0 || t.StreamLimit > MaxStreamLimit {
+		return fmt.Errorf("invalid stream limit %d (must be from 1 to %d, or 0 for unknown)", t.StreamLimit, MaxStreamLimit)
+	}
+	if err := t.checkCredentials(); err != nil {
+		return &FieldError{"OtherHeader", err}
+	}
+	_, err := t.newClients(t.wireConfig(), rand.New(rand.NewPCG(0, 0)))
+	return err
+}
+
+// A FieldError is an error from [Target.Check] that concerns one field of the target.
+type FieldError struct {
+	Field string // name of the field in [Target]
+	Err   error  // why its value is invalid
+}
+
+// Error returns the message of e.Err.
+func (e *FieldError) Error() string { return e.Err.Error() }
+
+// Unwrap returns e.Err.
+func (e *FieldError) Unwrap() error { return e.Err }
+
+// checkCapabilities returns a [*FieldError] if the target claims or lacks a capability that does
+// not exist, lacks a capability that every target must have, or both claims and lacks the same
+// capability.
+func (t *Target) checkCapabilities() error {
+	capabilities := capabilityNames(t.scenarios())
+	known := append(capabilities, "all")
+	for _, name := range t.ClaimedCapabilities {
+		if !slices.Contains(known, name) {
+			err := fmt.Errorf("unknown capability %q (want all or one of %s)", name, strings.Join(capabilities, ", "))
+			return &FieldError{"ClaimedCapabilities", err}
+		}
+	}
+	for _, name := range t.LackedCapabilities {
+		var err error
+		switch {
+		case !slices.Contains(known, name):
+			lackable := slices.DeleteFunc(slices.Clone(capabilities), func(s string) bool { return s == "text" })
+			err = fmt.Errorf("unknown capability %q (want one of %s)", name, strings.Join(lackable, ", "))
+		case name == "text":
+			err = errors.New(`"text" cannot be lacking: every target must support it`)
+		case name == "all":
+			err = errors.New(`"all" cannot be lacking: every target must support "text"`)
+		case slices.Contains(t.ClaimedCapabilities, name):
+			err = fmt.Errorf("capability %q is both claimed and lacked", name)
+		}
+		if err != nil {
+			return &FieldError{"LackedCapabilities", err}
+		}
+	}
+	return nil
+}
+
+// checkPrompts returns an error if t.PromptOverrides has an empty prompt, or a prompt for a
+// scenario that does not exist.
+func (t *Target) checkPrompts() error {
+	known := scenarioNames(t.scenarios())
+	for name, words := range t.PromptOverrides {
+		if strings.TrimSpace(words) == "" {
+			return fmt.Errorf("the prompt for scenario %q is empty", name)
+		}
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("prompt for unknown scenario %q (want one of %s)", name, strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
