@@ -201,7 +201,7 @@ func replay(t *testing.T, d *dialect.Dialect, tr *transcript.Transcript) (spec.T
 		}
 	}()
 	base, _ := url.Parse("http://" + ln.Addr().String() + d.Base)
-	client, err := wire.NewClient(wire.Config{Base: base, IdleTimeout: idleGuard(tr)})
+	client, err := wire.NewClient(wire.Config{Base: base, IdleTimeout: eventSizeGuard(tr)})
 	if err != nil {
 		return spec.Trace{}, err
 	}
@@ -249,9 +249,9 @@ func meanwhile(before []spec.Exchange, x spec.Exchange) bool {
 	})
 }
 
-// idleGuard returns an idle timeout for the replay of tr that is longer than any pause in the
+// eventSizeGuard returns an idle timeout for the replay of tr that is longer than any pause in the
 // recording.
-func idleGuard(tr *transcript.Transcript) time.Duration {
+func eventSizeGuard(tr *transcript.Transcript) time.Duration {
 	longest := time.Duration(0)
 	for _, cues := range tr.Playback {
 		for _, cue := range cues {

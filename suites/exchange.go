@@ -30,7 +30,7 @@ func (t *Conversation) doExchange(client *wire.Client, r spec.Request, target st
 	if failed {
 		return false
 	}
-	guard := idleGuard{maxEventBytes: t.target.MaxEventBytes, next: limit.Until}
+	guard := eventSizeGuard{maxEventBytes: t.target.MaxEventBytes, next: limit.Until}
 	var abandonCause error                     // why a stream is not read beyond its head
 	limit.Until = func(r spec.Response) bool { // called after the head, and after each piece of the body
 		if guard.isStream(r) && limit.Frames == 0 {
@@ -79,7 +79,7 @@ func (t *Conversation) doExchange(client *wire.Client, r spec.Request, target st
 // client or contained an event that was too large for guard, and returns nil. If r has a content
 // coding, and no more requests for its kind of response are to be sent, recordCost instead records
 // nothing and returns the reason. The caller must then abandon r.
-func (t *Conversation) recordCost(r *spec.Response, tracker *limitTracker, guard idleGuard) error {
+func (t *Conversation) recordCost(r *spec.Response, tracker *limitTracker, guard eventSizeGuard) error {
 	size, stopped := t.checkDecodedSize(r, tracker)
 	switch {
 	case stopped != nil:
@@ -141,11 +141,11 @@ func (t *Conversation) checkDecodedSize(r *spec.Response, tracker *limitTracker)
 	return size, stopped
 }
 
-// An idleGuard makes the client stop reading an event stream when too many bytes follow the
+// An eventSizeGuard makes the client stop reading an event stream when too many bytes follow the
 // beginning of the last data line. This is the case for an event that is too large or has no end,
 // and for a stream that sends nothing but comments. Bodies that are not event streams, or that have
 // a content coding, are bounded only by the general limits.
-type idleGuard struct {
+type eventSizeGuard struct {
 	maxEventBytes int                      // maximum size of one event, in bytes
 	next          func(spec.Response) bool // the caller's own condition for leaving; nil: none
 	hasHead       bool                     // stream and encoded are set
@@ -157,12 +157,12 @@ type idleGuard struct {
 }
 
 // maxReadAhead is how many bytes beyond the end of an event the client may already have read when
-// [idleGuard.shouldLeave] is called. That many bytes are added to the limit of one event.
+// [eventSizeGuard.shouldLeave] is called. That many bytes are added to the limit of one event.
 const maxReadAhead = 1 << 18
 
 // isStream reports whether the response is an event stream. The first call determines this from the
 // header of r, and later calls ignore r and return the same result.
-func (p *idleGuard) isStream(r spec.Response) bool {
+func (p *eventSizeGuard) isStream(r spec.Response) bool {
 	if !p.hasHead {
 		p.hasHead, p.stream, p.encoded = true, r.Header.MediaType() == spec.EventStream, r.Header.ContentCoding() != ""
 	}
@@ -172,7 +172,7 @@ func (p *idleGuard) isStream(r spec.Response) bool {
 // shouldLeave reports whether the client should stop reading a response. The argument r is the part
 // of the response that has been received so far. The result is true if an event is too large, in
 // which case p.tripped is set, or if p.next returns true.
-func (p *idleGuard) shouldLeave(r spec.Response) bool {
+func (p *eventSizeGuard) shouldLeave(r spec.Response) bool {
 	if p.isStream(r) && !p.encoded {
 		p.findDataLine(r.Body)
 		p.tripped = len(r.Body)-p.dataLine > p.maxEventBytes+maxReadAhead
@@ -184,7 +184,7 @@ func (p *idleGuard) shouldLeave(r spec.Response) bool {
 // A "data" elsewhere in a line, as in a comment, does not count. The argument body is what has been
 // received so far. Each call continues where the previous one ended, so that each byte is searched
 // only once.
-func (p *idleGuard) findDataLine(body []byte) {
+func (p *eventSizeGuard) findDataLine(body []byte) {
 	name := []byte("data")
 	for at := p.scanned; ; at++ {
 		i := bytes.Index(body[at:], name)

@@ -104,9 +104,9 @@ func (x exchange) refusesExpectation() bool {
 }
 
 // satisfies reports whether the response is a refusal as d requires it: its status, its error code
-// and its body fit, and it is not an event stream if d.Plain is true. A refusal event, or an event
-// that says that the run was rejected, satisfies d only if d.InBand is true. If d.Accept is true,
-// any 2xx response without a refusal event satisfies d, too.
+// and its body match, and it is not an event stream if d.Plain is true. A refusal event, or a terminal
+// event with the status "rejected", satisfies d only if d.InBand is true. If d.Accept is true, any
+// 2xx response without a refusal event satisfies d, too.
 func (x exchange) satisfies(d spec.RefusalRequirement) bool {
 	if x.refusedInBand || x.runRejected && d.InBand {
 		return d.InBand

@@ -71,7 +71,7 @@ func newAcceptedForms(accepted []exchange) acceptedForms {
 
 // unusualRequirement returns the id of the requirement that the request exercises but at least one
 // accepted request for the same operation does not. The requirement on the operation,
-// request.Requirement, does not count. It returns "" if there is no such requirement or more than
+// request.Requirement, does not count. The result is "" if the number of these requirements is not
 // one, or if no request for the operation was accepted.
 func (a acceptedForms) unusualRequirement(request spec.Event) (requirement string) {
 	known, anyAccepted := a[request.Operation]

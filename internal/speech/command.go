@@ -50,8 +50,8 @@ func NewCommand(line string, cfg Config) (Transcriber, error) {
 }
 
 // splitCommand splits a command line into the program and its arguments at white space, except
-// within '...' or "...". There are no escapes: each kind of quote can be quoted by the other. It
-// returns an error if a closing quote is missing.
+// within '...' or "...". Backslashes have no special meaning; a quotation mark of one kind can be
+// written within a pair of the other kind. It returns an error if a closing quote is missing.
 func splitCommand(line string) (words []string, err error) {
 	var word strings.Builder
 	var quote rune

@@ -84,8 +84,8 @@ func (m *memory) DayMessages(ctx context.Context, thread, before string) (
 	return day, messages, latestDay(all, day) != "", nil
 }
 
-// latestDay returns the latest day with a message that is not hidden. If before is not "", it
-// considers only days earlier than before. It returns "" if there is no such day.
+// latestDay returns the latest day with a message that is not hidden. If before is not "", the day
+// must be earlier than before. latestDay returns "" if no message meets these conditions.
 func latestDay(messages []*Message, before string) (day string) {
 	for _, message := range messages {
 		if message.Hidden {

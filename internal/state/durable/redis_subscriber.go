@@ -115,8 +115,8 @@ func (h *redisSubscriber) run(ctx context.Context) {
 	}
 }
 
-// reportReady tells startBackground the result of the first attempt to subscribe. Later calls have
-// no effect.
+// reportReady sends err, the result of an attempt to subscribe, to startBackground, which receives
+// only the first result. Later calls have no effect.
 func (h *redisSubscriber) reportReady(err error) {
 	select {
 	case h.ready <- err:
