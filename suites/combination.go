@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/streamassay/streamassay/internal/rules"
 )
 
 // A dimension is one respect in which combinations may differ from the plain conversation. In the
@@ -215,6 +217,9 @@ func (t *Target) playCombinations(
 	}
 	tries, until := maxShrinkTries, time.Now().Add(maxShrinkTime)
 	for _, c := range all {
+		if !hasCheck(known, rules.DeltasArriveIncrementally) {
+			t.retryLateDeltas(ctx, &c.result, func(uint64) ScenarioResult { return t.playCombination(ctx, dims, c) })
+		}
 		if fresh := t.newFindings(known, &c.result); len(fresh) > 0 && tries > 0 && time.Now().Before(until) {
 			tries -= t.simplify(ctx, dims, c, fresh)
 		}

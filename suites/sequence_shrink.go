@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/streamassay/streamassay/internal/rules"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -88,6 +89,7 @@ func (t *Target) playSequences(
 			limit <- struct{}{}
 			defer func() { <-limit }()
 			o.result = t.playSequence(ctx, o.result.Scenario.Name, o.actions, o.rng.Uint64())
+			t.evaluateOnce(&o.result)
 			played(o.result.Scenario.Name)
 		})
 	}
@@ -98,6 +100,11 @@ func (t *Target) playSequences(
 	}
 	tries, until := maxShrinkTries, time.Now().Add(maxShrinkTime)
 	for _, o := range all { // not concurrently, so that the same seed shrinks to the same sequence
+		if !hasCheck(known, rules.DeltasArriveIncrementally) {
+			t.retryLateDeltas(ctx, &o.result, func(uint64) ScenarioResult {
+				return t.playSequence(ctx, o.result.Scenario.Name, o.actions, o.rng.Uint64())
+			})
+		}
 		if fresh := t.newFindings(known, &o.result); len(fresh) > 0 {
 			tries -= t.shrinkSequence(ctx, o, fresh, min(maxTries, tries), until)
 		}
@@ -167,6 +174,16 @@ func (t *Target) recordFindings(known map[findingID]bool, p *ScenarioResult) {
 	}
 }
 
+// hasCheck reports whether known has a finding of the check.
+func hasCheck(known map[findingID]bool, check *spec.Check) bool {
+	for id := range known {
+		if id.check == check.ID {
+			return true
+		}
+	}
+	return false
+}
+
 // newFindings returns the ids of the findings in p that are not in known. If p has not been
 // evaluated yet, it is evaluated first.
 func (t *Target) newFindings(known map[findingID]bool, p *ScenarioResult) []findingID {
@@ -206,7 +223,11 @@ func (t *Target) shrinkSequence(
 			try(plain)
 		}
 	}
-	o.result.Scenario.Doc += fmt.Sprintf(" (shrunk from %[2]d actions in %[1]d tries)", tried, was)
+	if len(o.actions) < was {
+		o.result.Scenario.Doc += fmt.Sprintf(" (shrunk from %d actions in %d tries)", was, tried)
+	} else {
+		o.result.Scenario.Doc += fmt.Sprintf(" (no shorter sequence found in %d tries)", tried)
+	}
 	return tried
 }
 

@@ -149,12 +149,12 @@ func Run(ctx context.Context, t Target, progress ProgressFunc) ([]ScenarioResult
 		})
 	}
 	wait.Wait()
-	t.retryTiming(ctx, parts)
 	for i, s := range list {
 		if s.Exclusive {
 			play(i)
 		}
 	}
+	t.retryTiming(ctx, parts)
 	if len(sequences) > 0 {
 		parts = t.playSequences(ctx, sequences, parts, played)
 	}

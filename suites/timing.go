@@ -37,14 +37,49 @@ const seedStride = 1 << 16
 
 // retryTiming replays each scenario in parts whose timing check did not pass, one scenario at a
 // time, and replaces its result in parts. A failure of a timing check is therefore reported only if
-// all attempts fail.
+// all attempts fail. Then it does the same with all other scenarios in which deltas arrived late
+// (see retryLateDeltas).
 func (t *Target) retryTiming(ctx context.Context, parts []ScenarioResult) {
+	replay := func(i int, n uint64) ScenarioResult {
+		return t.playScenario(ctx, parts[i].Scenario, t.idSeed()+uint64(i)+1+n*seedStride)
+	}
+	t.evaluateEach(parts)
+	isLate := false
 	for i := range parts {
 		c := timingChecks[parts[i].Scenario.Name]
 		for n := uint64(1); n <= c.retries && t.failsTiming(&parts[i], c) && ctx.Err() == nil; n++ {
-			parts[i] = t.playScenario(ctx, parts[i].Scenario, t.idSeed()+uint64(i)+1+n*seedStride)
+			parts[i] = replay(i, n)
 		}
+		isLate = isLate || c.check == rules.DeltasArriveIncrementally && t.hasLateDeltas(&parts[i])
 	}
+	for i := range parts {
+		if isLate {
+			return
+		}
+		isLate = t.retryLateDeltas(ctx, &parts[i], func(n uint64) ScenarioResult { return replay(i, n) })
+	}
+}
+
+// retryLateDeltas replays the conversation of p as long as deltas arrive late in it, but at most
+// [maxTimingRetries] times. It replaces p with the last result, and reports whether deltas arrive
+// late in that one too. The function play must play the conversation with new ids while no other
+// conversation is played. Its argument counts the calls from 1.
+func (t *Target) retryLateDeltas(
+	ctx context.Context, p *ScenarioResult, play func(n uint64) ScenarioResult,
+) (isLate bool) {
+	for n := uint64(1); n <= maxTimingRetries && t.hasLateDeltas(p) && ctx.Err() == nil; n++ {
+		*p = play(n)
+	}
+	return t.hasLateDeltas(p)
+}
+
+// hasLateDeltas reports whether [rules.DeltasArriveIncrementally] fails in the conversation of p. It
+// evaluates p if needed.
+func (t *Target) hasLateDeltas(p *ScenarioResult) bool {
+	t.evaluateOnce(p)
+	return slices.ContainsFunc(p.Evaluation.Results, func(r spec.Result) bool {
+		return r.Obligation.Check == rules.DeltasArriveIncrementally && len(r.Findings) > 0
+	})
 }
 
 // failsTiming reports whether the scenario of p must be replayed because of the timing check c.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/streamassay/streamassay/internal/rules"
 	"github.com/streamassay/streamassay/spec"
@@ -16,9 +18,9 @@ import (
 // it adjusts all verdicts to what the whole test run shows: whether any exchange was complete, and
 // which promises the target broke. It modifies and returns parts.
 func (t *Target) evaluateAll(parts []ScenarioResult) []ScenarioResult {
+	t.evaluateEach(parts)
 	all := make([]spec.Evaluation, len(parts))
 	for i := range parts {
-		t.evaluateOnce(&parts[i])
 		all[i] = parts[i].Evaluation
 	}
 	if why := spec.WhyUnjudgeable(all); errors.Is(why, spec.ErrNotHTTP) {
@@ -46,6 +48,25 @@ func (t *Target) evaluateAll(parts []ScenarioResult) []ScenarioResult {
 		}
 	}
 	return parts
+}
+
+// evaluateEach evaluates those of the recorded conversations that have not been evaluated yet,
+// several at the same time, and stores the evaluations in parts. If a check panics, it panics with
+// the same value.
+func (t *Target) evaluateEach(parts []ScenarioResult) {
+	limit, panicked := make(chan struct{}, runtime.GOMAXPROCS(0)), make([]any, len(parts))
+	var wait sync.WaitGroup
+	for i := range parts {
+		limit <- struct{}{}
+		wait.Go(func() {
+			defer func() { panicked[i] = recover(); <-limit }()
+			t.evaluateOnce(&parts[i])
+		})
+	}
+	wait.Wait()
+	if i := slices.IndexFunc(panicked, func(v any) bool { return v != nil }); i >= 0 {
+		panic(panicked[i])
+	}
 }
 
 // evaluateOnce evaluates the conversation of p with the selected checks and stores the evaluation

@@ -73,7 +73,7 @@ compared, or the comparison is incomplete (--max-time was reached) and found no 
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			exitOnSecondSignal(cmd.Context())
-			setMemoryLimit(sh.env)
+			tuneRunMemory(sh.env, 1)
 			return d.run(cmd.Context(), sh, args[0], args[1])
 		},
 	}

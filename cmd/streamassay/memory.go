@@ -39,16 +39,26 @@ func tuneGC() {
 	runtime.SetFinalizer(mark, func(*[16]byte) { tuneGC() })
 }
 
-// maxHeap is the soft memory limit, in bytes, of the commands that test targets. Above the limit
-// the garbage collector runs more often, so that a hostile target cannot make the heap twice as
-// large as the live data.
-const maxHeap = 320 << 20
+// The soft memory limit of the commands that test targets, in bytes: maxHeap for one dialect, and
+// heapPerDialect more for each further dialect, whose recordings are kept until the report is
+// written. Above the limit the garbage collector runs more often, so that a hostile target cannot
+// make the heap twice as large as the live data. Below it, the heap may grow by runGCPercent before
+// a collection, because a run lasts a few seconds and allocates much.
+const (
+	maxHeap        = 320 << 20
+	heapPerDialect = 40 << 20
+	runGCPercent   = 300
+)
 
-// setMemoryLimit sets the soft memory limit of the program to [maxHeap], unless the environment
-// variable GOMEMLIMIT is set. The function env must return the value of an environment variable, or
-// "" if the variable is not set.
-func setMemoryLimit(env func(string) string) {
+// tuneRunMemory sets the soft memory limit and the GC percentage of the program for a run in the
+// given number of dialects. It leaves alone what the environment variables GOMEMLIMIT and GOGC set.
+// The function env must return the value of an environment variable, or "" if the variable is not
+// set.
+func tuneRunMemory(env func(string) string, dialects int) {
 	if env("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(maxHeap)
+		debug.SetMemoryLimit(maxHeap + heapPerDialect*int64(dialects-1))
+	}
+	if env("GOGC") == "" {
+		debug.SetGCPercent(runGCPercent)
 	}
 }

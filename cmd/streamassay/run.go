@@ -85,7 +85,11 @@ code is the worst one; from the worst: 5, 143, 130, 1, 3, 0.`,
 				return err
 			}
 			exitOnSecondSignal(cmd.Context())
-			setMemoryLimit(sh.env)
+			most := 0
+			for _, j := range jobs {
+				most = max(most, len(j.suiteTargets))
+			}
+			tuneRunMemory(sh.env, most)
 			return runAll(cmd.Context(), sh, jobs)
 		},
 	}
@@ -359,11 +363,11 @@ func (j *targetRun) startReference() (stop func(), err error) {
 	for _, s := range j.suiteTargets {
 		dialects = append(dialects, s.Dialect)
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	users, err := j.addReferenceUsers()
 	if err != nil {
 		return nil, exitError{exitInternal, err.Error()}
 	}
-	users, err := j.addReferenceUsers()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, exitError{exitInternal, err.Error()}
 	}
@@ -380,6 +384,7 @@ func (j *targetRun) startReference() (stop func(), err error) {
 	for i := range j.suiteTargets {
 		base, err := url.Parse(at[j.suiteTargets[i].Dialect.Name])
 		if err != nil {
+			_ = srv.Close()
 			return nil, exitError{exitInternal, err.Error()}
 		}
 		s := &j.suiteTargets[i]

@@ -194,9 +194,10 @@ func (e *MeasurementError) Unwrap() error { return e.Err }
 // of the base URL byte for byte, and header fields keep their order and spelling (except in
 // HTTP/2). The client adds Host and the fields of Config.Header, and adds User-Agent if the request
 // has none. It replaces any Content-Length and Transfer-Encoding with a Content-Length that fits
-// the body.
+// the body. The Exchange refers to r.Body, which must not be modified afterwards.
 func (c *Client) Do(ctx context.Context, r spec.Request, limit StopWhen) (spec.Exchange, error) {
-	x := spec.Exchange{Request: cloneRequest(r), At: time.Since(c.started)}
+	x := spec.Exchange{Request: r, At: time.Since(c.started)}
+	x.Request.Header = slices.Clone(r.Header)
 	m, err := c.newMessage(r)
 	if err != nil {
 		return x, c.fail(err.Error(), err)
@@ -254,12 +255,6 @@ func (c *Client) localError(ctx context.Context, resp *spec.Response) error {
 // fail returns a *MeasurementError with the base URL of the client, the reason why, and the
 // underlying error err.
 func (c *Client) fail(why string, err error) error { return &MeasurementError{c.name, why, err} }
-
-// cloneRequest returns a copy of r that shares no memory with r.
-func cloneRequest(r spec.Request) spec.Request {
-	r.Header, r.Body = slices.Clone(r.Header), slices.Clone(r.Body)
-	return r
-}
 
 // A watchdog closes the connection of an exchange that takes too long or that the caller cancels.
 // The cause of the watchdog's context is then the reason.

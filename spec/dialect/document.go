@@ -29,6 +29,9 @@ type document struct {
 	refusals     map[string]any      // pointer of the object with the x-error → x-error
 	requirements map[string]any      // pointer of the object with the x-requirement → x-requirement; see index
 	variantCache map[string]*variant // "POINTER REQUIREMENT" → variant; see parseVariant
+
+	values          sync.Map // pointer → value, for the pointers that lookup was called with
+	constantMembers sync.Map // pointers of alternative schemas → []constantMember
 }
 
 // readDocument reads the OpenAPI document of a version from the directory dir of the file system
@@ -213,7 +216,12 @@ type node struct {
 // lookup returns the node at the given JSON pointer. If the document has no such value, the value
 // of the node is nil.
 func (s *document) lookup(pointer string) node {
-	return node{s, pointer, valueAt(s.root, tokensOf(pointer))}
+	if v, ok := s.values.Load(pointer); ok {
+		return node{s, pointer, v}
+	}
+	v := valueAt(s.root, tokensOf(pointer))
+	s.values.Store(pointer, v)
+	return node{s, pointer, v}
 }
 
 // object returns the value of n if it is an object, and nil otherwise.

@@ -55,7 +55,8 @@ func (m *invalidRequestBuilder) breakFurtherItems(items node, list []any, at []s
 		for _, n := range m.dialect.document.applicableSchemas(items, item) {
 			key = "further " + n.pointer
 		}
-		if _, isObject := item.(map[string]any); !isObject || m.addedSchemas[key] || i < len(list)-1 && !m.keepsVariant() {
+		if _, isObject := item.(map[string]any); !isObject || m.addedSchemas[key] || !m.wantsWithin(next) ||
+			i < len(list)-1 && !m.keepsVariant() {
 			continue
 		}
 		inside := m.withAddedValue(next, item)

@@ -19,6 +19,9 @@ func (m *invalidRequestBuilder) breakAbsentMember(n node, at []string, depth int
 		return
 	}
 	m.addedSchemas[n.pointer] = true
+	if !m.wantsWithin(at) {
+		return
+	}
 	inside := m.withAddedValue(at, v)
 	if inside == nil {
 		return

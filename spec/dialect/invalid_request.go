@@ -137,6 +137,12 @@ func (m *invalidRequestBuilder) isWanted(name string) bool {
 	return !m.names[m.key(name, m.schema)] && (m.only == "" || slices.Contains(strings.Split(m.only, pairSeparator), name))
 }
 
+// wantsWithin reports whether requests that differ in the value at the location at of the body may
+// be wanted. It returns false only if m.only is the name of another request.
+func (m *invalidRequestBuilder) wantsWithin(at []string) bool {
+	return strings.Contains(m.only, "body "+jsonPointer(at)) || m.only == ""
+}
+
 // key returns the key in m.names of a request with the given name. The argument schema is the JSON
 // pointer of the keyword that the request violates, or of the schema whose value it changes.
 // Requests whose names differ only in the index of a message of the same kind have the same key.

@@ -52,20 +52,15 @@ func (b *schemaError) describeByMember(choices []node) bool {
 	if !ok || len(choices) == 0 {
 		return false
 	}
-	for _, name := range sharedConstants(choices) {
-		var right []any
-		for _, choice := range choices {
-			right = append(right, memberConstants(choice, name)...)
-		}
-		right = distinct(right)
-		v, there := got[name]
+	for _, m := range choices[0].doc.constantMembersOf(choices) {
+		v, there := got[m.name]
 		switch {
-		case !there && slices.ContainsFunc(choices, func(n node) bool { return !requiresMember(n, name) }):
+		case !there && !m.required:
 		case !there:
-			b.missing, b.expected = name, "expected "+listValues(right)
+			b.missing, b.expected = m.name, "expected "+listValues(m.values)
 			return true
-		case !slices.ContainsFunc(right, func(r any) bool { return equalScalars(r, v) }):
-			b.path, b.got, b.expected = joinPath(b.path, name), v, "expected "+listValues(right)
+		case !slices.ContainsFunc(m.values, func(r any) bool { return equalScalars(r, v) }):
+			b.path, b.got, b.expected = joinPath(b.path, m.name), v, "expected "+listValues(m.values)
 			return true
 		}
 	}
@@ -88,6 +83,38 @@ func (b *schemaError) describeByType(choices []node, branches [][]schemaError) b
 	}
 	b.expected = "expected " + describeTypes(types)
 	return len(types) > 0
+}
+
+// A constantMember is a member for which each of several alternative schemas allows only constants.
+type constantMember struct {
+	name     string
+	values   []any // the constants of all alternatives, each once
+	required bool  // all alternatives require the member
+}
+
+// constantMembersOf returns the constant members of the given choices, which are alternative schemas
+// of the document, sorted by name. There must be at least one choice. The result is kept for the
+// next call and must not be modified.
+func (s *document) constantMembersOf(choices []node) (all []constantMember) {
+	var pointers []string
+	for _, choice := range choices {
+		pointers = append(pointers, choice.pointer)
+	}
+	key := strings.Join(pointers, " ")
+	if known, ok := s.constantMembers.Load(key); ok {
+		return known.([]constantMember)
+	}
+	for _, name := range sharedConstants(choices) {
+		m := constantMember{name: name}
+		for _, choice := range choices {
+			m.values = append(m.values, memberConstants(choice, name)...)
+		}
+		m.values = distinct(m.values)
+		m.required = !slices.ContainsFunc(choices, func(n node) bool { return !requiresMember(n, name) })
+		all = append(all, m)
+	}
+	s.constantMembers.Store(key, all)
+	return all
 }
 
 // sharedConstants returns the names of those members for which every choice allows only constants,
