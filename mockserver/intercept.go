@@ -44,7 +44,7 @@ func (s *Server) intercept(
 		return override
 	}
 	if decision.Rule == nil && s.cfg.Defaults.Strict && h.OperationKind == "run" {
-		decision.Reply.Refusal = &fault.Refusal{
+		decision.Reply.Refusal = &fault.CannedResponse{
 			Status: http.StatusNotImplemented, Message: "no rule and no recording matches this request",
 		}
 	}
@@ -214,7 +214,7 @@ func (x *exchange) refuseByFault(w http.ResponseWriter, override *reference.Over
 		return
 	}
 	for _, use := range p.faults {
-		if refusal := x.newEffect(use, x.newRand(randRun), x.entry.FaultApplied).Refusal; refusal.Status != 0 {
+		if refusal := x.newEffect(use, x.newRand(randRun), x.entry.FaultApplied).Response; refusal.Status != 0 {
 			x.entry.FaultApplied(use.String())
 			refuse(w, refusal, override)
 			return
@@ -225,7 +225,7 @@ func (x *exchange) refuseByFault(w http.ResponseWriter, override *reference.Over
 // refuse makes the reference server refuse the request, by changing override and, for Retry-After,
 // the header of w. The response is an error in the format of the dialect or, if the refusal has a
 // content type, the body given by the refusal.
-func refuse(w http.ResponseWriter, refusal fault.Refusal, override *reference.Override) {
+func refuse(w http.ResponseWriter, refusal fault.CannedResponse, override *reference.Override) {
 	if refusal.RetryAfter > 0 {
 		seconds := (refusal.RetryAfter + time.Second - 1) / time.Second
 		w.Header().Set("Retry-After", strconv.FormatInt(int64(seconds), 10))

@@ -211,7 +211,7 @@ func (t *Target) playCombinations(
 		})
 	}
 	wait.Wait()
-	known := map[findingID]bool{}
+	known := map[findingKey]bool{}
 	for i := range parts {
 		t.recordFindings(known, &parts[i])
 	}
@@ -233,7 +233,7 @@ func (t *Target) playCombinations(
 // in fewer dimensions and still has all findings in fresh. If there is no such combination, c stays
 // the same. dims are the dimensions to which the indexes in c.values refer. simplify returns the
 // number of combinations that it played.
-func (t *Target) simplify(ctx context.Context, dims []dimension, c *combination, fresh []findingID) (tried int) {
+func (t *Target) simplify(ctx context.Context, dims []dimension, c *combination, fresh []findingKey) (tried int) {
 	for i := range c.values {
 		if c.values[i] == 0 || ctx.Err() != nil {
 			continue
@@ -245,7 +245,7 @@ func (t *Target) simplify(ctx context.Context, dims []dimension, c *combination,
 		tried++
 		simpler.result = t.playCombination(ctx, dims, &simpler)
 		got := t.findingIDs(&simpler.result)
-		if !slices.ContainsFunc(fresh, func(f findingID) bool { return !slices.Contains(got, f) }) {
+		if !slices.ContainsFunc(fresh, func(f findingKey) bool { return !slices.Contains(got, f) }) {
 			*c = simpler
 		}
 	}

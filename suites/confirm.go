@@ -30,7 +30,7 @@ func (t *Target) confirmFindings(ctx context.Context, parts []ScenarioResult) {
 		if left--; left < 0 {
 			return
 		}
-		seen, plays := map[findingID]int{}, 1
+		seen, plays := map[findingKey]int{}, 1
 		for n := range uint64(confirmReplays) {
 			again := t.playScenario(ctx, p.Scenario, t.idSeed()+uint64(i)+1+(maxTimingRetries+1+n)*seedStride)
 			if ctx.Err() != nil || again.Err != nil || again.IncompleteReason != nil {
@@ -50,7 +50,7 @@ func (t *Target) confirmFindings(ctx context.Context, parts []ScenarioResult) {
 // markIntermittent sets the fields Seen and Plays of the findings in p that did not occur in every
 // play of the scenario. The argument seen maps each finding to the number of replays in which it
 // occurred. The argument plays is the number of all plays, including the original one.
-func markIntermittent(p ScenarioResult, seen map[findingID]int, plays int) {
+func markIntermittent(p ScenarioResult, seen map[findingKey]int, plays int) {
 	for _, r := range p.Evaluation.Results {
 		for k := range r.Findings {
 			f := &r.Findings[k]

@@ -34,7 +34,7 @@ func (t *Conversation) doExchange(client *wire.Client, r spec.Request, target st
 	var abandonCause error                     // why a stream is not read beyond its head
 	limit.Until = func(r spec.Response) bool { // called after the head, and after each piece of the body
 		if guard.isStream(r) && limit.Frames == 0 {
-			abandonCause = t.target.budget.trackers[true].stopCause()
+			abandonCause = t.target.resources.trackers[true].stopCause()
 		}
 		return abandonCause != nil || guard.shouldLeave(r)
 	}
@@ -54,7 +54,7 @@ func (t *Conversation) doExchange(client *wire.Client, r spec.Request, target st
 	}
 	x.Request.Target = r.Target
 	if err == nil {
-		t.target.budget.noteOpenStream(x.Response, endedAt)
+		t.target.resources.noteOpenStream(x.Response, endedAt)
 		cause = t.recordCost(&x.Response, tracker, guard)
 	}
 	if cause != nil {
@@ -106,7 +106,7 @@ func abandon(r *spec.Response, cause error) {
 // event stream or any other reply.
 func (t *Conversation) tracker(r spec.Request) *limitTracker {
 	o := t.dialect.Operation(r)
-	return t.target.budget.trackers[o != nil && o.IsStream]
+	return t.target.resources.trackers[o != nil && o.IsStream]
 }
 
 // checkDecodedSize returns the size of response r after removal of its content coding, if any. It

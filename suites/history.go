@@ -106,7 +106,7 @@ const historyTimeout = 5 * time.Second
 // request.
 func (t *Conversation) pollHistory(isComplete func(page spec.Event) bool) (page spec.Event) {
 	for began := time.Now(); ; {
-		missing := &t.target.budget.historyMissing
+		missing := &t.target.resources.historyMissing
 		late := time.Since(began) >= historyTimeout || missing.Load()
 		if page = t.fetchHistory(spec.Event{}); page.Kind == "" && t.LastEvent(spec.HTTPResponse).StatusCode != 404 {
 			return page

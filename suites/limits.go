@@ -73,9 +73,10 @@ const (
 	fullSizedResponses = 4 // limit on the total number of bytes, as a multiple of Limits.MaxBytes
 )
 
-// A budget limits the cost of a run, which is the memory for recorded responses and the total bytes
-// and events of all responses. All conversations of the run share it.
-type budget struct {
+// A runResources holds what all conversations of a run share: the limits on the memory for recorded
+// responses and on the total bytes and events of all responses, and what some of them found out
+// about the server.
+type runResources struct {
 	memory   *wire.MemoryLimiter
 	trackers map[bool]*limitTracker // true: of event streams; false: of all other responses
 	judgeCtx context.Context        // evaluations stop when it ends
@@ -101,9 +102,9 @@ type limitTracker struct {
 // removal of content codings.
 type responseTotals struct{ events, bytes int }
 
-// newBudget returns the budget of a new run. l holds the limits on each single response.
-func newBudget(l Limits) *budget {
-	b := &budget{
+// newRunResources returns the resources of a new run. l holds the limits on each single response.
+func newRunResources(l Limits) *runResources {
+	b := &runResources{
 		memory:   wire.NewMemoryLimiter(maxLargeConversations, l.MaxBytes),
 		trackers: map[bool]*limitTracker{}, judgeCtx: context.Background(),
 	}

@@ -94,7 +94,7 @@ func (t *Target) playSequences(
 		})
 	}
 	wait.Wait()
-	known := map[findingID]bool{}
+	known := map[findingKey]bool{}
 	for i := range parts {
 		t.recordFindings(known, &parts[i])
 	}
@@ -143,18 +143,18 @@ func (t *Target) playSequence(ctx context.Context, name string, actions []action
 	return t.finishConversation(conv, part)
 }
 
-// A findingID identifies a finding by the ids of the check and of the violated requirement, so that
+// A findingKey identifies a finding by the ids of the check and of the violated requirement, so that
 // findings of several conversations can be compared.
-type findingID struct{ check, requirement string }
+type findingKey struct{ check, requirement string }
 
 // idOf returns the id of f, a finding of the check result r.
-func idOf(r spec.Result, f spec.Finding) findingID {
-	return findingID{r.Obligation.Check.ID, r.Obligation.Requirement(f).ID}
+func idOf(r spec.Result, f spec.Finding) findingKey {
+	return findingKey{r.Obligation.Check.ID, r.Obligation.Requirement(f).ID}
 }
 
 // findingIDs returns the ids of the findings in p, each id once. If p has not been evaluated yet,
 // findingIDs evaluates it first and stores the evaluation in p.
-func (t *Target) findingIDs(p *ScenarioResult) (all []findingID) {
+func (t *Target) findingIDs(p *ScenarioResult) (all []findingKey) {
 	t.evaluateOnce(p)
 	for _, r := range p.Evaluation.Results {
 		for _, f := range r.Findings {
@@ -168,14 +168,14 @@ func (t *Target) findingIDs(p *ScenarioResult) (all []findingID) {
 
 // recordFindings adds the ids of the findings in p to known. If p has not been evaluated yet, it is
 // evaluated first.
-func (t *Target) recordFindings(known map[findingID]bool, p *ScenarioResult) {
+func (t *Target) recordFindings(known map[findingKey]bool, p *ScenarioResult) {
 	for _, d := range t.findingIDs(p) {
 		known[d] = true
 	}
 }
 
 // hasCheck reports whether known has a finding of the check.
-func hasCheck(known map[findingID]bool, check *spec.Check) bool {
+func hasCheck(known map[findingKey]bool, check *spec.Check) bool {
 	for id := range known {
 		if id.check == check.ID {
 			return true
@@ -186,8 +186,8 @@ func hasCheck(known map[findingID]bool, check *spec.Check) bool {
 
 // newFindings returns the ids of the findings in p that are not in known. If p has not been
 // evaluated yet, it is evaluated first.
-func (t *Target) newFindings(known map[findingID]bool, p *ScenarioResult) []findingID {
-	return slices.DeleteFunc(t.findingIDs(p), func(d findingID) bool { return known[d] })
+func (t *Target) newFindings(known map[findingKey]bool, p *ScenarioResult) []findingKey {
+	return slices.DeleteFunc(t.findingIDs(p), func(d findingKey) bool { return known[d] })
 }
 
 // shrinkSequence replaces sequence o, including its result, with a shorter or simpler sequence that
@@ -196,7 +196,7 @@ func (t *Target) newFindings(known map[findingID]bool, p *ScenarioResult) []find
 // The argument tries limits the number of sequences that it plays, and none is started after the
 // deadline until. The result tried is the number of sequences that it played.
 func (t *Target) shrinkSequence(
-	ctx context.Context, o *generatedSequence, fresh []findingID, tries int, until time.Time,
+	ctx context.Context, o *generatedSequence, fresh []findingKey, tries int, until time.Time,
 ) (tried int) {
 	was := len(o.actions)
 	try := func(actions []action) bool {
@@ -206,7 +206,7 @@ func (t *Target) shrinkSequence(
 		tried++
 		part := t.playSequence(ctx, o.result.Scenario.Name, actions, o.rng.Uint64())
 		got := t.findingIDs(&part)
-		if slices.ContainsFunc(fresh, func(d findingID) bool { return !slices.Contains(got, d) }) {
+		if slices.ContainsFunc(fresh, func(d findingKey) bool { return !slices.Contains(got, d) }) {
 			return false
 		}
 		o.actions, o.result = actions, part

@@ -35,7 +35,7 @@ const openTolerance = 200 * time.Millisecond
 func (t *Conversation) lingerAfterEnd(r spec.Request, endedAt *time.Time) func(spec.Response) (time.Duration, error) {
 	return t.afterRunEnd(r, func() (time.Duration, error) {
 		*endedAt = time.Now()
-		if t.target.budget.leavesOpen.Load() {
+		if t.target.resources.leavesOpen.Load() {
 			return laterGrace, spec.ErrLeftAfterEnd
 		}
 		return untilStillOpen()
@@ -74,7 +74,7 @@ func (t *Conversation) afterRunEnd(
 // noteOpenStream is called when the response r is over. It sets b.leavesOpen if the body was open
 // for more than [maxQuickClose] after the end of its run. The argument endedAt is the time of that
 // end, or zero if it is unknown.
-func (b *budget) noteOpenStream(r spec.Response, endedAt time.Time) {
+func (b *runResources) noteOpenStream(r spec.Response, endedAt time.Time) {
 	if errors.Is(r.End, spec.ErrStillOpen) || !endedAt.IsZero() && time.Since(endedAt) > maxQuickClose {
 		b.leavesOpen.Store(true)
 	}

@@ -79,7 +79,7 @@ type Target struct {
 
 	isScripted bool                // the agent follows the test prompts; set by Run and Rejudge
 	faultNames map[string][]string // by template: names of invalid requests; see collectFaults
-	budget     *budget             // set by Check
+	resources  *runResources       // set by Check
 }
 
 // A ScenarioResult is the recorded conversation of one scenario and its evaluation.
@@ -118,7 +118,7 @@ func Run(ctx context.Context, t Target, progress ProgressFunc) ([]ScenarioResult
 		defer stop()
 	}
 	var stop func()
-	t.budget.judgeCtx, stop = newJudgeContext(ctx)
+	t.resources.judgeCtx, stop = newJudgeContext(ctx)
 	defer stop()
 	list := slices.DeleteFunc(t.scenarios(), func(s Scenario) bool {
 		return !s.AppliesTo(t.Dialect) || !t.isScenarioSelected(s)
@@ -211,7 +211,7 @@ func (t *Target) wireConfig() wire.Config {
 	return wire.Config{
 		Base: t.Base, IsEndpoint: t.Dialect.IsEndpoint, IdleTimeout: t.Limits.IdleTimeout, TotalTimeout: t.Timeout,
 		MaxBodyBytes: t.Limits.MaxBytes, MaxEvents: t.Limits.MaxEvents,
-		CA: t.CA, Insecure: t.Insecure, MaxEventBytes: t.MaxEventBytes, Memory: t.budget.memory,
+		CA: t.CA, Insecure: t.Insecure, MaxEventBytes: t.MaxEventBytes, Memory: t.resources.memory,
 	}
 }
 

@@ -79,9 +79,9 @@ func (t *Target) evaluateOnce(p *ScenarioResult) {
 	info := dialect.TargetFacts{Scripted: p.Trace.Scripted, StreamLimit: p.Trace.StreamLimit}
 	events := t.Dialect.DecodeExchanges(p.Trace.All(), info, t.MaxEventBytes)
 	var complete bool
-	p.Evaluation, complete = p.evaluate(t.budget.judgeCtx, t.plan(p.Scenario), events)
+	p.Evaluation, complete = p.evaluate(t.resources.judgeCtx, t.plan(p.Scenario), events)
 	if !complete && p.IncompleteReason == nil {
-		p.IncompleteReason = context.Cause(t.budget.judgeCtx)
+		p.IncompleteReason = context.Cause(t.resources.judgeCtx)
 	}
 }
 

@@ -80,8 +80,8 @@ type ResponseArgs struct {
 // An Effect describes what a fault does to one response: it refuses the request or calls functions
 // that change the response. A nil function changes nothing.
 type Effect struct {
-	// Refusal, if its Status is not 0, is sent instead of serving the request.
-	Refusal Refusal
+	// Response, if its Status is not 0, is sent instead of serving the request.
+	Response CannedResponse
 	// OnHead changes the status and header of the response just before they are sent.
 	OnHead func(h *ResponseHead)
 	// OnEvent receives each event of a run before it is encoded and emits the events that replace
@@ -102,8 +102,8 @@ type Effect struct {
 	WrapBody func(w StreamWriter) FrameWriter
 }
 
-// A Refusal is a response, usually an error, that is sent instead of serving the request.
-type Refusal struct {
+// A CannedResponse is a response, usually an error, that is sent instead of serving the request.
+type CannedResponse struct {
 	Status        int
 	Code, Message string        // error code and text; "": the default of the dialect's document
 	RetryAfter    time.Duration // value of the Retry-After header, rounded up to seconds; 0: none

@@ -81,12 +81,12 @@ func addField(_ Args, frame []byte, _ sse.Line) ([]byte, bool) {
 	return slices.Concat([]byte(field), frame), true
 }
 
-// members holds the members of a JSON object by name, with their values still encoded.
-type members = map[string]json.RawMessage
+// jsonMembers holds the members of a JSON object by name, with their values still encoded.
+type jsonMembers = map[string]json.RawMessage
 
 // decodeMembers returns the members of data, a JSON object. It returns nil if data is anything
 // else.
-func decodeMembers(data []byte) (m members) {
+func decodeMembers(data []byte) (m jsonMembers) {
 	if json.Unmarshal(data, &m) != nil {
 		return nil
 	}
@@ -95,7 +95,7 @@ func decodeMembers(data []byte) (m members) {
 
 // encodeMembers returns the JSON object with the members m, sorted by name, so that the result is
 // reproducible.
-func encodeMembers(m members) []byte {
+func encodeMembers(m jsonMembers) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -111,7 +111,7 @@ var memberParam = Param{Name: "member", Doc: "name of the member; by default an 
 // returns the name. The function choose receives the members of the data and
 // [ResponseArgs.TypeMembers], and returns "" if it chooses no member. The function change edits the
 // members m of the data in place; its argument name is the name of the chosen member.
-func editMember(choose func(m members, types []string) string, change func(m members, name string)) func(Args) Effect {
+func editMember(choose func(m jsonMembers, types []string) string, change func(m jsonMembers, name string)) func(Args) Effect {
 	return editData(func(a Args, data []byte) ([]byte, bool) {
 		m := decodeMembers(data)
 		name := cmp.Or(a.Strings["member"], choose(m, a.TypeMembers))
@@ -126,7 +126,7 @@ func editMember(choose func(m members, types []string) string, change func(m mem
 // chooseID returns the first name in m, in alphabetical order, that ends in "id" or "ID". If no
 // name does, it returns the first of all names, or "" if m is empty. It ignores the names in types,
 // so that the event keeps its type.
-func chooseID(m members, types []string) string {
+func chooseID(m jsonMembers, types []string) string {
 	first := ""
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		if slices.Contains(types, name) {
@@ -141,7 +141,7 @@ func chooseID(m members, types []string) string {
 }
 
 // chooseType returns the first name in types that m has, or "" if m has none of them.
-func chooseType(m members, types []string) string {
+func chooseType(m jsonMembers, types []string) string {
 	for _, name := range types {
 		if m[name] != nil {
 			return name
@@ -152,8 +152,8 @@ func chooseType(m members, types []string) string {
 
 // setMember returns a function for the change parameter of editMember. The function sets the member
 // with the given name to value, which is JSON text.
-func setMember(value string) func(m members, name string) {
-	return func(m members, name string) { m[name] = json.RawMessage(value) }
+func setMember(value string) func(m jsonMembers, name string) {
+	return func(m jsonMembers, name string) { m[name] = json.RawMessage(value) }
 }
 
 // insertEvent is a value for [Fault.NewEffect]. The effect inserts an event at the trigger or, if
@@ -163,7 +163,7 @@ func setMember(value string) func(m members, name string) {
 func insertEvent(a Args) Effect {
 	data := []byte(a.Strings["data"])
 	if len(data) == 0 {
-		m := members{}
+		m := jsonMembers{}
 		for _, name := range a.TypeMembers {
 			m[name] = json.RawMessage(`"x-unknown"`)
 		}

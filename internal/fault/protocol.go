@@ -246,7 +246,7 @@ var protocolFaults = []*Fault{
 	{Name: "missing-member", Doc: "a member of the data of an event is missing",
 		Triggers: atEvent, Checks: []string{"wire.matches-schema"},
 		Params:    []Param{memberParam},
-		NewEffect: editMember(chooseID, func(m members, name string) { delete(m, name) })},
+		NewEffect: editMember(chooseID, func(m jsonMembers, name string) { delete(m, name) })},
 	{Name: "wrong-type", Doc: "a member of the data of an event has the wrong JSON type",
 		Triggers: atEvent, Checks: []string{"wire.matches-schema"},
 		Params:    []Param{memberParam},

@@ -12,15 +12,15 @@ import (
 // responseCases lists the refusal or the response head that each fault sends.
 var responseCases = []struct {
 	use    string
-	refuse fault.Refusal
+	refuse fault.CannedResponse
 	status int    // of the head; 0: it is not touched
 	header string // "Name: value", "" is none
 	wait   time.Duration
 }{
-	{use: "http-error", refuse: fault.Refusal{Status: 500}},
-	{use: "http-error; status=404; code=gone; text=no such thing", refuse: fault.Refusal{Status: 404, Code: "gone", Message: "no such thing"}},
-	{use: "too-many; retry-after=2s", refuse: fault.Refusal{Status: 429, RetryAfter: 2 * time.Second}},
-	{use: "empty", refuse: fault.Refusal{Status: 200, ContentType: "text/event-stream"}},
+	{use: "http-error", refuse: fault.CannedResponse{Status: 500}},
+	{use: "http-error; status=404; code=gone; text=no such thing", refuse: fault.CannedResponse{Status: 404, Code: "gone", Message: "no such thing"}},
+	{use: "too-many; retry-after=2s", refuse: fault.CannedResponse{Status: 429, RetryAfter: 2 * time.Second}},
+	{use: "empty", refuse: fault.CannedResponse{Status: 200, ContentType: "text/event-stream"}},
 	{use: "redirect", status: 307, header: "Location: ?"},
 	{use: "wrong-status", status: 201, header: "Content-Type: text/event-stream"},
 	{use: "content-type", status: 200, header: "Content-Type: text/plain; charset=utf-8"},
@@ -34,13 +34,13 @@ func TestHeads(t *testing.T) {
 	for _, c := range responseCases {
 		effect, hasApplied := newReportingEffect(t, c.use)
 		if c.use == "html" {
-			if no := effect.Refusal; no.Status != 502 || !strings.HasPrefix(no.ContentType, "text/html") || !strings.Contains(no.Body, "<html>") {
+			if no := effect.Response; no.Status != 502 || !strings.HasPrefix(no.ContentType, "text/html") || !strings.Contains(no.Body, "<html>") {
 				t.Errorf("%s: %+v", c.use, no)
 			}
 			continue
 		}
-		if effect.Refusal != c.refuse {
-			t.Errorf("%s: it is refused with %+v, want %+v", c.use, effect.Refusal, c.refuse)
+		if effect.Response != c.refuse {
+			t.Errorf("%s: it is refused with %+v, want %+v", c.use, effect.Response, c.refuse)
 		}
 		if (effect.OnHead == nil) != (c.status == 0) {
 			t.Errorf("%s: OnHead is nil: %v, want %v", c.use, effect.OnHead == nil, c.status == 0)

@@ -13,7 +13,7 @@ var responseFaults = []*Fault{
 		},
 		Checks: []string{"wire.opens-stream", "reply.as-promised"},
 		NewEffect: func(a Args) Effect {
-			return Effect{Refusal: Refusal{Status: a.Ints["status"], Code: a.Strings["code"], Message: a.Strings["text"]}}
+			return Effect{Response: CannedResponse{Status: a.Ints["status"], Code: a.Strings["code"], Message: a.Strings["text"]}}
 		}},
 	{Name: "too-many", Doc: "the request is refused with 429 and Retry-After",
 		Params: []Param{
@@ -24,7 +24,7 @@ var responseFaults = []*Fault{
 			{Name: "text", Doc: "error text", Type: "text"},
 		},
 		NewEffect: func(a Args) Effect {
-			return Effect{Refusal: Refusal{
+			return Effect{Response: CannedResponse{
 				Status: 429, Message: a.Strings["text"], RetryAfter: a.Durations["retry-after"],
 			}}
 		}},
@@ -32,12 +32,12 @@ var responseFaults = []*Fault{
 		Params: []Param{{Name: "status", Doc: "status code", Type: "int", Default: "502", Min: "200", Max: "599"}},
 		Checks: []string{"wire.opens-stream", "reply.as-promised"},
 		NewEffect: func(a Args) Effect {
-			return Effect{Refusal: Refusal{Status: a.Ints["status"], ContentType: "text/html; charset=utf-8", Body: htmlPage}}
+			return Effect{Response: CannedResponse{Status: a.Ints["status"], ContentType: "text/html; charset=utf-8", Body: htmlPage}}
 		}},
 	{Name: "empty", Doc: "the response is an event stream with status 200 and an empty body",
 		Checks: []string{"run.ends", "reply.as-promised", "script.text"},
 		NewEffect: func(Args) Effect {
-			return Effect{Refusal: Refusal{Status: 200, ContentType: "text/event-stream"}}
+			return Effect{Response: CannedResponse{Status: 200, ContentType: "text/event-stream"}}
 		}},
 	{Name: "redirect", Doc: "the response is a redirect to the same URL",
 		Params: []Param{{

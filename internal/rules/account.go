@@ -68,10 +68,10 @@ func isUnrequested(request spec.Event) bool {
 	return request.Run != "" && request.Text == "" && len(request.Parts) == 0
 }
 
-// eachStream returns a watchFunc that calls w at the start of each stream that a [streamAccount]
+// eachStream returns a checkFunc that calls w at the start of each stream that a [streamAccount]
 // follows. The argument request of w is the request for the stream. The function that w returns is
 // then called with each event of the stream, in order; see [streamAccount.sees].
-func eachStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watchFunc {
+func eachStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) checkFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		streams := streamsOf(p)
 		var observe func(spec.Event)
@@ -88,7 +88,7 @@ func eachStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watch
 
 // eachResolvedStream is like eachStream, but it fills in missing message ids: if an event has
 // content and no message id while exactly one message is open, it gets the id of that message.
-func eachResolvedStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watchFunc {
+func eachResolvedStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) checkFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		streams := streamsOf(p)
 		observe := eachStream(w)(p)
@@ -176,7 +176,7 @@ func threadOf(request spec.Event) userThread {
 
 // eachStreamOrRest is like [eachStream], but also calls w for streams that were requested from a
 // cursor. The request that w gets does not have the prompt of the run.
-func eachStreamOrRest(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watchFunc {
+func eachStreamOrRest(w func(p *spec.Pass, request spec.Event) func(spec.Event)) checkFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)
 		var observe func(spec.Event)
@@ -193,10 +193,10 @@ func eachStreamOrRest(w func(p *spec.Pass, request spec.Event) func(spec.Event))
 	}
 }
 
-// eachResponseEvent returns a watchFunc that calls judge with each event e of each response, from
+// eachResponseEvent returns a checkFunc that calls judge with each event e of each response, from
 // its head to the end of its body. The argument x is the exchange so far, including e. All checks
 // share it, so judge must not modify it.
-func eachResponseEvent(judge func(p *spec.Pass, x *exchange, e spec.Event)) watchFunc {
+func eachResponseEvent(judge func(p *spec.Pass, x *exchange, e spec.Event)) checkFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)
 		return func(e spec.Event) {
@@ -207,10 +207,10 @@ func eachResponseEvent(judge func(p *spec.Pass, x *exchange, e spec.Event)) watc
 	}
 }
 
-// eachExchange returns a watchFunc that calls w once per conversation. The function that w returns
+// eachExchange returns a checkFunc that calls w once per conversation. The function that w returns
 // is then called with each exchange, at the end of the body of its response. Exchanges that the
 // client left before there was a response are omitted.
-func eachExchange(w func(p *spec.Pass) func(exchange)) watchFunc {
+func eachExchange(w func(p *spec.Pass) func(exchange)) checkFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)
 		onExchange := w(p)

@@ -154,9 +154,9 @@ An answer to anything else cannot be what the agent waits for.`,
 	}),
 }
 
-// eachAnswered returns a watchFunc that calls judge with each recorded request and the head of its
+// eachAnswered returns a checkFunc that calls judge with each recorded request and the head of its
 // response. If there was no response, the StatusCode of the argument response is 0.
-func eachAnswered(judge func(p *spec.Pass, request, response spec.Event)) watchFunc {
+func eachAnswered(judge func(p *spec.Pass, request, response spec.Event)) checkFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		var request spec.Event
 		return func(e spec.Event) {
@@ -171,11 +171,11 @@ func eachAnswered(judge func(p *spec.Pass, request, response spec.Event)) watchF
 	}
 }
 
-// eachReference returns a watchFunc that calls judge with each valid request that was answered. The
+// eachReference returns a checkFunc that calls judge with each valid request that was answered. The
 // argument response is the head of the response, and sent holds what the server sent before. As
 // soon as a part of a response is missing, eachReference stops calling judge, because that part may
 // contain the ids to which later requests refer.
-func eachReference(judge func(p *spec.Pass, request, response spec.Event, sent *serverSentIDs)) watchFunc {
+func eachReference(judge func(p *spec.Pass, request, response spec.Event, sent *serverSentIDs)) checkFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		sent := &serverSentIDs{cursors: map[string]bool{}}
 		answered := eachAnswered(func(p *spec.Pass, request, response spec.Event) {

@@ -89,9 +89,9 @@ func areSiblingRuns(a, b spec.Event) bool {
 	return a.Thread != "" && a.Thread == b.Thread && a.Run != "" && b.Run != "" && a.Run != b.Run
 }
 
-// judgeStreams returns a watchFunc that calls judge once, at the end of a conversation. The
+// judgeStreams returns a checkFunc that calls judge once, at the end of a conversation. The
 // argument a holds the completed streams of the conversation.
-func judgeStreams(judge func(p *spec.Pass, a *streamTimeline)) watchFunc {
+func judgeStreams(judge func(p *spec.Pass, a *streamTimeline)) checkFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		timeline := spec.Shared(p, "stream timeline", func() (*streamTimeline, func(spec.Event)) {
 			timeline := &streamTimeline{exchanges: exchangesOf(p), requestedAt: map[string]time.Duration{}}

@@ -53,10 +53,10 @@ type runStream struct {
 	content     *assembledRun   // from a stream read from its start to its terminal event; nil if there was none
 }
 
-// atConversationEnd returns a watchFunc that calls judge once, at the end of a conversation. The
+// atConversationEnd returns a checkFunc that calls judge once, at the end of a conversation. The
 // argument c holds what was collected from the conversation. All checks share it, so judge must not
 // modify it.
-func atConversationEnd(judge func(p *spec.Pass, c *conversation)) watchFunc {
+func atConversationEnd(judge func(p *spec.Pass, c *conversation)) checkFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)
 		c := spec.Shared(p, "conversation", func() (*conversation, func(spec.Event)) {

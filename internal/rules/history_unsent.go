@@ -27,13 +27,13 @@ func (s sentPrompt) resembles(text string) bool {
 		len(s.text) >= enough && strings.HasPrefix(text, s.text[:enough])
 }
 
-// eachToldPrompt returns a watchFunc that, at the end of a conversation, calls judge for each user
+// eachToldPrompt returns a checkFunc that, at the end of a conversation, calls judge for each user
 // message m in the responses to requests for the history of a thread that is known to be new.
 // Requests for the history of a certain day are left out. The argument page is the response. The
 // argument sent lists the prompts of all requests, accepted or not, that m may be a copy of (see
 // sentPrompt.resembles). It is empty if there are none, or if m is the prompt of a request that was
 // denied (status 401 or 403) and no other request had that prompt.
-func eachToldPrompt(judge func(p *spec.Pass, page, m spec.Event, sent []sentPrompt)) watchFunc {
+func eachToldPrompt(judge func(p *spec.Pass, page, m spec.Event, sent []sentPrompt)) checkFunc {
 	squeeze := func(s string) string { return strings.Join(strings.Fields(s), "") }
 	return func(p *spec.Pass) func(spec.Event) {
 		var sent []sentPrompt

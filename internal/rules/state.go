@@ -28,7 +28,7 @@ another agent sent until the next snapshot, and deltas that violate the document
 		had := map[string]bool{} // threads that had a run
 		return eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 			hadRun := had[request.Thread] || slices.ContainsFunc(request.Parts, isAnswer)
-			s := agentState{text: request.State, known: request.State != "" && !hadRun}
+			s := trackedAgentState{text: request.State, known: request.State != "" && !hadRun}
 			had[request.Thread] = true
 			return func(e spec.Event) {
 				if e.Kind.Subject() == "state" {
@@ -45,9 +45,9 @@ func isAnswer(e spec.Event) bool {
 	return e.Kind == spec.InputAssistant || e.Kind == spec.InputToolResult || e.Kind == spec.InputResume
 }
 
-// An agentState is the state of an agent, as far as it is known from a stream and the request for
+// An trackedAgentState is the state of an agent, as far as it is known from a stream and the request for
 // that stream.
-type agentState struct {
+type trackedAgentState struct {
 	text  string // the state, as JSON
 	lane  string // the lane of the last state event
 	known bool   // whether text is the current state
@@ -57,7 +57,7 @@ type agentState struct {
 // also judges whether it applies, unless the state is unknown or the delta violates the document.
 // An agent within the agent may share its state or have a state of its own. Therefore, after an
 // event about a different agent, the state is unknown until the next snapshot.
-func (s *agentState) observe(p *spec.Pass, e spec.Event) {
+func (s *trackedAgentState) observe(p *spec.Pass, e spec.Event) {
 	s.known, s.lane = s.known && s.lane == e.Lane, e.Lane
 	switch {
 	case e.Kind == spec.StateSnapshot:

@@ -15,10 +15,10 @@ const disconnectDelay = 5 * time.Second
 // times differ by less, their order is unknown.
 const timeTolerance = 5 * time.Millisecond
 
-// judgeStreamRequests returns a watchFunc that calls judge once, at the end of a conversation. The
+// judgeStreamRequests returns a checkFunc that calls judge once, at the end of a conversation. The
 // argument all lists the exchanges whose request is a valid request of the primary user for a
 // stream, in the order in which the responses ended.
-func judgeStreamRequests(judge func(p *spec.Pass, all []*exchange)) watchFunc {
+func judgeStreamRequests(judge func(p *spec.Pass, all []*exchange)) checkFunc {
 	return eachExchange(func(p *spec.Pass) func(exchange) {
 		var all []*exchange
 		p.AtEnd(func() { judge(p, all) })

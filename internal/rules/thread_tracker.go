@@ -8,7 +8,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// eachScriptedRun returns a watchFunc that calls judge, at the end of a conversation, with each run
+// eachScriptedRun returns a checkFunc that calls judge, at the end of a conversation, with each run
 // a of the primary user on a scripted target. The stream of the run may be the response to a later
 // request than the request that started the run.
 //
@@ -16,7 +16,7 @@ import (
 // that were refused or cut off although the prompt did not ask for a failure, runs that were
 // requested in place of input for which the thread was waiting, and runs that failed without any
 // text while another run of the thread may have been active.
-func eachScriptedRun(judge func(p *spec.Pass, a *assembledRun)) watchFunc {
+func eachScriptedRun(judge func(p *spec.Pass, a *assembledRun)) checkFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)
 		t := spec.Shared(p, "scripted runs", func() (*threadTracker, func(spec.Event)) {

@@ -30,7 +30,7 @@ that neither the conversation nor the request shows.`,
 		requestedRun := ""              // run key of request
 		known := map[string]string{}    // by cursor: the run key
 		endCursors := map[string]bool{} // cursors of terminal events
-		var responses streamResponses
+		var responses streamRequestResponses
 		p.AtEnd(func() { responses.judge(p) })
 		return func(e spec.Event) {
 			if e.IsFrame() && e.Cursor != "" {
@@ -55,12 +55,12 @@ that neither the conversation nor the request shows.`,
 	},
 }
 
-// A streamResponses collects the responses with status 200 to requests for a stream. The field
+// A streamRequestResponses collects the responses with status 200 to requests for a stream. The field
 // streams has those that are event streams, and others has the rest. Their media types are judged
 // only at the end of the conversation, because a missing stream can have two causes: either the
 // server never sends streams, or it ignores the default value of a member that the request left
 // out.
-type streamResponses struct{ streams, others []answeredRequest }
+type streamRequestResponses struct{ streams, others []answeredRequest }
 
 // An answeredRequest is a request and the head of its response.
 type answeredRequest struct{ request, response spec.Event }
@@ -68,7 +68,7 @@ type answeredRequest struct{ request, response spec.Event }
 // add judges the status and the content coding of a response, each for the requirement that the
 // document has on it. If the status is 200, add also keeps the response, so that judge can judge
 // its media type.
-func (h *streamResponses) add(p *spec.Pass, request, response spec.Event) {
+func (h *streamRequestResponses) add(p *spec.Pass, request, response spec.Event) {
 	status, coding := response, response
 	status.Requirement, coding.Requirement = request.Facts().Promised.Status, request.Facts().Promised.ContentCoding
 	if response.StatusCode != 200 {
@@ -91,7 +91,7 @@ func (h *streamResponses) add(p *spec.Pass, request, response spec.Event) {
 // normally violates the requirement on the media type. There is one exception: if the request
 // relied on the default value of a member, and the same operation responded with a stream to a
 // request that did not, the response violates the requirement on that default value instead.
-func (h *streamResponses) judge(p *spec.Pass) {
+func (h *streamRequestResponses) judge(p *spec.Pass) {
 	for _, x := range h.streams {
 		for _, requirement := range append([]string{x.request.Facts().Promised.MediaType}, x.request.Facts().Omitted...) {
 			x.response.Requirement = requirement

@@ -36,7 +36,7 @@ func (s *RuleSet) Decide(f *RequestContext, st *State) Decision {
 		}
 		decision := Decision{Rule: r}
 		if retryAfter > 0 {
-			decision.Reply.Refusal = &fault.Refusal{
+			decision.Reply.Refusal = &fault.CannedResponse{
 				Status:     http.StatusTooManyRequests,
 				Message:    "the quota of " + r.displayName() + " is exhausted",
 				RetryAfter: retryAfter,

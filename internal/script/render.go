@@ -116,8 +116,8 @@ func (r *Rule) renderReply(p *matchContext) Reply {
 // renderFailure returns a refusal with status 500 for a template of rule r that failed with err.
 // The message names the file, the given line, which is that of the template, and what, which is the
 // name of the step or member that contains the template.
-func renderFailure(r *Rule, line int, what string, err error) *fault.Refusal {
-	return &fault.Refusal{
+func renderFailure(r *Rule, line int, what string, err error) *fault.CannedResponse {
+	return &fault.CannedResponse{
 		Status:  http.StatusInternalServerError,
 		Message: fmt.Sprintf("%s:%d: %s: %s: %v", r.File, line, r.displayName(), what, err),
 	}
@@ -125,13 +125,13 @@ func renderFailure(r *Rule, line int, what string, err error) *fault.Refusal {
 
 // renderRefusal executes the templates of s, the error status of rule r, for the request in p. It
 // returns the response to send. If a template fails, that response has status 500.
-func (s *statusReply) renderRefusal(r *Rule, p *matchContext) *fault.Refusal {
+func (s *statusReply) renderRefusal(r *Rule, p *matchContext) *fault.CannedResponse {
 	v := newTemplateData(p)
 	text, err := s.Text.render(v)
 	if err == nil {
 		var code string
 		if code, err = s.Problem.render(v); err == nil {
-			return &fault.Refusal{Status: s.Code, Code: code, Message: text, RetryAfter: time.Duration(s.RetryAfter)}
+			return &fault.CannedResponse{Status: s.Code, Code: code, Message: text, RetryAfter: time.Duration(s.RetryAfter)}
 		}
 	}
 	return renderFailure(r, r.Line, "status", err)

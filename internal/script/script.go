@@ -153,7 +153,7 @@ type Mismatch struct {
 // A Reply describes the response to a request. The zero value means that the server's own agent
 // replies.
 type Reply struct {
-	Refusal *fault.Refusal // an error response to send instead of a stream; nil means none
+	Refusal *fault.CannedResponse // an error response to send instead of a stream; nil means none
 	// Agent returns the agent that produces the reply. The agent splits texts into pieces as chunk
 	// says. It calls pause with each delay that the reply adds to the pace. If Agent is nil, the
 	// server's own agent replies.

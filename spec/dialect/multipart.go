@@ -85,16 +85,16 @@ const (
 	maxPartHeaderBytes = 16 << 10 // bytes of the header of one field
 )
 
-// A duplicateFieldError reports a form field that occurs more than once. Servers differ in which of
+// A duplicateFormFieldError reports a form field that occurs more than once. Servers differ in which of
 // its values they use, so such a form is invalid.
-type duplicateFieldError struct{ name string }
+type duplicateFormFieldError struct{ name string }
 
 // Error returns what is wrong, as a predicate to follow the name of the field.
-func (e duplicateFieldError) Error() string { return "occurs more than once" }
+func (e duplicateFormFieldError) Error() string { return "occurs more than once" }
 
 // decodeForm decodes the form in the body of r and returns its fields by name. A text field is a
 // string, and a file is a formFile. A field is a file if it has a file name or if its name is in
-// the argument files. The error is a duplicateFieldError if a field occurs more than once. Any
+// the argument files. The error is a duplicateFormFieldError if a field occurs more than once. Any
 // other error means that the body is not a valid form or exceeds a limit.
 func decodeForm(r spec.Request, files map[string]formFileProperty) (map[string]any, error) {
 	_, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
@@ -122,7 +122,7 @@ func decodeForm(r spec.Request, files map[string]formFileProperty) (map[string]a
 
 // readField reads one field of a multipart form and adds it to the argument form, as in decodeForm.
 // A file without a Content-Type is treated as text/plain (RFC 7578, section 4.4). readField returns
-// an error if the field is invalid, and a duplicateFieldError if form already has a field with the
+// an error if the field is invalid, and a duplicateFormFieldError if form already has a field with the
 // same name.
 func readField(form map[string]any, part *multipart.Part, files map[string]formFileProperty) error {
 	head := 0
@@ -138,7 +138,7 @@ func readField(form map[string]any, part *multipart.Part, files map[string]formF
 	case name == "":
 		return errors.New("a field has no name")
 	case exists:
-		return duplicateFieldError{name}
+		return duplicateFormFieldError{name}
 	}
 	data, err := io.ReadAll(part)
 	if err != nil {
@@ -211,22 +211,22 @@ func withFiles(form map[string]any) map[string]any {
 // violations of the schema of b. The lengths of files are counted in bytes. If the body is too
 // large or cannot be decoded, the form is nil, and the only violation says so. The argument outer
 // lists the places in the document that contain b, innermost first.
-func (d *Dialect) validateForm(b requestContent, r spec.Request, outer []documentPlace) (any, []spec.Violation) {
+func (d *Dialect) validateForm(b requestContent, r spec.Request, outer []documentLocation) (any, []spec.Violation) {
 	if len(r.Body) > maxFormBytes { // servers may accept what is not examined here
 		message := fmt.Sprintf("the request body has %d bytes: at most %d are read", len(r.Body), maxFormBytes)
 		return nil, []spec.Violation{{Location: "body", Message: message}}
 	}
 	form, err := decodeForm(r, b.files)
-	if duplicate, ok := errors.AsType[duplicateFieldError](err); ok {
+	if duplicate, ok := errors.AsType[duplicateFormFieldError](err); ok {
 		property := b.node.get("schema").get("properties").get(duplicate.name)
 		return nil, []spec.Violation{d.newViolation("body", schemaError{
-			location: []string{duplicate.name}, documentPlaces: append([]documentPlace{{property.pointer, 1}}, outer...),
+			location: []string{duplicate.name}, documentLocations: append([]documentLocation{{property.pointer, 1}}, outer...),
 			keyword: "twice", path: duplicate.name, problem: err.Error(),
 		})}
 	}
 	if err != nil {
 		return nil, []spec.Violation{d.newViolation("body", schemaError{
-			documentPlaces: outer, keyword: "multipart", problem: "cannot be read as a form: " + err.Error(),
+			documentLocations: outer, keyword: "multipart", problem: "cannot be read as a form: " + err.Error(),
 		})}
 	}
 	var violations []spec.Violation
@@ -249,7 +249,7 @@ func (d *Dialect) validateForm(b requestContent, r spec.Request, outer []documen
 		flat[name] = strings.Repeat("x", min(len(f.data), limit+1))
 		if !s.acceptsMediaType(f.media) {
 			violations = append(violations, d.newViolation("body", schemaError{
-				location: []string{name}, documentPlaces: append([]documentPlace{{s.node.pointer, 1}}, outer...),
+				location: []string{name}, documentLocations: append([]documentLocation{{s.node.pointer, 1}}, outer...),
 				keyword: "content-type", path: name,
 				problem: "has the type " + displayValue(f.media), expected: "expected " + joinOr(s.mediaTypes),
 			}))

@@ -38,8 +38,8 @@ func (d *Dialect) validateRequest(r spec.Request) (value any, violations []spec.
 			b.Location, b.SchemaPath = "method "+r.Method, item.pointer+"/method"
 			b.Message = "the method is " + r.Method + ": expected " + joinOr(allowedMethods(item))
 			if r.Method != "OPTIONS" && r.Method != "HEAD" { // those may be answered by the HTTP server itself
-				places := []documentPlace{{item.pointer, 0}}
-				b.Refusals = d.document.refusalsFor(schemaError{documentPlaces: places, keyword: "method"})
+				places := []documentLocation{{item.pointer, 0}}
+				b.Refusals = d.document.refusalsFor(schemaError{documentLocations: places, keyword: "method"})
 			}
 		}
 		return nil, []spec.Violation{b}
@@ -62,14 +62,14 @@ func (d *Dialect) validateParameter(
 ) (violations []spec.Violation) {
 	where := p.in + " " + p.name
 	v, ok := p.get(r, path)
-	outer := []documentPlace{{p.node.pointer, 0}, {o.node.pointer, -1}}
+	outer := []documentLocation{{p.node.pointer, 0}, {o.node.pointer, -1}}
 	switch {
 	case ok:
 		for _, b := range d.document.schemaErrors(p.typedValue(v), p.validate(p.typedValue(v)), outer) {
 			violations = append(violations, d.newViolation(where, b))
 		}
 	case p.required:
-		violations = append(violations, d.newViolation(where, schemaError{documentPlaces: outer, keyword: "required"}))
+		violations = append(violations, d.newViolation(where, schemaError{documentLocations: outer, keyword: "required"}))
 	}
 	return violations
 }
@@ -117,30 +117,30 @@ func (d *Dialect) validateBody(o *Operation, r spec.Request) (any, []spec.Violat
 	if len(r.Body) == 0 && !o.bodyRequired {
 		return nil, nil
 	}
-	outer := []documentPlace{{o.node.pointer, -1}}
+	outer := []documentLocation{{o.node.pointer, -1}}
 	b := o.bodies[0]
 	if content := r.Header.Get("Content-Type"); content != "" {
 		media, _, err := mime.ParseMediaType(content)
 		i := slices.IndexFunc(o.bodies, func(b requestContent) bool { return matchesMediaType(b.mediaType, media) })
 		if err != nil || i < 0 {
 			return nil, []spec.Violation{d.newViolation("header Content-Type", schemaError{
-				documentPlaces: append([]documentPlace{{request.deref().pointer, 0}}, outer...),
-				keyword:        "content-type", got: content, expected: "expected " + joinOr(mediaTypes(o.bodies)),
+				documentLocations: append([]documentLocation{{request.deref().pointer, 0}}, outer...),
+				keyword:           "content-type", got: content, expected: "expected " + joinOr(mediaTypes(o.bodies)),
 			})}
 		}
 		b = o.bodies[i]
 	}
 	if b.mediaType == formMediaType && b.validate != nil {
-		return d.validateForm(b, r, append([]documentPlace{{b.node.pointer, 0}}, outer...))
+		return d.validateForm(b, r, append([]documentLocation{{b.node.pointer, 0}}, outer...))
 	}
 	if b.mediaType != jsonMediaType || b.validate == nil {
 		return nil, nil
 	}
-	inside := append([]documentPlace{{b.node.pointer, 0}}, outer...)
+	inside := append([]documentLocation{{b.node.pointer, 0}}, outer...)
 	if b.limit.isExceeded(r.Body) {
-		at := append([]documentPlace{{b.node.pointer + "/x-max-bytes", 0}}, inside...)
+		at := append([]documentLocation{{b.node.pointer + "/x-max-bytes", 0}}, inside...)
 		return nil, []spec.Violation{d.newViolation("body", schemaError{
-			documentPlaces: at, keyword: "x-max-bytes",
+			documentLocations: at, keyword: "x-max-bytes",
 			problem:  "has " + pluralize(len(r.Body), "byte"),
 			expected: fmt.Sprintf("expected at most %d", b.limit.maxBytes),
 		})}
@@ -148,7 +148,7 @@ func (d *Dialect) validateBody(o *Operation, r spec.Request) (any, []spec.Violat
 	v, err := decode(r.Body)
 	if err != nil {
 		return nil, []spec.Violation{d.newViolation("body", schemaError{
-			documentPlaces: inside, keyword: "json", problem: "is " + err.Error(),
+			documentLocations: inside, keyword: "json", problem: "is " + err.Error(),
 		})}
 	}
 	if bytes.HasPrefix(r.Body, []byte("\ufeff")) { // a parser may ignore it or refuse the body (RFC 8259, 8.1)

@@ -17,7 +17,7 @@ func (d *Dialect) UnknownSlotViolation(o *Operation, slot string) spec.Violation
 	}
 	p := o.parameters[i]
 	return d.newViolation(p.in+" "+p.name, schemaError{
-		documentPlaces: []documentPlace{{p.node.pointer, 0}, {o.node.pointer, -1}}, keyword: "unknown", problem: "is not known",
+		documentLocations: []documentLocation{{p.node.pointer, 0}, {o.node.pointer, -1}}, keyword: "unknown", problem: "is not known",
 	})
 }
 
@@ -31,8 +31,8 @@ func (d *Dialect) PartViolation(o *Operation, k spec.Kind, keyword string) spec.
 		for i, p := range properties {
 			if kind, ok := p.extension("x-kind"); ok && spec.Kind(kind.text()) == k {
 				return d.newViolation("body "+names[i], schemaError{
-					documentPlaces: []documentPlace{{p.pointer, 0}, {b.node.pointer, 0}, {o.node.pointer, -1}},
-					keyword:        keyword, problem: "does not fit", path: names[i],
+					documentLocations: []documentLocation{{p.pointer, 0}, {b.node.pointer, 0}, {o.node.pointer, -1}},
+					keyword:           keyword, problem: "does not fit", path: names[i],
 				})
 			}
 		}

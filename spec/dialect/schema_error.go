@@ -15,10 +15,10 @@ import (
 // A schemaError describes how a value violates one keyword of a schema. It has all that is needed
 // to find the violated requirements and to write a message.
 type schemaError struct {
-	location        []string        // location in the validated value
-	documentPlaces  []documentPlace // places in the document that apply there, innermost first
-	keyword         string
-	isDiscriminator bool // the keyword requires or forbids a constant, which may tell schemas apart
+	location          []string           // location in the validated value
+	documentLocations []documentLocation // places in the document that apply there, innermost first
+	keyword           string
+	isDiscriminator   bool // the keyword requires or forbids a constant, which may tell schemas apart
 
 	// The following make up its text.
 	path         string          // the location as a path expression; "" is the value itself
@@ -29,10 +29,10 @@ type schemaError struct {
 	alternatives [][]schemaError // the errors of each of several schemas, one of which had to match
 }
 
-// A documentPlace is the JSON pointer to a schema or to another place in the document, together
+// A documentLocation is the JSON pointer to a schema or to another place in the document, together
 // with the depth in the value to which that place applies. The depth is 0 for the value as a whole,
 // and -1 for what contains the value, such as the request.
-type documentPlace struct {
+type documentLocation struct {
 	pointer string
 	depth   int
 }
@@ -43,18 +43,18 @@ type documentPlace struct {
 // attached to them. If v matches none of several alternatives, the list contains the errors of the
 // alternative that was evidently intended or, if none was, a single error that describes the
 // choice.
-func (s *document) schemaErrors(v any, err error, outer []documentPlace) []schemaError {
+func (s *document) schemaErrors(v any, err error, outer []documentLocation) []schemaError {
 	var e *jsonschema.ValidationError
 	if !errors.As(err, &e) {
 		return nil
 	}
-	places := append([]documentPlace{{urlFragment(e.SchemaURL), len(e.InstanceLocation)}}, outer...)
+	places := append([]documentLocation{{urlFragment(e.SchemaURL), len(e.InstanceLocation)}}, outer...)
 	branches := make([][]schemaError, len(e.Causes))
 	for i, cause := range e.Causes {
 		branches[i] = s.schemaErrors(v, cause, places)
 	}
 	b := schemaError{
-		location: e.InstanceLocation, documentPlaces: places, keyword: strings.Join(e.ErrorKind.KeywordPath(), "/"),
+		location: e.InstanceLocation, documentLocations: places, keyword: strings.Join(e.ErrorKind.KeywordPath(), "/"),
 		path: displayPath(v, e.InstanceLocation), got: valueAt(v, e.InstanceLocation),
 	}
 	switch k := e.ErrorKind.(type) {
@@ -137,14 +137,14 @@ func isUnintendedBranch(branch []schemaError, depth int) bool {
 // missing member.
 func (s *document) missingMembers(names []string, b schemaError) (all []schemaError) {
 	for _, name := range names {
-		inside := s.lookup(b.documentPlaces[0].pointer + "/properties/" + escape(name))
+		inside := s.lookup(b.documentLocations[0].pointer + "/properties/" + escape(name))
 		depth := len(b.location) + 1
-		places := []documentPlace{{inside.pointer, depth}}
+		places := []documentLocation{{inside.pointer, depth}}
 		if inside.exists() && inside.deref().pointer != inside.pointer {
-			places = append(places, documentPlace{inside.deref().pointer, depth})
+			places = append(places, documentLocation{inside.deref().pointer, depth})
 		}
 		all = append(all, schemaError{
-			location: append(slices.Clone(b.location), name), documentPlaces: append(places, b.documentPlaces...),
+			location: append(slices.Clone(b.location), name), documentLocations: append(places, b.documentLocations...),
 			keyword: "required", path: b.path, missing: name, expected: expectedText(inside),
 		})
 	}
@@ -170,12 +170,12 @@ func jsonPointer(tokens []string) (p string) {
 	return p
 }
 
-// walkOutward calls f for each of b.documentPlaces, and for the values in the document that contain
+// walkOutward calls f for each of b.documentLocations, and for the values in the document that contain
 // the place, innermost first, until f returns true. pointer is the JSON pointer of the place or of
 // the value that contains it. here is whether what the document states there is about exactly the
 // location of the error, and not about a larger part of the validated value.
 func (b schemaError) walkOutward(f func(pointer string, here bool) bool) {
-	for _, place := range b.documentPlaces {
+	for _, place := range b.documentLocations {
 		here := place.depth >= len(b.location)
 		for p := place.pointer; p != ""; p = p[:strings.LastIndexByte(p, '/')] {
 			if f(p, here) {
@@ -265,10 +265,10 @@ func (n node) refusal(keyword string, here bool) (spec.RefusalRequirement, bool)
 // schemaPath returns the JSON pointer to the violated keyword in the document, or only the keyword
 // if b has no places in the document.
 func (b schemaError) schemaPath() string {
-	if len(b.documentPlaces) == 0 {
+	if len(b.documentLocations) == 0 {
 		return b.keyword
 	}
-	return b.documentPlaces[0].pointer + "/" + b.keyword
+	return b.documentLocations[0].pointer + "/" + b.keyword
 }
 
 // violation returns b as a violation without a requirement and refusals. part is the part of the

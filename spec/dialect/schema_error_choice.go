@@ -14,7 +14,7 @@ import (
 // is about the member that tells the schemas apart, or else about the types, or else about the
 // errors of each schema that may have been intended. branches holds the errors of each alternative.
 func (s *document) describeChoice(b *schemaError, branches [][]schemaError) {
-	schema := s.lookup(b.documentPlaces[0].pointer)
+	schema := s.lookup(b.documentLocations[0].pointer)
 	choices := slices.Concat(schema.get("oneOf").items(), schema.get("anyOf").items())
 	if b.describeByMember(choices) || b.describeByType(choices, branches) {
 		return
