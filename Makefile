@@ -53,6 +53,9 @@ steady: build ## count verdicts that change in 200 rounds against the reference 
 vary: ## look for false alarms: 50 legal variations of mock and scripted agent in each dialect
 	VARY_SEEDS=50 go test ./mockserver ./suites -run Varied -timeout 1h
 
+faults: ## test that the suite finds each fault of the mock in every version of every protocol
+	ALL_VERSIONS=1 go test ./mockserver -run TestEveryFaultIsSeen -timeout 1h
+
 clients: build ## test real clients against reference and mock (needs Node, and Chromium for one of them)
 	cd clients && npm ci && npm test
 
@@ -75,4 +78,4 @@ fuzz: ## fuzz each parser of untrusted input for a minute
 	go test -run XXX -fuzz FuzzExpect -fuzztime 60s ./internal/journal
 	go test -run XXX -fuzz FuzzConfig -fuzztime 60s ./cmd/streamassay
 
-.PHONY: help build test race check docs run real soak bench mutants hostile steady vary clients agui-mutants fuzz
+.PHONY: help build test race check docs run real soak bench mutants hostile steady vary faults clients agui-mutants fuzz

@@ -2,9 +2,11 @@ package mutation
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
@@ -41,7 +43,21 @@ type generator struct {
 //   - For each requirement on replies and frames, some mutants reply with another status or media
 //     type. Others send replies and frames that lack a member, or that have a member with a value
 //     of a wrong type or with a wrong value.
+//
+// Since this takes seconds, the result is kept for the next call with the same dialects. It must not
+// be modified.
 func generatedMutants(dialects []*dialect.Dialect) []*Mutant {
+	key := fmt.Sprint(dialects) // the addresses
+	generate, _ := generatedMutantsCache.LoadOrStore(key, sync.OnceValue(func() []*Mutant { return generateMutants(dialects) }))
+	return generate.(func() []*Mutant)()
+}
+
+// generatedMutantsCache maps the addresses of dialects to a function that returns the mutants that
+// are generated from their documents. The function generates them in its first call.
+var generatedMutantsCache sync.Map
+
+// generateMutants generates the mutants that generatedMutants returns.
+func generateMutants(dialects []*dialect.Dialect) []*Mutant {
 	g := generator{mutants: map[string]*Mutant{}}
 	for _, d := range dialects {
 		g.dialect = d

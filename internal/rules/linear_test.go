@@ -14,7 +14,7 @@ import (
 // TestJudgingIsLinear checks that the time to judge a stream grows linearly with the number of its
 // events, however many messages or calls are open.
 func TestJudgingIsLinear(t *testing.T) {
-	const short, long = 1000, 8000
+	const short, long = 500, 4000
 	for _, s := range []struct{ dialect, target, ask, start, open, piece, stray, closed, end string }{
 		{
 			"agentscope@1.1", "/process", `{"input":[{"role":"user","type":"message","content":[{"type":"text","text":"conformance:text x"}]}],"stream":true,"session_id":"s1"}`,

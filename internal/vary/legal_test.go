@@ -65,7 +65,7 @@ func seeds() uint64 {
 	if testing.Short() {
 		return 20
 	}
-	return 100
+	return 50
 }
 
 // TestLegal checks that conversations with varied responses cause no additional findings and decode
