@@ -11,23 +11,31 @@ import (
 // waitForEnd runs the client command, if command is not empty, with the URLs in where. It waits
 // until the command has ended, the channel failed delivers the error of a listener, or ctx is done.
 // It returns nil if the command succeeded, or if ctx is done and there is no command. Otherwise it
-// returns an error with the exit code of the program.
+// returns an error with the exit code of the program. When waitForEnd returns, the command has
+// ended.
 func waitForEnd(
 	ctx context.Context, sh stdio, where serviceURLs, failed <-chan error, command []string,
 ) error {
-	ended := make(chan error, 1)
-	if len(command) > 0 {
-		go func() { ended <- runClient(ctx, sh, where, command) }()
+	if len(command) == 0 {
+		select {
+		case err := <-failed:
+			return exitError{exitInternal, err.Error()}
+		case <-ctx.Done():
+			return nil
+		}
 	}
+	clientCtx, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- runClient(clientCtx, sh, where, command) }()
 	select {
 	case err := <-failed:
+		stop()
+		<-ended
 		return exitError{exitInternal, err.Error()}
 	case err := <-ended:
 		return err
 	case <-ctx.Done():
-		if len(command) == 0 {
-			return nil
-		}
 		<-ended
 		return interruptExit(ctx)
 	}

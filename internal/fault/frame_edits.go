@@ -111,7 +111,9 @@ var memberParam = Param{Name: "member", Doc: "name of the member; by default an 
 // returns the name. The function choose receives the members of the data and
 // [ResponseArgs.TypeMembers], and returns "" if it chooses no member. The function change edits the
 // members m of the data in place; its argument name is the name of the chosen member.
-func editMember(choose func(m jsonMembers, types []string) string, change func(m jsonMembers, name string)) func(Args) Effect {
+func editMember(
+	choose func(m jsonMembers, types []string) string, change func(m jsonMembers, name string),
+) func(Args) Effect {
 	return editData(func(a Args, data []byte) ([]byte, bool) {
 		m := decodeMembers(data)
 		name := cmp.Or(a.Strings["member"], choose(m, a.TypeMembers))

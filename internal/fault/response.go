@@ -13,7 +13,9 @@ var responseFaults = []*Fault{
 		},
 		Checks: []string{"wire.opens-stream", "reply.as-promised"},
 		NewEffect: func(a Args) Effect {
-			return Effect{Response: CannedResponse{Status: a.Ints["status"], Code: a.Strings["code"], Message: a.Strings["text"]}}
+			return Effect{Response: CannedResponse{
+				Status: a.Ints["status"], Code: a.Strings["code"], Message: a.Strings["text"],
+			}}
 		}},
 	{Name: "too-many", Doc: "the request is refused with 429 and Retry-After",
 		Params: []Param{
@@ -32,7 +34,9 @@ var responseFaults = []*Fault{
 		Params: []Param{{Name: "status", Doc: "status code", Type: "int", Default: "502", Min: "200", Max: "599"}},
 		Checks: []string{"wire.opens-stream", "reply.as-promised"},
 		NewEffect: func(a Args) Effect {
-			return Effect{Response: CannedResponse{Status: a.Ints["status"], ContentType: "text/html; charset=utf-8", Body: htmlPage}}
+			return Effect{Response: CannedResponse{
+				Status: a.Ints["status"], ContentType: "text/html; charset=utf-8", Body: htmlPage,
+			}}
 		}},
 	{Name: "empty", Doc: "the response is an event stream with status 200 and an empty body",
 		Checks: []string{"run.ends", "reply.as-promised", "script.text"},

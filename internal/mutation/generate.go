@@ -48,7 +48,8 @@ type generator struct {
 // be modified.
 func generatedMutants(dialects []*dialect.Dialect) []*Mutant {
 	key := fmt.Sprint(dialects) // the addresses
-	generate, _ := generatedMutantsCache.LoadOrStore(key, sync.OnceValue(func() []*Mutant { return generateMutants(dialects) }))
+	once := sync.OnceValue(func() []*Mutant { return generateMutants(dialects) })
+	generate, _ := generatedMutantsCache.LoadOrStore(key, once)
 	return generate.(func() []*Mutant)()
 }
 
