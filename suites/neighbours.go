@@ -31,6 +31,9 @@ var neighbourScenarios = []Scenario{
 		Name: "cancel-older", Doc: "the oldest of several runs of a thread is cancelled, and the others go on", Capability: "cancel",
 		Templates: []string{"prompt", "listen", "cancel"}, Run: runCancelOlder,
 	}, {
+		Name: "cancel-no-run", Doc: "cancel requests for an ended and for an unknown run, while another run goes on", Capability: "cancel",
+		Templates: []string{"prompt", "listen", "cancel"}, Run: runCancelNoRun,
+	}, {
 		Name: "crowd", Doc: "many threads whose replies are streamed at the same time", Capability: "recall",
 		Templates: promptTemplates, Run: runCrowd,
 	},
@@ -264,6 +267,29 @@ func runCancelOlder(t *Conversation) {
 	}
 	t.Thread, t.Run = thread, older
 	t.duringStreams(younger, func() { t.cancelDuringStream(3) })
+}
+
+// runCancelNoRun plays the cancel-no-run scenario. While the client reads the stream of a run, it
+// sends cancel requests for a run of the same thread that has ended, and for one that does not
+// exist. Checks verify that the run goes on. A server may refuse such a cancel request; if it does,
+// the exchange is removed from the recording.
+func runCancelNoRun(t *Conversation) {
+	t.SendAndRead("prompt", t.PromptEvent("text", "first"))
+	ended := t.Run
+	if !t.StartRun("prompt", t.PromptEvent("idle", "1200")) {
+		return
+	}
+	live := t.Run
+	t.DuringStream(t.BuildRequest("listen", spec.Event{}), 1, func() {
+		for _, t.Run = range []string{ended, t.NewID()} {
+			n := t.exchangeCount()
+			if t.SendTemplate("cancel", spec.Event{}); t.wasRefused() {
+				t.forget(n)
+			}
+		}
+	})
+	t.Run = live
+	t.ReadStream("", 0)
 }
 
 // duringStreams sends the given requests, each of which must ask for an event stream, one after the

@@ -108,11 +108,13 @@ func (c *combinationPlayer) askIfPossible(text string) bool {
 }
 
 // edgeSamples are classes of texts that begin and end with white space or similar characters, which
-// a careless server drops.
+// a careless server drops, and one whose characters all exist in Latin-1, which a careless server
+// may use as the encoding.
 var edgeSamples = []textSample{
 	{"a text between spaces", func(w string) string { return " \n" + w + "\t " }},
 	{"a text between line feeds", func(w string) string { return "\n " + w + " \n" }},
 	{"a text between unusual white space", func(w string) string { return "\ufeff" + w + "\u3000" }},
+	{"a text in Latin-1", func(w string) string { return "déjà " + w + " naïf" }},
 }
 
 // longSamples are classes of long texts. Texts of the first class are longer than common sizes of
@@ -128,11 +130,13 @@ var longSamples = []textSample{
 var emojiSample = textSample{"a text of emoji only", func(string) string { return "🙂🙂🙂" }}
 
 // isParsed reports whether a careless server could take text for a value of another type, because
-// text is valid JSON or has at most one byte.
-func isParsed(text string) bool { return len(text) < 2 || json.Valid([]byte(text)) }
+// text is valid JSON, consists of digits or has at most one byte.
+func isParsed(text string) bool {
+	return len(text) < 2 || json.Valid([]byte(text)) || strings.Trim(text, "0123456789") == ""
+}
 
 // parsedSamples returns those of the [textSamples] that a careless server could take for values of
-// another type: texts that are JSON, and a text of one character.
+// another type: texts that are JSON or digits, and a text of one character.
 func parsedSamples() []textSample {
 	return slices.DeleteFunc(slices.Clone(textSamples), func(s textSample) bool { return !isParsed(s.make("word")) })
 }

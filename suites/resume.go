@@ -53,7 +53,8 @@ const quietTimeout = 2 * time.Second
 
 // runResume plays the resume scenario. For each event of a run except the last, it starts a new
 // run, loses the connection after that event and resumes the stream. Then it resumes the stream of
-// the last run after each of its events. Checks compare the resumed streams with the complete ones.
+// the last run after each of its events. Finally, it resumes the stream of a run with many events
+// after the first of them. Checks compare the resumed streams with the complete ones.
 func runResume(t *Conversation) {
 	for k, n := 1, 2; k < min(n, maxDisconnects); k++ {
 		if !t.StartRun("prompt", t.PromptEvent("text", "resume after event "+strconv.Itoa(k)+" \u00e9 e\u0301")) {
@@ -73,6 +74,13 @@ func runResume(t *Conversation) {
 		t.send(t.BuildRequest("listen", spec.Event{Cursor: cursor}), limit)
 	}
 	t.ReadStream("", 0)
+	if !t.StartRun("prompt", t.PromptEvent("many", "300")) {
+		return
+	}
+	t.ReadStream("", 0)
+	if cursors := t.Cursors(); len(cursors) > 0 {
+		t.ReadStream(cursors[0], 0)
+	}
 }
 
 // resume requests the stream of the current run from the last cursor in the last exchange. It

@@ -45,6 +45,7 @@ var textSamples = []textSample{
 	{"a text that looks like a JSON string", func(w string) string { return `"` + w + `\n"` }},
 	{"a text that looks like a number", func(w string) string { return fmt.Sprint(len(w)) + ".50" }},
 	{"a text that looks like a large number", func(w string) string { return fmt.Sprint(len(w)) + "2345678901234567890" }},
+	{"a text of digits that begins with zeros", func(w string) string { return "00" + fmt.Sprint(len(w)) }},
 	{"a text that looks like null", func(string) string { return "null" }},
 	{"a text that looks like a boolean", func(string) string { return "false" }},
 	{"a text that looks like HTML", func(w string) string {

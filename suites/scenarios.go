@@ -321,6 +321,9 @@ func runState(t *Conversation) {
 	t.Thread = t.NewID()
 	ask(t.PromptEvent("state", `[{"op":"add","path":"/count","value":2}]`), `{"count":1}`)
 	ask(t.PromptEvent("state", `[{"op":"add","path":"/-","value":{"c":[1]}}]`), `[1,{"b":null}]`)
+	for _, state := range []string{`[]`, `0`, `false`, `""`} { // a careless server takes them for no state
+		ask(t.PromptEvent("state", `[{"op":"test","path":"","value":`+state+`},{"op":"replace","path":"","value":{"was":`+state+`}}]`), state)
+	}
 	if t.HasTemplate("minimal") {
 		t.SendAndRead("minimal", t.PromptEvent("state", `[{"op":"add","path":"/count","value":3}]`)) // without a state
 	}

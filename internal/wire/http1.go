@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/streamassay/streamassay/spec"
 )
@@ -61,7 +62,12 @@ func exchangeHTTP1(conn net.Conn, m *outgoingRequest, h *recorder, idle *idleCon
 	written := make(chan error, 1)
 	go func() {
 		// If this fails, a response that the server sent before closing still counts.
-		_, err := io.Copy(conn, watchedReader{bytes.NewReader(append(m.http1Head(), m.body...)), h.watchdog})
+		first, rest := splitCharacter(m.body)
+		_, err := io.Copy(conn, watchedReader{bytes.NewReader(append(m.http1Head(), first...)), h.watchdog})
+		if err == nil && len(rest) > 0 {
+			time.Sleep(splitPause)
+			_, err = io.Copy(conn, watchedReader{bytes.NewReader(rest), h.watchdog})
+		}
 		written <- err
 	}()
 	reusable := false
@@ -84,6 +90,21 @@ func exchangeHTTP1(conn net.Conn, m *outgoingRequest, h *recorder, idle *idleCon
 	end = h.recordBody(body, func() time.Time { return in.lastRead })
 	reusable = idle != nil && isPersistent(h.resp) && br.Buffered() == 0
 	return end
+}
+
+// splitPause is the time between the two parts in which a body is sent that contains characters of
+// several bytes. It makes it likely that the parts arrive separately.
+const splitPause = 5 * time.Millisecond
+
+// splitCharacter divides body after the first byte of its first character of several bytes, as a
+// network may do. A server that decodes each part that it receives by itself then changes the
+// character. If there is no such character, rest is empty.
+func splitCharacter(body []byte) (first, rest []byte) {
+	i := bytes.IndexFunc(body, func(r rune) bool { return r >= utf8.RuneSelf })
+	if i < 0 {
+		return body, nil
+	}
+	return body[:i+1], body[i+1:]
 }
 
 // recordHead waits for the first byte of a response, and then reads the head of the response into

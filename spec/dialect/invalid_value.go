@@ -60,6 +60,7 @@ func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidSamp
 	}
 	if len(n.get("enum").items()) > 0 {
 		add("alien", nil, "is %q", "alien")
+		add("constructor", nil, "is %q", "constructor") // a member that every JavaScript object inherits
 		if !n.get("type").exists() {
 			add(nil, nil, "is null")
 		}
