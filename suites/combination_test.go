@@ -29,7 +29,8 @@ func cutsAfterFailure(ctx context.Context, t reference.Turn) iter.Seq[spec.Event
 }
 
 // TestCombinationIsSimplified checks that a bug which needs two deviations from the plain
-// conversation is found, and that the result names these two and no other.
+// conversation is found, and that the result names these two and no other. The bug shows only if the
+// prompt asks for a text, too, which the seed decides.
 func TestCombinationIsSimplified(t *testing.T) {
 	d, err := dialect.Open("agkit")
 	if err != nil {
@@ -42,7 +43,7 @@ func TestCombinationIsSimplified(t *testing.T) {
 		t.Fatal(err)
 	}
 	parts, err := suites.Run(t.Context(), suites.Target{
-		Dialect: d, Base: base, ClaimedCapabilities: []string{"all"}, Seed: 1, Deep: true,
+		Dialect: d, Base: base, ClaimedCapabilities: []string{"all"}, Seed: 2, Deep: true,
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
