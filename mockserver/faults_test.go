@@ -103,8 +103,8 @@ func isSameInDefault(t *testing.T, d *dialect.Dialect, f *fault.Fault) bool {
 
 // TestEveryFaultIsSeen checks that in each dialect at least one of the checks that a fault
 // names fails, live and on the transcript, and that each of them fails in some dialect. Unless the
-// environment variable ALL_VERSIONS is set, it leaves out the older versions of a protocol in which
-// the same checks are expected to fail as in the newest one.
+// environment variable ALL_VERSIONS is set, it leaves out the versions of a protocol in which the
+// same checks are expected to fail as in the default one.
 func TestEveryFaultIsSeen(t *testing.T) {
 	all, err := dialect.All()
 	if err != nil {

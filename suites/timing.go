@@ -62,11 +62,16 @@ func (t *Target) retryTiming(ctx context.Context, parts []ScenarioResult) {
 
 // retryLateDeltas replays the conversation of p as long as deltas arrive late in it, but at most
 // [maxTimingRetries] times. It replaces p with the last result, and reports whether deltas arrive
-// late in that one too. The function play must play the conversation with new ids while no other
-// conversation is played. Its argument counts the calls from 1.
+// late in that one too. If p has a finding of another check, which a replay might lose, it does
+// nothing and reports false. The function play must play the conversation with new ids while no
+// other conversation is played. Its argument counts the calls from 1.
 func (t *Target) retryLateDeltas(
 	ctx context.Context, p *ScenarioResult, play func(n uint64) ScenarioResult,
 ) (isLate bool) {
+	isOther := func(id findingKey) bool { return id.check != rules.DeltasArriveIncrementally.ID }
+	if slices.ContainsFunc(t.findingIDs(p), isOther) {
+		return false
+	}
 	for n := uint64(1); n <= maxTimingRetries && t.hasLateDeltas(p) && ctx.Err() == nil; n++ {
 		*p = play(n)
 	}

@@ -1,0 +1,176 @@
+package rules
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// MessageContentEquals judges whether the content parts that the end of a message repeats equal
+// those that were streamed.
+var MessageContentEquals = &spec.Check{
+	ID:    "message.content-equals",
+	Doc:   "the contents that the end of a message repeats equal the streamed ones",
+	Needs: []spec.Kind{spec.SlotMessage, spec.MessageEnd},
+	Watch: eachResolvedStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+		contents := map[string]*messageContents{}
+		return func(e spec.Event) {
+			switch {
+			case isMessageContent(e) && e.Message != "":
+				if contents[e.Message] == nil {
+					contents[e.Message] = newMessageContents()
+				}
+				contents[e.Message].observe(e)
+			case isMessageStatus(e) && e.Kind.Phase() == "end" && len(e.Parts) > 0 && contents[e.Message] != nil:
+				want, got := contents[e.Message].values(), contentValues(e.Parts)
+				same, repeated, streamed := slices.EqualFunc(want, got, sameValue), "", ""
+				if !same {
+					repeated, streamed = quotePairs(got, want)
+				}
+				p.Judge(e, same, "%s repeats the contents %s; expected %s, as they were streamed",
+					displayName(e), repeated, streamed)
+				delete(contents, e.Message)
+			}
+		}
+	}),
+}
+
+// A messageContents collects the content parts of one message as they are streamed. It identifies
+// them by their index.
+type messageContents struct {
+	order     []string                    // indexes, in order of appearance
+	deltas    map[string]*strings.Builder // by index: the joined deltas
+	completed map[string]string           // by index: a complete content, used in place of the joined deltas
+}
+
+// newMessageContents returns an empty messageContents.
+func newMessageContents() *messageContents {
+	return &messageContents{deltas: map[string]*strings.Builder{}, completed: map[string]string{}}
+}
+
+// observe adds the content of e, which must be an event for which isMessageContent returns true.
+func (t *messageContents) observe(e spec.Event) {
+	if t.deltas[e.Index] == nil {
+		t.order = append(t.order, e.Index)
+		t.deltas[e.Index] = &strings.Builder{}
+	}
+	switch {
+	case e.Kind == spec.MessageDelta || e.Kind == spec.ReasoningDelta:
+		t.deltas[e.Index].WriteString(e.Text)
+	case contentValue(e) != "":
+		t.completed[e.Index] = contentValue(e)
+	}
+}
+
+// values returns the value of each content part, in the order of the indexes. The value of a part
+// is the complete content if there was one, and otherwise the joined deltas. As a side effect,
+// values sorts t.order.
+func (t *messageContents) values() (all []string) {
+	slices.SortStableFunc(t.order, compareIndexes)
+	for _, index := range t.order {
+		if v, ok := t.completed[index]; ok {
+			all = append(all, v)
+		} else {
+			all = append(all, t.deltas[index].String())
+		}
+	}
+	return all
+}
+
+// compareIndexes compares two indexes of content parts, as numbers or, if either of them is not a
+// number, as text. The result is negative if a comes first, positive if b comes first, and 0 if
+// they are equal.
+func compareIndexes(a, b string) int {
+	x, err := strconv.Atoi(a)
+	y, err2 := strconv.Atoi(b)
+	if err != nil || err2 != nil {
+		return strings.Compare(a, b)
+	}
+	return x - y
+}
+
+// contentValue returns the value of e, a content part of any type, as text. The value of a tool
+// call consists of the name of the tool, the call id and the arguments. The value of a tool result
+// consists of the call id and the result, but not the name of the tool, which is optional. The
+// value of any other content part is its text.
+func contentValue(e spec.Event) string {
+	name := e.Name
+	if e.Kind == spec.ToolResult {
+		name = ""
+	}
+	if e.Call == "" && name == "" {
+		return e.Text
+	}
+	return strings.TrimSpace(name + " " + e.Call + " " + e.Text)
+}
+
+// contentValues returns the result of contentValue for each part, in order.
+func contentValues(parts []spec.Event) (all []string) {
+	for _, part := range parts {
+		all = append(all, contentValue(part))
+	}
+	return all
+}
+
+// sameValue reports whether a and b, the values of two content parts, are equal as text or as JSON.
+func sameValue(a, b string) bool { return a == b || sameJSON(a, b) }
+
+// sameJSON reports whether a and b are valid JSON texts with equal values. White space and the
+// order of members do not matter.
+func sameJSON(a, b string) bool {
+	var x, y any
+	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
+}
+
+// describeMessage returns role, kind and contents, separated by spaces, as the description of a
+// message for a finding. The argument kind is the type of the message, and contents describes its
+// content parts. Empty arguments are left out.
+func describeMessage(role, kind, contents string) string {
+	return strings.Join(slices.DeleteFunc([]string{role, kind, contents}, func(s string) bool { return s == "" }), " ")
+}
+
+// describeMessageIDs returns the message ids as a comma-separated list for a finding. Each id is
+// quoted and listed once, in the order of first appearance. An id that occurs several times is
+// followed by the number of times.
+func describeMessageIDs(ids []string) string {
+	counts := map[string]int{}
+	for _, id := range ids {
+		counts[id]++
+	}
+	var texts []string
+	for _, id := range ids {
+		switch n := counts[id]; {
+		case n == 1:
+			texts = append(texts, strconv.Quote(id))
+		case n > 1:
+			texts = append(texts, fmt.Sprintf("%q (%d times)", id, n))
+		}
+		delete(counts, id)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// sameFrameData reports whether two frames carry the same data. The arguments are the bytes of the
+// frames. If the data of both are JSON, their values are compared, and otherwise their lines,
+// regardless of how these end.
+func sameFrameData(a, b []byte) bool {
+	x, y := frameData(a), frameData(b)
+	return x == y || sameJSON(x, y)
+}
+
+// frameData returns the data of the frame with the bytes raw: the values of its data lines, joined
+// by newlines.
+func frameData(raw []byte) string {
+	var lines []string
+	for line := range strings.FieldsFuncSeq(string(raw), func(r rune) bool { return r == '\n' || r == '\r' }) {
+		if data, ok := strings.CutPrefix(line, "data:"); ok {
+			lines = append(lines, strings.TrimPrefix(data, " "))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
