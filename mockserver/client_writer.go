@@ -34,7 +34,7 @@ type clientWriter struct {
 	deadlineValid time.Time       // until then, the write deadline need not be extended
 	ending        fault.StreamEnd // how Finish ended the stream; "" if it was not called
 	handlerDone   bool            // the handler has returned
-	timers        []*time.Timer   // those of After
+	timers        []*time.Timer   // the timers that After started
 }
 
 // WriteHeader sends the head of the response with the given status. It sends nothing if Finish was
@@ -154,7 +154,7 @@ func (c *clientWriter) Finish(how fault.StreamEnd) error {
 	return errEnded
 }
 
-// After calls f in its own goroutine after the duration d, unless the response has ended by then.
+// After calls f in its own goroutine after the duration d, unless the handler has returned by then.
 // It must not be called concurrently.
 func (c *clientWriter) After(d time.Duration, f func()) {
 	c.timers = append(c.timers, time.AfterFunc(d, f))
@@ -190,7 +190,9 @@ func (c *clientWriter) end() {
 
 // recordEnd records in the journal how the response ended. The parameter how is the way in which a
 // fault or [Stream.End] ended the response, or "" if neither did. If how is "", recordEnd
-// determines whether the client left, the mock was shut down or the response is complete.
+// determines whether the client left, the mock was shut down or the response is complete. If the
+// response streamed a run that another request started, recordEnd first records the faults that
+// changed events of the run.
 func (x *exchange) recordEnd(how fault.StreamEnd) {
 	if x.entry == nil {
 		return

@@ -24,11 +24,11 @@ type exchange struct {
 	seed      uint64     // seed of the random choices; intercept derives it from the base seed
 	idRand    *rand.Rand // source of new ids; nil until it is needed
 
-	dialect  *dialect.Dialect
-	run      runKey         // the run that the request starts or refers to
-	ownPlan  *faultPlan     // the plan made for this request; nil until intercept makes it
-	isListen bool           // the response streams a run that another request started
-	entry    *journal.Entry // nil until the request is recorded
+	dialect  *dialect.Dialect // nil until intercept is called
+	run      runKey           // the run that the request starts or refers to
+	ownPlan  *faultPlan       // the plan made for this request; nil until intercept makes it
+	isListen bool             // the response streams a run that another request started
+	entry    *journal.Entry   // nil until the request is recorded
 }
 
 // seedHeader is the header in which a request sets the seed of its random choices. Each response
@@ -64,10 +64,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	out.close()
 }
 
-// currentPlan returns the fault plan for the response, or nil if no faults are planned. If the
-// request listens to a run that another request started, this is the plan of that run, unless the
-// request itself specifies faults or what to hold; otherwise it is the plan of the request. The
-// result ok is false if it is the plan of a run that has none yet, because the run has not started.
+// currentPlan returns the fault plan for the response. If the request listens to a run that another
+// request started, this is the plan of that run, unless the request itself specifies faults or an
+// event to hold. Otherwise it is the plan of the request, which is nil if intercept has made none.
+// The result ok is false if the mock has no plan of the run that the request listens to, for
+// example because the run has not started yet.
 func (x *exchange) currentPlan() (p *faultPlan, ok bool) {
 	if !x.isListen || x.ownPlan != nil && (len(x.ownPlan.faults) > 0 || x.overrides.Hold != nil) {
 		return x.ownPlan, true
@@ -102,8 +103,8 @@ type variationKey struct {
 	dialect *dialect.Dialect
 }
 
-// maxVariations is the maximum number of variations that a mock keeps for later requests, because
-// creating a variation is expensive.
+// maxVariations is the maximum number of variations that a mock keeps. It keeps variations for
+// later requests, because creating one is expensive.
 const maxVariations = 256
 
 // recordHead records in the journal the status and the header of the response. If the exchange has

@@ -9,15 +9,15 @@ import (
 	"github.com/streamassay/streamassay/internal/fault"
 )
 
-// A faultPlan holds the faults for one run, as a request determines them, and counts the streams of
-// the run.
+// A faultPlan holds the faults for one run or, if the request neither starts nor streams a run, for
+// one response. It also counts the streams of the run.
 type faultPlan struct {
 	test        string // id of the test that sent the request; "" if it named none
 	rule        string // name of the script's rule that matched the request; "": none
 	faults      []fault.Spec
-	firstHeld   int          // the first frame that is held, or noFrame
+	firstHeld   int          // number of the first frame that is held, or noFrame
 	streamCount atomic.Int32 // streams of the run so far
-	resumeCount atomic.Int32 // those of them that were resumed from a cursor
+	resumeCount atomic.Int32 // streams of the run so far that were resumed from a cursor
 
 	mu      sync.Mutex
 	applied []string // texts of the faults that changed events of the run, and so all of its streams
@@ -43,9 +43,9 @@ func (p *faultPlan) appliedFaults() []string {
 // that no frame is held.
 const noFrame = int(^uint(0) >> 1)
 
-// streamEffects returns the effects of those faults of the plan p that affect stream number n.
-// Streams of the run are counted from 1; for effects on resumption, only its resumed streams are
-// counted. An effect records its fault in the journal the first time that it changes something.
+// streamEffects returns the effects of those faults of the plan p that affect stream number n of
+// the run. Streams are counted from 1; for effects on resumption, n counts only the resumed
+// streams. An effect records its fault in the journal the first time that it changes something.
 func (x *exchange) streamEffects(p *faultPlan, n int) (all []fault.Effect) {
 	r := x.newRand(randStream)
 	for _, use := range p.faults {
@@ -70,5 +70,5 @@ func (x *exchange) newEffect(use fault.Spec, r *rand.Rand, applied func(fault st
 type runKey struct{ dialect, thread, run string }
 
 // maxPlans is the maximum number of fault plans that a mock keeps for runs that are started by one
-// request and streamed by others.
+// request and streamed by others. Beyond it, the oldest plan is dropped.
 const maxPlans = 10_000

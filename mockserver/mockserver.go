@@ -31,7 +31,7 @@ import (
 // A Config configures a [Server]. Only Dialects is required. Programs outside of this module cannot
 // import the packages that some fields need; they set those fields by means of an [Option].
 type Config struct {
-	Dialects []*dialect.Dialect // one is served at its base path; several are served below /NAME@VERSION
+	Dialects []*dialect.Dialect // a single one is served at its base path, several below /NAME@VERSION
 	Seed     *uint64            // seed of all random choices; setting it also freezes the clock; nil: random
 	Clock    *Clock             // source of the current time; nil: the system clock, or [Epoch] if Seed is set
 	Defaults Defaults           // behavior where neither a script nor a request header specifies it
@@ -61,7 +61,7 @@ type Server struct {
 	scopes     limitedMap[string, *testScope] // scopes of the tests, by the ids of the tests
 	settingsMu sync.Mutex                     // serializes updates of settings
 	requests   keyCounter                     // counts equal requests; see requestSeed
-	plans      limitedMap[runKey, *faultPlan]
+	plans      limitedMap[runKey, *faultPlan] // of runs that are started by one request and streamed by others
 	streams    liveStreams
 	variations limitedMap[variationKey, *vary.Variation]
 	store      state.Resetter
@@ -141,7 +141,8 @@ func (s *Server) Journal() *journal.Journal { return s.journal }
 // Clock returns the clock of the server.
 func (s *Server) Clock() *Clock { return s.clock }
 
-// Seed returns the seed of all random choices: the configured one, or the one that New drew.
+// Seed returns the seed of the random choices for requests that specify no seed themselves or in
+// the settings of their test: [Config.Seed] or, if that is nil, a seed that New chose at random.
 func (s *Server) Seed() uint64 { return s.seed }
 
 // Dialects returns the dialects that the server serves. The caller must not modify the slice.

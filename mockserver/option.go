@@ -107,10 +107,10 @@ func Strict() Option {
 	}
 }
 
-// apply applies the options to c. Scripts that the options add replace those of c, and recordings
-// that the options add replace those of c. If an option fails, apply returns its error. If scripts
-// or recordings have errors, apply returns an error that lists all problems, each with its file and
-// line.
+// apply applies the options to c. If the options add scripts, these replace c.Scripts; if the
+// options add recordings, these replace c.Replay. If an option fails, apply returns its error. If
+// scripts or recordings have errors, apply returns an error that lists all problems, each with its
+// file and line. After an error, c is only partly configured and must not be used.
 func (c *Config) apply(options []Option) error {
 	o := &optionState{Config: c}
 	for _, option := range options {

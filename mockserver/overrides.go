@@ -13,7 +13,7 @@ import (
 	"github.com/streamassay/streamassay/internal/pace"
 )
 
-// overrides holds the settings of a single request, which its X-Mock headers specify:
+// overrides holds the settings that the X-Mock headers of a single request specify:
 //
 //	X-Mock-Seed: 7                          seed of the random choices
 //	X-Mock-Fault: abort; event=3, drip      faults, by the names of `streamassay list faults`
@@ -45,8 +45,8 @@ var overrideHeaders = []struct {
 	{"X-Mock-Hold", func(o *overrides, text string) error { return parseInto(&o.Hold, text, parseEventNumber) }},
 }
 
-// parseInto sets *to to the address of the value that parse returns for text, even if parse fails.
-// It returns the error from parse.
+// parseInto parses text with parse, stores a pointer to the result in *to, even if parse fails, and
+// returns the error from parse.
 func parseInto[T any](to **T, text string, parse func(text string) (T, error)) error {
 	v, err := parse(text)
 	*to = &v
@@ -102,8 +102,8 @@ func parseEventNumber(text string) (int, error) {
 	return n, nil
 }
 
-// ParseSeed parses a seed: a decimal integer from 0 to 2^53-1, the range that JSON numbers
-// represent exactly. It returns an error for any other text.
+// ParseSeed parses a seed: a decimal integer from 0 to 2^53-1, the range of integers that all JSON
+// parsers keep exactly. It returns an error for any other text.
 func ParseSeed(text string) (uint64, error) {
 	n, err := strconv.ParseUint(text, 10, 53)
 	if err != nil {

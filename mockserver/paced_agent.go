@@ -12,9 +12,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// pacedAgent returns an agent that emits the events of another agent at the pace p. For each run it
-// calls begin, which returns that other agent. The other agent may call pause to delay its next
-// event. Random variations of the pace are drawn from r.
+// pacedAgent returns an agent that emits the events of another agent at the pace p. It calls begin
+// for each run to obtain that other agent. The argument of begin is a function that the other agent
+// may call to delay its next event. Random variations of the pace are drawn from r.
 func pacedAgent(begin func(pause func(time.Duration)) reference.Agent, p pace.Pace, r *rand.Rand) reference.Agent {
 	return func(ctx context.Context, t reference.Turn) iter.Seq[spec.Event] {
 		return func(yield func(spec.Event) bool) {

@@ -23,13 +23,14 @@ const (
 )
 
 // newRand returns a source of random numbers for the given purpose, such as randPace. Its sequence
-// depends only on the purpose, the base seed, the request and the number of equal requests before
-// it.
+// depends only on the purpose, the base seed (see requestSeed), the request and the number of equal
+// requests before it.
 func (x *exchange) newRand(purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(x.seed, purpose)) }
 
-// requestSeed counts a request and returns the seed for it. The seed depends on base, which is the
-// base seed, on the other arguments, which describe the request, and on how many requests with the
-// same arguments were counted before.
+// requestSeed counts a request and returns the seed of its random choices. The seed depends only on
+// the arguments and on how many requests with the same arguments were counted before. The argument
+// base, the base seed, is the seed that the request, the settings of its test or the server
+// specifies.
 func (s *Server) requestSeed(base uint64, test, method, target string, body []byte, cursor string) uint64 {
 	h := fnv.New64a()
 	var number [8]byte
@@ -83,8 +84,8 @@ func (c *keyCounter) reset() {
 // of the request.
 type exchangeKey struct{}
 
-// newID returns a UUID whose random bits come from the exchange in ctx. It panics if ctx contains
-// no exchange.
+// newID returns a UUID, drawn from the random source of the exchange in ctx. It panics if ctx
+// contains no exchange.
 func newID(ctx context.Context) string {
 	x, _ := ctx.Value(exchangeKey{}).(*exchange)
 	return x.newID()

@@ -12,15 +12,16 @@ import (
 	"github.com/streamassay/streamassay/reference"
 )
 
-// findRecording returns the recorded response to the request h. It returns nil if there is none, or
-// if found, the decision of the scripts, has a rule that matches the request. If findRecording
-// searches the recordings, it writes the result of the search to the journal.
-func (x *exchange) findRecording(h *reference.ParsedRequest, found script.Decision) *replay.Response {
-	if x.settings.Replay == nil || found.Rule != nil {
+// findRecording returns the recorded response to the request h, or nil if there is none. It also
+// returns nil if a rule matches the request, that is, if decision.Rule is not nil. The parameter
+// decision is the decision of the scripts. If findRecording searches the recordings, it writes the
+// result of the search to the journal.
+func (x *exchange) findRecording(h *reference.ParsedRequest, decision script.Decision) *replay.Response {
+	if x.settings.Replay == nil || decision.Rule != nil {
 		return nil
 	}
 	response, reasons := x.settings.Replay.Find(h.Dialect, h.Request, nil, x.scope.sessions)
-	all := journalMisses(found.Mismatches)
+	all := journalMisses(decision.Mismatches)
 	for _, text := range reasons {
 		all = append(all, journal.Mismatch{Rule: "recordings", Why: text})
 	}
@@ -39,7 +40,8 @@ var replayEndings = map[replay.StreamEnd]fault.StreamEnd{
 }
 
 // replay returns a handler that sends the recorded response a with its recorded timing and ending.
-// The timing is scaled by the speed of the configured pace.
+// The handler must be called with a *responseWriter. It sends the response faster than recorded by
+// the factor Speed of the configured pace, if that is positive.
 func (x *exchange) replay(a *replay.Response) http.HandlerFunc {
 	speed := 1.0
 	for _, configured := range []*pace.Pace{x.settings.Pace, x.overrides.Pace} {

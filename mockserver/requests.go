@@ -9,17 +9,17 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A Request is a request that a server received, with facts about its response that tests check.
+// A Request is a request that a server received, with what tests need to know about its response.
 type Request struct {
 	Method, Target string // as in the request line; the target may have a query
 	Header         http.Header
-	Body           []byte   // its first 64 KiB, unless Config.Journal has another limit
-	Operation      string   // kind of the operation, such as "run"; "" if the dialect has no such operation
-	Thread, Run    string   // ids in the request, each "" if the request has none
-	Rule           string   // the script's rule or the recording that matched the request; "" if none did
-	Status         int      // status of the response; 0 if it was not sent yet
-	Faults         []string // the faults that changed the response, each as [Fault] accepts it
-	Findings       []Finding
+	Body           []byte    // its first 64 KiB, unless Config.Journal has another limit
+	Operation      string    // kind of the operation, such as "run"; "" if the dialect has no such operation
+	Thread, Run    string    // ids in the request, each "" if the request has none
+	Rule           string    // the script's rule or the recording that matched the request; "" if none did
+	Status         int       // status of the response; 0 if it was not sent yet
+	Faults         []string  // the faults that changed the response, each as [Fault] accepts it
+	Findings       []Finding // violations of the protocol by the client
 }
 
 // A Finding is a violation of the protocol by a client.
@@ -29,9 +29,9 @@ type Finding struct {
 	Message     string
 }
 
-// Requests returns the requests of the test with the id test, or of all tests if test is "", the
-// oldest first. A request belongs to the test that its header X-Test-Id names. The values of
-// headers that usually carry credentials are redacted.
+// Requests returns the requests in the journal of the test with the id test, or of all tests if
+// test is "", the oldest first. A request belongs to the test that its header X-Test-Id names. The
+// values of headers that usually carry credentials are redacted.
 func (s *Server) Requests(test string) (all []Request) {
 	var filter journal.Filter
 	if test != "" {

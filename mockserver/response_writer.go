@@ -114,8 +114,9 @@ func (w *responseWriter) changeHead(head *fault.ResponseHead) {
 }
 
 // startEffects returns the effects of the faults on this stream. The first call that returns true
-// for ok creates the effects, and later calls return the same ones. The result ok is false as long
-// as the faults are not known; see currentPlan.
+// for ok creates the effects, counts the stream, and holds its frames if the fault plan says so.
+// Later calls return the same effects. The result ok is false as long as the faults are not known;
+// see currentPlan.
 func (w *responseWriter) startEffects() (all []fault.Effect, ok bool) {
 	if w.effectsKnown {
 		return w.effects, true
@@ -197,8 +198,9 @@ func (w *responseWriter) prepare() {
 	}
 }
 
-// close completes the response after the handler has returned. It sends the incomplete frame at the
-// end and what the faults hold back, and then ends the response; see clientWriter.end.
+// close completes the response after the handler has returned. It sends an incomplete frame at the
+// end of the stream and the frames that faults have held back, and then ends the response; see
+// clientWriter.end.
 func (w *responseWriter) close() {
 	if rest := w.frames.Rest(); rest != nil && w.client.endedBy() == "" {
 		_ = w.faulty.WriteFrame(int(w.frameCount.Load()), rest) // fails only if the client left

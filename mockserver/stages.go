@@ -24,9 +24,10 @@ type varyStage struct {
 	next   frameWriter
 }
 
-// WriteFrame varies the encoding of frame and passes the result on. If the next stage is the
-// client, it sends the segments of the new encoding one by one. Otherwise it joins them, because a
-// fault receives whole frames. It returns the first error from the next stage.
+// WriteFrame varies the encoding of frame and passes the result on with n, the index of the frame
+// in the stream or -1 for a comment. If the next stage is the client, WriteFrame sends the segments
+// of the new encoding one by one. Otherwise it joins them, because a fault receives whole frames.
+// It returns the first error from the next stage.
 func (s varyStage) WriteFrame(n int, frame []byte) error {
 	segments := s.stream.EncodeFrame(nil, frame)
 	if s.next != s.client {
@@ -51,7 +52,7 @@ func (s varyStage) WriteFrame(n int, frame []byte) error {
 type nextStageWriter struct {
 	*clientWriter
 	next       frameWriter
-	frameCount *atomic.Int64
+	frameCount *atomic.Int64 // frames of the stream that the server has written so far
 }
 
 // Write passes p to the next stage as one frame, with the number of the latest frame of the stream.
@@ -108,9 +109,9 @@ func (g *holdStage) held() int {
 	return g.firstHeld
 }
 
-// WriteFrame passes frame on to the next stage as soon as the stage does not hold back frame number
-// n. If it must wait, it first flushes the preceding frames. It returns an error if the stream ends
-// or the client leaves while it waits, and otherwise any error from the next stage. A comment, for
+// WriteFrame passes frame on to the next stage as soon as g does not hold back frame number n. If
+// it must wait, it first flushes the preceding frames. It returns an error if the stream ends or
+// the client leaves while it waits, and otherwise any error from the next stage. A comment, for
 // which n is -1, is never held back.
 func (g *holdStage) WriteFrame(n int, frame []byte) error {
 	for flushed := false; ; flushed = true {

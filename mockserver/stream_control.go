@@ -19,7 +19,8 @@ type Stream struct {
 	response *responseWriter
 }
 
-// A StreamStatus describes the state of a stream at one moment.
+// A StreamStatus describes the state of a stream at one moment. Events that pass through unchanged,
+// while the stream is not held and no fault or variation applies, are not counted in Events.
 type StreamStatus struct {
 	ID      string `json:"id"`
 	Entry   uint64 `json:"entry"` // id of the journal entry
@@ -52,7 +53,7 @@ func (s *liveStreams) open(w *responseWriter) *Stream {
 	return one
 }
 
-// close removes a stream, which open returned, from the open streams.
+// close removes one, a stream that open returned, from the open streams.
 func (s *liveStreams) close(one *Stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +73,8 @@ func (s *liveStreams) all() (all []*Stream) {
 	return all
 }
 
-// Streams returns the open streams of a test, or of all tests if test is "", the oldest first.
+// Streams returns the open streams of the test with the id test, or of all tests if test is "", the
+// oldest first.
 func (s *Server) Streams(test string) (all []*Stream) {
 	for _, one := range s.streams.all() {
 		if test == "" || one.Test == test {

@@ -25,6 +25,7 @@ type TestServer struct {
 }
 
 // shutdownTimeout is the maximum time that requests in progress may take after the end of the test.
+// Then their connections are closed.
 const shutdownTimeout = 5 * time.Second
 
 // NewTest starts a mock server for the test t and closes it when t ends. The server serves the

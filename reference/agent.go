@@ -29,8 +29,8 @@ type Message = state.Message
 
 // previousUserText returns the text of the latest user message before the prompt of this request.
 // It looks for one in the request first, because clients may repeat the history, and then in the
-// stored conversation, without hidden messages. found is false if there is no such message. The
-// error is any error from EarlierMessages.
+// stored conversation, where it ignores hidden messages. found is false if there is no such
+// message. The error is any error from EarlierMessages.
 func (t Turn) previousUserText(ctx context.Context) (text string, found bool, err error) {
 	var users []string
 	for _, part := range t.Parts {

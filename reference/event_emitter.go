@@ -62,8 +62,9 @@ func (e *EventEmitter) EmitMessage(pieces ...string) {
 	e.emitText(spec.MessageEnd, id, "")
 }
 
-// Fail emits the event with which the run fails, and stops the emitter. The event carries text, a
-// message for people, and code, the error code, which may be empty.
+// Fail emits an event that ends the run with an error, and stops the emitter. The argument text
+// describes the error for people. The argument code is the error code in the event, or "" if there
+// is none.
 func (e *EventEmitter) Fail(text, code string) {
 	e.Emit(spec.Event{Kind: spec.RunError, Text: text, Code: code})
 	e.stopped = true
@@ -86,8 +87,8 @@ func (e *EventEmitter) newID(prefix string, n *int) string {
 }
 
 // WaitUntil lets the server send all events emitted so far, and then waits until the time t. If t
-// has passed, it returns at once and does neither. If the context is done during the wait,
-// WaitUntil stops the emitter.
+// has passed or the emitter has stopped, it returns at once and does neither. If the context is
+// done during the wait, WaitUntil stops the emitter.
 func (e *EventEmitter) WaitUntil(t time.Time) {
 	if e.stopped || time.Until(t) <= 0 {
 		return
@@ -104,10 +105,10 @@ func (e *EventEmitter) WaitUntil(t time.Time) {
 	}
 }
 
-// emitText emits an event of kind k with the given message id and text. It is not inlined, so that
-// the event, of 680 bytes, is not in the stack frame of a caller that waits: a paced stream
-// takes 52 KB of the server's memory rather than 58 KB (make bench, 2,000 streams; the stacks
-// alone: BenchmarkWaitingRuns).
+// emitText emits an event of kind k with the given message id and text. It must not be inlined,
+// because the event, which takes 680 bytes, would then be in the stack frame of a caller that waits,
+// and a paced stream would take 58 KB of the server's memory rather than 52 KB. These values were
+// measured by "make bench" with 2,000 streams; BenchmarkWaitingRuns measures the stacks alone.
 //
 //go:noinline
 func (e *EventEmitter) emitText(k spec.Kind, message, text string) {

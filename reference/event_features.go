@@ -29,7 +29,7 @@ type eventFeatures struct {
 type enclosingMessage struct {
 	kind, role string // of the message: its Type and Role in spec.Event
 	exists     bool   // the dialect has such a message
-	standalone bool   // the content also has an event of its own
+	standalone bool   // the dialect has an event for the call or result alone
 }
 
 // newEventFeatures returns the features of the event stream of o, an operation that streams runs.

@@ -50,9 +50,9 @@ var historyKinds = map[string]spec.Kind{
 	roleUser: spec.HistoryUser, roleAssistant: spec.HistoryAssistant, roleTool: spec.HistoryTool,
 }
 
-// historyMessage returns the stored message m as an event of a history. It signs links to files
-// anew, because links that were sent before may have expired. The text of a tool result is
-// converted to JSON.
+// historyMessage returns the stored message m as an event of a history, for the response to the
+// request c. It signs links to files anew, because links that were sent before may have expired.
+// The text of a tool result is converted to JSON (see asJSON).
 func (s *Server) historyMessage(c *requestContext, m state.Message) spec.Event {
 	e := spec.Event{
 		Kind: historyKinds[m.Role], ID: m.ID, Seq: strconv.FormatInt(m.Seq, 10), Role: m.Role, Text: m.Text,

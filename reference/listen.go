@@ -38,7 +38,7 @@ type streamWriter struct {
 	position       int64  // position of the last event written
 	threadTag      uint32 // tag of the thread, which is part of cursors
 	keepAlive      []byte // comment to send while the run is idle; nil: send neither comments nor cursors
-	maxSilentPolls int    // number of consecutive idle polls after which the stream ends
+	maxSilentPolls int    // number of consecutive poll intervals without an event after which the stream ends
 	buf            []byte // the write buffer
 }
 
@@ -51,8 +51,8 @@ type eventSource interface {
 	eventsAfter(position int64) (events []state.LogEntry, ended bool, changed <-chan struct{}, err error)
 }
 
-// A storedEventSource is an eventSource that reads the events of a run from the store. It is used for runs
-// that another process executes, and for runs that have ended.
+// A storedEventSource is an eventSource that reads the events of a run from the store. It is used
+// for runs that another process executes, and for runs that have ended.
 type storedEventSource struct {
 	ctx       context.Context
 	registry  *runRegistry
@@ -101,9 +101,9 @@ func (h *storedEventSource) exists() (bool, error) {
 }
 
 // serveListen streams the events of a run that another request started. The stream begins after the
-// cursor in the request or, without a cursor, with the first event. A cursor that the server did
-// not issue, or that it can no longer resume, is refused. If the run does not exist yet,
-// serveListen waits until it does.
+// cursor in the request or, without a cursor, with the first event. serveListen refuses a cursor
+// that the server did not issue or from which it can no longer resume. If the run does not exist
+// yet, serveListen waits until it does.
 func (s *Server) serveListen(c *requestContext) {
 	t, ok := s.authorizeThread(c, false)
 	if !ok {
@@ -168,8 +168,8 @@ func (l *streamWriter) isComplete() bool {
 	return err == nil && ended && len(rest) == 0
 }
 
-// formatCursor returns the cursor for a position in the thread with the given tag. The tag makes
-// cursors of other threads invalid.
+// formatCursor returns the cursor for a position in the thread with the given tag. Because of the
+// tag, the cursor is invalid in other threads.
 func formatCursor(position int64, tag uint32) string { return fmt.Sprintf("%d-%d", position, tag) }
 
 // parseCursor returns the position in the thread t to which the given cursor refers. ok is false if
@@ -248,15 +248,16 @@ func (l *streamWriter) writeHead() {
 
 // A pollResult is the result of one call of writePending.
 type pollResult struct {
-	wrote    bool            // there were events to send
-	ended    bool            // the run has no further events
+	wrote    bool            // new events were written to the client or to the write buffer
+	ended    bool            // the run has ended and has no further events
 	changed  <-chan struct{} // receives or is closed when there may be more events
-	shutdown <-chan struct{} // closed when the stream must end although it is not complete; nil: never
+	shutdown <-chan struct{} // closed when the server shuts down and the stream must end; nil: it ends with the run
 	err      error           // the client has left, or the store failed
 }
 
 // writePending writes the events that have been added to the run since the last call, and returns
-// the channels to wait on before the next call.
+// the channels to wait on before the next call. If it returns closedChannel as changed, some of the
+// events may still be in the write buffer.
 func (l *streamWriter) writePending() (g pollResult) {
 	var changed <-chan struct{}
 	if l.events == nil {
@@ -299,8 +300,8 @@ func (l *streamWriter) buffer(data []byte) error {
 	return l.write(data)
 }
 
-// release releases the events that were last read from the store. It does nothing if the events do
-// not come from the store.
+// release releases the events that were last read from the store, so that they can be removed from
+// memory. It does nothing if the events do not come from the store.
 func (l *streamWriter) release() {
 	if h, ok := l.events.(*storedEventSource); ok {
 		h.release()
@@ -351,8 +352,8 @@ func (l *streamWriter) flush() error {
 }
 
 // extendWriteDeadline gives the client writeTimeout to accept the next write. A connection keeps
-// its deadline for the next request, so every response must set a deadline. It has no effect on
-// response writers that do not support deadlines, such as those of tests.
+// its deadline for the next request, so every response must set a deadline. extendWriteDeadline has
+// no effect on response writers that do not support deadlines, such as those of tests.
 func extendWriteDeadline(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
 }

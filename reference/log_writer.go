@@ -10,12 +10,12 @@ import (
 	"github.com/streamassay/streamassay/internal/state"
 )
 
-// Limits of what a run buffers while its store is unavailable, and the times between its attempts
-// to write.
+// The limit of what a run buffers while its store is unavailable, and the waits before its attempts
+// to write again.
 const (
 	maxPendingBytes = 4 << 20                // size of the encoded events that are not stored yet, in bytes
 	minRetryWait    = 100 * time.Millisecond // before the first retry; doubles with each retry, up to maxRetryWait
-	maxRetryWait    = 2 * time.Second
+	maxRetryWait    = 2 * time.Second        // the longest wait before a retry
 )
 
 // A runLogWriter is the sink of a resumable run. It appends the run's events to the store in
@@ -27,11 +27,11 @@ type runLogWriter struct {
 	store  state.Store
 
 	mu           sync.Mutex
-	pending      state.RunUpdate
-	pendingBytes int
-	ready        chan struct{} // capacity 1: receives when there is something to write
-	space        chan struct{} // closed when there is room again; nil if no sender waits
-	done         chan struct{} // closed when writeLoop returns
+	pending      state.RunUpdate // what is queued for the store
+	pendingBytes int             // size of the queued events
+	ready        chan struct{}   // capacity 1: receives when there is something to write
+	space        chan struct{}   // closed when there is room again; nil if no sender waits
+	done         chan struct{}   // closed when writeLoop returns
 }
 
 // newRunLogWriter returns a sink for the run r and starts the goroutine that writes to the store.
@@ -145,7 +145,7 @@ func (w *runLogWriter) writeLoop() {
 // appendWithRetry stores an update and returns the position of the update's first event. It retries
 // for up to maxStoreOutage. ok is false if all attempts failed, or if the store no longer accepts
 // events of the run. last is the position of the run's last event that was stored before, or 0 if
-// none was.
+// none was. If the store reports that the run was canceled, appendWithRetry cancels it.
 func (w *runLogWriter) appendWithRetry(update state.RunUpdate, last int64) (first int64, ok bool) {
 	wait := minRetryWait
 	bounded := context.WithoutCancel(w.run.ctx)

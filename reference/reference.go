@@ -76,8 +76,9 @@ type Config struct {
 // be safe for concurrent use.
 type Authenticator = identity.Authenticator
 
-// A Transcriber returns the text of a recording of speech. The server calls it only with WAV files
-// that it has checked, possibly concurrently, and responds with status 503 if it returns an error.
+// A Transcriber returns the text of a recording of speech. The server calls it, possibly
+// concurrently, only with recordings that it has checked to be WAV files. If the Transcriber returns
+// an error, the server responds with status 503.
 type Transcriber = speech.Transcriber
 
 // Limits bound what one request or user can make the server hold. A zero field selects
@@ -208,9 +209,9 @@ func newServer(d *dialect.Dialect, agent Agent, cfg Config, registry *runRegistr
 	return s
 }
 
-// beginWork registers the start of a request or run and returns true, or returns false if the
-// server is shut down. If it returns true, the caller must call s.active.Done when the request or
-// run has ended; Shutdown waits for that.
+// beginWork registers the start of a request or run and returns true, or returns false if Shutdown
+// was called. If it returns true, the caller must call s.active.Done when the request or run has
+// ended; Shutdown waits for that.
 func (s *Server) beginWork() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -254,7 +255,7 @@ type Mux struct {
 	mux      http.ServeMux
 }
 
-// NewMux returns a handler that serves an agent in each of the dialects. It serves the paths of a
+// NewMux returns a handler that serves agent in each of the dialects. It serves the paths of a
 // dialect d below "/" + d.Name + d.Base. The caller must call Shutdown to release the handler's
 // resources.
 func NewMux(dialects []*dialect.Dialect, agent Agent, cfg Config) *Mux {
@@ -275,8 +276,8 @@ func NewMux(dialects []*dialect.Dialect, agent Agent, cfg Config) *Mux {
 // status 404 if the path names no dialect of the Mux.
 func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) { m.mux.ServeHTTP(w, r) }
 
-// Shutdown calls [Server.Shutdown] for all servers concurrently. It returns the first error in the
-// order in which NewMux received the dialects, or nil.
+// Shutdown calls [Server.Shutdown] on all servers concurrently and waits until all calls have
+// returned. It returns the first error in the order in which NewMux received the dialects, or nil.
 func (m *Mux) Shutdown(ctx context.Context) error {
 	errs := make([]error, len(m.servers))
 	var wait sync.WaitGroup

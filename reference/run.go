@@ -14,12 +14,12 @@ import (
 // only appended and never changed, so that listeners read them without copying and do not delay
 // the run or each other.
 type run struct {
-	ref          state.RunRef
-	id           string // the run id that the client uses
+	ref          state.RunRef // key of the run in the store
+	id           string       // the run id that the client uses
 	ctx          context.Context
 	cancel       context.CancelCauseFunc
 	turn         *Turn
-	timeoutTimer *time.Timer
+	timeoutTimer *time.Timer // cancels the run when it exceeds its time limit
 
 	mu      sync.Mutex
 	events  []state.LogEntry

@@ -177,8 +177,8 @@ func (m *openMessage) initContent(e *spec.Event, k spec.Kind) {
 func (t *runEncoder) addDelta(e *spec.Event) { t.addText(e.Kind, e.Message, e.Role, e.Text) }
 
 // addText adds text as a delta to the message with the given id or, if k is a kind of reasoning
-// event, to the reasoning with that id. It starts the message or reasoning if none with that id is
-// open.
+// event, to the reasoning with that id. If no message or reasoning with that id is open, addText
+// starts one with the given role.
 func (t *runEncoder) addText(k spec.Kind, id, role, text string) {
 	m := t.messageFor(k, id, role, "")
 	m.hasText = true

@@ -177,8 +177,8 @@ func (h *runRegistry) findRun(ref state.RunRef) *run {
 	return nil
 }
 
-// acquireStream registers an open stream of a user. The caller must call release when the stream
-// ends. If the user already has maxStreams open streams, ok is false and release is nil.
+// acquireStream registers an open stream of a user. The caller must call release once, when the
+// stream ends. If the user already has maxStreams open streams, ok is false and release is nil.
 func (h *runRegistry) acquireStream(user string) (release func(), ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

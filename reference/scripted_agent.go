@@ -310,8 +310,8 @@ func (a *scriptedTurn) interrupt(payload string) bool {
 	return true
 }
 
-// parseNumbers parses text, the arguments of a prompt, as whole numbers. ok is false unless there
-// are as many numbers as limits, and each number is between 0 and its limit.
+// parseNumbers parses text, the arguments of a prompt, as whole numbers separated by white space.
+// ok is false unless there are as many numbers as limits, and each number is from 0 to its limit.
 func parseNumbers(text string, limits ...int) (numbers []int, ok bool) {
 	fields := strings.Fields(text)
 	for i, field := range fields {

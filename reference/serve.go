@@ -22,10 +22,10 @@ type requestContext struct {
 	w        http.ResponseWriter
 	r        *http.Request
 	op       *dialect.Operation
-	unrouted bool   // the request matches no operation: op only determines how errors are encoded
-	user     string // the authenticated user; "" if the operation requires no credentials
-	event    spec.Event
-	override Override
+	unrouted bool       // the request matches no operation: op only determines how errors are encoded
+	user     string     // the authenticated user; "" if the operation requires no credentials
+	event    spec.Event // the decoded request; empty before parse is called
+	override Override   // what Config.Intercept changes
 }
 
 // ServeHTTP decodes a request and serves the operation that it matches. Error responses
@@ -158,10 +158,10 @@ func (s *Server) refuseUnrouted(c *requestContext, req spec.Request) {
 	s.refuse(c, http.StatusMethodNotAllowed, "", req.Method+" is not allowed here")
 }
 
-// dispatch decodes a request and calls the method that serves its operation. A request with a body
-// that exceeds maxBody is refused by dispatch itself, with status 413, unless the dialect's
-// document states a limit of its own that is at most maxBody. In that case, parse refuses every
-// request with a body that exceeds the document's limit, even if the body also exceeds maxBody.
+// dispatch decodes a request and calls the method that serves its operation. It refuses a request
+// with status 413 if the body exceeds maxBody. However, if the dialect's document states a limit of
+// its own that is at most maxBody, parse refuses every request with a body that exceeds the
+// document's limit, even if the body also exceeds maxBody.
 func (s *Server) dispatch(c *requestContext, req spec.Request) {
 	maxBytes, documented := s.maxBody(c.op), int64(c.op.MaxBodyBytes())
 	if int64(len(req.Body)) > maxBytes && (documented == 0 || documented > maxBytes) {
@@ -242,9 +242,9 @@ func (s *Server) writeResponse(c *requestContext, a dialect.EncodedResponse) {
 }
 
 // refuseViolation refuses a request that violates the dialect's document. The status, the code and
-// the text are each the first one in violation.Refusals, which holds what the document requires.
-// What is not in it gets a default: 400 as the status, the code of the status (see refuse), and the
-// text of the violation.
+// the text of the response are each the first that violation.Refusals contains, the responses that
+// the document requires for the violation. By default, the status is 400, the code is that of the
+// status (see refuse), and the text describes the violation.
 func (s *Server) refuseViolation(c *requestContext, violation spec.Violation) {
 	status, code, text := 0, "", ""
 	for _, d := range violation.Refusals {

@@ -133,8 +133,9 @@ func (s *Server) executeRun(c *requestContext, r *run) {
 // newID returns a new id, made for the request c by Config.NewID.
 func (s *Server) newID(c *requestContext) string { return s.cfg.NewID(c.r.Context()) }
 
-// respondAccepted responds that the run was accepted. It is used in dialects in which another
-// operation streams the events of the run. A repeated request receives the same response.
+// respondAccepted responds that the run that info describes was accepted. It is used in dialects in
+// which another operation streams the events of the run. A repeated request receives the same
+// response.
 func (s *Server) respondAccepted(c *requestContext, info state.RunInfo) {
 	threadCreated := info.ThreadCreated || info.Existed && info.FirstMessage == 1
 	s.respond(c, spec.Event{
@@ -175,10 +176,10 @@ func (s *Server) newTurn(request spec.Event, thread string, first int64) *Turn {
 type sink interface {
 	frameBuffer() []byte                  // returns an empty buffer for encoding the next frame
 	writeFrame(data []byte)               // sends or queues a frame; data must not be used afterwards
-	flush()                               // is called before the agent pauses, so that no frame is held back
+	flush()                               // sends the frames held back, if any; called before the agent pauses
 	addMessages(messages []state.Message) // adds complete messages of the run, which are to be stored
-	commit() error                        // stores the messages; is called before the terminal event is written
-	finish()                              // is called after the last frame
+	commit() error                        // stores the messages, unless finish does; called before the terminal event
+	finish()                              // sends or stores what is still queued; called after the last frame
 }
 
 // A memorySink is the sink of a run whose stream cannot be resumed. It publishes frames at once

@@ -34,9 +34,10 @@ type sharedRead struct {
 	err     error
 }
 
-// read reads the batch of events that key identifies from the store, and returns it or, in its field
-// err, the error. Concurrent calls with the same key share one read; if ctx is done while another
-// call reads the batch, the error is ctx.Err(). The caller must pass the result to release.
+// read returns the batch of events that key identifies, read from the store. If reading fails, the
+// field err of the result contains the error. Concurrent calls with the same key share one read; if
+// ctx is done while another call reads the batch, the error is ctx.Err(). The caller must pass the
+// result to release.
 func (all *sharedReads) read(ctx context.Context, store state.Store, key sharedReadKey) *sharedRead {
 	all.mu.Lock()
 	r := all.active[key]

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A storeWaitLog logs that runs wait for a store that is unavailable: one record per interval,
-// however many runs wait.
+// A storeWaitLog logs that runs wait for a store that is unavailable. It writes at most one warning
+// per storeWaitLogInterval, however many runs wait.
 type storeWaitLog struct {
 	mu          sync.Mutex
 	waiting     map[*run]time.Time // since when each run waits

@@ -155,7 +155,7 @@ func (c Check) findingGroups() (all []findingGroup) {
 }
 
 // variableParts matches the parts of a message that may differ between similar findings: numbers,
-// quotations, with an ellipsis where they are excerpts, and JSON Pointers.
+// JSON Pointers, and quotations, including the ellipsis of a shortened quotation.
 var variableParts = regexp.MustCompile("…?(?:\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`)…?" + `|/[^\s:,;]*|\d+`)
 
 // similarityKey returns a key that is equal for similar findings. Findings about a whole response

@@ -91,9 +91,10 @@ func headerArgs(r spec.Request) (words []string) {
 	return words
 }
 
-// isHeaderToken reports whether name is safe in a -H option of curl: a non-empty string of ASCII
-// letters, digits, hyphens, underscores and dots. Other names could do harm; for example, curl
-// reads a file if a name begins with @.
+// isHeaderToken reports whether name can safely begin the value of curl's option -H. This is the
+// case if name consists of one or more ASCII letters, digits, hyphens, underscores and dots. With
+// other characters, curl could do something else than send the header field: if the value begins
+// with @, for example, curl reads a file.
 func isHeaderToken(name string) bool {
 	for _, r := range name {
 		if r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.", r) {
@@ -123,7 +124,8 @@ func isPrintableText(b []byte) bool {
 	return utf8.Valid(b) && !strings.ContainsFunc(string(b), func(r rune) bool { return !unicode.IsGraphic(r) })
 }
 
-// printfFormat returns a format with which the shell command printf prints exactly the bytes b.
+// printfFormat returns a format with which the shell command printf prints exactly the bytes b. The
+// caller must quote the format for the shell.
 func printfFormat(b []byte) string {
 	var s strings.Builder
 	for len(b) > 0 {

@@ -115,7 +115,7 @@ func ResponseText(r spec.Response, body bool) string {
 }
 
 // shortValue returns s if it has at most 300 bytes, and otherwise only a note with its length. It
-// never shortens s, because a secret that was cut in half would not be redacted.
+// never returns a part of s, because a secret that is cut in half would not be redacted.
 func shortValue(s string) string {
 	if len(s) > 300 {
 		return fmt.Sprintf("(%d bytes)", len(s))
@@ -123,8 +123,8 @@ func shortValue(s string) string {
 	return boundedText([]byte(s), len(s))
 }
 
-// bodyExcerpt returns a blank line followed by the beginning of the body, or "" if the body is
-// empty.
+// bodyExcerpt returns a blank line followed by the first maxBodyExcerpt bytes of the body as text,
+// with a note if bytes were left out. It returns "" if the body is empty.
 func bodyExcerpt(body []byte) string {
 	if len(body) == 0 {
 		return ""

@@ -11,6 +11,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
+// pageTemplate is the template of the HTML page.
+//
 //go:embed report.html.tmpl
 var pageTemplate string
 

@@ -17,7 +17,7 @@ type junitSuites struct {
 	Failures int          `xml:"failures,attr"`
 	Errors   int          `xml:"errors,attr"`
 	Skipped  int          `xml:"skipped,attr"`
-	Time     string       `xml:"time,attr"`
+	Time     string       `xml:"time,attr"` // duration of the run in seconds
 	Suites   []junitSuite `xml:"testsuite"`
 }
 
@@ -28,18 +28,18 @@ type junitSuite struct {
 	Failures  int         `xml:"failures,attr"`
 	Errors    int         `xml:"errors,attr"`
 	Skipped   int         `xml:"skipped,attr"`
-	Timestamp string      `xml:"timestamp,attr"`
+	Timestamp string      `xml:"timestamp,attr"` // start of the run in UTC, without a time zone
 	Cases     []junitCase `xml:"testcase"`
 }
 
 // A junitCase is one test case of a JUnit report.
 type junitCase struct {
-	Class   string        `xml:"classname,attr"`
+	Class   string        `xml:"classname,attr"` // dialect and scenario, joined by a dot; or what else is tested
 	Name    string        `xml:"name,attr"`
 	Failure *junitMessage `xml:"failure"`
 	Error   *junitMessage `xml:"error"`
 	Skipped *junitMessage `xml:"skipped"`
-	Out     string        `xml:"system-out,omitempty"`
+	Out     string        `xml:"system-out,omitempty"` // details of a passed test case, such as a warning
 }
 
 // A junitMessage is the reason why a test case failed, could not be judged or was skipped.

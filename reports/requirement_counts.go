@@ -118,9 +118,9 @@ func (d DialectReport) summaryLine() string {
 	return t.String()
 }
 
-// otherFailures returns a clause such as "; 2 more checks did not pass", or "" if the number is 0. It
-// counts the checks with a result that failed, warned or could not be judged, unless a [Cause]
-// explains the result.
+// otherFailures returns a clause such as "; 2 more checks did not pass". The number is that of the
+// checks with a result that failed, warned or could not be judged, unless a [Cause] explains the
+// result. If there are no such checks, otherFailures returns "".
 func (d DialectReport) otherFailures() string {
 	bad := map[string]bool{}
 	for _, c := range d.Checks {

@@ -192,8 +192,8 @@ func fullCommand(command string) string {
 	return command
 }
 
-// displayLines splits raw into lines that are safe to print. Longer lines are broken at width
-// columns. At most limit lines are returned, followed by a note with the number of characters left
+// displayLines splits raw into lines that are safe to print. Lines longer than width columns are
+// broken. At most limit lines are returned, followed by a note with the number of characters left
 // out, if any, and by the truncation note that raw may have.
 func displayLines(raw string, width, limit int) []string {
 	raw, note := cutTruncationNote(raw)

@@ -16,8 +16,8 @@ const (
 	maxSameChecks      = 8 // other checks that the same bytes violate
 )
 
-// isBlocking reports whether reports show the cause as an error. It is true for every kind of cause
-// but one: that the agent does not follow the test prompts is shown as a note.
+// isBlocking reports whether reports show the cause as an error. It returns true for every kind of
+// cause except one: if the agent does not follow the test prompts, reports show this as a note.
 func (c Cause) isBlocking() bool { return c.Kind != kindNotScripted }
 
 const kindNotScripted = "not-scripted"

@@ -45,7 +45,8 @@ type Check struct {
 // A Party is one side of a conversation.
 type Party string
 
-// The parties of a conversation. A run or a lint judges the server; a mock judges its clients.
+// The parties of a conversation. The suite and the linter judge the server; a mock judges its
+// clients.
 const (
 	Server Party = ""
 	Client Party = "client"
@@ -58,7 +59,7 @@ func (c *Check) Title() string { t, _, _ := strings.Cut(c.Doc, "\n"); return t }
 // calling [Pass.Judge].
 type Pass struct {
 	obligation Obligation
-	judged     map[string]int // number of judgements by id of the requirement; "" if the event names none
+	judged     map[string]int // number of judgements, by id of the requirement; "" if about no single one
 	violated   map[string]int // number of failed judgements, likewise
 	findings   []Finding
 	onFinding  func(Finding)
@@ -84,10 +85,13 @@ const MaxFindings = 50
 // Judge records one judgement: whether the rule holds for the event e. The judgement is about the
 // requirement with the id e.Requirement. If e.Requirement is "", the judgement is about the only
 // requirement of the check for which e is evidence or, if there are several such requirements or
-// none, about no single requirement (see [Result.VerdictOn]). If ok is false, Judge also records a
-// finding with e as evidence. The message of the finding is formatted as by fmt.Sprintf. It must
-// state what was seen and what is required, in the terms of the dialect. Judge may modify args. The
-// verdict on a check that never calls Judge is [Silent], not [Passed].
+// none, about no single requirement (see [Result.VerdictOn]).
+//
+// If ok is false, Judge also records a finding with e as evidence, up to the limit [MaxFindings].
+// The message of the finding is formatted as by fmt.Sprintf. It must state what was seen and what
+// is required, in the terms of the dialect. Judge may modify args.
+//
+// The verdict on a check that never calls Judge is [Silent], not [Passed].
 func (p *Pass) Judge(e Event, ok bool, format string, args ...any) {
 	if e.Requirement == "" {
 		e.Requirement = p.obligation.requirementFor(e)
@@ -118,17 +122,18 @@ func (p *Pass) Level(requirement string) Level {
 	return p.obligation.requirementByID(requirement).Level
 }
 
-// Limits on the message of a finding. They keep reports readable. Shortening a message loses
-// nothing: the bytes of the event hold everything that the target sent.
+// Limits on the message of a finding, which keep reports readable. formatMessage cuts off what
+// exceeds a limit. Nothing is lost, since the event of the finding has all bytes that the target
+// sent.
 const (
-	maxQuoted  = 2 << 10 // bytes of one argument; an item of a list may have 1/16 of that
+	maxQuoted  = 2 << 10 // bytes of one argument; the limit of one item of a list is 1/16 of that
 	maxListed  = 32      // items of one list
-	maxMessage = 4 << 10 // bytes
+	maxMessage = 4 << 10 // bytes of the whole message
 )
 
-// formatMessage returns the message of a finding, formatted as by fmt.Sprintf. It shortens the long
-// strings, byte slices and lists of strings in args, which it modifies, and then the message as a
-// whole.
+// formatMessage returns the message of a finding, formatted as by fmt.Sprintf and truncated to
+// maxMessage bytes. Before formatting, it modifies args: it replaces each string, byte slice and
+// list of strings that exceeds maxQuoted or maxListed with a shortened one.
 func formatMessage(format string, args []any) string {
 	for i, arg := range args {
 		switch arg := arg.(type) {
@@ -152,7 +157,8 @@ func formatMessage(format string, args []any) string {
 }
 
 // truncate returns s unchanged if it has at most limit bytes. Otherwise it returns the beginning of
-// s, at most limit bytes, followed by a note of how many bytes were left out.
+// s, at most limit bytes, followed by a note of how many bytes were left out. The note may make the
+// result longer than limit.
 func truncate(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -204,8 +210,8 @@ func Run(plan Plan, events iter.Seq[Event], onFinding func(Obligation, Finding))
 	return evaluation
 }
 
-// UntilDone returns an iterator over events that ends early when ctx is done. The [Evaluation] of
-// events that ended early is meaningless.
+// UntilDone returns an iterator over events that ends early if ctx is done. If ctx.Err is not nil
+// after a call of [Run] with the iterator, the [Evaluation] is meaningless.
 func UntilDone(ctx context.Context, events iter.Seq[Event]) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		for e := range events {
@@ -216,16 +222,16 @@ func UntilDone(ctx context.Context, events iter.Seq[Event]) iter.Seq[Event] {
 	}
 }
 
-// A completeness tracks whether a conversation has at least one complete exchange. In such an
-// exchange, the response is a stream that starts a run, has content and ends the run, and all of
-// its frames are well-formed. A completeness also tracks whether the conversation has a request or
-// a frame of the dialect, and whether its responses are HTTP.
+// A completeness tracks whether a conversation has at least one complete exchange. An exchange is
+// complete if its response is a stream that starts a run, has content and ends the run, and if all
+// of its frames are well-formed. A completeness also tracks whether the conversation has a request
+// or a frame of the dialect, and whether its responses are HTTP.
 type completeness struct {
-	hasRunStart, hasRunEnd bool // whether the dialect has these kinds
-	complete               bool // an exchange is complete
-	recognized             bool // a frame belongs to the dialect
-	requestRecorded        bool // a request of the dialect was recorded
-	http, notHTTP          bool // a response was HTTP; a response was not HTTP
+	hasRunStart, hasRunEnd bool // whether the dialect has the kinds RunStart and RunEnd
+	complete               bool // at least one exchange was complete
+	recognized             bool // at least one frame belonged to the dialect
+	requestRecorded        bool // at least one request of the dialect was recorded
+	http, notHTTP          bool // at least one response was HTTP; at least one was not
 	exchangeProgress
 }
 

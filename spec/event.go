@@ -59,11 +59,11 @@ const (
 	MessageProgress Kind = "message.progress" // announces a message, or repeats that it is open
 	MessageDelta    Kind = "message.delta"    // Text is appended to the message
 	MessageEnd      Kind = "message.end"      // Parts are its content parts, if the frame repeats them
-	ReasoningStart  Kind = "reasoning.start"  // as message.*, for reasoning; so are the next two
-	ReasoningDelta  Kind = "reasoning.delta"
-	ReasoningEnd    Kind = "reasoning.end"
-	ContentPart     Kind = "content.part" // a content part of a message, as far as it is known; replaces its earlier state
-	ContentEnd      Kind = "content.end"  // a complete content part of a message
+	ReasoningStart  Kind = "reasoning.start"  // like MessageStart, for reasoning
+	ReasoningDelta  Kind = "reasoning.delta"  // like MessageDelta, for reasoning
+	ReasoningEnd    Kind = "reasoning.end"    // like MessageEnd, for reasoning
+	ContentPart     Kind = "content.part"     // a content part of a message so far; replaces its earlier state
+	ContentEnd      Kind = "content.end"      // a complete content part of a message
 
 	ToolStart  Kind = "tool.start"
 	ToolDelta  Kind = "tool.delta" // Text is a piece of the arguments
@@ -197,21 +197,22 @@ type Event struct {
 type RequestFacts struct {
 	Method, Target string
 
-	Scripted    bool                 // the content of the response can be judged
+	Scripted    bool                 // the target understands the test prompts, so its answers can be judged
 	HasTimes    bool                 // it is known when the parts of the response's body arrived
 	StreamLimit int                  // number of concurrent streams that a user may have; 0: unknown
 	WireNames   map[Kind]string      // names of the response's frames on the wire, by kind
 	Denials     DenialRequirements   // how the request must be refused if its sender lacks permission
 	Promised    StreamRequirements   // requirements on a streamed response
 	Omitted     []string             // ids of requirements on the meaning of what the request leaves out
-	Forms       func() []RequestForm // returns the forms that only some requests have; may be nil
+	Forms       func() []RequestForm // returns the forms of the request; nil if they are unknown
 
 	Rule      string // of a mock: the rule of its script that matched
 	Unmatched string // of a mock: why no rule matched, if one should have
 	Faulty    bool   // of a mock: a fault changed the response
 }
 
-// A RequestForm is a form that a valid request may have, such as null for an optional member.
+// A RequestForm is a feature of a valid request that other valid requests may lack, such as null
+// for an optional member.
 type RequestForm struct {
 	Name        string // "with null for /seed"
 	Requirement string // id of the requirement that is exercised if the request is accepted, or ""
@@ -314,8 +315,8 @@ func (e Event) Prompt() (text string, ok bool) {
 // A Violation states which constraint of the document a request, frame or reply violates, and
 // where.
 type Violation struct {
-	Location    string               // the part of the request, and the place in it: "body /runId", "query runId"
-	Pointer     string               // JSON pointer into the body or frame; "" if the location is all of it or not in it
+	Location    string               // part of a request and place in it: "body /runId"; in a frame, only the place
+	Pointer     string               // JSON pointer into the body or frame; "" for the whole or for another part
 	Message     string               // what was found and what is expected, as a sentence
 	Requirement string               // id of the violated requirement; "" if the document names none
 	SchemaPath  string               // JSON pointer to the constraint's keyword in the document

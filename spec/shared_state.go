@@ -37,17 +37,17 @@ func (s *runState) observe(e Event) {
 // were given to AtEnd, by this check and by others, in the order in which they were given.
 func (p *Pass) AtEnd(f func()) { p.run.atEnd = append(p.run.atEnd, f) }
 
-// Shared returns a value that several checks of one [Run] share, such as an account of the
-// conversation. All checks that call Shared with the same name get the same value, except that
+// Shared returns a value of type T that several checks of one [Run] share, such as an account of
+// the conversation. All checks that call Shared with the same name get the same value, except that
 // checks with AllPrincipals do not share values with the others. All calls with the same name must
 // have the same T; otherwise Shared panics. A check must call Shared in its Watch function, before
 // the first event.
 //
 // The first call creates the value by calling create. Run then calls observe, the second result of
 // create, with each event that the check sees, before any check sees it. If observe is nil, nothing
-// updates the value. If create calls [Pass.AtEnd], the function that it passes is called before
-// those of the checks that use the value. Run calls all checks from one goroutine, so the value
-// needs no lock.
+// updates the value. If create calls [Pass.AtEnd], the function that create gives to AtEnd is
+// called before those of the checks that use the value. Run calls all checks from one goroutine, so
+// the value needs no lock.
 func Shared[T any](p *Pass, name string, create func() (value T, observe func(Event))) T {
 	key := sharedKey{name: name, allPrincipals: p.obligation.Check.AllPrincipals}
 	value, ok := p.run.shared[key]

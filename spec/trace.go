@@ -33,8 +33,8 @@ type Exchange struct {
 	At       time.Duration // when the request was sent, measured from the start of the conversation
 }
 
-// A Request is an HTTP request as the client sent it. Target is the path and query of the request
-// as the dialect's document spells them, without the path of the server's base URL. Method is "" if
+// A Request is an HTTP request as the client sent it. Target is the path and query of the request,
+// relative to the base URL of the server, like the paths in the dialect's document. Method is "" if
 // the request was not recorded; Body may be known even then.
 type Request struct {
 	Method, Target string
@@ -66,7 +66,7 @@ type Response struct {
 	Body     []byte // transfer coding removed, content coding kept
 	Framing  Framing
 	Arrivals []Arrival // when the parts of the body arrived; nil if unknown
-	End      error     // nil if the body is complete, else ErrTruncated or another error below
+	End      error     // nil if the body is complete, else the reason, such as ErrTruncated
 	Trailer  Header
 }
 

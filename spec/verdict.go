@@ -10,7 +10,7 @@ import (
 // A Level states how binding a requirement is, in the terms of RFC 2119.
 type Level string
 
-// The levels of requirements.
+// The levels of requirements, with the meanings of RFC 2119.
 const (
 	Must   Level = "MUST"
 	Should Level = "SHOULD"
@@ -209,8 +209,8 @@ type Result struct {
 	Dropped    int    // number of findings beyond [MaxFindings]
 	Note       string // explanation of a verdict that has no finding
 
-	judged      map[string]int  // number of judgements by id of the requirement; "" if the event names none
-	unexercised map[string]bool // by id: requirements for which a broken promise left no evidence
+	judged      map[string]int  // number of judgements, by id of the requirement; "" if about no single one
+	unexercised map[string]bool // ids of the requirements that BreakPromise made count as violated
 	overruled   bool            // the verdict applies to every requirement
 }
 

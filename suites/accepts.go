@@ -4,12 +4,14 @@ import (
 	"strings"
 )
 
-// runAccepts plays the accepts scenario. It starts a run with each form of request that the
-// document allows. If the run succeeds, two more runs of the thread ask for the previous message.
-// The last of them uses the same form of request as the first run, unless requests repeat the
-// history. Then runAccepts sends requests with ids of other UUID versions, with unusual ids and, for
-// each optional header field, a request without that field. Checks verify that the server accepts
-// all of these requests.
+// runAccepts plays the accepts scenario, which sends every form of request that the document
+// allows. It starts a run in a new thread with each template of the operation that starts runs,
+// except the templates that answer a tool call or an interrupt. If the run succeeds and the target
+// can recall messages, a second run in the thread asks for the previous message. A third run then
+// asks for it with the first run's template, unless requests of the dialect repeat the history.
+// After that, runAccepts sends requests with thread ids that are UUIDs of versions 1 and 7, with
+// other unusual ids and, for each optional header field, without that field. Checks verify that the
+// server accepts all of these requests.
 func runAccepts(t *Conversation) {
 	o, _ := t.dialect.TemplateOperation("prompt")
 	for _, template := range o.Templates() {
@@ -57,9 +59,10 @@ func runAccepts(t *Conversation) {
 // limited size, such as 64 or 128 characters, although few documents state a limit.
 const longIDLength = 200
 
-// sendWithUnusualIDs starts runs with unusual ids of their threads and then, in other threads, runs
-// with unusual ids: one that is long, and one that looks like a number, which a careless server
-// takes for one. It leaves out requests that the document does not allow.
+// sendWithUnusualIDs starts four runs, each in a new thread, in which either the thread id or the
+// run id is unusual: it is [longIDLength] characters long, or it consists of digits and begins with
+// zeros, which a careless server drops because it takes the id for a number. Requests that the
+// document does not allow are left out.
 func (t *Conversation) sendWithUnusualIDs() {
 	for _, change := range []func(string) string{
 		func(id string) string { return id + strings.Repeat("x", longIDLength-len(id)) },
@@ -76,7 +79,8 @@ func (t *Conversation) sendWithUnusualIDs() {
 	}
 }
 
-// digitsOnly returns two zeros and the last digits of id.
+// digitsOnly returns "00" followed by the last 14 decimal digits in id, or by all of them if there
+// are fewer.
 func digitsOnly(id string) string {
 	digits := strings.Map(func(r rune) rune {
 		if r < '0' || r > '9' {

@@ -45,7 +45,7 @@ func (c Cause) countExchanges(parts []ScenarioResult) (n int) {
 }
 
 // unplayedText returns the message and the advice for c, a cause that kept scenarios from being
-// played to their end. parts are the results of all scenarios. The message names the first of the
+// played to their end. parts are the results of all scenarios. The message names up to four of the
 // scenarios that c affects, unless c is fatal. The advice is "" if there is none.
 func unplayedText(c Cause, t Target, parts []ScenarioResult) (message, advice string) {
 	message = c.reason
@@ -76,8 +76,8 @@ func unplayedText(c Cause, t Target, parts []ScenarioResult) (message, advice st
 	return message, ""
 }
 
-// joinFirst joins the first limit names, or all of them if there are fewer, with commas. If names
-// are left out, it appends their number, as in "a, b, … and 3 more".
+// joinFirst returns the first names, at most limit of them, joined with commas. If names are left
+// out, it appends their number, as in "a, b, … and 3 more".
 func joinFirst(names []string, limit int) string {
 	if len(names) <= limit {
 		return strings.Join(names, ", ")
@@ -87,9 +87,9 @@ func joinFirst(names []string, limit int) string {
 
 // describeResponse describes the response of the exchange for a message, as in `404 Not Found,
 // body: '{"detail":"Not Found"}'`. The description begins with the status line. If the exchange has
-// a symptom and the body is not empty, it ends with the content type if the status is a success
-// (2xx) or the body is HTML, and with the beginning of the body otherwise. If there was no
-// response, describeResponse says so, and why if that is known.
+// a symptom and a body, more follows: the content type of a successful response (2xx) or an HTML
+// page, and the beginning of the body of any other response. If there was no response,
+// describeResponse says so, and why if that is known.
 func (o exchangeSummary) describeResponse() string {
 	if o.status == 0 {
 		switch o.symptom {
@@ -114,8 +114,9 @@ func (o exchangeSummary) describeResponse() string {
 	return s
 }
 
-// describeEnd returns why the response ended early. The result is the part of the text of o.end
-// after the first colon, or the whole text if there is no colon. o.end must not be nil.
+// describeEnd returns why the response ended early. The result is what follows the first colon and
+// space in the text of o.end, or the whole text if it contains no colon followed by a space. o.end
+// must not be nil.
 func (o exchangeSummary) describeEnd() string {
 	why := fmt.Sprint(o.end)
 	if _, detail, ok := strings.Cut(why, ": "); ok {
@@ -357,9 +358,9 @@ func similarDialect(own *dialect.Dialect, o exchangeSummary) string {
 }
 
 // otherPromptOperations lists the operations that start runs in dialects other than own, at most
-// one for each family, as in "runs has POST /api/v1/agent/runs, …". It leaves out operations whose
-// method and path, without the base path, are those of the operation in own. It returns "" if no
-// operations are left.
+// one for each family, as in "runs has POST /api/v1/agent/runs, …". It leaves out an operation if
+// it has the same method and path, without the base path, as the operation that starts runs in own.
+// It returns "" if no operations are left.
 func otherPromptOperations(own *dialect.Dialect) string {
 	all, err := dialect.All()
 	if err != nil {

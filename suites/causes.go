@@ -118,8 +118,9 @@ func classifyError(err error) (kind, why string) {
 
 // fatalCauses returns a slice with the one fatal cause that the exchanges in parts show, or nil if
 // they show none. It considers only valid requests of the primary user, in two groups: first those
-// that start runs, then those that only request streams. If all requests of a group show a symptom,
-// nothing could be judged, and the most frequent symptom of that group is the cause.
+// that start runs, then those that request a stream without starting a run. If all requests of a
+// group show a symptom, nothing could be judged, and the most frequent symptom of that group is the
+// cause.
 func fatalCauses(t Target, parts []ScenarioResult) []Cause {
 	for _, role := range []func(exchangeSummary) bool{
 		func(o exchangeSummary) bool { return o.startsRun },
@@ -206,7 +207,7 @@ func findEncoded(parts []ScenarioResult) (Cause, bool) {
 
 // attribute records in d.causeOf, for each check result in parts, the first cause in d.Causes that
 // alone explains the result, if there is one. It also sets the field Checks of each cause to the
-// number of checks of which the cause explains at least one result.
+// number of different checks whose results it explains, all or some of them.
 func (d *Diagnosis) attribute(parts []ScenarioResult) {
 	judged := map[string]bool{}
 	for _, p := range parts {
@@ -235,8 +236,8 @@ func (d *Diagnosis) attribute(parts []ScenarioResult) {
 }
 
 // dropUnused removes from d.Causes the causes that explain no check result, and adjusts the indexes
-// in d.causeOf. It keeps fatal causes, and content codings that were not requested, because they
-// affect all clients.
+// in d.causeOf. It keeps fatal causes, and causes of kind [symptomContentCoding], because other
+// clients may be unable to read a stream with a content coding.
 func (d *Diagnosis) dropUnused() {
 	at := make([]int, len(d.Causes))
 	var kept []Cause

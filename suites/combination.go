@@ -68,7 +68,7 @@ func (t *Target) dimensions() []dimension {
 
 // A combination is a conversation that is generated from one value of each dimension.
 type combination struct {
-	name   string
+	name   string     // its scenario name; see [CombinationName]
 	values []int      // by index of the dimension: index of the value
 	rng    *rand.Rand // for its ids; not shared, so that they do not depend on other combinations
 	result ScenarioResult
@@ -254,7 +254,8 @@ func (t *Target) simplify(ctx context.Context, dims []dimension, c *combination,
 
 // playCombination plays combination c as one conversation, with new ids from c.rng, and returns the
 // result. dims are the dimensions to which the indexes in c.values refer. A result without findings
-// is trimmed, because many combinations are kept until the end of the run.
+// is trimmed (see [trimResult]), because the results of many combinations are kept until the end of
+// the run.
 func (t *Target) playCombination(ctx context.Context, dims []dimension, c *combination) ScenarioResult {
 	s := Scenario{Name: c.name, Doc: c.describe(dims), Capability: "text", Templates: promptTemplates}
 	part := ScenarioResult{Scenario: s, Dialect: t.Dialect}

@@ -69,8 +69,8 @@ func readAfterDisconnect(c *combinationPlayer) {
 
 // readResumed closes the connection after two events of the main run, resumes the stream to its
 // end, and then reads the whole stream. If one of the two events was terminal, readResumed does not
-// resume the stream, because a server may keep a stream open that is resumed after the terminal
-// event.
+// resume the stream, because a server need not end a stream that a client resumes after the
+// terminal event.
 func readResumed(c *combinationPlayer) {
 	c.ReadStream("", 2)
 	if c.LastEvent(spec.RunEnd).Kind == "" && c.LastEvent(spec.RunError).Kind == "" {
@@ -100,8 +100,8 @@ func readByTwo(c *combinationPlayer) {
 	c.sendTogether([]spec.Request{listen, listen}, 2, nil)
 }
 
-// readBesideDisconnect reads the stream of the main run. Meanwhile, a second client requests the
-// stream and closes its connection after one event.
+// readBesideDisconnect reads the stream of the main run. After its first event, a second client
+// requests the stream and closes its connection after one event.
 func readBesideDisconnect(c *combinationPlayer) {
 	listen := c.BuildRequest("listen", spec.Event{})
 	c.DuringStream(listen, 1, func() { c.send(listen, wire.StopWhen{Frames: 1}) })

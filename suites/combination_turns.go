@@ -14,8 +14,9 @@ const silence = 250 * time.Millisecond
 const repliesBetween = 8
 
 // betweenValues lists the values of [betweenDimension]: what happens between the turns that precede
-// the main prompt and the main prompt itself. The value "twice" repeats those turns. There are only
-// a few values, so that the dimension adds no rows to the covering array.
+// the main prompt and the main prompt itself. The value "twice" repeats those turns or, if there
+// are none, sends two prompts. There are only a few values, so that the dimension adds no rows to
+// the covering array.
 var betweenValues = []dimensionValue{
 	{},
 	{doc: "twice", needs: Scenario{Templates: promptTemplates}, apply: func(c *combinationPlayer) {

@@ -99,9 +99,9 @@ func (c *combinationPlayer) abandon() { c.startAndLeave(c.PromptEvent("slow", sl
 // these requests is refused.
 var refusedForms = []string{"body ends too early to be JSON", "header Content-Type is text/plain", "method is PUT"}
 
-// sendRefused sends an invalid form of a request that would otherwise start a run: one of the
-// [refusedForms]. It sends nothing if the document does not say how any of these forms is refused.
-// The current run stays the same.
+// sendRefused sends an invalid form of a request that would otherwise start a run. The form is one
+// of the [refusedForms] whose refusal the document describes. If it describes none, sendRefused
+// sends nothing. The current run stays the same.
 func (c *combinationPlayer) sendRefused() {
 	run := c.Run
 	c.Run = c.NewID()
@@ -116,9 +116,11 @@ func (c *combinationPlayer) sendRefused() {
 	}
 }
 
-// invalidMembers returns invalid requests on the current thread, one for each class of statuses,
-// such as "4", with which the document says that they are refused. The prompt in such a request is
-// valid, but a different member of the body is not. The current run stays the same.
+// invalidMembers returns requests on the current thread that are invalid because of one member of
+// the body, which is neither the prompt nor the thread id. It does not send them. There is one
+// request for each class of status codes, such as 4xx, with which the document lets servers refuse
+// such requests, in ascending order. A request comes first if the document states no status for its
+// refusal. The current run stays the same.
 func (c *combinationPlayer) invalidMembers() (all []spec.Request) {
 	e := c.PromptEvent("text", c.word())
 	e.Thread, e.Run = c.Thread, c.NewID()
@@ -190,9 +192,9 @@ func fixed(args string) func(*combinationPlayer) string {
 // sampleText returns a new text of the class that the combination prescribes.
 func sampleText(c *combinationPlayer) string { return c.text.make(c.word()) }
 
-// sampleJSON returns the JSON text of an object to send in a prompt. The combination prescribes what
-// is unusual about it, such as null members or deep nesting. Each call returns a different object,
-// unless the object has to be empty.
+// sampleJSON returns the JSON text of an object to send in a prompt. The combination prescribes
+// what is unusual about it, such as null members or deep nesting. Each call returns a different
+// object, unless the object has to be empty.
 func sampleJSON(c *combinationPlayer) string { return c.json.make(c.word()) }
 
 // textValues returns the values of [textDimension]. There is one value for each of the

@@ -11,15 +11,16 @@ import (
 // Limits on the replays that distinguish intermittent findings from constant ones. They keep a run
 // with many findings from taking much longer.
 const (
-	confirmReplays        = 2               // replays of each scenario
-	maxConfirmedScenarios = 6               // scenarios that are replayed
+	confirmReplays        = 2               // number of replays of each scenario
+	maxConfirmedScenarios = 6               // maximum number of scenarios that are replayed
 	maxQuickDuration      = 2 * time.Second // scenarios that took longer are not replayed
 )
 
 // confirmFindings replays scenarios in parts that have findings, with new thread and run ids. If a
-// finding does not occur in every replay, confirmFindings sets the fields Seen and Plays of the
-// finding. Verdicts do not change, because a violation that occurs only once is still a violation.
-// At most [maxConfirmedScenarios] scenarios are replayed, and only those that do not take long (see
+// finding does not occur in every replay, confirmFindings sets the field Seen of the finding to the
+// number of plays in which it occurred, and the field Plays to the number of all plays. Verdicts do
+// not change, because a violation that occurs only once is still a violation. At most
+// [maxConfirmedScenarios] scenarios are replayed, and only those that do not take long (see
 // [isQuick]).
 func (t *Target) confirmFindings(ctx context.Context, parts []ScenarioResult) {
 	left := maxConfirmedScenarios

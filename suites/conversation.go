@@ -73,7 +73,7 @@ func (t *Conversation) StartRun(template string, e spec.Event) bool {
 }
 
 // conflictDelay is how long StartRun waits before it repeats a request that was refused with status
-// 409. Checks judge such a refusal only if the thread has been idle for a part of that time.
+// 409. It is longer than the time after the end of a run for which checks tolerate such a refusal.
 const conflictDelay = 300 * time.Millisecond
 
 // maxConflicts is how often StartRun repeats a request in one conversation, so that a server that
@@ -117,9 +117,9 @@ func (t *Conversation) ReadStream(cursor string, events int) {
 }
 
 // SendAndRead starts a run with the request of the template, with the values in e in place of its
-// placeholders, and reads the stream of the run to its end. Depending on the dialect, the stream is
-// the response to that request or to a second one, which is sent only if the server accepts the
-// first.
+// placeholders, and reads the stream of the run to its end. In some dialects, the response to the
+// request is the stream. In the others, SendAndRead requests the stream afterwards, but only if the
+// server accepts the first request.
 func (t *Conversation) SendAndRead(template string, e spec.Event) {
 	if t.StartRun(template, e) && !t.respondsWithStream(template) {
 		t.ReadStream("", 0)
@@ -190,7 +190,8 @@ func (t *Conversation) LastEvent(k spec.Kind) (last spec.Event) {
 	return last
 }
 
-// Cursors returns the cursors of the events in the response of the last exchange, in order.
+// Cursors returns the cursors of the events in the response of the last exchange, in the order of
+// the events. Events without a cursor are left out.
 func (t *Conversation) Cursors() (all []string) {
 	for e := range t.Events(1) {
 		if e.IsFrame() && e.Cursor != "" {
@@ -214,7 +215,8 @@ func (t *Conversation) Events(n int) iter.Seq[spec.Event] {
 	return spec.UntilDone(t.ctx, t.dialect.Contents(spec.Trace{Exchanges: slices.Clone(all[max(0, len(all)-n):])}))
 }
 
-// send is like [Conversation.Send], but stops reading the response when limit says so.
+// send is like [Conversation.Send], but stops reading the response as soon as a condition in limit
+// is met.
 func (t *Conversation) send(r spec.Request, limit wire.StopWhen) bool {
 	return t.doExchange(t.clients[r.Principal], r, r.Target, limit)
 }

@@ -101,8 +101,8 @@ func undecidedRow(n int) []int {
 }
 
 // complete returns a possible row that contains p, or nil if there is none. It decides the other
-// dimensions in random order. For each of them, it prefers the value that forms the most pairs in o
-// with the values decided before. The other arguments are those of [coveringArray].
+// dimensions in random order. In each of them, it prefers the value that forms the most pairs in o
+// with the values that are already decided. The other arguments are those of [coveringArray].
 func (o *uncoveredPairs) complete(p pair, sizes []int, isPossible func(row []int) bool, rng *rand.Rand) []int {
 	row := undecidedRow(len(sizes))
 	row[p.dimensionA], row[p.dimensionB] = p.valueA, p.valueB

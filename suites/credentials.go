@@ -55,8 +55,8 @@ func (t *Target) headerFor(who spec.Principal, ids *rand.Rand) spec.Header {
 	return header
 }
 
-// invalidCredential returns a credential in the form of value, with the same Authorization scheme
-// or cookie names but random secrets from ids.
+// invalidCredential returns a credential that looks like value but is not valid: it has the same
+// Authorization scheme or the same cookie names, if value has any, but random secrets from ids.
 func invalidCredential(value string, ids *rand.Rand) string {
 	random := func() string { return fmt.Sprintf("%016x%016x", ids.Uint64(), ids.Uint64()) }
 	if scheme, _, ok := strings.Cut(value, " "); ok && !strings.ContainsAny(scheme, "=;") {

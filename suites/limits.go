@@ -13,13 +13,13 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Limits bound the time and the size of responses. A response that exceeds a limit leads to a
-// finding. A field that is zero selects the default of its limit.
+// Limits bound the time and the size of responses, and the time of the whole run. A response that
+// exceeds a limit leads to a finding. A field that is zero selects the default of its limit.
 type Limits struct {
 	// IdleTimeout is how long a response may send nothing. The default is [DefaultIdleTimeout], but
 	// at most Target.Timeout.
 	IdleTimeout time.Duration
-	RunTimeout  time.Duration // how long the whole run may take; 0: no limit
+	RunTimeout  time.Duration // how long the whole run may take; the default is no limit
 	// MaxBytes is the maximum size of one response body in bytes; the default is 64 MiB. All streams
 	// together may have four times that size, or 256 MiB if that is more. The same limit applies to
 	// all other responses together.
@@ -29,7 +29,8 @@ type Limits struct {
 	MaxEvents int
 }
 
-// The defaults of Target.Parallel, Target.Timeout and the fields of [Limits].
+// The defaults of Target.Parallel and Target.Timeout, and of the limits on one response in
+// [Limits].
 const (
 	DefaultParallel    = 16                       // scenarios that are played at the same time
 	DefaultTimeout     = 30 * time.Second         // duration of one exchange
@@ -64,10 +65,10 @@ const maxLargeConversations = 1
 // as many responses of that kind have stayed within the limits.
 const maxOverruns = 2
 
-// Limits on all streams together, and on all other responses together, as multiples of the limits
-// on one response. Once one of them is exceeded, no more requests for that kind of response are
-// sent. Otherwise, a server whose responses all stay just below the limits would take too long to
-// test.
+// Limits on all streams together, and on all other responses together, as multiples of the limit on
+// one response or of its default, whichever is larger. Once one of them is exceeded, no more
+// requests for that kind of response are sent. Otherwise, a server whose responses all stay just
+// below the limits would take too long to test.
 const (
 	fullSizedStreams   = 2 // limit on the total number of events, as a multiple of Limits.MaxEvents
 	fullSizedResponses = 4 // limit on the total number of bytes, as a multiple of Limits.MaxBytes

@@ -37,7 +37,7 @@ var payloadScenarios = []Scenario{
 }
 
 // newPayloadPlayer returns a player for conversation t. The argument name becomes part of the words
-// that make the player's texts unique. The result ok is false if the target is not scripted, in
+// that make the player's texts unique. The second result is false if the target is not scripted, in
 // which case the scenario must send nothing.
 func newPayloadPlayer(t *Conversation, name string) (*combinationPlayer, bool) {
 	return &combinationPlayer{sequencePlayer: newSequencePlayer(t), name: name}, t.target.isScripted
@@ -51,8 +51,9 @@ func (c *combinationPlayer) askIfSupported(scenario, args string) {
 	}
 }
 
-// runPayloads plays the payloads scenario. It sends texts of many kinds. After each of them, it sends
-// a message that asks the agent to repeat that text. Finally, it requests the history.
+// runPayloads plays the payloads scenario. It sends texts of many kinds and asks the agent after
+// each of them to repeat that text. Then it requests the history. Finally, it sends each of the
+// [rarePrompts] in a new thread.
 func runPayloads(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "payload")
 	if !ok {
@@ -78,9 +79,10 @@ func runPayloads(t *Conversation) {
 	}
 }
 
-// rarePrompts are prompts that some frameworks or databases cannot store or answer, and some servers
-// may therefore refuse: texts of white space only, a text with NUL, and a text of more than 65,536
-// characters. If isRecalled is true, a server that answers the prompt must be able to repeat it.
+// rarePrompts are prompts that some frameworks or databases cannot store or answer, and some
+// servers may therefore refuse: texts of white space only, a text with NUL, and a text of more than
+// 65,536 characters. If isRecalled is true, a server that answers the prompt must be able to repeat
+// it.
 var rarePrompts = []struct {
 	text       string
 	isRecalled bool
@@ -91,9 +93,10 @@ var rarePrompts = []struct {
 	{"conformance:text " + longText("long", 1<<16+64), true},
 }
 
-// askIfPossible sends a prompt that has the given text and reads the reply. It returns false, and
-// removes the exchanges from the recording, if the request is not valid according to the document of
-// the dialect, if the server refuses it, or if the run fails.
+// askIfPossible sends a prompt that has the given text, reads the reply and returns true. It
+// returns false, and removes the exchanges from the recording, if the server refuses the request or
+// the run fails. If the request is not valid according to the dialect's document, it sends nothing
+// and returns false.
 func (c *combinationPlayer) askIfPossible(text string) bool {
 	e := spec.Event{Text: text}
 	if !c.isValid("prompt", e) {
@@ -189,7 +192,8 @@ func runPayloadsApart(t *Conversation) {
 	}
 }
 
-// toolResults are results of client tools that do not belong to any class in [textSamples].
+// toolResults are results of client tools that a careless server drops or takes for JSON values:
+// texts that are empty, consist of white space or are valid JSON.
 var toolResults = []string{"", " ", "{}", `""`, "null", `{ "a" : [ 1 , null ] }`, `"quoted"`, "1e3"}
 
 // toolNames are names of client tools. The documents allow any text. Some of them have characters
@@ -244,7 +248,7 @@ func runPayloadsOfTools(t *Conversation) {
 var emptyPayloads = []string{"false", "0", `""`, "[]", "{}"}
 
 // runPayloadsOfInterrupts plays the payloads-interrupts scenario. It asks for interrupts with many
-// kinds of payloads, and answers them with many kinds of values.
+// kinds of payloads, and answers them with many kinds of texts.
 func runPayloadsOfInterrupts(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "interrupt")
 	if !ok {
@@ -363,9 +367,9 @@ func prependMessage(body map[string]any, text string, earlier *strings.Replacer)
 	return false
 }
 
-// runTwice plays the twice scenario. In one thread, and on connections that are reused, it sends the
-// same series of test prompts twice. The arguments of the prompts differ, except for a text that is
-// sent both times. Finally, it requests the history.
+// runTwice plays the twice scenario. In one thread, and on connections that are reused, it sends
+// the same series of test prompts twice. The arguments of the prompts differ, except for a text
+// that is sent both times. Finally, it requests the history.
 func runTwice(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "twice")
 	if !ok {

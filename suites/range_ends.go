@@ -6,8 +6,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// rangeScenarios are the scenarios that send values from the ends of documented ranges that no
-// other scenario sends.
+// rangeScenarios are the scenarios that send the longest run ids and the earliest and latest days
+// that a document allows. No other scenario sends these values.
 var rangeScenarios = []Scenario{{
 	Name: "range-ends", Doc: "the longest run id in every request that names a run, and the ends of the calendar",
 	Capability: "text", Templates: []string{"prompt", "listen"},

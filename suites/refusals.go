@@ -78,13 +78,13 @@ func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known
 	}
 }
 
-// wrongTypeShare is the reciprocal of the share of the further values of a wrong type that a run
-// sends unless [Target.Deep] is set. See [dialect.InvalidRequestSet].
+// wrongTypeShare is a divisor: unless [Target.Deep] is set, a run sends about one in wrongTypeShare
+// of the invalid requests that [dialect.InvalidRequestSet.KeepVariant] can leave out.
 const wrongTypeShare = 20
 
-// newInvalidRequestSet returns an empty set for an operation. Of the values of a wrong type that
-// differ little from others, it selects all if [Target.Deep] is set, and otherwise a few, which
-// depend on the seed.
+// newInvalidRequestSet returns an empty set for the invalid requests of one operation. If
+// [Target.Deep] is set, the KeepVariant function of the set keeps all variants. Otherwise it keeps
+// one in [wrongTypeShare], and the seed determines which.
 func (t *Conversation) newInvalidRequestSet() *dialect.InvalidRequestSet {
 	n := t.target.Seed
 	return &dialect.InvalidRequestSet{KeepVariant: func() bool {
@@ -138,8 +138,9 @@ func (t *Conversation) probeReply(template string, known *dialect.InvalidRequest
 }
 
 // sendInvalidProbe is like [Conversation.sendProbe], but if the request is for the stream of a run
-// that another request started, it reads one event at most. A server that accepts the request, as
-// the document may allow, need not have such a run and need not end the stream.
+// that another request started, it reads at most one event, and for at most [readTimeout]. A server
+// that accepts the request, as the document may allow, need not have such a run and need not end
+// the stream.
 func (t *Conversation) sendInvalidProbe(o *dialect.Operation, r spec.Request) {
 	if o.StartsRun || !o.IsStream {
 		t.sendProbe(o, r)

@@ -135,8 +135,9 @@ func (t *Conversation) sendReplyVariants(template string, sent map[string]bool) 
 // [Conversation.sendRefusedForms] sends.
 const maxRefusedForms = 3
 
-// sendRefusedForms sends some invalid forms of the valid request r (see [Conversation.refusedForms])
-// that name the same run. It reports whether the server refused all of them, and stops when the server accepts one.
+// sendRefusedForms sends about [maxRefusedForms] invalid forms of the valid request r that name the
+// same thread and run as r (see [Conversation.refusedForms]). It returns true if the server refused
+// all of them. If the server accepts one, it stops and returns false.
 func (t *Conversation) sendRefusedForms(r spec.Request) (refused bool) {
 	run := t.dialect.ParseRequest(r).Run
 	all := slices.DeleteFunc(t.refusedForms(r), func(m dialect.InvalidRequest) bool {
@@ -152,7 +153,7 @@ func (t *Conversation) sendRefusedForms(r spec.Request) (refused bool) {
 }
 
 // sendShortAndLongForms is like [Conversation.sendRefusedForms], but sends all forms that lack a
-// member or have a text of too many characters, which may be the id of the run.
+// member or have a text of too many characters. They need not name the same run as r.
 func (t *Conversation) sendShortAndLongForms(r spec.Request) (refused bool) {
 	for _, m := range t.refusedForms(r) {
 		shortOrLong := strings.HasSuffix(m.Name, " is missing") || strings.HasSuffix(m.Name, " characters")
@@ -198,9 +199,9 @@ func elicitAndReply(replyTemplate string) func(*Conversation) {
 
 // runClientTool plays the client-tool scenario. It makes the server call a tool of the client and
 // sends the result. It then makes the server call a tool in two more threads: in one, the tool is
-// offered in another form, and in the other, two tools are offered. In a further thread, it offers a
-// tool of the client, but makes the server call its own tool, and sends prompts that do not ask for
-// a tool call.
+// offered in another form, and in the other, two tools are offered. In a further thread, it offers
+// a tool of the client, but makes the server call its own tool, and sends prompts that do not ask
+// for a tool call.
 func runClientTool(t *Conversation) {
 	elicitAndReply("tool-result")(t)
 	t.Thread = t.NewID()
@@ -277,8 +278,9 @@ func (t *Conversation) elicitingRequest(replyTemplate string) (template string, 
 }
 
 // replyEvent returns the event with the values for a request of the template replyTemplate. It
-// takes them from the last exchange, which must be that of the eliciting request. ok is false if
-// the server did not do what the request would reply to.
+// takes them from the last exchange, whose request must be the one that
+// [Conversation.elicitingRequest] describes. ok is false if the server did not do what the request
+// would reply to.
 func (t *Conversation) replyEvent(replyTemplate string) (e spec.Event, ok bool) {
 	switch plainReplyTemplate(replyTemplate) {
 	case "resume", "resume-cancelled":

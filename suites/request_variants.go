@@ -50,11 +50,12 @@ func runVariants(t *Conversation) {
 	}
 }
 
-// runCorrected plays the corrected scenario. It starts a run. Then, in another thread and in the
-// same, it sends invalid forms of a request and, once the server has refused these, the valid
-// request itself. Before the valid request in the other thread, it requests the history, which
-// shows that the thread is still unknown. All requests are sent on connections that are reused, so a
-// server must not take an invalid request for the valid one before it.
+// runCorrected plays the corrected scenario. It starts a run. Then it sends invalid forms of a
+// request in a new thread and, once the server has refused these, the history request, which shows
+// that the thread is still unknown, and the valid request. Finally, it sends invalid forms of
+// another request, and the valid request, in the thread of the first run. All requests are sent on
+// connections that are reused, on which a faulty server may mix up an invalid request with the
+// valid one before it.
 func runCorrected(t *Conversation) {
 	t.keepAlive()
 	if t.SendAndRead("prompt", t.PromptEvent("text", "one")); !t.accepted {
@@ -87,11 +88,11 @@ func (t *Conversation) sendAndReadAgain(r spec.Request) {
 	}
 }
 
-// sendVariants sends the request of the template, filled from e, and then its variants, except
-// those whose form (see [dialect.RequestVariant]) is in sent. It adds the forms of the variants
-// that it sends to sent. If no variants are left, it does not send the request either. If the
-// server does not accept the request itself, which the accepts scenario judges, it sends no
-// variants.
+// sendVariants sends the request of the template, with the values in e in place of its
+// placeholders, and then its variants, except those whose form (see [dialect.RequestVariant]) is in
+// sent. It adds the forms of the variants that it sends to sent. If no variants are left, it does
+// not send the request either. If the server does not accept the request itself, which the accepts
+// scenario judges, it sends no variants.
 func (t *Conversation) sendVariants(template string, e spec.Event, sent map[string]bool) {
 	t.Run = t.NewID()
 	r := t.BuildRequest(template, e)
@@ -110,7 +111,7 @@ func (t *Conversation) sendVariants(template string, e spec.Event, sent map[stri
 
 // sendUploadVariants uploads an image and sends a request that contains the image. Then it sends
 // those variants of the request whose form (see [dialect.RequestVariant]) is not in sent. All
-// requests are in the same new thread.
+// requests are in the same new thread. Unlike [Conversation.sendVariants], it does not modify sent.
 func (t *Conversation) sendUploadVariants(sent map[string]bool) {
 	t.Thread = t.NewID()
 	image, ok := t.elicit("uploaded")
@@ -139,11 +140,11 @@ func (t *Conversation) wasCutOff() bool {
 	return len(t.trace.Exchanges) > 0 && t.trace.Exchanges[len(t.trace.Exchanges)-1].Response.End != nil
 }
 
-// sendForms sends the request of a template in each of the [requestForms] in which it is valid and
-// which changes it. If
-// the request does not start a run, sendForms first starts a run to which the request can refer. It
-// sends nothing if the dialect or the target does not support the template. It also sends no cancel
-// requests in dialects that have the template "listen".
+// sendForms sends the request of a template in all [requestForms], except those in which it would
+// be invalid or would not differ from the usual form. If the request does not start a run,
+// sendForms first starts a run to which the request can refer. It sends nothing if the dialect or
+// the target does not support the template. It also sends no cancel requests in dialects that have
+// the template "listen".
 func (t *Conversation) sendForms(template string) {
 	o, ok := t.dialect.TemplateOperation(template)
 	if !ok || template != "prompt" && !t.canSend(template) || template == "cancel" && t.HasTemplate("listen") {

@@ -15,8 +15,8 @@ var resumeChecks = []string{
 	"resume.starts-after-cursor", "resume.excludes-cursor", "resume.loses-nothing", "resume.tells-the-same", "resume.ends",
 }
 
-// cursorKinds lists what the events of a dialect must contain so that its streams can be resumed: a
-// cursor in each frame.
+// cursorKinds is the value of [Scenario.Kinds] for scenarios that resume streams, which need a
+// dialect whose frames have cursors.
 var cursorKinds = []spec.Kind{spec.SlotCursor}
 
 // resumeScenarios are the scenarios that request streams from a cursor: after a lost connection,
@@ -162,8 +162,9 @@ func runResumeTwice(t *Conversation) {
 const disconnectDuration = 300 * time.Millisecond
 
 // runResumeAlone plays the resume-alone scenario. It disconnects, waits until the run has ended
-// without a client, and resumes the stream. The same follows, without the wait, with a run that
-// fails. Checks verify that nothing was lost and that the body of the resumed stream ends.
+// without a client, and resumes the stream. Then it disconnects from a run that fails and resumes
+// that stream at once. Checks verify that nothing was lost and that the body of the resumed stream
+// ends.
 func runResumeAlone(t *Conversation) {
 	if !t.StartRun("prompt", t.PromptEvent("slow", "10 15")) {
 		return
@@ -200,8 +201,8 @@ func runTwoReaders(t *Conversation) {
 	t.ReadStream("", 0) // a server may send the earlier events of a run only when it has ended
 }
 
-// probeTimeout is how long the client reads a stream that it requested from a cursor of another
-// run. The server need not send any events on such a stream and need not end it.
+// probeTimeout is how long the client reads a stream that it requested from a cursor that does not
+// belong to the run. The server need not send any events on such a stream and need not end it.
 const probeTimeout = time.Second
 
 // runForeignCursors plays the foreign-cursors scenario. It requests the stream of a run from

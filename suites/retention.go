@@ -68,9 +68,10 @@ func responseSize(t spec.Trace) (n int, coded bool) {
 	return n, coded
 }
 
-// trimResult removes from p what would take too much memory, and sets p.Trimmed. It keeps the
-// beginning of each body and of the bytes that each finding quotes. The conversation must already
-// have been evaluated.
+// trimResult removes from p what would take too much memory, and sets p.Trimmed. It drops the times
+// at which the bytes of the responses arrived. Of each body, and of the bytes that each finding
+// quotes, it keeps only the beginning (see [maxRetainedBody] and [maxRetainedRaw]). The
+// conversation must already have been evaluated.
 func trimResult(p *ScenarioResult) {
 	p.Trimmed = true
 	for i := range p.Trace.Exchanges {

@@ -104,9 +104,10 @@ func (a *sequencePlayer) runTemplates() (all []string) {
 	return all
 }
 
-// sendInvalid sends an invalid variant of the request of the template, filled from e. The argument
-// choice selects one of the kinds of invalid requests that [Target.collectFaults] found for the
-// template. If it found none, or if this request has no such variant, nothing is sent.
+// sendInvalid sends an invalid variant of the request of the template, with the values in e in
+// place of its placeholders. The argument choice selects the variant among those that
+// [Target.collectFaults] found for the template. If it found none, or if the variant cannot be made
+// from this request, nothing is sent.
 func (a *sequencePlayer) sendInvalid(template string, e spec.Event, choice uint64) {
 	faults := a.target.faultNames[template]
 	if len(faults) == 0 {
@@ -123,11 +124,11 @@ func (a *sequencePlayer) sendInvalid(template string, e spec.Event, choice uint6
 // sequence. Larger invalid requests are sent only by the refusals scenario.
 const maxInvalidBody = 1 << 16
 
-// collectFaults determines, for each template that sequences use for invalid requests, in which
-// ways such requests can be invalid. It stores the names of these faults (see
-// [dialect.InvalidRequest]) in t.faultNames. It builds the requests in conversation conv, but sends
-// none. It must be called before any sequence is played, because it takes long enough to disturb
-// timing checks.
+// collectFaults stores in t.faultNames, for each template that sequences use for invalid requests,
+// the names of the invalid requests that can be made from its request (see
+// [dialect.InvalidRequest]), except those with large bodies (see [maxInvalidBody]). It builds the
+// requests in conversation conv, but sends none. It must be called before any sequence is played,
+// because it takes long enough to disturb timing checks.
 func (t *Target) collectFaults(conv *Conversation) {
 	t.faultNames = map[string][]string{}
 	conv.Run = conv.NewID()
@@ -145,10 +146,10 @@ func (t *Target) collectFaults(conv *Conversation) {
 	}
 }
 
-// sendAsIntruder sends, as the principal who, a request that refers to the run of an earlier
-// action, the subject of s, or to the thread of that run. The server must deny the request for the
-// given reason. s.choice selects one of the requests for which the document describes such a
-// denial. If there are none, or the run was not started, nothing is sent.
+// sendAsIntruder sends a request as the principal who. The request refers to the run that the
+// subject of s, an earlier action, started, or to the thread of that run. The server must deny it
+// for the given reason. s.choice selects one of the requests for which the document describes such
+// a denial. If there are none, or the run was not started, nothing is sent.
 func (a *sequencePlayer) sendAsIntruder(s action, reason spec.DenialReason, who spec.Principal) {
 	if !a.selectRun(s.subject) {
 		return

@@ -14,8 +14,8 @@ type sequencePlayer struct {
 	*Conversation
 	threads        [threadCount + 1]string // thread ids; index 0 is not used
 	runs           map[int]runRef          // by the number of the action that started the run
-	seenCursors    map[int][]string        // by the same number: the cursors from which the run can be resumed
-	pendingReplies map[int]owedReply       // by the same number: the reply that the client still has to send
+	seenCursors    map[int][]string        // by the number of that action: cursors from which the run can be resumed
+	pendingReplies map[int]owedReply       // by the number of that action: reply that the client still has to send
 	uploads        map[int]uploadedFile    // by the number of the action that uploaded the file
 }
 
@@ -70,9 +70,10 @@ func (a *sequencePlayer) selectRun(n int) bool {
 	return ok
 }
 
-// startRun starts a run on the thread of action s, with the request of the template, filled from e,
-// and stores the run under the number of s. Before that, it sends the replies that are pending on
-// the thread. It returns false if the server did not accept the request.
+// startRun starts a run on the thread of action s, with the request of the template and the values
+// in e in place of its placeholders, and stores the run under the number of s. Before that, it
+// sends the replies that are pending on the thread. It returns false if the server did not accept
+// the request.
 func (a *sequencePlayer) startRun(s action, template string, e spec.Event) bool {
 	a.answerPending(a.threads[s.subject])
 	a.Thread = a.threads[s.subject]
@@ -106,7 +107,8 @@ func (a *sequencePlayer) addPendingReply(s action, d owedReply) {
 }
 
 // elicitReply returns the perform function of an action that makes the server call a tool or send
-// an interrupt. The function stores the reply, a request of the given template, for a later action.
+// an interrupt. The function also stores the client's reply to that call or interrupt, a request of
+// the given template, so that a later action can send it.
 func elicitReply(template string) func(*sequencePlayer, action) {
 	return func(a *sequencePlayer, s action) {
 		eliciting, e := a.elicitingAction(s, template)
@@ -117,8 +119,9 @@ func elicitReply(template string) func(*sequencePlayer, action) {
 	}
 }
 
-// startAndReadRun starts a run on the thread of action s, with the request of the template, filled
-// from e. It reads the stream of the run and stores its cursors for later actions.
+// startAndReadRun starts a run on the thread of action s, with the request of the template and the
+// values in e in place of its placeholders. It reads the stream of the run and stores its cursors
+// for later actions.
 func (a *sequencePlayer) startAndReadRun(s action, template string, e spec.Event) {
 	if !a.startRun(s, template, e) {
 		return

@@ -13,11 +13,11 @@ import (
 )
 
 // Limits on the effort that a test run spends on shrinking sequences. Each try plays a simpler
-// sequence as a new conversation.
+// sequence as a new conversation. The last two limits also apply to simplifying combinations.
 const (
-	maxTries       = 60                // for one sequence
-	maxShrinkTries = 300               // for all together
-	maxShrinkTime  = 150 * time.Second // for all together
+	maxTries       = 60                // maximum number of tries for one sequence
+	maxShrinkTries = 300               // maximum number of tries for all sequences together
+	maxShrinkTime  = 150 * time.Second // how long after shrinking has begun a try may still be started
 )
 
 // MaxSequences is the largest valid value of [Target.Sequences]. It limits memory use, because the
@@ -143,16 +143,16 @@ func (t *Target) playSequence(ctx context.Context, name string, actions []action
 	return t.finishConversation(conv, part)
 }
 
-// A findingKey identifies a finding by the ids of the check and of the violated requirement, so that
-// findings of several conversations can be compared.
+// A findingKey identifies a finding by the ids of the check and of the violated requirement, so
+// that findings of several conversations can be compared.
 type findingKey struct{ check, requirement string }
 
-// idOf returns the id of f, a finding of the check result r.
+// idOf returns the key of f, a finding of the check result r.
 func idOf(r spec.Result, f spec.Finding) findingKey {
 	return findingKey{r.Obligation.Check.ID, r.Obligation.Requirement(f).ID}
 }
 
-// findingIDs returns the ids of the findings in p, each id once. If p has not been evaluated yet,
+// findingIDs returns the keys of the findings in p, each key once. If p has not been evaluated yet,
 // findingIDs evaluates it first and stores the evaluation in p.
 func (t *Target) findingIDs(p *ScenarioResult) (all []findingKey) {
 	t.evaluateOnce(p)
@@ -166,15 +166,15 @@ func (t *Target) findingIDs(p *ScenarioResult) (all []findingKey) {
 	return all
 }
 
-// recordFindings adds the ids of the findings in p to known. If p has not been evaluated yet, it is
-// evaluated first.
+// recordFindings adds the keys of the findings in p to known. If p has not been evaluated yet, it
+// is evaluated first.
 func (t *Target) recordFindings(known map[findingKey]bool, p *ScenarioResult) {
 	for _, d := range t.findingIDs(p) {
 		known[d] = true
 	}
 }
 
-// hasCheck reports whether known has a finding of the check.
+// hasCheck reports whether known contains the key of a finding of the check.
 func hasCheck(known map[findingKey]bool, check *spec.Check) bool {
 	for id := range known {
 		if id.check == check.ID {
@@ -184,8 +184,8 @@ func hasCheck(known map[findingKey]bool, check *spec.Check) bool {
 	return false
 }
 
-// newFindings returns the ids of the findings in p that are not in known. If p has not been
-// evaluated yet, it is evaluated first.
+// newFindings returns the keys of the findings in p that are not in known, each key once. If p has
+// not been evaluated yet, it is evaluated first.
 func (t *Target) newFindings(known map[findingKey]bool, p *ScenarioResult) []findingKey {
 	return slices.DeleteFunc(t.findingIDs(p), func(d findingKey) bool { return known[d] })
 }
@@ -194,7 +194,8 @@ func (t *Target) newFindings(known map[findingKey]bool, p *ScenarioResult) []fin
 // still has all findings in fresh, if it finds one. It tries to remove halves, then quarters, and
 // so on down to single actions. Then it tries to give the remaining actions their plainest form.
 // The argument tries limits the number of sequences that it plays, and none is started after the
-// deadline until. The result tried is the number of sequences that it played.
+// deadline until. It appends to o.result.Scenario.Doc how many sequences it played, and returns
+// that number.
 func (t *Target) shrinkSequence(
 	ctx context.Context, o *generatedSequence, fresh []findingKey, tries int, until time.Time,
 ) (tried int) {

@@ -13,8 +13,8 @@ import (
 // word returns a word that no other action of the sequence sends.
 func (s action) word() string { return fmt.Sprintf("step-%d-%x", s.number, s.choice>>44) }
 
-// text returns a text that action s sends, of one of the classes of [textSamples]. If prompts of
-// the dialect cannot contain such a text, it returns a plain one.
+// text returns a text that action s sends. s.choice selects one of the classes in [textSamples]. If
+// prompts of the dialect cannot contain a text of that class, the result is a plain text.
 func (a *sequencePlayer) text(s action) string {
 	sample := textSamples[s.choice>>16%uint64(len(textSamples))]
 	if !a.target.fitsInPrompt(sample) {
@@ -23,8 +23,8 @@ func (a *sequencePlayer) text(s action) string {
 	return sample.make(s.word())
 }
 
-// object returns the JSON text of an object that action s sends, of one of the classes of
-// [jsonSamples].
+// object returns the JSON text of an object that action s sends. s.choice selects one of the
+// classes in [jsonSamples].
 func (s action) object() string {
 	return jsonSamples[s.choice>>24%uint64(len(jsonSamples))].make(s.word())
 }
@@ -32,8 +32,8 @@ func (s action) object() string {
 // clientTools lists the names of the tools that the client offers in generated sequences.
 var clientTools = []string{"paint", "sketch", "Paint", "paint_2"}
 
-// toolResult returns the result that action s sends for a client tool: one of [toolResults], or a
-// text.
+// toolResult returns the result that action s sends for a client tool: one of [toolResults] or a
+// text, as selected by s.choice.
 func (a *sequencePlayer) toolResult(s action) string {
 	if i := s.choice >> 32 % 4; i == 3 {
 		return toolResults[s.choice>>34%uint64(len(toolResults))]

@@ -16,9 +16,10 @@ var streamEndScenarios = []Scenario{{
 	ExpectedChecks: []string{"wire.ends", "run.closes-after-end"}, Run: runCloses,
 }}
 
-// Most servers close the body at once after the end of a run. The client waits for that, and judges
-// a body that does not end, until the target has left one stream open for maxQuickClose. From then
-// on, the client goes on reading only for laterGrace, to receive what a server sends too late.
+// How long the client waits for the end of a body after the end of its run. Most servers close the
+// body at once. The client waits for [spec.MaxOpenAfterEnd] until the target has left one stream
+// open for maxQuickClose. From then on, it waits only for laterGrace after the end of each run, to
+// receive what a server sends too late.
 const (
 	maxQuickClose = time.Second
 	laterGrace    = 250 * time.Millisecond
@@ -50,7 +51,8 @@ func untilStillOpen() (time.Duration, error) {
 
 // afterRunEnd returns a function for [wire.StopWhen.Linger], or nil if the response to r is not an
 // event stream. Once the response contains the end of the run, the function returns the results of
-// leave; before that, and for any body with a content coding, it returns zeros.
+// leave. Before that, and for any body with a content coding, it returns 0 and nil, so that the
+// client goes on reading.
 func (t *Conversation) afterRunEnd(
 	r spec.Request, leave func() (time.Duration, error),
 ) func(spec.Response) (time.Duration, error) {
@@ -126,7 +128,8 @@ func runCloses(t *Conversation) {
 	t.readUntilClosed(streams)
 }
 
-// maxOpenStreams is the maximum number of streams that the closes scenario reads at the same time.
+// maxOpenStreams is the maximum number of streams that [Conversation.readUntilClosed] and the
+// similar-runs scenario read at the same time.
 const maxOpenStreams = 5
 
 // maxStreams returns n or, if that is less, the stream limit of the target.
@@ -138,8 +141,8 @@ func (t *Conversation) maxStreams(n int) int {
 }
 
 // readUntilClosed sends the given requests for streams. It reads each response until its body ends
-// or has been open for [spec.MaxOpenAfterEnd] after the end of the run. It reads up to
-// [maxOpenStreams] responses at the same time, or fewer if the target has a lower stream limit.
+// or has been open for too long after the end of the run (see [spec.MaxOpenAfterEnd]). It reads up
+// to [maxOpenStreams] responses at the same time, or fewer if the target has a lower stream limit.
 func (t *Conversation) readUntilClosed(streams []spec.Request) {
 	t.sendTogether(streams, t.maxStreams(maxOpenStreams), func(r spec.Request) wire.StopWhen {
 		return wire.StopWhen{Linger: t.afterRunEnd(r, untilStillOpen)}

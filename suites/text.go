@@ -11,9 +11,10 @@ import (
 
 // requireText adds a finding to p, the result of the scenario "text", if the reply to the prompt
 // has no text and no other finding explains that. The finding cites the first of these requirements
-// that a selected check judges: that on the status code, if there was no stream; that on text
-// events; and the convention of the test prompts. requireText returns false if a finding is due but
-// no selected check judges any of these, and true otherwise.
+// that a selected check judges: the requirement on the status code, if there was no stream; the
+// requirement on text events; the convention that a scripted agent replies with the requested text.
+// requireText returns false if a finding is due but no selected check judges any of these
+// requirements, and true otherwise.
 func (t *Target) requireText(p ScenarioResult) bool {
 	evidence, foreign, ok := findMissingText(p)
 	textRequirement := t.Dialect.TextRequirement()

@@ -159,8 +159,8 @@ func newAnswerMessage(e spec.Event) *answerMessage {
 
 // An answerBuilder assembles messages from the events of one stream.
 type answerBuilder struct {
-	request  spec.Event // request for the stream
-	messages []*answerMessage
+	request  spec.Event                // request for the stream
+	messages []*answerMessage          // messages of the assistant, and tool results, in the order of the stream
 	byID     map[string]*answerMessage // messages of the assistant by their ids
 	calls    map[string]*answerPart    // tool calls by their ids
 	ended    bool                      // the run has ended without failing

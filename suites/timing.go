@@ -20,8 +20,8 @@ type timingCheck struct {
 }
 
 // timingChecks maps the name of a scenario to its timing check. A busy client may read so late that
-// everything a server sent over time arrives at once, or an event arrives late. It may also cancel a
-// run so late that another run has already ended.
+// everything a server sent over time arrives at once, or an event arrives late. It may also cancel
+// a run so late that another run has already ended.
 var timingChecks = map[string]timingCheck{
 	"idle":     {rules.ScriptIdle, 1, nil},
 	"slow":     {rules.DeltasArriveIncrementally, maxTimingRetries, nil},
@@ -38,7 +38,7 @@ const seedStride = 1 << 16
 // retryTiming replays each scenario in parts whose timing check did not pass, one scenario at a
 // time, and replaces its result in parts. A failure of a timing check is therefore reported only if
 // all attempts fail. Then it does the same with all other scenarios in which deltas arrived late
-// (see retryLateDeltas).
+// (see [Target.retryLateDeltas]), until the deltas of one scenario are late in all attempts.
 func (t *Target) retryTiming(ctx context.Context, parts []ScenarioResult) {
 	replay := func(i int, n uint64) ScenarioResult {
 		return t.playScenario(ctx, parts[i].Scenario, t.idSeed()+uint64(i)+1+n*seedStride)
@@ -61,10 +61,10 @@ func (t *Target) retryTiming(ctx context.Context, parts []ScenarioResult) {
 }
 
 // retryLateDeltas replays the conversation of p as long as deltas arrive late in it, but at most
-// [maxTimingRetries] times. It replaces p with the last result, and reports whether deltas arrive
-// late in that one too. If p has a finding of another check, which a replay might lose, it does
-// nothing and reports false. The function play must play the conversation with new ids while no
-// other conversation is played. Its argument counts the calls from 1.
+// [maxTimingRetries] times. It replaces p with the result of the last replay, and reports whether
+// deltas arrive late in that result, too. If p has a finding of another check, which a replay might
+// lose, it does nothing and returns false. The function play must play the conversation with new
+// ids while no other conversation is played. Its argument counts the calls from 1.
 func (t *Target) retryLateDeltas(
 	ctx context.Context, p *ScenarioResult, play func(n uint64) ScenarioResult,
 ) (isLate bool) {
@@ -78,8 +78,8 @@ func (t *Target) retryLateDeltas(
 	return t.hasLateDeltas(p)
 }
 
-// hasLateDeltas reports whether [rules.DeltasArriveIncrementally] fails in the conversation of p. It
-// evaluates p if needed.
+// hasLateDeltas reports whether [rules.DeltasArriveIncrementally] fails in the conversation of p.
+// It evaluates p if needed.
 func (t *Target) hasLateDeltas(p *ScenarioResult) bool {
 	t.evaluateOnce(p)
 	return slices.ContainsFunc(p.Evaluation.Results, func(r spec.Result) bool {

@@ -80,7 +80,8 @@ func (o exchangeSummary) describeRequest() string {
 // the result of a check in p. ok is true if the lack would explain all findings of r, because each
 // finding refers to a response whose status (404, 405, 410 or 501) means that the server does not
 // have the operation. ok is false if r has no findings, if a finding is about an operation that
-// starts runs, if every target must have the capability, or if p is the evaluation of a recording.
+// starts runs, if the scenario needs the capability "text" or "refusals", or if p is the evaluation
+// of a recording.
 func MissingCapability(p ScenarioResult, r spec.Result) (capability string, ok bool) {
 	if capability = p.Scenario.capabilityName(); capability == "text" || capability == "refusals" || len(r.Findings) == 0 {
 		return "", false

@@ -121,9 +121,10 @@ func (p *ScenarioResult) evaluate(
 	return spec.Run(plan, func(func(spec.Event) bool) {}, nil), false
 }
 
-// EvaluateTrace evaluates t, a recording of scenario s, with all checks of dialect d. The argument
-// info is what is known about the recorded server, and maxEvent is the maximum size of one event in
-// bytes. If ctx ends before all events were judged, complete is false and nothing is judged.
+// EvaluateTrace evaluates t, a recording of scenario s, with all checks of dialect d, and returns
+// the result. The argument info is what is known about the recorded server, and maxEvent is the
+// maximum size of one event in bytes. If ctx ends before all events were judged, complete is false
+// and nothing is judged.
 func EvaluateTrace(
 	ctx context.Context, s Scenario, d *dialect.Dialect, t spec.Trace, info dialect.TargetFacts, maxEvent int,
 ) (p ScenarioResult, complete bool) {

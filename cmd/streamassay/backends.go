@@ -22,14 +22,14 @@ import (
 // A backendKind is one kind of backend that a server can use, such as the SQLite store. T is the
 // type of an opened backend.
 type backendKind[T any] struct {
-	// syntax describes the flag values that select the kind: NAME, NAME:TEXT, NAME:BASE_URL, or a
-	// URL with the scheme NAME. TEXT stands for any text that is not empty. An explanation in
-	// parentheses may follow.
+	// syntax describes the flag values that select the kind: only a name, such as "memory", a name
+	// followed by text that is not empty ("dir:PATH") or by a base URL ("openai:BASE_URL"), or a URL
+	// ("s3://BUCKET"). An explanation in parentheses may follow.
 	syntax string
 	hidden bool   // not shown in help and errors
-	keeps  string // for help: how many ended runs a store keeps by default, such as "1000 in memory"; may be ""
-	// open opens the backend at a location. The location is the part of the flag value in the
-	// place of TEXT or BASE_URL, the complete URL, or "" if the syntax is only a name.
+	keeps  string // for help: how many ended runs a store keeps by default, such as "1000 in memory"; "" shows nothing
+	// open opens the backend at a location. The location is what follows the name and colon in the
+	// flag value, the complete value if it is a URL, or "" if it is only a name.
 	open func(ctx context.Context, location string, s backendSettings) (T, error)
 }
 
@@ -45,7 +45,8 @@ type backendSettings struct {
 // openAISyntax is the syntax of each kind of backend that uses a service with the OpenAI API.
 const openAISyntax = "openai:BASE_URL"
 
-// The kinds of backend that the serve command can use, by purpose. A new kind needs an entry here.
+// The kinds of backend that the serve command can use, in one list for each of the flags --agent,
+// --state, --files and --speech. A new kind must be added to the list of its flag.
 var (
 	agentKinds = []backendKind[reference.Agent]{
 		{syntax: "scripted", open: always(reference.Agent(reference.Scripted))},
@@ -87,19 +88,20 @@ var (
 	}
 )
 
-// openRedis opens the store on the Redis server at location, which is a URL.
+// openRedis opens the store on the Redis server at location, a URL with the scheme redis, rediss or
+// unix.
 func openRedis(ctx context.Context, location string, s backendSettings) (state.Store, error) {
 	return durable.OpenRedis(ctx, location, s.retention)
 }
 
-// always returns a function that returns backend for every location. The function is meant for the
-// open field of a backendKind.
+// always returns a value for the open field of a [backendKind]: a function that ignores its
+// arguments and returns backend.
 func always[T any](backend T) func(context.Context, string, backendSettings) (T, error) {
 	return func(context.Context, string, backendSettings) (T, error) { return backend, nil }
 }
 
-// filesIn returns a function that calls open with the location and returns a store of attachments
-// in the resulting storage. The function is meant for the open field of a backendKind.
+// filesIn returns a value for the open field of a [backendKind]: a function that opens the storage
+// at a location with open, and returns a store that keeps attachments in that storage.
 func filesIn(
 	open func(location string) (blob.Storage, error),
 ) func(context.Context, string, backendSettings) (*files.Store, error) {
@@ -121,7 +123,7 @@ type backendFlag[T any] struct {
 }
 
 // syntax returns a description of the valid values of the flag, for help and errors, such as
-// "memory, dir:PATH or s3://BUCKET".
+// "memory, dir:PATH or s3://BUCKET". Hidden kinds are left out.
 func (f *backendFlag[T]) syntax() string {
 	var all []string
 	for _, k := range f.kinds {
@@ -133,8 +135,9 @@ func (f *backendFlag[T]) syntax() string {
 	return strings.Join(all[:last], ", ") + " or " + all[last]
 }
 
-// keeps returns a description, for the help, of how many ended runs each kind of store keeps by
-// default, such as "1000 in memory, 1000000 in SQLite".
+// keeps returns a description, for the help of --state, of how many ended runs the stores keep by
+// default, such as "1000 in memory, 1000000 in SQLite". It joins the keeps fields of the kinds that
+// have one.
 func (f *backendFlag[T]) keeps() string {
 	var all []string
 	for _, k := range f.kinds {
@@ -196,15 +199,15 @@ func (f *backendFlag[T]) usageError(err error) error {
 
 // A backendFlags holds the flags that select the backends of the server.
 type backendFlags struct {
-	agent              backendFlag[reference.Agent]
-	state              backendFlag[state.Store]
-	files              backendFlag[*files.Store]
-	speech             backendFlag[speech.Transcriber]
-	model, speechModel string // values of --model and --speech-model; "" if not given
+	agent              backendFlag[reference.Agent]    // --agent
+	state              backendFlag[state.Store]        // --state, the store of threads and runs
+	files              backendFlag[*files.Store]       // --files, the store of attachments
+	speech             backendFlag[speech.Transcriber] // --speech, the speech-to-text backend
+	model, speechModel string                          // values of --model and --speech-model; "" if not given
 }
 
-// addFlags sets p to the default backends, and adds the flags for backends and models, such as
-// --agent and --state, to the given flag set.
+// addFlags sets p to the default backends, and adds the flags that change p, such as --agent and
+// --model, to the given flag set.
 func (p *backendFlags) addFlags(flags *pflag.FlagSet) {
 	p.agent = backendFlag[reference.Agent]{"agent", "scripted", agentKinds}
 	p.state = backendFlag[state.Store]{"state", "memory", stateKinds}
@@ -226,9 +229,9 @@ func (p *backendFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&p.speechModel, "speech-model", "", "`NAME` model for --speech "+openAISyntax+" (default: whisper-1)")
 }
 
-// check returns a usage error if a flag is invalid, if --model is missing although the agent needs
-// a model, or if a model is named for a backend that does not use a model. It does not open any
-// backend.
+// check returns a usage error if the value of a flag is invalid, if --model is missing although the
+// agent needs a model, or if --model or --speech-model is given for a backend that does not use it.
+// It does not open any backend.
 func (p *backendFlags) check() error {
 	agent, _, err := p.agent.find()
 	if err != nil {
@@ -255,9 +258,10 @@ func (p *backendFlags) check() error {
 }
 
 // withoutSecrets returns text, the value of a flag, without secrets, so that it can be shown in
-// messages. If text contains "://", it is a URL, and its user name, password and query are removed.
-// Otherwise, if text contains a space or tab, it is a command and is returned unchanged. Any other
-// text may be an incomplete URL, of which only the part after the last "@" is returned.
+// messages. If text contains "://", it is taken for a URL, and its user name, password and query
+// are removed. Otherwise, if text contains a space or tab, it is taken for a command and is
+// returned unchanged. Any other text may be an incomplete URL, so the part up to the last "@", if
+// there is one, is removed.
 func withoutSecrets(text string) string {
 	before, after, found := strings.Cut(text, "://")
 	if !found {

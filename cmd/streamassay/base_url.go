@@ -12,11 +12,11 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// baseURL parses text as the base URL of a target of dialect d. If d.IsEndpoint is true, it does
-// not change the URL. Otherwise it adds the base path of d to a URL without a path, and removes a
-// slash at the end of the path. If text is invalid, baseURL returns a usage error. The error begins
-// with name, the name of the flag or field that holds the URL, and does not show credentials in the
-// URL.
+// baseURL parses text as the base URL of a target of dialect d. If d.IsEndpoint is true, it returns
+// the URL unchanged. Otherwise, it replaces an empty path or the path "/" by the base path of d,
+// and removes a slash at the end of the path. If text is invalid, baseURL returns a usage error.
+// The error begins with name, the name of the flag or field that holds the URL, and does not show
+// credentials in the URL.
 func baseURL(name, text string, d *dialect.Dialect) (*url.URL, error) {
 	if err := checkBase(name, text); err != nil {
 		return nil, err
@@ -45,8 +45,9 @@ func checkBase(name, text string) error {
 	return usageError("%s %q %v", name, withoutSecrets(text), err)
 }
 
-// parseBase parses text as a base URL. The text of an error is a predicate, such as "has no host",
-// so that the caller can put the URL before it.
+// parseBase parses text as a base URL: an absolute http or https URL without user, query and
+// fragment. The text of an error is a predicate, such as "has no host", so that the caller can put
+// the URL before it.
 func parseBase(text string) (*url.URL, error) {
 	if !strings.Contains(text, "://") {
 		return nil, errors.New("must be a base URL that begins with http:// or https:// (e.g. http://127.0.0.1:8080)")
@@ -74,14 +75,15 @@ func parseBase(text string) (*url.URL, error) {
 }
 
 // connectionHeaders lists, in lower case, the header fields that users cannot set with --header,
-// because they follow from the request and the connection.
+// because the request and the connection determine their values.
 var connectionHeaders = []string{
 	"connection", "content-length", "host", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
 }
 
-// parseHeaders parses lines of the form 'Name: value'. If a line is invalid, it returns a usage
-// error that begins with flag, the name of the flag or field that holds the lines, and, if there
-// are several lines, the number of the line. Errors never show a value, which may be a secret.
+// parseHeaders parses lines of the form 'Name: value' and removes the spaces around names and
+// values. It returns a usage error if a line is invalid or sets one of [connectionHeaders]. The
+// error begins with flag, the name of the flag or field that holds the lines, and, if there are
+// several lines, the number of the line. Errors never show a value, which may be a secret.
 func parseHeaders(flag string, lines []string) (list spec.Header, err error) {
 	for i, line := range lines {
 		which := flag

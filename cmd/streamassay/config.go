@@ -32,10 +32,10 @@ type configPosition struct {
 	fieldLines map[string]int // line of each field of the target, from 1, by the name of the field
 }
 
-// settingName returns the name by which error messages call an option. If the --config file sets
-// the option for this target, that is the name of the field; otherwise it is that of the flag or
-// argument, such as "--timeout" or "TARGET". The option is the one with the given name in
-// [targetFlags], which must exist.
+// settingName returns the name that error messages use for an option. The argument name is that of
+// an option in [targetFlags]; settingName panics if there is none. If the --config file sets the
+// option for this target, the result is the name of the field. Otherwise, it is the flag, such as
+// "--timeout", or "TARGET" for the URL.
 func (s configPosition) settingName(name string) string {
 	i := slices.IndexFunc(targetFlags, func(o targetOption) bool { return o.name == name })
 	if field := targetFlags[i].fieldName(); s.fieldLines[field] > 0 {
@@ -47,10 +47,10 @@ func (s configPosition) settingName(name string) string {
 	return "--" + name
 }
 
-// locate returns the usage error err with the position of the target in the --config file. The line
-// is that of the field with which the message begins. If the message does not begin with a field,
-// it is the first line of the target. Errors that are not usage errors, errors that already have a
-// position, and errors of a target that flags define are returned unchanged.
+// locate adds the position of the target in the --config file to the usage error err. The line in
+// the position is that of the field with which the message begins. If the message does not begin
+// with a field, it is the first line of the target. Errors that are not usage errors, errors that
+// already have a position, and errors of a target that flags define are returned unchanged.
 func (s configPosition) locate(err error) error {
 	var exit exitError
 	located := "--config " + s.file + ":"
@@ -61,9 +61,8 @@ func (s configPosition) locate(err error) error {
 }
 
 // locationPrefix returns the prefix for message, an error message about a target in a --config
-// file. The prefix consists of the file, the line and the number of the target. The line is that of
-// the field with which message begins. If message does not begin with a field, it is the first line
-// of the target.
+// file, such as "--config targets.yaml:12: target 2: ". The line is that of the field with which
+// message begins. If message does not begin with a field, it is the first line of the target.
 func (s configPosition) locationPrefix(message string) string {
 	line := s.line
 	if key, _, _ := strings.Cut(strings.TrimSuffix(message, ":"), " "); s.fieldLines[strings.TrimSuffix(key, ":")] > 0 {
@@ -119,7 +118,8 @@ func readConfigFile(file string) ([]byte, error) {
 	return data, nil
 }
 
-// A configItem is one target of a --config file before its fields are decoded.
+// A configItem is one target of a --config file, parsed as YAML, whose fields have not been checked
+// yet.
 type configItem struct {
 	fields     yaml.MapSlice
 	line       int            // line on which the target begins, from 1
@@ -173,9 +173,9 @@ func configItems(data []byte) ([]configItem, error) {
 	return items, nil
 }
 
-// yamlError returns err, an error of the YAML parser, as an error of one line. The text begins with
-// ":LINE:", where LINE is the line on which the error was found, or with ":" if the line is
-// unknown.
+// yamlError converts err, an error of the YAML parser, to an error whose text is one line. The text
+// begins with ":LINE:", where LINE is the line on which the error was found, or with ":" if the
+// line is unknown.
 func yamlError(err error) error {
 	var at yaml.Error
 	if errors.As(err, &at) && at.GetToken() != nil {
@@ -260,8 +260,8 @@ func (o targetOption) setField(set *pflag.FlagSet, t *targetOptions, key string,
 	return nil
 }
 
-// convertYAML stores value, a decoded YAML value, in the variable that dst, a pointer, refers to.
-// It returns false if value is null or does not have the type of the variable.
+// convertYAML stores value, a decoded YAML value, in the variable to which dst points. It returns
+// false if value is null or cannot be converted to the type of the variable.
 func convertYAML(value, dst any) bool {
 	text, err := yaml.Marshal(value)
 	return err == nil && value != nil && yaml.Unmarshal(text, dst) == nil

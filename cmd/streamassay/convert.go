@@ -14,9 +14,9 @@ import (
 
 // A convertOptions holds the flags of the convert command.
 type convertOptions struct {
-	format   string   // of the files to write; "" means every format
+	format   string   // the only format of files to write, transcript or script; "" means both
 	dir      string   // output directory
-	base     string   // base path or URL of the recorded server; "" means none
+	base     string   // base path or URL of the recorded server, removed from the paths of requests; "" means none
 	force    bool     // overwrite existing files
 	dialects []string // at most one; empty means that requests of all dialects are converted
 }
@@ -111,8 +111,8 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 	return nil
 }
 
-// write writes f to the output directory. If the file exists, write overwrites it with --force, and
-// otherwise returns a usage error.
+// write writes f to the output directory. If the file exists already, write overwrites it if
+// --force is set, and returns a usage error otherwise. Errors of writing are usage errors, too.
 func (c convertOptions) write(f replay.OutputFile) error {
 	path, how := filepath.Join(c.dir, filepath.Base(f.Name)), os.O_WRONLY|os.O_CREATE|os.O_EXCL
 	if c.force {

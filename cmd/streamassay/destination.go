@@ -23,19 +23,20 @@ const maxLinks = 40
 // for reading.
 const fifoTimeout = 10 * time.Second
 
-// A destination is the place to which a command writes a report or a ready file: a file, or a file
-// descriptor of this process. A regular file is replaced in one step. Anything else, such as a
-// device or a FIFO, is opened and written to.
+// A destination is the place to which a command writes a report, or a ready file, which says that a
+// server accepts connections. It is a file, or a file descriptor of this process. A regular file is
+// replaced in one step. Anything else, such as a device or a FIFO, is opened and written to.
 type destination struct {
-	path string      // as given
+	path string      // path as the user gave it
 	fd   int         // file descriptor of this process that the path names, or -1
 	file string      // path with symbolic links resolved; "" for a descriptor
-	info fs.FileInfo // of file, when the destination was made; nil if the file did not exist, or for a descriptor
+	info fs.FileInfo // info about file, as found by newDestination; nil for a new file or a descriptor
 }
 
-// newDestination returns the destination to which path leads. It follows symbolic links, but does
-// not create or open the file. It returns an error if path cannot be that of a file, for example
-// because its directory does not exist. The error does not contain path, which the caller adds.
+// newDestination returns the destination to which path leads; "-" stands for standard output. It
+// follows symbolic links, but does not create or open the file. It returns an error if path cannot
+// be that of a file, for example because its directory does not exist. The error does not contain
+// path, which the caller adds.
 func newDestination(path string) (destination, error) {
 	d := destination{path: path, fd: -1}
 	switch {
@@ -157,9 +158,9 @@ func (d destination) write(ctx context.Context, data []byte) error {
 	return writeAndClose(file, err, data)
 }
 
-// replace replaces the content of the regular file with data in one step, so that no reader sees
-// only a part of data. If the file exists and no file can be created in its directory, replace
-// overwrites the file in place instead.
+// replace replaces the content of d, a regular file that may not exist yet, with data in one step,
+// so that no reader sees only a part of data. If the file exists and no file can be created in its
+// directory, replace overwrites the file in place instead.
 func (d destination) replace(data []byte) error {
 	err := replaceFile(d.file, data)
 	if d.info == nil || !errors.Is(err, fs.ErrPermission) {
@@ -204,9 +205,9 @@ func writeAndClose(file *os.File, err error, data []byte) error {
 	return withoutPath(err)
 }
 
-// checkDir returns an error if no file can be created in the directory path. If the directory does
-// not exist, checkDir checks the nearest existing directory above it instead, and does not create
-// any directory.
+// checkDir returns an error if no file can be created in the directory at path. If the directory
+// does not exist, checkDir checks the nearest existing directory above it instead, and does not
+// create any directory.
 func checkDir(path string) error {
 	for {
 		info, err := os.Stat(path)

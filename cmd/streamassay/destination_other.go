@@ -11,8 +11,8 @@ import (
 // systems, a file that is not writable is detected only when it is written to.
 func checkAccess(string) error { return nil }
 
-// checkDescriptor returns an error for every descriptor except standard output, because no other
-// descriptor can be written to by its number on this system.
+// checkDescriptor returns an error unless fd is 1, standard output. On systems other than Unix, no
+// other descriptor can be written to by its number.
 func checkDescriptor(fd int) error {
 	if fd != 1 {
 		return fmt.Errorf("descriptor %d: only standard output can be written by number on this system", fd)
@@ -21,7 +21,7 @@ func checkDescriptor(fd int) error {
 }
 
 // writeDescriptor writes data to standard output, the only descriptor that [checkDescriptor]
-// accepts on this system.
+// accepts on systems other than Unix.
 func writeDescriptor(_ int, data []byte) error {
 	_, err := os.Stdout.Write(data)
 	return err

@@ -55,9 +55,9 @@ func dialectsNamed(flag string, names []string) ([]*dialect.Dialect, error) {
 	return list, nil
 }
 
-// recordedDialect returns the dialect of the recording t. If t names its dialect, the result is the
-// dialect with that name in given, which holds the dialects of the --dialect flag, or otherwise the
-// embedded dialect with that name. If t does not name its dialect, the result is the only element
+// recordedDialect returns the dialect of the recording t. The argument given holds the dialects of
+// the --dialect flag. If t names its dialect, the result is the dialect with that name in given or,
+// if given has none, the embedded dialect with that name. Otherwise, the result is the only element
 // of given. recordedDialect returns a usage error if t names an unknown dialect, or if t names none
 // and given does not have exactly one element.
 func recordedDialect(t *transcript.Transcript, given []*dialect.Dialect) (*dialect.Dialect, error) {
@@ -89,6 +89,6 @@ func addDialectFlag(cmd *cobra.Command, list *[]string, purpose string) {
 	completeDialects(cmd)
 }
 
-// completeDialects makes shells offer the names of the embedded dialects, and files, as completions
-// of the value of the --dialect flag of cmd.
+// completeDialects makes shells offer the names of the embedded dialects as completions of the
+// value of the --dialect flag of cmd.
 func completeDialects(cmd *cobra.Command) { completeFlag(cmd, "dialect", dialect.Names()) }

@@ -91,11 +91,12 @@ compared, or the comparison is incomplete (--max-time was reached) and found no 
 type diffSide struct {
 	dialects      []string                       // names, in the order in which they were added
 	conversations map[string][]diff.Conversation // by the name of the dialect
-	timedOut      bool                           // --max-time ended the run
+	timedOut      bool                           // --max-time ended the scenarios early; false for recordings
 }
 
 // conversation returns a pointer to the conversation with the given dialect and name. If h has no
-// such conversation, it adds an empty one. The pointer is valid until a conversation is added.
+// such conversation, conversation adds an empty one to h. The pointer is valid until a conversation
+// is added.
 func (h *diffSide) conversation(dialect, name string) *diff.Conversation {
 	if h.conversations == nil {
 		h.conversations = map[string][]diff.Conversation{}
@@ -113,8 +114,9 @@ func (h *diffSide) conversation(dialect, name string) *diff.Conversation {
 }
 
 // run compares the targets or recordings that the arguments a and b name, and prints the report to
-// standard output. It returns nil if the exit code of the report is 0, and otherwise an error with
-// that exit code.
+// standard output. It returns nil if the exit code of the report is 0, and an error with that exit
+// code otherwise. If there is nothing to compare, because a target or recording cannot be used, run
+// returns an error without printing a report.
 func (d diffOptions) run(ctx context.Context, sh stdio, a, b string) error {
 	report := &diff.Report{Tool: "streamassay", Version: buildVersion(), A: a, B: b}
 	var left, right diffSide
@@ -164,11 +166,12 @@ func (d diffOptions) run(ctx context.Context, sh stdio, a, b string) error {
 // A comparedSides is the result of comparing the two sides of diff.
 type comparedSides struct {
 	dialects []diff.DialectDiff // differences between conversations of the same dialect and name
-	only     []string           // descriptions of the conversations that only one side has
+	only     []string           // conversations that only one side has, such as "runs@2026-04 cancel: only in A"
 }
 
-// readRecordings reads the recordings at the paths a and b. It returns an error if a recording
-// cannot be read, or if ctx is done before all recordings are read.
+// readRecordings reads the recordings at the paths a and b, each a file or a directory, and returns
+// those at a as left and those at b as right. It returns an error if a recording cannot be read, or
+// if ctx is done before all recordings are read.
 func (d diffOptions) readRecordings(ctx context.Context, a, b string) (left, right diffSide, err error) {
 	sides, err := runUntilDone(ctx, func() (both [2]diffSide, err error) {
 		for i, root := range []string{a, b} {
@@ -231,8 +234,8 @@ func compareSides(a, b diffSide) comparedSides {
 	return c
 }
 
-// redactReport replaces the secrets that were given on the command line, such as header values, in
-// all differences of r. It modifies r.
+// redactReport replaces the secrets that were given on the command line, such as header values,
+// with a placeholder in all differences of r. It modifies r.
 func (d diffOptions) redactReport(r *diff.Report) {
 	t := d.targetOptions
 	t.Headers = slices.Concat(t.Headers, d.headerA, d.headerB)

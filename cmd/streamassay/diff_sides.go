@@ -16,10 +16,10 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// runTargets plays the scenarios against the targets that report.A and report.B name, against both
-// at the same time, and returns the conversations with each of them. It sets the seed and the salt
-// in report, and replaces report.A and report.B with names for the report that contain no
-// credentials.
+// runTargets plays the scenarios against the two targets that report.A and report.B name, at the
+// same time, and returns the conversations with the first as a and those with the second as b. It
+// sets the seed and the salt in report, and replaces report.A and report.B with names for the
+// report that contain no credentials.
 func (d diffOptions) runTargets(ctx context.Context, sh stdio, report *diff.Report) (a, b diffSide, err error) {
 	var jobs [2]targetRun
 	for i, word := range []string{report.A, report.B} {
@@ -65,9 +65,10 @@ func originalArgument(j targetRun) string {
 	return j.displayName
 }
 
-// collectTakes plays all scenarios [takesPerTarget] times against the target and returns the
-// conversations. Each take uses different ids, because a server would continue a thread whose id it
-// knows. If a signal or --max-time ends a take early, its conversation is marked as incomplete.
+// collectTakes plays the selected scenarios [takesPerTarget] times against the target of j and
+// returns the conversations. Each take uses different ids, because a server would continue a thread
+// whose id it knows. If a signal or --max-time ends a take of a scenario early, the conversation of
+// that scenario is marked as incomplete.
 func (j targetRun) collectTakes(ctx context.Context, sh stdio) (h diffSide, err error) {
 	if j.embedded {
 		stop, err := j.startReference()
@@ -152,9 +153,10 @@ func (d diffOptions) readSide(root string) (h diffSide, err error) {
 }
 
 // addRecording adds the recording t to h as one take of a conversation, unless --only or --skip
-// excludes the conversation. The argument given holds the dialects of the --dialect flag.
-// addRecording returns a usage error if the dialect of t is unknown, or if t does not name its
-// dialect and given does not have exactly one element.
+// excludes the conversation. It modifies t: it completes the requests and removes the base path
+// from them. The argument given holds the dialects of the --dialect flag. addRecording returns a
+// usage error if the dialect of t is unknown, or if t does not name its dialect and given does not
+// have exactly one element.
 func (d diffOptions) addRecording(h *diffSide, t *transcript.Transcript, given []*dialect.Dialect) error {
 	of, err := recordedDialect(t, given)
 	if err != nil {

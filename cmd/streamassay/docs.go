@@ -18,7 +18,8 @@ import (
 )
 
 // docsCommand returns the hidden docs command. The command generates the documents that list the
-// checks, requirements, faults and clauses, or checks that existing documents are up to date.
+// checks, the requirements, the faults and the clauses of the protocol documents, or checks that
+// existing documents are up to date.
 func docsCommand(sh stdio) *cobra.Command {
 	var to, check string
 	cmd := &cobra.Command{
@@ -69,7 +70,8 @@ func generateDocuments(dialects []*dialect.Dialect) (map[string][]byte, error) {
 	}, nil
 }
 
-// checksDocument returns the text of docs/checks.md.
+// checksDocument returns the text of docs/checks.md, which lists all checks. It says of each check
+// which of the given dialects require it.
 func checksDocument(dialects []*dialect.Dialect) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Checks\n\nGenerated from the code by `make docs`. %d checks of servers and %d of clients; each is written once for all dialects.\n",
@@ -91,7 +93,8 @@ func checksDocument(dialects []*dialect.Dialect) []byte {
 	return b.Bytes()
 }
 
-// requirementsDocument returns the text of docs/requirements.md.
+// requirementsDocument returns the text of docs/requirements.md, which lists the requirements of
+// the given dialects.
 func requirementsDocument(dialects []*dialect.Dialect) []byte {
 	var b bytes.Buffer
 	fmt.Fprint(&b, `# Requirements
@@ -118,7 +121,8 @@ this project.
 // tableCell returns s on one line, escaped for a cell of a Markdown table.
 func tableCell(s string) string { return strings.ReplaceAll(oneLine(s), "|", "\\|") }
 
-// faultsDocument returns the text of docs/faults.md.
+// faultsDocument returns the text of docs/faults.md, which lists all faults. It says of each fault
+// to which of the given dialects it applies.
 func faultsDocument(dialects []*dialect.Dialect) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `# Faults

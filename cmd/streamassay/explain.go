@@ -188,8 +188,9 @@ func explainRefusal(w io.Writer, d *dialect.Dialect, id string) {
 
 // invalidRequests returns invalid requests that a server must refuse because of the requirement
 // with the given id. All of them are requests for the operation with the name op, which is the
-// first operation of d that has such requests. If no operation has any, op is "" and faults is nil.
-func invalidRequests(d *dialect.Dialect, id string) (op string, faults []dialect.InvalidRequest) {
+// first operation of d that has such requests. If no operation has any, op is "" and invalid is
+// nil.
+func invalidRequests(d *dialect.Dialect, id string) (op string, invalid []dialect.InvalidRequest) {
 	for _, o := range d.Operations() {
 		known := &dialect.InvalidRequestSet{}
 		for _, template := range o.TemplatesBySimplicity() {
@@ -199,12 +200,12 @@ func invalidRequests(d *dialect.Dialect, id string) (op string, faults []dialect
 			}
 			for _, m := range d.UnseenInvalidRequests(r, known) {
 				if len(expectedRefusals(d, m, id)) > 0 {
-					faults = append(faults, m)
+					invalid = append(invalid, m)
 				}
 			}
 		}
-		if len(faults) > 0 {
-			return o.Name, faults
+		if len(invalid) > 0 {
+			return o.Name, invalid
 		}
 	}
 	return "", nil

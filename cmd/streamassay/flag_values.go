@@ -13,10 +13,10 @@ import (
 
 // A flagValue is a [pflag.Value] that stores the value of a flag in a variable of type T.
 type flagValue[T any] struct {
-	to     *T     // the variable; its value before Set is called is the default of the flag
-	name   string // name of the type in help texts, such as "SIZE"
-	parse  func(text string) (T, error)
-	format func(T) string
+	to     *T                           // the variable; its value before Set is called is the default of the flag
+	name   string                       // name of the type in help texts, such as "SIZE"
+	parse  func(text string) (T, error) // converts the value of the flag; errors say what a value must be
+	format func(T) string               // converts the variable to text for the help; "" if there is no default
 }
 
 // Set parses text and stores the result in the variable. If text is invalid, Set returns an error
@@ -33,7 +33,8 @@ func (v *flagValue[T]) Type() string   { return v.name }
 func (v *flagValue[T]) String() string { return v.format(*v.to) }
 
 // sizeValue returns a [pflag.Value] that stores a number of bytes above 0 in *to. The flag accepts
-// numbers such as 65536, 64KiB or 64kB.
+// numbers such as 65536, 64KiB or 64kB. The initial value of *to is the default of the flag; 0
+// means that there is no default.
 func sizeValue[T int | int64](to *T) pflag.Value { return boundedSize(to, 1, maxSize) }
 
 // boundedSize is like sizeValue, but accepts only numbers of bytes from min to max, both inclusive.

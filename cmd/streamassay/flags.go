@@ -99,9 +99,9 @@ func unknownFlagError(cmd *cobra.Command, name string, args []string) error {
 	return usageError("unknown flags: %s%s", strings.Join(unknown, ", "), help)
 }
 
-// unknownFlags returns first, the name of an unknown flag, followed by the names of the unknown
-// flags after it in args, the command line. An unknown flag is one that cmd does not have. The
-// names are without dashes and duplicates.
+// unknownFlags returns the names, without dashes and duplicates, of unknown flags in args, the
+// command line. The first element of the result is the argument first, which the caller knows to be
+// the name of an unknown flag. The others are the flags after it that cmd does not have.
 func unknownFlags(cmd *cobra.Command, first string, args []string) []string {
 	names, found := []string{first}, false
 	for _, arg := range args {
@@ -123,11 +123,10 @@ func unknownFlags(cmd *cobra.Command, first string, args []string) []string {
 // maxSimilarFlags is the maximum number of flags that an error suggests for one unknown flag.
 const maxSimilarFlags = 3
 
-// similarFlags returns the names of the flags of cmd that could have been meant by the given name,
-// which is that of an unknown flag. If the name of a flag differs in only a few letters, the result
-// is the nearest such flag. Otherwise it is the flags whose names have a word in common with the
-// given name, where hyphens separate words, or nil if there are more than [maxSimilarFlags] of
-// them.
+// similarFlags returns the names of the flags of cmd that the user may have meant by name, the name
+// of an unknown flag. If a flag differs from name in only a few letters, the result is the nearest
+// such flag. Otherwise, it consists of the flags that have a word in common with name, where
+// hyphens separate words, or is nil if there are more than [maxSimilarFlags] of them.
 func similarFlags(cmd *cobra.Command, name string) []string {
 	var all, shared []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -169,8 +168,8 @@ func flagError(cmd *cobra.Command, err error, args []string) error {
 }
 
 // invalidValueError returns a usage error for value, which the flag f rejected with err. The
-// argument name is the name of the flag, such as "--seed", or of the field in a --config file that
-// has the value.
+// argument name is the name by which the error calls the flag, such as "--seed", or the name of the
+// field if the value is from a --config file.
 func invalidValueError(name string, f *pflag.Flag, value string, err error) error {
 	if value = oneLine(fmt.Sprintf("%.200s", value)); value == "" {
 		value = `""`
@@ -184,8 +183,8 @@ func emptyFlagError(f *pflag.Flag) error {
 }
 
 // expectedValue returns a description of the values that the flag f accepts, based on the type of
-// f. If it has no description for the type, it returns the text of err, the error with which f
-// rejected a value.
+// its value. If it has no description for the type, it returns the text of err, the error with
+// which f rejected a value.
 func expectedValue(f *pflag.Flag, err error) string {
 	switch f.Value.Type() {
 	case "bool":
@@ -221,8 +220,8 @@ func checkPaths(paths []string) error {
 	return nil
 }
 
-// A nameList is the value of a flag that takes a list of names. The names are separated by commas,
-// or the flag is repeated.
+// A nameList is the value of a flag that takes a list of names, separated by commas. If the flag is
+// repeated, the lists are joined.
 type nameList []string
 
 // Set appends the names in text, a comma-separated list, to *n. It returns an error if a name is

@@ -76,8 +76,9 @@ func interruptedBy(ctx context.Context) (i interruptError, ok bool) {
 	return i, errors.As(context.Cause(ctx), &i)
 }
 
-// concludeReport sets the verdict and the exit code of the report r. If a signal canceled ctx,
-// concludeReport first marks r as incomplete, with the exit code for the signal.
+// concludeReport sets the verdict and the exit code of the report r, according to the options o. If
+// a signal canceled ctx, concludeReport first marks r as incomplete, with the exit code for the
+// signal.
 func concludeReport(ctx context.Context, r *reports.Report, o reports.ConcludeOptions) {
 	if i, ok := interruptedBy(ctx); ok {
 		r.Incomplete, r.Exit = i.Error(), i.exitCode()
@@ -105,7 +106,7 @@ func withSignalGrace(ctx context.Context) (later context.Context, stop func()) {
 
 // runUntilDone calls do in a new goroutine and returns the results of do. If ctx is done first, it
 // immediately returns an error that wraps the cause of ctx, while do continues and its results are
-// discarded. If do panics before that, runUntilDone panics with the same value.
+// discarded. If do panics before ctx is done, runUntilDone panics with the same value.
 func runUntilDone[T any](ctx context.Context, do func() (T, error)) (result T, err error) {
 	type doResult struct {
 		result   T

@@ -21,10 +21,10 @@ import (
 type lintOptions struct {
 	dialect  string   // dialect of all recordings; "" means the one that each recording names
 	claims   []string // only "scripted" is valid
-	strict   bool     // fail also if only a SHOULD requirement is violated
-	reports  []string // FORMAT[=PATH]
+	strict   bool     // also fail if only a SHOULD requirement is violated
+	reports  []string // values of --report, each FORMAT or FORMAT=PATH
 	maxEvent int      // maximum size of an event in bytes, always above 0
-	verbose  bool     // list also checks that found nothing to judge
+	verbose  bool     // also list checks that found nothing to judge
 }
 
 // lintCommand returns the lint command, which judges recorded exchanges.
@@ -153,12 +153,12 @@ func (l lintOptions) run(ctx context.Context, sh stdio, files []string) error {
 }
 
 // evaluate judges the recordings in list. It returns their dialects, in the order in which they
-// first occur in list, and the results by the name of the dialect. All recordings of a dialect
-// count as one run, so that no requirement is satisfied unless at least one of them contains a
-// complete exchange. If ctx is done, evaluate leaves out the remaining recordings. It returns a
-// usage error if the dialect of a recording is unknown, or if a recording does not name its dialect
-// and --dialect is not given. It modifies the recordings: it completes their requests and strips
-// base paths from them.
+// first occur in list, and the results by the name of the dialect. All recordings of a dialect are
+// judged together: none of them satisfies a requirement unless at least one contains a complete
+// exchange. If ctx is done, evaluate leaves out the remaining recordings. It returns a usage error
+// if the dialect of a recording is unknown, or if a recording does not name its dialect and
+// --dialect is not given. It modifies the recordings: it completes their requests and strips base
+// paths from them.
 func (l lintOptions) evaluate(ctx context.Context, list []*transcript.Transcript) (
 	dialects []*dialect.Dialect, parts map[string][]suites.ScenarioResult, err error,
 ) {

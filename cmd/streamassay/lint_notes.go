@@ -115,7 +115,8 @@ func printableLine(text []byte) string {
 
 // refusalNote returns a note on x, an exchange in which the server refused the request. The note
 // contains the method and path of the request, and the status and the beginning of the body of the
-// response.
+// response. If the request would start a run in dialect d but has no body, the note ends by saying
+// so. Otherwise, it ends by saying that there is no stream to judge.
 func refusalNote(d *dialect.Dialect, x spec.Exchange) string {
 	what := "the request (not recorded)"
 	if x.Request.Method != "" {

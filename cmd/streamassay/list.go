@@ -211,8 +211,8 @@ func listFaults(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	return rows, list
 }
 
-// namesWhere returns the names of the dialects for which the function has returns true, or nil if
-// there are none.
+// namesWhere returns the names of the dialects that satisfy has, in the same order, or nil if there
+// are none.
 func namesWhere(dialects []*dialect.Dialect, has func(*dialect.Dialect) bool) (names []string) {
 	for _, d := range dialects {
 		if has(d) {

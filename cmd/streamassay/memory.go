@@ -6,7 +6,7 @@ import (
 	"runtime/metrics"
 )
 
-// Bounds for the GC percentage of a server. With the default of 100%, a server with a small heap
+// Parameters of the GC percentage of a server. With the default of 100%, a server with a small heap
 // and thousands of requests per second would spend much of its time on garbage collection. A large
 // fixed percentage would take too much memory with a large heap.
 const (
@@ -39,21 +39,20 @@ func tuneGC() {
 	runtime.SetFinalizer(mark, func(*[16]byte) { tuneGC() })
 }
 
-// The soft memory limit of the commands that test targets, in bytes: maxHeap for one dialect, and
-// heapPerDialect more for each further dialect, whose recordings are kept until the report is
-// written. Above the limit the garbage collector runs more often, so that a hostile target cannot
-// make the heap twice as large as the live data. Below it, the heap may grow by runGCPercent before
-// a collection, because a run lasts a few seconds and allocates much.
+// Memory settings of the commands that test targets. Above the soft memory limit, the garbage
+// collector runs more often, so that a hostile target cannot make the heap twice as large as the
+// live data. Below the limit, it runs less often than by default, because a test lasts only a few
+// seconds and allocates much.
 const (
-	maxHeap        = 320 << 20
-	heapPerDialect = 40 << 20
-	runGCPercent   = 300
+	maxHeap        = 320 << 20 // soft memory limit for one dialect, in bytes
+	heapPerDialect = 40 << 20  // added for each further dialect: its recordings are kept until the report is written
+	runGCPercent   = 300       // GC percentage: the heap may grow by this much before a collection
 )
 
-// tuneRunMemory sets the soft memory limit and the GC percentage of the program for a run in the
-// given number of dialects. It leaves alone what the environment variables GOMEMLIMIT and GOGC set.
-// The function env must return the value of an environment variable, or "" if the variable is not
-// set.
+// tuneRunMemory sets the soft memory limit and the GC percentage of a program that tests targets in
+// the given number of dialects. It does not change a value that the environment variable GOMEMLIMIT
+// or GOGC sets. The function env must return the value of an environment variable, or "" if the
+// variable is not set.
 func tuneRunMemory(env func(string) string, dialects int) {
 	if env("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(maxHeap + heapPerDialect*int64(dialects-1))

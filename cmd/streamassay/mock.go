@@ -23,9 +23,9 @@ import (
 // A mockOptions holds the flags and arguments of the mock command.
 type mockOptions struct {
 	endpoint     listenFlags
-	control      string // HOST:PORT, or "off"
-	defaults     mockDefaultFlags
-	journal      journal.Config
+	control      string           // address of the control API, as HOST:PORT, or "off"
+	defaults     mockDefaultFlags // settings that a script or a request can override
+	journal      journal.Config   // limits on the size of the journal
 	limits       limitFlags
 	log          logFlags
 	check        bool          // check the scripts and recordings, and serve nothing
@@ -39,8 +39,8 @@ type mockOptions struct {
 	save         string        // directory for recordings
 	headers      []string      // headers to add to forwarded requests, as 'Name: value'
 
-	dialects []*dialect.Dialect
-	sources  mockSources
+	dialects []*dialect.Dialect // dialects to serve
+	sources  mockSources        // scripts and recordings: the FILE arguments
 }
 
 // mockCommand returns the mock command, which serves a mock of one or more dialects.

@@ -76,7 +76,7 @@ func sendToHandler(h http.Handler, d *dialect.Dialect, r spec.Request) spec.Exch
 // A memoryResponse is an http.ResponseWriter that keeps the response in memory.
 type memoryResponse struct {
 	header http.Header
-	status int
+	status int // 0 until WriteHeader is called
 	body   bytes.Buffer
 }
 

@@ -8,11 +8,11 @@ import (
 	"syscall"
 )
 
-// waitForEnd runs the client command, if command is not empty, with the URLs in where. It waits
-// until the command has ended, the channel failed delivers the error of a listener, or ctx is done.
-// It returns nil if the command succeeded, or if ctx is done and there is no command. Otherwise it
-// returns an error with the exit code of the program. When waitForEnd returns, the command has
-// ended.
+// waitForEnd runs the client command, if command is not empty, with the URLs in where as
+// environment variables such as MOCK_URL. It waits until the command has ended, the channel failed
+// delivers the error of a listener, or ctx is done; in the last two cases, it ends the command. It
+// returns nil if the command succeeded, or if ctx is done and there is no command. Otherwise it
+// returns an error with the exit code of the program.
 func waitForEnd(
 	ctx context.Context, sh stdio, where serviceURLs, failed <-chan error, command []string,
 ) error {
@@ -48,9 +48,11 @@ func interruptExit(ctx context.Context) error {
 	return exitError{code: i.exitCode()}
 }
 
-// runClient runs the client command with the URLs of the mock in its environment. It returns nil if
-// the command succeeded. Otherwise it returns an error whose exit code is 1 if the command failed,
-// 2 if the command could not be started, and 130 or 143 if a signal canceled ctx.
+// runClient runs the client command with the URLs in where as environment variables, and waits
+// until it has ended. If ctx is done first, runClient sends SIGTERM to the command, and kills it if
+// it has not ended [shutdownGrace] later. It returns nil if the command succeeded. Otherwise it
+// returns an error whose exit code is 1 if the command failed, 2 if the command could not be
+// started, and 130 or 143 if a signal canceled ctx.
 func runClient(ctx context.Context, sh stdio, where serviceURLs, command []string) error {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = sh.in, sh.out, sh.err

@@ -19,7 +19,7 @@ type mockDefaultFlags struct {
 	seed, vary, pace, clock string   // "" if the flag is not given
 	flush                   string   // "coalesce" or "each"
 	faults                  []string // values of --fault
-	strict                  bool     // reply 501 to a request to start a run that no script or recording answers
+	strict                  bool     // reply 501 to requests to start a run that no script or recording answers
 }
 
 // addFlags adds the flags whose values m holds, such as --seed, --fault and --pace, to f.
@@ -113,8 +113,9 @@ func addJournalFlags(f *pflag.FlagSet, c *journal.Config) {
 	f.Var(sizeValue(&c.Body), "journal-body", "maximum size kept of each request body and each response body")
 }
 
-// checkControl returns a usage error unless at, the value of --control, is "off" or a valid
-// HOST:PORT. Only loopback addresses are valid, because the control API shows what clients sent.
+// checkControl returns a usage error unless at, the value of --control, is "off" or a HOST:PORT
+// whose host is a loopback address or "localhost". Other hosts are refused because the control API
+// shows what clients sent.
 func checkControl(at string) error {
 	if at == "off" {
 		return nil

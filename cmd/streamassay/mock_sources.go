@@ -22,14 +22,14 @@ import (
 
 // Limits on the scripts and recordings that a mock reads.
 const (
-	maxFiles       = 10_000  // scripts and recordings together
-	maxScriptBytes = 1 << 20 // size of one script
+	maxFiles       = 10_000  // maximum number of scripts and recordings together
+	maxScriptBytes = 1 << 20 // maximum size of one script, in bytes
 )
 
 // A mockSources holds the FILE arguments of the mock command: paths of scripts, of recordings, and
 // of directories that contain such files.
 type mockSources struct {
-	paths []string // as given; directories are searched again whenever the files are read
+	paths []string // as the user gave them; directories are searched again whenever the files are read
 }
 
 // newMockSources returns the sources at paths, the FILE arguments of the mock command. It returns a
@@ -56,8 +56,8 @@ func isScript(path string) bool {
 // their content.
 type loadedSources struct {
 	scripts, recordings []string        // paths of files, in the order of the arguments
-	rules               *script.RuleSet // of the scripts; nil if there are none, or if they have errors
-	library             *replay.Library // of the recordings; nil if there are none, or if they have errors
+	rules               *script.RuleSet // content of the scripts; nil if there are none, or if they have errors
+	library             *replay.Library // content of the recordings; nil if there are none, or if they have errors
 }
 
 // isInvalid reports whether a script or a recording has errors, so that a mock cannot serve the
@@ -100,9 +100,9 @@ func (p mockSources) find() (l loadedSources, err error) {
 }
 
 // read reads all scripts and recordings, checks them for the given dialects, and prints the
-// problems in them to out. If a problem makes the files unusable, [loadedSources.isInvalid] reports
-// true of the result, and err is nil. An error means that the files could not be found or read, for
-// example because a script is too large.
+// problems in them to out. If a problem makes the files unusable, l.isInvalid returns true and err
+// is nil. An error means that the files could not be found or read, for example because a script is
+// too large.
 func (p mockSources) read(out io.Writer, dialects []*dialect.Dialect) (l loadedSources, err error) {
 	if l, err = p.find(); err != nil {
 		return l, err
@@ -132,8 +132,8 @@ func (p mockSources) read(out io.Writer, dialects []*dialect.Dialect) (l loadedS
 	return l, nil
 }
 
-// readScript returns the content of the script at path. It returns an error if the script is larger
-// than [maxScriptBytes].
+// readScript returns the content of the script at path. It returns an error if the script cannot be
+// read or is larger than [maxScriptBytes].
 func readScript(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -186,11 +186,11 @@ func (p mockSources) check(sh stdio, dialects []*dialect.Dialect) error {
 // needed because editors write a file in several steps.
 const settleDelay = 50 * time.Millisecond
 
-// watch makes the mock m reload the files whenever they change, until ctx is done or stop is
-// called. If the changed files have errors, the errors are printed to out, and the mock continues
-// to use the files that were loaded before. If the files cannot be watched, watch prints the reason
-// to out and does nothing else. The caller must call stop, which waits until a reload in progress
-// has ended.
+// watch starts to watch the files in the background and makes the mock m reload them whenever they
+// change, until ctx is done or stop is called. If the changed files have errors, the errors are
+// printed to out, and the mock continues to use the files that were loaded before. If the files
+// cannot be watched, watch prints the reason to out and starts nothing. The caller must call stop,
+// which is never nil and waits until a reload in progress has ended.
 func (p mockSources) watch(
 	ctx context.Context, m *mockserver.Server, dialects []*dialect.Dialect, out io.Writer,
 ) (stop func()) {

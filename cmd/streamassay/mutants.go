@@ -129,9 +129,9 @@ func checkMutantsFile(writeDir, checkDir string) error {
 	return nil
 }
 
-// printOutcome prints what is wrong with o, the result of one mutant in one dialect: that the
-// mutant survived, or which checks failed although they should not. It prints nothing if nothing is
-// wrong.
+// printOutcome prints to standard output what is wrong with o, the result of one mutant in one
+// dialect: that the mutant survived, or which checks failed although they should not. It prints
+// nothing if nothing is wrong.
 func printOutcome(sh stdio, o mutation.Outcome) {
 	if !o.IsKilled() {
 		fmt.Fprintf(sh.out, "%s in %s %s\n", o.Mutant, o.Dialect, o.Description())

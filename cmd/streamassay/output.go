@@ -16,8 +16,8 @@ import (
 // the report is written.
 type reportOutput struct {
 	format      reports.Format
-	flagText    string      // for messages: "--report json=r.json"
-	path        string      // as given, possibly with a number added by resolveOutputs; "-" means standard output
+	flagText    string      // flag and value for messages, such as "--report json=r.json"
+	path        string      // from the flag, or with a number added by resolveOutputs; "-" means standard output
 	destination destination // set by resolve
 }
 
@@ -74,7 +74,7 @@ func resolveOutputs(targets ...[]reportOutput) error {
 }
 
 // resolve sets o.destination from o.path. It returns a usage error if the report cannot be written
-// there.
+// to that destination.
 func (o *reportOutput) resolve() (err error) {
 	if o.destination, err = newDestination(o.path); err == nil {
 		err = o.destination.checkWritable()
@@ -146,8 +146,8 @@ func writeReports(r *reports.Report, list []reportOutput, sh stdio, style report
 	return nil
 }
 
-// write writes the report r, in the format of o, to the destination of o, which is sh.out for
-// standard output.
+// write writes the report r, in the format of o, to the destination of o. If that is standard
+// output, it writes to sh.out.
 func (o reportOutput) write(r *reports.Report, sh stdio) error {
 	var b bytes.Buffer
 	if err := o.format.Write(&b, r); err != nil {

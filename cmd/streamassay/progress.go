@@ -11,9 +11,9 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// A progressLine shows how many scenarios of a run have been played, in a single line on standard
-// error that is updated in place. It shows nothing if standard error is not a terminal. The
-// functions that callback returns may be called concurrently.
+// A progressLine shows how many scenarios have been played in the test of a target, in a single
+// line on standard error that is updated in place. It shows nothing if standard error is not a
+// terminal. The functions that callback returns may be called concurrently.
 type progressLine struct {
 	mu     sync.Mutex
 	stdio  stdio
@@ -22,7 +22,8 @@ type progressLine struct {
 	totals []int // scenarios to play, by index of the dialect
 }
 
-// newProgress returns a progress line for a run of the given number of dialects.
+// newProgress returns a progress line on sh.err for a test of one target in the given number of
+// dialects.
 func newProgress(sh stdio, dialects int) *progressLine {
 	return &progressLine{
 		stdio: sh, shown: isTerminal(sh.err), played: make([]int, dialects), totals: make([]int, dialects),

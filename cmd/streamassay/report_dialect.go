@@ -11,7 +11,7 @@ import (
 
 // A reportBuilder builds the part of a report about one dialect from the results of scenarios.
 type reportBuilder struct {
-	target     suites.Target
+	target     suites.Target                      // the target, for the dialect that the part is about
 	base       string                             // base URL in curl commands
 	transcript func(suites.ScenarioResult) string // returns the path of the transcript; "" means none
 	rerun      func(suites.ScenarioResult) string // returns a command that plays the scenario again; "" means none

@@ -102,8 +102,8 @@ code is the worst one; from the worst: 5, 143, 130, 1, 3, 0.`,
 	return cmd
 }
 
-// totalLimits is the part of the help of run and diff that explains the limits on the total size of
-// all responses in a run.
+// totalLimits is the part of the help of the run and diff commands that explains the limits on the
+// total size of all responses of a target in one round.
 const totalLimits = `There are limits for each target and round as a whole, too: all event streams together may have
 four times --max-bytes (at least 256MiB) and twice --max-events (at least 400000), and all
 other responses together four times --max-bytes. After that, no more requests for streams,
@@ -132,15 +132,16 @@ type targetRun struct {
 	suiteTargets []suites.Target // the target in each dialect
 	embedded     bool            // the target is the embedded reference server
 	started      time.Time       // when the first round began
-	saveErrors   *saveError      // first error of [targetRun.saveBeforeTrim]; set when the run begins
+	saveErrors   *saveError      // stores the first error of [targetRun.saveBeforeTrim]; nil until the run begins
 
-	// reparse returns the trace of a result as rejudge needs it; nil means [reparseTranscript].
+	// reparse returns the trace that rejudge judges again; nil means [reparseTranscript].
 	reparse func(suites.ScenarioResult) (spec.Trace, error)
 }
 
-// newTargetRuns returns one run for each target in the --config file with the path config. If
-// config is empty, it returns one run for the target that flags describes. It checks all options,
-// so that an invalid option is reported before anything is sent or written.
+// newTargetRuns returns one run for each target in the --config file with the path config; flags
+// supplies the options that a target does not set. If config is empty, newTargetRuns returns one
+// run for the target that flags describes. It checks all options, so that an invalid option is
+// reported before anything is sent or written.
 func newTargetRuns(flags targetOptions, config string) ([]targetRun, error) {
 	targets := []targetOptions{flags}
 	if config != "" {
@@ -179,8 +180,8 @@ func (j targetRun) overwritesTranscripts(other targetRun) bool {
 		})
 }
 
-// newTargetRun returns the run for the target that t describes. If an option is invalid, it returns
-// a usage error that names the option.
+// newTargetRun returns the run for the target that t describes. If t has no seed or no salt, it
+// chooses one at random. If an option is invalid, it returns a usage error that names the option.
 func newTargetRun(t targetOptions) (j targetRun, err error) {
 	if t.suite.Seed == 0 {
 		t.suite.Seed = rand.Uint64()>>1 | 1
@@ -254,8 +255,9 @@ func (j *targetRun) newSuiteTarget(d *dialect.Dialect) (s suites.Target, err err
 }
 
 // runAll executes the runs in jobs one after the other and writes their reports. It returns an
-// error with the worst of their exit codes, or nil if that code is 0. It stops at the first run
-// that cannot be executed, and after a signal.
+// error with the worst of their exit codes, or nil if that code is 0. If a report cannot be
+// written, the code is that of an internal error. runAll stops at the first run that cannot be
+// executed, and after a signal.
 func runAll(ctx context.Context, sh stdio, jobs []targetRun) error {
 	var all targetExitCodes
 	var results []suites.ScenarioResult
@@ -399,8 +401,8 @@ func (j *targetRun) startReference() (stop func(), err error) {
 
 // addReferenceUsers gives each target in j.suiteTargets the credentials of two users with random
 // tokens, and returns the authenticator that accepts these tokens. It also sets the stream limit of
-// each target, which is the number of streams that a user may have open, high enough for its
-// concurrent scenarios but to at most 200.
+// each target, the number of streams that a user may have open: high enough for the scenarios that
+// run concurrently, but at most 200.
 func (j *targetRun) addReferenceUsers() (*identity.StaticTokens, error) {
 	users := &identity.StaticTokens{}
 	for i := range j.suiteTargets {

@@ -75,7 +75,7 @@ func (j targetRun) saveBeforeTrim(p suites.ScenarioResult) {
 }
 
 // transcriptPath returns the path of the transcript of p, which has the form
-// DIR/DIALECT/SCENARIO.txtar.
+// DIR/DIALECT/SCENARIO.txtar, where DIR is j.Transcripts.
 func (j targetRun) transcriptPath(p suites.ScenarioResult) string {
 	return filepath.Join(j.Transcripts, p.Dialect.Name, p.Scenario.Name+".txtar")
 }

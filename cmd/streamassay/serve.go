@@ -103,8 +103,9 @@ func rejectArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// check returns a usage error if a flag is invalid. It also removes slashes at the end of
-// s.basePath and s.publicURL. It must be called before any backend is opened.
+// check returns a usage error if a flag is invalid. It must be called before listenAndServe,
+// because it also sets the users, the TLS configuration and the destination of the ready file, and
+// removes slashes at the end of s.basePath and s.publicURL.
 func (s *serveOptions) check() error {
 	for _, check := range []func() error{s.backends.check, s.auth.check} {
 		if err := check(); err != nil {
@@ -186,8 +187,8 @@ type referenceServer interface {
 
 // newReferenceServer returns the reference server for dialects, and the path of the base URL of
 // each dialect, by the name of the dialect. If alone is true, dialects must have exactly one
-// element, whose path is the base path in its document. Otherwise the path consists of a slash, the
-// name of the dialect and that base path.
+// element; its path is the base path in its document. Otherwise the path of a dialect consists of a
+// slash, the name of the dialect and that base path.
 func newReferenceServer(
 	dialects []*dialect.Dialect, alone bool, agent reference.Agent, cfg reference.Config,
 ) (h referenceServer, prefix map[string]string) {

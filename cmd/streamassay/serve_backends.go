@@ -115,9 +115,9 @@ type sharedCheck struct{ group singleflight.Group }
 // longer.
 const maxCheckTime = 10 * time.Second
 
-// run returns the error of the check that is in progress, once that check has ended. If no check is
-// in progress, run starts one by calling do in a new goroutine. If ctx is done before the check has
-// ended, run returns an error at once, and the check continues.
+// run waits until the check that is in progress has ended and returns its error. If no check is in
+// progress, run first starts one by calling do in a new goroutine. If ctx is done before the check
+// has ended, run returns an error at once, and the check continues.
 func (l *sharedCheck) run(ctx context.Context, do func(context.Context) error) error {
 	done := l.group.DoChan("", func() (any, error) {
 		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxCheckTime)

@@ -19,7 +19,7 @@ type listenFlags struct {
 	cert, key string      // PEM files for TLS; both "" means plain HTTP
 	tls       *tls.Config // set by check; nil means plain HTTP
 	readyTo   destination // destination of the ready file; set by check
-	authHint  string      // for messages: when only loopback is allowed, such as "without --user "; may be ""
+	authHint  string      // for messages: when only loopback is allowed, such as "without --user "; "" means always
 }
 
 // addFlags adds --addr, --ready-file and the TLS flags to the given flag set.
@@ -114,9 +114,9 @@ func serverURL(ln net.Listener, scheme string) string {
 	return scheme + "://" + net.JoinHostPort(host, port)
 }
 
-// writeReadyFile writes the ready file, a JSON object with the process id, the base URL of each
-// dialect, by name (base), and the URL of the control API (control). If control is empty, that URL
-// is left out. If --ready-file is not given, writeReadyFile does nothing.
+// writeReadyFile writes the ready file, a JSON object that contains the process id, the base URLs
+// in base, by the name of the dialect, and the URL of the control API, unless control is empty. If
+// --ready-file is not given, writeReadyFile does nothing.
 func (l *listenFlags) writeReadyFile(ctx context.Context, base map[string]string, control string) error {
 	if l.readyFile == "" {
 		return nil

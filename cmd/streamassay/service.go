@@ -25,14 +25,12 @@ type service struct {
 	basePaths map[string]string           // path of the base URL, by name of the dialect
 	shutdown  func(context.Context) error // ends open streams; called before the listeners are closed
 
-	// Only the mock command sets the fields below. The channel done, with which controlHandler is
-	// called, is closed when the server shuts down. The function stop, which watch returns, is called
-	// at the end.
+	// Only the mock command sets the fields below.
 
 	control        string                                  // address of the control port, HOST:PORT
-	controlHandler func(done <-chan struct{}) http.Handler // for the control port; nil means none
+	controlHandler func(done <-chan struct{}) http.Handler // for the control port; nil means none; shutdown closes done
 	seed           *uint64                                 // printed at the start; nil means none
-	watch          func() (stop func())                    // called once requests are served; may be nil
+	watch          func() (stop func())                    // called once requests are served, stop at the end, or nil
 	command        []string                                // the client command; empty means none
 }
 
@@ -42,8 +40,9 @@ type servedPort struct {
 	srv *http.Server
 }
 
-// shutdownGrace is the maximum time for open streams to end in an orderly way after a signal. It is
-// less than five seconds, because a server must exit within five seconds after a signal.
+// shutdownGrace is the maximum time that open streams may take to end in an orderly way at
+// shutdown, and that the client command may take to end after SIGTERM. It is less than five
+// seconds, because a server must exit within five seconds after a signal.
 const shutdownGrace = 3 * time.Second
 
 // run serves the handlers and runs the client command if there is one. It shuts the servers down

@@ -27,7 +27,7 @@ type targetOptions struct {
 	Headers      []string          // headers to send with every request, as 'Name: value'
 	OtherHeaders []string          // headers of a second user, as 'Name: value'
 	CA           string            // PEM file with certificates to trust; "" means none
-	Strict       bool              // fail also if only a SHOULD requirement is violated
+	Strict       bool              // also fail if only a SHOULD requirement is violated
 	Repeat       int               // number of rounds
 	Reports      []string          // reports to write, as FORMAT[=PATH]
 	Transcripts  string            // directory for transcripts; "" means not to write any
@@ -48,8 +48,8 @@ func reportUsage() string {
 }
 
 // withoutPath returns err without the name of a file, so that callers can name the file themselves.
-// If err is or wraps an [os.PathError], [os.LinkError] or [exec.Error], the result is the error
-// that this one wraps. Other errors, and nil, are returned unchanged.
+// If err is or wraps an [os.PathError], [os.LinkError] or [exec.Error], the result is the Err field
+// of that error. Other errors, and nil, are returned unchanged.
 func withoutPath(err error) error {
 	if e, ok := errors.AsType[*os.PathError](err); ok {
 		return e.Err

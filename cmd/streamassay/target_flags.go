@@ -13,9 +13,9 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// A targetOption declares one option of a target. An option has a field in a --config file, and
-// usually a flag of the run command. If the diff command has the option too, it also has a flag of
-// that command.
+// A targetOption declares one option of a target. Every option has a field in a --config file. Most
+// options also have a flag of the run command, and some of these also have a flag of the diff
+// command.
 type targetOption struct {
 	name  string // name of the flag, without dashes
 	field string // name of the field in a --config file; "" means the same as name
@@ -256,7 +256,7 @@ func (o targetOption) texts(t *targetOptions) (all []string) {
 
 // remainingTime returns how much of limit is left for a run that started at the time began. If
 // limit is 0, which means no limit, the result is 0. Otherwise the result is at least 1 ns, even if
-// no time is left.
+// no time is left, because 0 would mean no limit.
 func remainingTime(limit time.Duration, began time.Time) time.Duration {
 	if limit == 0 {
 		return 0

@@ -41,13 +41,13 @@ type scriptSource struct {
 
 // Limits and default values of requests to the control port. Sizes are in bytes.
 const (
-	maxBody         = 1 << 20 // body of a request
-	maxScript       = 4 << 20 // body of a request with a script
-	maxLongRequests = 256     // concurrent requests that wait or listen
-	maxPageSize     = 1000    // exchanges in one response
-	defaultPageSize = 100
-	maxWait         = 60 * time.Second
-	defaultWait     = 10 * time.Second
+	maxBody         = 1 << 20          // body of a request
+	maxScript       = 4 << 20          // body of a request with a script
+	maxLongRequests = 256              // concurrent requests that wait or listen
+	maxPageSize     = 1000             // exchanges in one response
+	defaultPageSize = 100              // exchanges in one response if the request sets no limit
+	maxWait         = 60 * time.Second // maximum timeout of a request that waits for exchanges
+	defaultWait     = 10 * time.Second // timeout of such a request if it sets none
 	writeTimeout    = 30 * time.Second // for one write of a response
 )
 

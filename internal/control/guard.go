@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// securityHeaders contains the headers that are set in every response. They tell browsers not to
-// embed the response in another page, not to cache it, not to let other sites load it and not to
-// guess its content type.
+// securityHeaders contains the headers that are set in every response. They tell browsers to load
+// scripts and other content only from the control port, to isolate the response from pages of other
+// sites, not to send its URL to other sites, not to cache it and not to guess its content type.
 var securityHeaders = map[string]string{
 	"Cache-Control": "no-store",
 	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +

@@ -132,8 +132,9 @@ func (s *server) acquireLong(w http.ResponseWriter, r *http.Request) (context.Co
 // comments keep the connection alive.
 const keepAliveInterval = 15 * time.Second
 
-// streamEvents handles GET /v1/journal/feed: it sends the events of the journal, or only those of
-// the test in the query, as an event stream until the client leaves or the port shuts down.
+// streamEvents handles GET /v1/journal/feed: it sends the events of the journal as an event stream
+// until the client leaves or the port shuts down. If the query names a test, it sends only the
+// events of that test and the notices that events were dropped.
 func (s *server) streamEvents(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	ctx, leave, err := s.acquireLong(w, r)
 	if err != nil {

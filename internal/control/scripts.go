@@ -25,10 +25,11 @@ const maxProblems = 100
 // scriptMediaTypes lists the media types that a request with a script may have.
 var scriptMediaTypes = []string{"application/yaml", "application/x-yaml", "text/yaml", "text/plain", "application/json"}
 
-// loadScripts parses the script in the body of a request. It returns the text and the rules of the
-// script. The result found holds at most maxProblems errors and warnings about the script. If the
-// script has errors, set is nil and err is nil. If the request itself is invalid, err is an error
-// with a status.
+// loadScripts parses the script in the body of the request r. It returns the text and the rules of
+// the script. The result found holds at most maxProblems errors and warnings about the script. If
+// the script has errors, set is nil and err is nil. If the body cannot be read, is empty or has the
+// wrong media type, err is an error that contains the HTTP status for the response. loadScripts
+// sends no response; w is needed only to limit the size of the body and the time to read it.
 func (s *server) loadScripts(
 	w http.ResponseWriter, r *http.Request,
 ) (text []byte, set *script.RuleSet, found []scriptProblem, err error) {
@@ -61,7 +62,8 @@ func (s *server) checkScripts(w http.ResponseWriter, r *http.Request, query url.
 }
 
 // putScripts handles PUT /v1/scripts: it replaces the script of the test in the query or, without a
-// test, the script that all tests share. It changes nothing if the new script has errors.
+// test, the script that all tests share. If the new script has errors, it changes nothing and
+// returns an error with status 422.
 func (s *server) putScripts(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	text, set, problems, err := s.loadScripts(w, r)

@@ -12,7 +12,7 @@ import (
 // A mockStatus is the status of the mock, as GET /v1/status and the HTML page show it.
 type mockStatus struct {
 	Seed     uint64          `json:"seed"`
-	Clock    time.Time       `json:"clock"`
+	Clock    time.Time       `json:"clock"` // current time of the mock's clock
 	Dialects []servedDialect `json:"dialects"`
 	Tests    []string        `json:"tests"`   // ids of the tests that the mock knows, sorted
 	Streams  int             `json:"streams"` // number of open streams
@@ -110,9 +110,9 @@ func (s *server) resetMock(w http.ResponseWriter, r *http.Request, query url.Val
 	return nil
 }
 
-// A faultDescription is the JSON form of a [fault.Fault]. Family is the category of the fault,
-// Needs its required kinds, and Places its triggers; the other fields have the same names as in
-// the fault.
+// A faultDescription is the JSON form of a [fault.Fault]. Family is the category of the fault.
+// Needs lists the event kinds and slots that a dialect must have for the fault to apply, and Places
+// the triggers that the fault supports. The other fields have the same names as in the fault.
 type faultDescription struct {
 	Name   string        `json:"name"`
 	Doc    string        `json:"doc"`

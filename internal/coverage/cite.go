@@ -42,8 +42,8 @@ func citationsIn(source string) (all []citedLines) {
 // Unmapped returns a description of each gap in the given maps. There is a gap if the source of a
 // requirement mentions a document in which no clause names that requirement. There is also a gap if
 // the source cites lines of a document that do not overlap any clause that names the requirement.
-// Only the requirements of the dialects that are about servers are considered. Unmapped returns nil
-// if there are no gaps.
+// Only requirements for servers are considered, not those for clients. Unmapped returns nil if
+// there are no gaps.
 func Unmapped(documents []Document, dialects []*dialect.Dialect) (all []string) {
 	for _, d := range dialects {
 		for _, r := range d.Requirements {
@@ -79,10 +79,10 @@ func (d Document) unmappedLines(r spec.Requirement) (all []LineRange) {
 	return all
 }
 
-// requirementsWithoutLines returns the requirements of the dialects that are about servers and that
-// no clause of any document names. Such requirements were observed of released servers or derived
-// from other requirements. If several dialects have the requirement, the result contains only that
-// of the first one.
+// requirementsWithoutLines returns the requirements for servers, in the given dialects, that no
+// clause of any document names. Such requirements were observed of released servers or derived from
+// other requirements. If several dialects have the requirement, the result contains only that of
+// the first one.
 func requirementsWithoutLines(documents []Document, dialects []*dialect.Dialect) (all []spec.Requirement) {
 	mapped := map[string]bool{}
 	for _, d := range documents {

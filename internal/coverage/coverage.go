@@ -97,9 +97,10 @@ func (l LineRange) String() string {
 // Overlaps reports whether l and other have a line in common.
 func (l LineRange) Overlaps(other LineRange) bool { return l.From <= other.To && other.From <= l.To }
 
-// Load returns the maps of all documents, sorted by the names of the map files. It returns an error
-// if a map is invalid. The clauses of a map must be in the order of their lines and must not
-// overlap. Each clause must either be informative or name requirements that a catalogue contains.
+// Load returns the maps of all protocol documents, sorted by the names of the map files. It returns
+// an error if a map is invalid. The clauses of a map must be in the order of their lines and must
+// not overlap. Each clause must either be informative or name requirements that a catalogue
+// contains.
 func Load() ([]Document, error) {
 	all, err := dialect.All()
 	if err != nil {
@@ -108,8 +109,8 @@ func Load() ([]Document, error) {
 	return load(mapFiles, all)
 }
 
-// requirementsOf returns all requirements in the catalogue of d, first those of servers and then
-// those of clients.
+// requirementsOf returns all requirements in the catalogue of d, first those for servers and then
+// those for clients.
 func requirementsOf(d *dialect.Dialect) []spec.Requirement {
 	return slices.Concat(d.Requirements, d.ClientRequirements)
 }

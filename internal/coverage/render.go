@@ -117,8 +117,8 @@ func judgedBy(r spec.Requirement) string {
 
 // countClauses returns a text that states how many clauses the documents have, and how many of them
 // are judged, excluded and informative. It also gives the number of excluded clauses for each of
-// [exclusionKinds]. A clause is judged if one of its requirements is judged in at least one of the
-// dialects. It is excluded if none is, and then the kind is that of its first requirement.
+// [exclusionKinds]. A clause with requirements is judged if one of them is judged in at least one
+// of the dialects. Otherwise, it is excluded, and the kind is that of its first requirement.
 func countClauses(documents []Document, dialects []*dialect.Dialect) string {
 	judged, excluded := map[string]bool{}, map[string]string{}
 	for _, d := range dialects {

@@ -48,8 +48,8 @@ func align(n, m int, weight func(i, j int) int) []indexPair {
 	return appendUnpaired(all, i, n, j, m)
 }
 
-// alignByIndex is a simple form of [align] for long lists. It pairs two elements only if they have
-// the same index and the weight of their pair is above 0.
+// alignByIndex is a simple form of [align] for long lists, of lengths n and m. It pairs two
+// elements only if they have the same index and the weight of their pair is above 0.
 func alignByIndex(n, m int, weight func(i, j int) int) (all []indexPair) {
 	k := 0
 	for ; k < min(n, m); k++ {

@@ -112,8 +112,9 @@ func newComparer(volatile volatileFields) *comparer {
 	return &comparer{volatile: volatile, idsAToB: map[string]map[string]string{}, idsBToA: map[string]map[string]string{}}
 }
 
-// compareConversations pairs the exchanges of the conversations a and b and compares the responses
-// in each pair. It also records the exchanges that only one of the conversations has.
+// compareConversations pairs the exchanges of the conversations a and b, compares the responses in
+// each pair, and records the differences in m. It also records the exchanges that only one of the
+// conversations has.
 func (m *comparer) compareConversations(a, b []exchangeEvents) {
 	keysA, keysB := requestKeys(a), requestKeys(b)
 	pairs := align(len(a), len(b), func(i, j int) int {
@@ -231,8 +232,8 @@ func requestIDs(a, b spec.Event) (all [][3]string) {
 	return all
 }
 
-// similarity returns how well two events match, as a weight for [align]. The weight 0 means that
-// the events must not be paired.
+// similarity returns how well two events match, as a weight for [align]: the greater, the better.
+// The weight 0 means that the events must not be paired.
 func (m *comparer) similarity(a, b spec.Event) int {
 	switch {
 	case a.Kind == b.Kind:
@@ -276,9 +277,10 @@ func newSide(x exchangeEvents, e spec.Event) *DifferenceSide {
 }
 
 // compareEvent returns the fields in which the events a and b differ, or nil if they match.
-// Volatile fields are left out. Of open, only startsMidway and clientLeft are used. They are true
-// if at least one of the two streams was resumed, or was left by the client. In these cases,
-// compareEvent ignores differences that result only from where a stream was cut.
+// Volatile fields are left out. The argument open states, in its fields startsMidway and
+// clientLeft, whether at least one of the two streams was resumed, or was left by the client; its
+// other fields are not used. If either is true, compareEvent ignores differences that result only
+// from where a stream was cut.
 func (m *comparer) compareEvent(a, b spec.Event, open exchangeEvents) (fields []FieldDiff) {
 	differ := func(name, va, vb string) {
 		if !m.volatile[string(a.Kind)+" "+name] && !m.volatile[string(b.Kind)+" "+name] {

@@ -11,8 +11,9 @@ import (
 )
 
 // A Conversation holds the recordings of one conversation with a server under test, which consists
-// of the exchanges of one scenario. The first recording is compared with that of another server.
-// Fields in which the other recordings differ from it are volatile and are not compared.
+// of the exchanges of one scenario. The first recording is compared with the first recording of
+// another conversation. Fields that differ between the first recording and any other recording of
+// the same conversation are volatile and are not compared.
 type Conversation struct {
 	Name       string         // name of the scenario or of the recording
 	Takes      [][]spec.Event // recordings, each with its events in order

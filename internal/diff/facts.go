@@ -153,9 +153,9 @@ func endText(e spec.Event) string {
 	return "no response"
 }
 
-// violationText returns a sorted, comma-separated list without duplicates. The list contains the
-// locations at which e violates the document, and the kinds of the flaws of e. It is "" if e has
-// neither.
+// violationText returns the locations at which e violates the document, and the kinds of the flaws
+// of e (see [spec.EncodingFlaw]), as one sorted, comma-separated list without duplicates. The list
+// is "" if e has neither violations nor flaws.
 func violationText(e spec.Event) string {
 	var all []string
 	for _, b := range e.Violations {

@@ -17,8 +17,8 @@ type Report struct {
 	Version string `json:"version"`        // version of that program
 	A       string `json:"a"`              // side A: a target, or a path of recordings
 	B       string `json:"b"`              // side B
-	Seed    uint64 `json:"seed,omitempty"` // of the runs against the targets; 0 for recordings
-	Salt    uint64 `json:"salt,omitempty"` // of the runs against the targets; 0 for recordings
+	Seed    uint64 `json:"seed,omitempty"` // seed of the requests to the targets; 0 for recordings
+	Salt    uint64 `json:"salt,omitempty"` // salt of the ids in the requests; 0 for recordings
 	Exit    int    `json:"exit"`           // exit code of the command; see [exitcode]
 
 	Incomplete string `json:"incomplete,omitempty"` // why the comparison ended early; "" if it did not
@@ -263,11 +263,10 @@ func printableText(s string) string {
 	}, s)
 }
 
-// Limits, in bytes, on the excerpt of a long value in a difference: the length of the excerpt, and
-// the length of its part before the first byte that differs.
+// Limits, in bytes, on the excerpt of a long value in a difference.
 const (
-	maxShown         = 400
-	maxContextBefore = 40
+	maxShown         = 400 // maximum length of the excerpt
+	maxContextBefore = 40  // maximum length of its part before the first byte that differs
 )
 
 // differingParts returns excerpts of a and b. If a or b is longer than maxShown bytes, both

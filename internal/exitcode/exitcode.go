@@ -11,7 +11,7 @@ const (
 	Inconclusive = 3 // nothing failed, but nothing was judged, or not everything could be judged
 	Internal     = 5 // internal error of streamassay
 
-	SignalBase  = 128 // to which the number of the signal that ended the program is added
+	SignalBase  = 128 // plus the number of a signal: the program was ended by that signal
 	Interrupted = 130 // the program was ended by SIGINT
 	Terminated  = 143 // the program was ended by SIGTERM
 )

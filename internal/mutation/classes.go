@@ -13,8 +13,8 @@ import (
 type defectClass struct {
 	name, doc string   // shown in the report; doc says what goes wrong
 	mutants   []string // globs that match the names of the mutants with such a defect
-	// otherwise is the reason why no mutant of the class applies to some dialects. The report shows
-	// it for these dialects. It is "" if every dialect has such a mutant.
+	// otherwise is the reason why some dialects have no mutant of the class. The report shows it for
+	// these dialects. It is "" if every dialect has such a mutant.
 	otherwise string
 }
 

@@ -42,8 +42,8 @@ var continueMutants = []*Mutant{
 	},
 }
 
-// saysToolResult reports whether e is a text delta that begins with "tool". The scripted agent's
-// answer to the result of a client tool begins like that.
+// saysToolResult reports whether an event is a text delta that begins with "tool". The scripted
+// agent's answer to the result of a client tool begins with that word.
 var saysToolResult = startsWith("tool")
 
 // startsWith returns a function that reports whether the event e is a text delta that begins with

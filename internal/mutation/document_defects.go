@@ -43,8 +43,8 @@ func acceptInvalidForm(occurred func(), requirement string, isForm func(parsedRe
 	}
 }
 
-// A lastValidRequests holds the last valid request of each user for each operation, once for each
-// thread and once for all threads. It leaves out requests with test prompts other than
+// A lastValidRequests holds, for each user and operation, the last valid request in each thread and
+// the last valid request in any thread. It leaves out requests with any prompt other than
 // conformance:text, because the responses to them may take long. The zero value is empty and ready
 // to use. The methods may be called concurrently.
 type lastValidRequests struct {
@@ -183,8 +183,8 @@ func refuseValid(occurred func(), requirement string) middleware {
 
 // withDefect returns an invalid variant of the request, which the server refuses, and true. If the
 // body ends with a closing brace, the variant lacks this brace. Otherwise, it is an invalid variant
-// whose refusal with status 400 or 422 the document allows. If there is no such variant, withDefect
-// returns the zero Request and false.
+// for which the document allows a refusal with status 400 or 422. If there is no such variant,
+// withDefect returns the zero Request and false.
 func (v parsedRequest) withDefect() (spec.Request, bool) {
 	if n := len(v.raw.Body); n > 0 && v.raw.Body[n-1] == '}' {
 		cut := v.raw
@@ -233,14 +233,14 @@ func changeReplyMediaType(_ *spec.Event, a *plainResponse) {
 	a.header.Set("Content-Type", "application/x-unknown")
 }
 
-// maxDefectiveBytes is the maximum size, in bytes, of the data of a frame and of the body of a
-// reply that injectDefect changes. In larger data, it would take too long to find a place that can
+// maxDefectiveBytes is the maximum size, in bytes, of the data of a frame, or of the body of a
+// reply, that injectDefect changes. In larger data, it would take too long to find a place that can
 // have the defect.
 const maxDefectiveBytes = 8 << 10
 
 // injectDefect returns a middleware that gives the defect x to each frame, and to each reply with a
-// 2xx status, that can have it. It calls occurred for each of them. It does not change frames whose
-// data is larger than maxDefectiveBytes, or replies whose body is.
+// 2xx status, that can have it. It calls occurred for each of them. Frames whose data is larger
+// than maxDefectiveBytes, and replies whose body is larger, are not changed.
 func injectDefect(occurred func(), x dialect.PossibleDefect) middleware {
 	apply := func(o *dialect.Operation, status int, data []byte) []byte {
 		if len(data) > maxDefectiveBytes {

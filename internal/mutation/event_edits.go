@@ -95,7 +95,7 @@ func swapEvents(fits func(*spec.Event) bool) effectFactory {
 
 // firstOnly returns the effectFactory of a fault that affects only the first event of each response
 // for which fits returns true. For each response, it calls begin with a function that returns true
-// for this event only, and uses the fault that begin returns.
+// for this event only. The effectFactory that begin returns creates the effect on the response.
 func firstOnly(fits func(*spec.Event) bool, begin func(fits func(*spec.Event) bool) effectFactory) effectFactory {
 	return func(a fault.Args) fault.Effect {
 		done := false
@@ -124,8 +124,8 @@ func withChange(e *spec.Event, change func(*spec.Event)) spec.Event {
 }
 
 // changeNested calls change with e and with each part of e, at any depth. The function change
-// modifies its argument. Before the calls, e.Parts is replaced with a copy at each level, so that
-// other events that share the parts of e are not affected.
+// modifies its argument. Before change is called with parts, the slice that holds them is replaced
+// with a copy, so that other events that share the parts of e are not affected.
 func changeNested(e *spec.Event, change func(*spec.Event)) {
 	change(e)
 	if e.Parts == nil {

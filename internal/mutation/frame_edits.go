@@ -67,9 +67,9 @@ type lastFrameEditor struct {
 	onClose func() error              // called after the last frame was sent; may be nil
 }
 
-// WriteFrame holds back a copy of frame and sends the frame that it held back before, if any. If n
-// is negative, frame is a comment, and WriteFrame sends it at once. It returns any error from
-// sending.
+// WriteFrame holds back a copy of frame and sends the frame that it held back before, if any. The
+// argument n is the index of the frame in the stream. If n is negative, frame is a comment, and
+// WriteFrame sends it at once. It returns any error from sending.
 func (t *lastFrameEditor) WriteFrame(n int, frame []byte) error {
 	if n >= 0 {
 		frame, t.held = t.held, bytes.Clone(frame)

@@ -53,8 +53,9 @@ func generatedMutants(dialects []*dialect.Dialect) []*Mutant {
 	return generate.(func() []*Mutant)()
 }
 
-// generatedMutantsCache maps the addresses of dialects to a function that returns the mutants that
-// are generated from their documents. The function generates them in its first call.
+// generatedMutantsCache maps each list of dialects to a function, of type func() []*Mutant, that
+// returns the mutants that are generated from their documents. The function generates them in its
+// first call. The key is a string with the addresses of the dialects.
 var generatedMutantsCache sync.Map
 
 // generateMutants generates the mutants that generatedMutants returns.
@@ -128,9 +129,9 @@ var invalidRequests = refusalKind{
 	"invalid requests", refusesAsDocumented, acceptInvalid, contentChecks, []string{matchesSchema},
 }
 
-// deniedRequests has the kinds of valid requests that the server must deny to their sender
-// (x-denied), by the reason for the denial. No generated mutant accepts a stream beyond the limit,
-// because the limit is a setting of the server. Such mutants are in limitMutants.
+// deniedRequests maps each reason for a denial to the kind of valid requests that the server must
+// deny for this reason (x-denied). No generated mutant accepts a stream beyond the limit, because
+// the limit is a setting of the server. Such mutants are in limitMutants.
 var deniedRequests = map[spec.DenialReason]refusalKind{
 	spec.DeniedAnonymous:   {"requests without permission", needsCredentials, acceptDenied, nil, nil},
 	spec.DeniedUnknownUser: {"requests without permission", needsCredentials, acceptDenied, nil, nil},

@@ -124,8 +124,9 @@ var (
 
 // editDelta returns a function for hiddenDefect.edit. It makes an edit that replaces the text of
 // the first text delta that is not empty with change(text, earlier). The argument text is the
-// original text, and earlier is that of [hiddenDefect.edit]. If earlier and the result of change
-// are both "", the text is not changed. The edit calls occurred if it changes the text.
+// original text, and earlier is the argument of the same name of [hiddenDefect.edit]. If earlier
+// and the result of change are both "", the text is not changed. The edit calls occurred if it
+// changes the text.
 func editDelta(change func(text, earlier string) string) func(parsedRequest, string, func()) streamEdit {
 	return func(v parsedRequest, earlier string, occurred func()) streamEdit {
 		done := false
@@ -286,8 +287,8 @@ func hidden(when hidingCondition, d hiddenDefect) func(occurred func()) middlewa
 }
 
 // listening returns a copy of edit that also records the text of the first text delta of a stream
-// in h.deltas. The stream is the response to the request v. The function sent of edit is replaced,
-// and therefore not called.
+// in h.deltas. The stream is the response to the request v. To do so, the copy has a different
+// function sent, so that the function sent of edit is never called.
 func (h *runHistory) listening(v parsedRequest, edit streamEdit) streamEdit {
 	done := false
 	edit.sent = func(frame []byte) {

@@ -58,8 +58,8 @@ func dropMessages(kind spec.Kind) middleware {
 	})
 }
 
-// historyMutants are servers that return wrong histories: those with wrong messages, of the wrong
-// thread, or of the wrong day.
+// historyMutants are servers that return histories with wrong messages, of the wrong thread or of
+// the wrong day.
 var historyMutants = slices.Concat(historyContentMutants, historyThreadMutants, historyDayMutants)
 
 // historyContentMutants are servers whose histories lack messages, images or tool results, or

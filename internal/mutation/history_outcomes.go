@@ -39,7 +39,8 @@ func refuseLong(limit int, value func(ask *spec.Event) string) middleware {
 	})
 }
 
-// byteLimitMutants are servers that measure the lengths of texts in bytes instead of characters.
+// byteLimitMutants are servers that measure the lengths of run ids or texts in bytes instead of
+// characters.
 var byteLimitMutants = []*Mutant{
 	{
 		Name: "run-id-limit-in-bytes", Doc: "ids of runs may have no more than 128 bytes",

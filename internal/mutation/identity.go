@@ -109,8 +109,8 @@ var identityMutants = []*Mutant{
 	},
 }
 
-// isMessage reports whether e is a complete message or complete reasoning. Such an e is either the
-// event that ends the message, or an element of the list of messages of a terminal event.
+// isMessage reports whether e is a complete message or complete reasoning: either the event that
+// ends it, or an element of the list of messages of a terminal event.
 func isMessage(e *spec.Event) bool { return e.Kind == spec.MessageEnd || e.Kind == spec.ReasoningEnd }
 
 // changeRole returns the effectFactory of a fault that replaces the role "assistant" with the given

@@ -107,7 +107,7 @@ func isNullForEnum(v parsedRequest) bool {
 }
 
 // isInLaterItem reports whether the only violation of the request v is in the second item of a list
-// of two items that are similar according to areSimilar.
+// of exactly two items, and the items are similar as defined by areSimilar.
 func isInLaterItem(v parsedRequest) bool {
 	at, tokens, ok := violatedPlace(v)
 	if !ok {

@@ -32,8 +32,9 @@ type loggedRun struct {
 // logRuns returns a middleware that keeps a log of the runs and lets serve change how the server
 // treats them. A valid request to start a run adds the run to the log. For each request v that
 // names a run r in the log, the middleware calls serve, which returns the request to send to the
-// server in place of v and the edit of the stream with which the server responds. The mutex log.mu
-// is locked during the calls of serve and of the function frame of the edit.
+// server in place of v and the edit of the stream with which the server responds. Other requests
+// are passed on unchanged. The mutex log.mu is locked during the calls of serve and, in the
+// response to a request for a stream, of the function frame of the edit.
 func logRuns(serve func(log *runActivity, r *loggedRun, v parsedRequest) (spec.Request, streamEdit)) middleware {
 	return func(next dialectHandler) dialectHandler {
 		log := &runActivity{runs: map[string]*loggedRun{}}
@@ -75,10 +76,10 @@ func (log *runActivity) note(v parsedRequest) *loggedRun {
 	return r
 }
 
-// watch returns a copy of edit that also records in r which frames were sent. The argument edit is
-// the edit of the stream that is the response to v, a request that names the run r. The function
-// frame of the copy locks log.mu while it runs. If v is not a request for a stream, watch returns
-// edit unchanged.
+// watch returns a copy of edit that also records in r the frames that are sent, and whether the run
+// has ended. The copy is for the stream that is the response to the request v, which names the run
+// r. Its function frame locks log.mu while it runs. If v is not a request for a stream, watch
+// returns edit unchanged.
 func (log *runActivity) watch(r *loggedRun, v parsedRequest, edit streamEdit) streamEdit {
 	if !v.isOperation("listen") {
 		return edit

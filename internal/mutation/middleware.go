@@ -45,7 +45,8 @@ const maxRequestBody = 32 << 20
 // interceptRequests returns a middleware that decodes each request and has serve respond to it. The
 // function serve writes the response to w. The argument v is the request. The argument next is the
 // server, to which serve can pass v.httpRequest or other requests. If the body of a request cannot
-// be read, or is larger than maxRequestBody, serve is not called, and the response is empty.
+// be read, or is larger than maxRequestBody, serve is not called, and the response has status 200
+// and no body.
 func interceptRequests(serve func(w http.ResponseWriter, v parsedRequest, next http.Handler)) middleware {
 	return func(next dialectHandler) dialectHandler {
 		return dialectHandler{http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -111,9 +112,11 @@ func (v parsedRequest) expectedRefusals(requirement string, status int) []spec.R
 	return nil
 }
 
-// denialReason returns the reason for which a valid request was denied. The argument status is the
-// status of the response. If it is not 401, 403 or 429, the request was not denied, and the result
-// is "".
+// denialReason returns the reason for which a valid request was denied, judging by status, the
+// status of the response. The status 401 means that the sender is unknown or, if the request has no
+// Authorization header, anonymous. The status 403 means that the request is about the data of a
+// different user, and 429 that the sender has too many open streams. For any other status, the
+// request was not denied, and the result is "".
 func (v parsedRequest) denialReason(status int) spec.DenialReason {
 	switch status {
 	case http.StatusUnauthorized:

@@ -30,8 +30,7 @@ type Mutant struct {
 	// spaces. The location of a finding is the kind of the event that is its evidence, such as
 	// "run.end". If the event violates its schema, the JSON pointer of the wrong member, such as
 	// "/delta", is a location, too. The pattern "?" matches events that cannot be decoded. A
-	// finding of one of the checks at such a location kills the mutant. The mutant is run in every
-	// dialect that has a requirement that one of the checks judges.
+	// finding of one of the checks at such a location kills the mutant.
 	KilledBy map[string]string
 	// AlsoFails lists the ids of further checks, or globs of ids, that may fail because of the same
 	// defect. Where the list is set, a comment states the reason.
@@ -43,7 +42,7 @@ type Mutant struct {
 
 	// The defect is expressed by exactly one of these fields or by the field defect.
 	Fault      string                        // a fault in the syntax of the flag --fault; "streams=0" means every stream
-	Script     string                        // a script that gives the mock other replies
+	Script     string                        // the YAML text of a script that gives the mock other replies
 	Configure  func(*reference.Config)       // changes the configuration of the reference
 	NewEffect  func(fault.Args) fault.Effect // creates the effect of a fault on a response; called for every response
 	Middleware middleware                    // runs in front of the correct server

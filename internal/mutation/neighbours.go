@@ -13,8 +13,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// neighbourMutants are servers that mistake a thread or run for another one, for example because
-// the ids are similar, or in which threads that are active at the same time affect each other.
+// neighbourMutants are servers that mistake one thread or run for another, for example because the
+// ids are similar, or in which threads that are active at the same time affect each other.
 var neighbourMutants = slices.Concat(similarThreadMutants, similarRunMutants, simultaneousMutants)
 
 // An idSlot returns an id of a certain kind, such as the thread id, from the decoded request e. It
@@ -24,12 +24,12 @@ type idSlot func(e *spec.Event) string
 func threadID(e *spec.Event) string { return e.Thread }
 func runID(e *spec.Event) string    { return e.Run }
 
-// mergeIDs returns a middleware that makes the server take different ids for the same one. The
-// function slot returns an id in the valid request e. Two ids count as the same if known returns
-// the same for both, and scope returns the same for the requests in which they occur. In place of
-// an id, the server receives the first of the ids that count as the same, but in the response the
-// client sees the id that it sent. The function known returns what the server notices of an id,
-// such as its first characters, and is not called with "".
+// mergeIDs returns a middleware that makes the server treat different ids as one. It affects the id
+// that slot returns for a valid request. Two ids are treated as one if known returns the same value
+// for both, and scope returns the same value for the requests that contain them. In place of an id,
+// the server receives the first of the ids that are treated as one with it, but in the response the
+// client sees the id that it sent. The function known returns the part of an id that the server
+// distinguishes, such as its first characters, and is not called with "".
 func mergeIDs(slot idSlot, scope func(e *spec.Event) string, known func(id string) string) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -132,8 +132,8 @@ var similarRunEffects = []string{
 	"wire.flushes", "wire.opens-stream", "wire.frames-are-json",
 }
 
-// similarRunMutants are servers that mistake a run for another one. That may be a run with a
-// similar id, a run with the same id in another thread, or the last run of the thread.
+// similarRunMutants are servers that mistake one run for another. The other run has a similar id,
+// has the same id in another thread, or is the last run of the same thread.
 var similarRunMutants = []*Mutant{
 	{
 		Name: "runs-in-any-case", Doc: "runs whose ids differ in case are one run", Needs: []spec.Kind{spec.SlotCursor},
@@ -191,11 +191,12 @@ var simultaneousMutants = []*Mutant{
 	},
 }
 
-// pendOnlyOnce returns a middleware that makes the server wait for input only in the thread in
-// which it last asked for input of the given kind. The kind is that of a tool result
-// ([spec.InputToolResult]) or of the answer to an interrupt ([spec.InputResume]). If a client sends
-// such input in another thread, the input is lost: the server receives the prompt "go on" in its
-// place.
+// pendOnlyOnce returns a middleware that makes the server wait for input in only one thread at a
+// time. The argument input is the kind of the input: a tool result ([spec.InputToolResult]) or the
+// answer to an interrupt ([spec.InputResume]). The thread is that of the latest valid request after
+// which the server may have to wait: a prompt that offers a client tool or, if input is
+// [spec.InputResume], also the prompt conformance:interrupt. If a client sends such input in a
+// different thread, the input is lost: the server receives the prompt "go on" in its place.
 func pendOnlyOnce(input spec.Kind) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex

@@ -26,10 +26,12 @@ import (
 
 // An Outcome is the result of running the suite against one mutant in one dialect.
 type Outcome struct {
-	Mutant       string            // name of the mutant; "" for the correct server
-	Dialect      string            // name of the dialect
-	KilledBy     []string          // ids of the checks that killed the mutant, sorted
-	OverKills    []string          // what failed and should not have, sorted; most elements are ids of checks
+	Mutant   string   // name of the mutant; "" for the correct server
+	Dialect  string   // name of the dialect
+	KilledBy []string // ids of the checks that killed the mutant, sorted
+	// OverKills lists what failed and should not have, sorted. Most elements are ids of checks. The
+	// others say more, such as "CHECK for REQUIREMENT" or "SCENARIO could not be played: ERROR".
+	OverKills    []string
 	FailedChecks map[string]string // id of each failed check → "SCENARIO: MESSAGE" of its first finding
 	IsEquivalent bool              // the defect of a generated or hidden mutant never occurred
 }
@@ -42,9 +44,10 @@ func (o Outcome) IsSurvivor() bool { return !o.IsKilled() && !o.IsEquivalent }
 // finding at an expected location.
 func (o Outcome) IsKilled() bool { return len(o.KilledBy) > 0 }
 
-// Description describes the outcome. It returns "killed", "over-killed" if the mutant was killed
-// but there are over-kills, "killed for another reason" if there were only unexpected findings,
-// "equivalent" or "survived".
+// Description describes the outcome. It returns "killed" if the mutant was killed and OverKills is
+// empty, "over-killed" if the mutant was killed and OverKills is not empty, "killed for another
+// reason" if checks failed but none of them killed the mutant, "equivalent" if no check failed and
+// IsEquivalent is true, and otherwise "survived".
 func (o Outcome) Description() string {
 	switch {
 	case o.IsKilled() && len(o.OverKills) > 0:
@@ -218,9 +221,9 @@ func (m *Mutant) loadScript(d *dialect.Dialect) (*script.RuleSet, error) {
 	return set, nil
 }
 
-// newOutcome returns the outcome of running the suite against mutant m in dialect d, without the
-// field IsEquivalent. The argument parts has the results of the scenarios. If m is nil, OverKills
-// lists every failed check, because the correct server must pass all checks.
+// newOutcome returns the outcome of running the suite against mutant m in dialect d. It does not
+// set the field IsEquivalent. The argument parts has the results of the scenarios. If m is nil,
+// OverKills lists every failed check, because the correct server must pass all checks.
 func newOutcome(d *dialect.Dialect, m *Mutant, parts []suites.ScenarioResult) Outcome {
 	o := Outcome{Dialect: d.Name, FailedChecks: map[string]string{}}
 	killedBy, overKills := map[string]bool{}, map[string]bool{}

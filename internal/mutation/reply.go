@@ -39,10 +39,10 @@ func changeHealthStatus(status int) middleware {
 	})
 }
 
-// changeCreatedFlag returns a middleware that changes the replies to requests to start a run. It
-// sets the member that states whether the thread of the run is new to isNew(first, known). The
-// argument first is true if no run was accepted in the thread before, and known is true if the
-// history of the thread was requested before.
+// changeCreatedFlag returns a middleware that changes the replies to requests to start a run. The
+// flag in the reply, which states whether the thread of the run is new, gets the value of
+// isNew(first, known). The argument first is true if no run was accepted in the thread before, and
+// known is true if the history of the thread was requested before.
 func changeCreatedFlag(isNew func(first, known bool) bool) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -65,8 +65,8 @@ func changeCreatedFlag(isNew func(first, known bool) bool) middleware {
 	}
 }
 
-// replyAcceptedMutants are servers that accept a run with a reply in which the flag that tells
-// whether the thread is new is wrong.
+// replyAcceptedMutants are servers whose replies to requests to start a run wrongly state whether
+// the thread of the run is new.
 var replyAcceptedMutants = []*Mutant{
 	{
 		Name: "never-new", Doc: "no run is reported as the first of its conversation",

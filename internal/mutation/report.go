@@ -67,11 +67,10 @@ func (r *Report) mutantNames(fits func(Outcome) bool) (names []string) {
 	return names
 }
 
-// A checkKill is a mutant that a certain check killed, with the names of the dialects in which it
-// did.
+// A checkKill is a mutant that a certain check killed in at least one dialect.
 type checkKill struct {
-	mutant   string
-	dialects []string
+	mutant   string   // name of the mutant
+	dialects []string // names of the dialects in which the check killed the mutant
 }
 
 // killsBy returns the mutants that the check with the given id killed, in the order of the

@@ -21,7 +21,8 @@ var formDefects = []struct{ defect, prefix, noun string }{
 
 // addFormRejections adds the mutants that refuse valid requests to start a run because of their
 // form, such as null for an optional member, a missing optional member, an unknown member, or a
-// header field. It leaves out the forms that a request built from the template "prompt" has.
+// header field. It leaves out the forms that a request built from the template "prompt" has,
+// because a server that refused them would refuse nearly every prompt.
 func (g *generator) addFormRejections() {
 	plain := map[string]bool{}
 	for _, form := range g.templateForms("prompt") {
@@ -76,10 +77,11 @@ func (g *generator) templateForms(template string) []spec.RequestForm {
 	return nil
 }
 
-// addFormRejection adds the mutant that refuses valid requests with forms like the given one. These
-// are the forms of the same requirement whose names begin with the same prefix in formDefects and
-// are not in the set plain. The mutant violates that requirement or, if form.Requirement is "", the
-// requirement with the id own.
+// addFormRejection adds the mutant that refuses valid requests with the given form or a similar
+// one, unless the name of the form begins with none of the prefixes in formDefects. A form is
+// similar if it belongs to the same requirement, if its name begins with the same prefix, and if
+// plain, the set of the names of ordinary forms, does not have its name. The mutant violates the
+// requirement of the form or, if form.Requirement is "", the requirement with the id own.
 func (g *generator) addFormRejection(form spec.RequestForm, own string, plain map[string]bool) {
 	requirement := form.Requirement
 	for _, kind := range formDefects {
@@ -124,7 +126,8 @@ func refuseForms(occurred func(), refuses func(parsedRequest) bool) middleware {
 }
 
 // requestFormMutants are servers that refuse valid prompts because of their form, such as white
-// space in the JSON, a list in the field Accept, or two tools.
+// space in the JSON, a list in the field Accept, or two tools, or because of an invalid request or
+// a failed run that preceded them.
 var requestFormMutants = []*Mutant{
 	formMutant("refuses-media-type-parameters", "with a parameter in its Content-Type", func(v parsedRequest) bool {
 		return strings.Contains(v.httpRequest.Header.Get("Content-Type"), "charset=utf-8")
@@ -161,8 +164,9 @@ var requestFormMutants = []*Mutant{
 	},
 }
 
-// lockFailedThreads is a middleware that makes the server refuse, with status 409 (Conflict), valid
-// requests to start a run in a thread in which a prompt asked for a failure.
+// lockFailedThreads is a middleware that locks a thread after a test prompt that asks for a
+// failure, such as conformance:error. It refuses all later valid requests to start a run in the
+// thread, with status 409 (Conflict).
 func lockFailedThreads(next dialectHandler) dialectHandler {
 	var failed sync.Map // ids of these threads
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {

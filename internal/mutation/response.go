@@ -56,15 +56,15 @@ func serveEdited(w http.ResponseWriter, r *http.Request, next http.Handler, edit
 // A responseEditor is an [http.ResponseWriter] that changes event streams while it passes them on
 // to w, frame by frame. It keeps any other response in memory, so that the caller can edit it.
 type responseEditor struct {
-	w        http.ResponseWriter
-	plain    plainResponse // the response; for a stream, only its status and header
-	isStream bool
-	edit     streamEdit
-	frames   sse.FrameSplitter
+	w        http.ResponseWriter // receives the response if it is a stream
+	plain    plainResponse       // the response; for a stream, only its status and header
+	isStream bool                // whether the response is a stream; known after WriteHeader
+	edit     streamEdit          // what to change in the stream
+	frames   sse.FrameSplitter   // splits the written bytes of the stream into frames
 }
 
-// Header returns the header of the response. For an event stream, WriteHeader sends it. For any
-// other response, it is kept in memory.
+// Header returns the header of the response. For an event stream, the first call of WriteHeader or
+// Write sends it. For any other response, serveEdited returns it to its caller, who sends it later.
 func (h *responseEditor) Header() http.Header { return h.plain.header }
 
 // WriteHeader sets the status. If the Content-Type is that of an event stream, it also sends the
@@ -163,7 +163,9 @@ func editResponses(edit func(v parsedRequest, a *plainResponse)) middleware {
 }
 
 // decodeReply decodes a, the response to the request v. The result ok is false if the status is not
-// 2xx or if there is nothing to decode.
+// 2xx, if the body is empty, or if v is not a request for an operation of the dialect. If the body
+// cannot be decoded, ok is true, and the kind of reply is [spec.Undecodable] or
+// [spec.Unrecognized].
 func (v parsedRequest) decodeReply(a *plainResponse) (reply spec.Event, ok bool) {
 	response := spec.Response{Status: a.status, Body: a.body}
 	for name, values := range a.header {

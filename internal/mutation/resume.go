@@ -8,9 +8,9 @@ import (
 )
 
 // editResumed returns a middleware that edits streams that are resumed from a cursor. It calls
-// begin with each valid request v for such a stream, and the result edits the stream. The argument
-// r holds the frames of all runs that were sent so far in streams that were not resumed. It is
-// shared by all calls of begin.
+// begin with each valid request v for such a stream, and begin returns the edit of that stream. The
+// argument r holds the frames of all runs that were sent so far in streams that were not resumed.
+// It is shared by all calls of begin.
 func editResumed(begin func(v parsedRequest, r *runFrames) streamEdit) middleware {
 	return func(next dialectHandler) dialectHandler {
 		r := &runFrames{frames: map[string][][]byte{}}
@@ -76,8 +76,8 @@ func editByIndex(replace func(n int, frame []byte) [][]byte) streamEdit {
 }
 
 // editLast returns an edit of one stream that replaces the last frame with the frames that last
-// returns for it. The edit sends each frame only when the next one arrives, because it does not
-// know earlier whether a frame is the last one.
+// returns for it. The edit holds back each frame until the next one arrives or the stream ends,
+// because only then does it know whether the frame is the last one.
 func editLast(last func(frame []byte) [][]byte) streamEdit {
 	var held []byte
 	return streamEdit{

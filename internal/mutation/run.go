@@ -23,10 +23,15 @@ var Canary = &Mutant{
 
 // A RunOptions selects which mutants are run, and in which dialects.
 type RunOptions struct {
-	Dialects    []*dialect.Dialect
-	NamePattern string // a glob that the names of the mutants match, as in [path.Match]; "" for all
-	MaxDialects int    // maximum number of dialects per mutant, chosen in rotation; 0 for all
-	SampleEvery int    // run every n-th mutant; 0 and 1 for all
+	Dialects    []*dialect.Dialect // the dialects in which mutants are run, if they apply to them
+	NamePattern string             // a glob that the names of the mutants match, as in [path.Match]; "" for all
+	// MaxDialects is the maximum number of dialects in which each mutant is run; 0 means no maximum.
+	// If a mutant applies to more dialects, the choice depends on its index in the result of [All],
+	// so that different mutants are run in different dialects.
+	MaxDialects int
+	// SampleEvery is n if only every n-th mutant is run, counted in the result of [All] before
+	// NamePattern is applied. The values 0 and 1 select all mutants.
+	SampleEvery int
 	// Progress, unless nil, is called after each run of a mutant, or of the correct server, in a
 	// dialect. The argument o is the outcome of the run, played is the number of runs so far, and
 	// of is the total number of runs. If runs are repeated because their outcomes are not as
@@ -36,12 +41,12 @@ type RunOptions struct {
 
 // A Report holds the outcomes of the mutants that were run.
 type Report struct {
-	Dialects       []*dialect.Dialect
-	Mutants        []*Mutant // all mutants of the dialects, as [All] returns them
-	Outcomes       []Outcome // in the order of Mutants, without the correct servers and the canary
-	InvalidReasons []string  // why the outcomes prove nothing; empty if they are valid
-	Retried        int       // number of runs that were repeated, including those of correct servers and the canary
-	IsComplete     bool      // the options select every mutant in every dialect to which it applies
+	Dialects       []*dialect.Dialect // the dialects that were selected, in the order of the options
+	Mutants        []*Mutant          // all mutants of the dialects, as [All] returns them
+	Outcomes       []Outcome          // in the order of Mutants, without the correct servers and the canary
+	InvalidReasons []string           // why the outcomes prove nothing; empty if they are valid
+	Retried        int                // number of repeated runs, including those of correct servers and the canary
+	IsComplete     bool               // the options select every mutant in every dialect to which it applies
 }
 
 // A job is one run of the suite in a dialect. The suite runs against the mutant or, if mutant is
@@ -101,7 +106,8 @@ type runner struct {
 
 // run runs the jobs with the given indexes and stores their outcomes in r. At most abreast jobs run
 // at the same time. After the first error, or when ctx is canceled, run starts no more jobs. It
-// returns the first error or, if ctx was canceled, the cause of that.
+// returns the first error or, if ctx was canceled before, the cause that [context.Cause] returns
+// for ctx.
 func (r *runner) run(ctx context.Context, which []int, abreast int) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

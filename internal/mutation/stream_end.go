@@ -13,8 +13,8 @@ import (
 // body of a response does not end.
 var alsoOpen = []string{"run.closes-after-end", "wire.body-is-whole"}
 
-// streamEndMutants are servers that leave bodies open or cut them after the end of a run, send only a part of a
-// text as the completed text, or send events earlier than the prompt asks for.
+// streamEndMutants are servers that leave bodies open or cut them after the end of a run, send only
+// a part of a text as the completed text, or send events at other times than the prompt asks for.
 var streamEndMutants = []*Mutant{
 	{
 		Name: "comments-after-the-end", Doc: "after the end of a run, comments come and the body stays open",
@@ -79,19 +79,22 @@ var streamEndMutants = []*Mutant{
 // isCompletedText reports whether e completes a content part of type "text".
 func isCompletedText(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Type == "text" }
 
-// cutAfterFailure returns a fault that closes the connection of a stream without ending the body, if
-// the stream reports a failure with the words of the scenarios error and error-mid.
+// cutAfterFailure returns the effect of a fault that closes the connection of a stream after the
+// last frame, without ending the body. It affects only streams that report a failure with the
+// message of the scenarios error and error-mid, "scripted failure". It is an effectFactory.
 func cutAfterFailure(fault.Args) fault.Effect {
 	return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter { return &cutWriter{out: w} }}
 }
 
-// A cutWriter is a [fault.FrameWriter] for cutAfterFailure.
+// A cutWriter is a [fault.FrameWriter] that closes the connection after the last frame of a stream
+// that reports a failure. See cutAfterFailure.
 type cutWriter struct {
 	out    fault.StreamWriter
-	failed bool // a frame reports the failure
+	failed bool // whether a frame so far reports the failure
 }
 
-// WriteFrame sends the frame or comment unchanged. It returns any error from sending.
+// WriteFrame sends the frame or comment unchanged, and sets c.failed if it reports the failure. It
+// returns any error from sending.
 func (c *cutWriter) WriteFrame(_ int, frame []byte) error {
 	c.failed = c.failed || bytes.Contains(frame, []byte("scripted failure"))
 	if _, err := c.out.Write(frame); err != nil {
@@ -128,7 +131,8 @@ type openWriter struct {
 	open bool // whether fits has returned true for a frame or comment
 }
 
-// WriteFrame sends the frame or comment unchanged. It returns any error from sending.
+// WriteFrame sends the frame or comment unchanged, and sets t.open if t.fits returns true for it.
+// It returns any error from sending.
 func (t *openWriter) WriteFrame(_ int, frame []byte) error {
 	t.open = t.open || t.fits(frame)
 	if _, err := t.out.Write(frame); err != nil {

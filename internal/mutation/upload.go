@@ -19,8 +19,8 @@ var uploadMutants = slices.Concat(
 	uploadStoredMutants, uploadSignedMutants, uploadLinkMutants, uploadImageMutants, transcriptionMutants,
 )
 
-// editReply returns a middleware that calls edit for each successful reply e of the given kind. The
-// function edit changes e in place before the reply is sent.
+// editReply returns a middleware that calls edit for each reply e of the given kind that has a 2xx
+// status. The function edit changes e in place before the reply is sent.
 func editReply(kind spec.Kind, edit func(e *spec.Event)) middleware {
 	return editReplies(kind, func(_ parsedRequest, e *spec.Event) { edit(e) })
 }
@@ -237,7 +237,8 @@ func imageLink(ask spec.Event) string {
 }
 
 // withoutItems returns the decoded JSON value v without certain items of its lists, at any depth.
-// These items are the objects that have a member whose value is text. It modifies the objects in v.
+// These items are the objects that have a member whose value equals the argument text. The objects
+// in v are modified in place.
 func withoutItems(v any, text string) any {
 	isText := func(member any) bool { return member == text }
 	switch v := v.(type) {

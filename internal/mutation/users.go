@@ -9,11 +9,12 @@ const (
 	otherUser   = "Bearer token-of-bob"
 )
 
-// serveLatestAs returns a middleware that can return the latest history of the primary user to
-// another user. It affects the valid requests for a history that name no thread, and therefore ask
-// for the latest history. If which(m, who) returns true, the server receives the request as if the
-// primary user had sent it. The argument m holds the threads of all users, and m.mu is locked
-// during the call. The argument who is the value of the Authorization header of the request.
+// serveLatestAs returns a middleware that lets other users read the latest history of the primary
+// user. It affects the valid requests for a history that name no thread, and therefore ask for the
+// latest history. If which(m, who) returns true, the server receives the request as if the primary
+// user had sent it. Otherwise, the request is passed on unchanged. The argument m holds the threads
+// of all users, and m.mu is locked during the call. The argument who is the value of the
+// Authorization header of the request.
 func serveLatestAs(which func(m *threadRegistry, who string) bool) middleware {
 	return trackThreads(func(m *threadRegistry) middleware {
 		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
@@ -30,9 +31,9 @@ func serveLatestAs(which func(m *threadRegistry, who string) bool) middleware {
 	})
 }
 
-// usersMutants are servers that return the history of another user if the request names no thread.
-// Mutants that accept other requests of another user, or of nobody, are generated instead; see
-// deniedRequests.
+// usersMutants are servers that return the history of another user if a request for a history names
+// no thread. Mutants that accept other requests for the data of another user, or requests without
+// valid credentials, are generated instead; see deniedRequests.
 var usersMutants = []*Mutant{
 	{
 		Name: "history-of-anybody", Doc: "the latest conversation is that of all users",

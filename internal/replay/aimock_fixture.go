@@ -66,19 +66,19 @@ type fixtureConverter struct {
 	problems          []FileProblem
 	failed            bool              // the current fixture cannot be converted
 	toolByCallID      map[string]string // tool names by call id
-	nextIndex         map[string]int    // the next sequenceIndex, by the rest of the match object
+	nextIndex         map[string]int    // the next sequenceIndex, by the text of the match object without it
 	userMessageWarned bool              // the warning about userMessage was given
 }
 
-// errorf records an error about the current fixture, which is then left out of the script. Before
-// the first fixture, it records an error about the file.
+// errorf records an error about the current fixture, which is then omitted from the script. If it
+// is called before the first fixture, the error is about the file.
 func (c *fixtureConverter) errorf(format string, args ...any) {
 	c.failed = true
 	c.addProblem(Error, format, args...)
 }
 
-// warnf records a warning: the script represents a part of the current fixture differently or not
-// at all.
+// warnf records a warning: a part of the current fixture is represented differently in the script,
+// or is omitted.
 func (c *fixtureConverter) warnf(format string, args ...any) { c.addProblem(Warning, format, args...) }
 
 func (c *fixtureConverter) addProblem(level Severity, format string, args ...any) {
@@ -90,10 +90,10 @@ func (c *fixtureConverter) addProblem(level Severity, format string, args ...any
 // converts the value of that member.
 type memberDecoders map[string]func(raw json.RawMessage)
 
-// readObject decodes the JSON object raw. For each member, in alphabetical order of the names, it
-// calls the function in known for the name of the member, with the value of the member. It warns
-// about members that are not in known. If raw is not an object, it records an error. The parameter
-// what names the object in messages.
+// readObject decodes the JSON object raw. For each member, in alphabetical order, it looks up the
+// name in known and calls the function found there with the value of the member. If known does not
+// have the name, it records a warning. If raw is not an object, it records an error. The parameter
+// what is the name of the object in these messages.
 func (c *fixtureConverter) readObject(what string, raw json.RawMessage, known memberDecoders) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil || all == nil {
@@ -109,16 +109,17 @@ func (c *fixtureConverter) readObject(what string, raw json.RawMessage, known me
 	}
 }
 
-// ignoreMembers adds to known, for each of names, a function that records a warning that the member
-// is ignored. The parameter why is the reason in the warning.
+// ignoreMembers adds a function to known for each name in names. The function records a warning
+// that the member with this name is ignored. The parameter why is the reason in the warning.
 func (c *fixtureConverter) ignoreMembers(known memberDecoders, why string, names ...string) {
 	for _, name := range names {
 		known[name] = func(json.RawMessage) { c.warnf("%s is ignored: %s", name, why) }
 	}
 }
 
-// rejectMembers adds to known, for each of names, a function that records an error, so that a
-// fixture with the member is omitted. The parameter why is the reason in the error.
+// rejectMembers adds a function to known for each name in names. The function records an error, so
+// that a fixture that has the member with this name is omitted. The parameter why is the reason in
+// the error.
 func (c *fixtureConverter) rejectMembers(known memberDecoders, why string, names ...string) {
 	for _, name := range names {
 		known[name] = func(json.RawMessage) { c.errorf("%s: the fixture is omitted: %s", name, why) }
@@ -126,7 +127,8 @@ func (c *fixtureConverter) rejectMembers(known memberDecoders, why string, names
 }
 
 // readText returns a function that decodes a JSON string and stores it in *to. If the value is not
-// a string, the function records an error that calls the value name.
+// a string, the function records an error. The parameter name is the name of the value in this
+// error.
 func (c *fixtureConverter) readText(to *string, name string) func(json.RawMessage) {
 	return func(raw json.RawMessage) {
 		if json.Unmarshal(raw, to) != nil || string(raw) == "null" {
@@ -135,9 +137,9 @@ func (c *fixtureConverter) readText(to *string, name string) func(json.RawMessag
 	}
 }
 
-// readNumber returns a function that decodes a JSON number from low to high, both inclusive, and
-// stores a pointer to the number in *to. If the value is not such a number, the function leaves *to
-// unchanged and records an error that calls the value name.
+// readNumber returns a function that decodes a JSON number and stores a pointer to it in *to. If
+// the value is not a number between low and high, inclusive, the function leaves *to unchanged and
+// records an error. The parameter name is the name of the value in this error.
 func (c *fixtureConverter) readNumber(to **float64, name string, low, high float64) func(json.RawMessage) {
 	return func(raw json.RawMessage) {
 		var n float64
@@ -150,9 +152,9 @@ func (c *fixtureConverter) readNumber(to **float64, name string, low, high float
 	}
 }
 
-// learnToolNames records in c, for each tool call in the response of the fixture raw, the name of
-// the tool under the id of the call. It must be called for all fixtures before any fixture is
-// converted, because a fixture can refer to the tool calls of a different one.
+// learnToolNames records in c.toolByCallID the id and the tool name of each tool call in the
+// response of the fixture raw. It must be called for all fixtures before any fixture is converted,
+// because a fixture can refer to a tool call in a different fixture.
 func (c *fixtureConverter) learnToolNames(raw json.RawMessage) {
 	var f struct {
 		Response struct {

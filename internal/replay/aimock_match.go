@@ -7,19 +7,21 @@ import (
 	"slices"
 )
 
-// A matchMembers holds the decoded members of the match object of an aimock fixture, which states
-// for which requests the fixture is used.
+// A matchMembers holds the decoded members of the match object of an aimock fixture. The match
+// object states for which requests the fixture is used.
 type matchMembers struct {
-	user, toolCallID, resultText, toolName, context, endpoint string // "" if absent
+	// The members userMessage, toolCallId, toolResultContains, toolName, context and endpoint; ""
+	// if absent.
+	user, toolCallID, resultText, toolName, context, endpoint string
 
 	hasUser, hasResult bool     // the members userMessage and toolResultContains are present
 	toolResult         *bool    // hasToolResult; nil if absent
 	turn, sequence     *float64 // turnIndex and sequenceIndex; nil if absent
 }
 
-// readMatch converts raw, the match object of a fixture, to the conditions of a rule. If once is
-// true, the rule must match only one request. If raw cannot be converted, readMatch records an
-// error in c, and the results must not be used.
+// readMatch converts raw, the match object of a fixture, to the conditions of a rule. The result
+// once is true if the rule must match only one request, because the fixture is part of a sequence.
+// If raw cannot be converted, readMatch records an error in c, and the results must not be used.
 func (c *fixtureConverter) readMatch(raw json.RawMessage) (conditions orderedMap, once bool) {
 	var is matchMembers
 	known := memberDecoders{
@@ -58,74 +60,74 @@ func (c *fixtureConverter) readMatch(raw json.RawMessage) (conditions orderedMap
 	return c.conditions(is), is.sequence != nil && c.isNextInSequence(raw, int(*is.sequence))
 }
 
-// conditions returns the conditions of a rule for the match object with the members is. If the
-// members contradict each other, conditions records an error in c, and the result must not be used.
-func (c *fixtureConverter) conditions(is matchMembers) (conditions orderedMap) {
-	result := c.toolResultCondition(is)
-	tool := len(result) > 0 || is.toolResult != nil && *is.toolResult
+// conditions returns the conditions of a rule for a match object with the members m. If the members
+// contradict each other, conditions records an error in c, and the result must not be used.
+func (c *fixtureConverter) conditions(m matchMembers) (conditions orderedMap) {
+	result := c.toolResultCondition(m)
+	tool := len(result) > 0 || m.toolResult != nil && *m.toolResult
 	switch {
-	case len(result) > 0 && is.toolResult != nil && !*is.toolResult:
+	case len(result) > 0 && m.toolResult != nil && !*m.toolResult:
 		c.errorf("the fixture never matches: toolCallId and toolResultContains contradict hasToolResult: false")
 	case len(result) > 0:
 		conditions.set("tool-result", result)
 	case tool:
 		conditions.set("last", "tool")
-	case is.toolResult != nil:
+	case m.toolResult != nil:
 		conditions.set("last", "user")
-	case is.hasUser && !c.userMessageWarned:
+	case m.hasUser && !c.userMessageWarned:
 		c.userMessageWarned = true
 		c.warnf("userMessage without hasToolResult also matched requests with a tool result; " +
 			"this rule, and others like it, match only if the user spoke last: add a rule with tool-result if needed")
 	}
-	if is.hasUser {
-		if is.user != "" {
-			conditions.set("text", orderedMap{{"contains", is.user}})
-		} else if !tool && is.toolResult == nil {
+	if m.hasUser {
+		if m.user != "" {
+			conditions.set("text", orderedMap{{"contains", m.user}})
+		} else if !tool && m.toolResult == nil {
 			conditions.set("last", "user")
 		}
 	}
-	if is.turn != nil {
+	if m.turn != nil {
 		if tool {
 			c.warnf("turnIndex is ignored: it counts assistant messages, and the rule is for a tool result")
 		} else {
 			c.warnf("turnIndex %v becomes turn %v: scripts count user messages from 1, not assistant messages from 0",
-				*is.turn, *is.turn+1)
-			conditions.set("turn", int(*is.turn)+1)
+				*m.turn, *m.turn+1)
+			conditions.set("turn", int(*m.turn)+1)
 		}
 	}
-	if is.toolName != "" {
-		conditions.set("offers", is.toolName)
+	if m.toolName != "" {
+		conditions.set("offers", m.toolName)
 	}
-	if is.context != "" {
-		conditions.set("header", orderedMap{{"X-AIMock-Context", is.context}})
+	if m.context != "" {
+		conditions.set("header", orderedMap{{"X-AIMock-Context", m.context}})
 	}
 	return conditions
 }
 
-// toolResultCondition returns the condition on a tool result for the members toolCallId and
-// toolResultContains in is, or nil if both are absent. If possible, the condition names the tool
-// instead of the call, because the mock chooses the ids of calls.
-func (c *fixtureConverter) toolResultCondition(is matchMembers) (o orderedMap) {
-	if is.toolCallID != "" {
-		if tool := c.toolByCallID[is.toolCallID]; tool != "" {
+// toolResultCondition returns the condition on a tool result that corresponds to m.toolCallID and
+// m.resultText, or nil if both members are absent. If the name of the tool is known, the condition
+// requires this name instead of the id of the call, because the mock chooses its own ids for calls.
+func (c *fixtureConverter) toolResultCondition(m matchMembers) (o orderedMap) {
+	if m.toolCallID != "" {
+		if tool := c.toolByCallID[m.toolCallID]; tool != "" {
 			o.set("name", tool)
 		} else {
 			c.warnf("toolCallId %q does not occur in the file's toolCalls: the server chooses call ids, "+
-				"so the rule may never match; use the name of the tool instead", is.toolCallID)
-			o.set("call", is.toolCallID)
+				"so the rule may never match; use the name of the tool instead", m.toolCallID)
+			o.set("call", m.toolCallID)
 		}
 	}
-	if is.hasResult {
-		o.set("text", orderedMap{{"contains", is.resultText}})
+	if m.hasResult {
+		o.set("text", orderedMap{{"contains", m.resultText}})
 	}
 	return o
 }
 
-// isNextInSequence checks index, the sequenceIndex in the match object raw. Fixtures whose match
-// objects differ only in the sequenceIndex form a sequence, in which the indexes must be 0, 1, 2
-// and so on, because its fixtures become rules that match once each, in order. If index is the next
-// one in its sequence, isNextInSequence counts the fixture and returns true. Otherwise it records
-// an error and returns false.
+// isNextInSequence reports whether index, the sequenceIndex in the match object raw, is the next
+// one in its sequence. If so, it also counts the fixture; otherwise it records an error. Fixtures
+// whose match objects differ only in the sequenceIndex form a sequence. The indexes must be 0, 1, 2
+// and so on in the order of the file, because the fixtures become rules that match once each, in
+// that order.
 func (c *fixtureConverter) isNextInSequence(raw json.RawMessage, index int) bool {
 	var all map[string]json.RawMessage
 	_ = json.Unmarshal(raw, &all) // cannot fail: readMatch decoded it already

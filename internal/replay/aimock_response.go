@@ -8,7 +8,7 @@ import (
 // A fixtureResponse holds the decoded members of the response object of an aimock fixture, with
 // tool calls, blocks and the error in the form that a script needs.
 type fixtureResponse struct {
-	reasoning, content string
+	reasoning, content string     // "" if absent
 	hasContent         bool       // the member content is present
 	calls              []any      // steps for the tool calls; nil if the response has no toolCalls
 	blocks             []any      // steps for texts and tool calls; nil if the response has no blocks
@@ -53,8 +53,8 @@ func (c *fixtureConverter) readResponse(raw json.RawMessage) (reply []any, refus
 	return c.replySteps(s), nil
 }
 
-// warnUnlessOneOf records a warning that the member with the given name is ignored, because scripts
-// cannot set it, unless its value raw is one of the strings in usual.
+// warnUnlessOneOf checks raw, the value of the member with the given name. Unless raw is one of the
+// strings in usual, it records a warning that the member is ignored because scripts cannot set it.
 func (c *fixtureConverter) warnUnlessOneOf(name string, raw json.RawMessage, usual ...string) {
 	var text string
 	if json.Unmarshal(raw, &text) != nil || !slices.Contains(usual, text) {
@@ -76,10 +76,10 @@ func (c *fixtureConverter) readContent(raw json.RawMessage) string {
 	return ""
 }
 
-// readCall converts raw, a tool call of a fixture, to a client-tool step of a script, which is a
-// call of a tool that the client runs, because aimock leaves all tools to the client. The parameter
-// more holds functions for members other than name, id and arguments; it may be nil. If raw is not
-// a valid call, readCall records an error.
+// readCall converts raw, a tool call of a fixture, to a client-tool step of a script. Such a step
+// is a call of a tool that the client runs, because aimock leaves all tools to the client. The
+// parameter more holds the functions for members other than name, id and arguments; it may be nil.
+// If raw is not a valid call, readCall records an error, and the result must not be used.
 func (c *fixtureConverter) readCall(raw json.RawMessage, more memberDecoders) any {
 	var name, id string
 	var arguments any = orderedMap{}
@@ -122,8 +122,9 @@ func (c *fixtureConverter) readArguments(raw json.RawMessage) any {
 	return escapeTemplates(text)
 }
 
-// readCalls converts raw, the toolCalls list of a response, to steps of a script. If raw is not a
-// list, it records an error and returns nil.
+// readCalls converts raw, the toolCalls list of a response, to steps of a script, one for each
+// call. If raw is not a list, it records an error and returns nil. If a call is invalid, it records
+// an error, and the result must not be used.
 func (c *fixtureConverter) readCalls(raw json.RawMessage) (all []any) {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil || list == nil {
@@ -136,8 +137,9 @@ func (c *fixtureConverter) readCalls(raw json.RawMessage) (all []any) {
 	return all
 }
 
-// readBlocks converts raw, the blocks list of a response, which holds texts and tool calls, to
-// steps of a script. If raw is not a list or is empty, it records an error and returns nil.
+// readBlocks converts raw, the blocks list of a response, to steps of a script, one for each block.
+// A block is a text or a tool call. If raw is not a list or is empty, it records an error and
+// returns nil. If a block is invalid, it records an error, and the result must not be used.
 func (c *fixtureConverter) readBlocks(raw json.RawMessage) (all []any) {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil || len(list) == 0 {
@@ -160,8 +162,9 @@ func (c *fixtureConverter) readBlocks(raw json.RawMessage) (all []any) {
 }
 
 // replySteps returns the steps of a reply for the response s: first the reasoning, then the texts,
-// and finally the tool calls, because a call of a client tool ends the run. If s has neither
-// content nor tool calls nor blocks, replySteps records an error.
+// and finally the tool calls, because a call of a client tool ends the run. It records a warning if
+// this changes the order of the blocks of s or leaves out a part of s. If s has neither content nor
+// tool calls nor blocks, it records an error.
 func (c *fixtureConverter) replySteps(s fixtureResponse) (all []any) {
 	all = []any{}
 	if s.reasoning != "" {
@@ -197,7 +200,8 @@ func (c *fixtureConverter) replySteps(s fixtureResponse) (all []any) {
 
 // readError converts raw, the error object of a response, to members of an error status in a
 // script: the message becomes the member text, and the code becomes the member problem. If the
-// object has neither, the result is empty, but not nil.
+// object has neither, the result is empty, but not nil. If raw is invalid, readError records an
+// error.
 func (c *fixtureConverter) readError(raw json.RawMessage) orderedMap {
 	var text, code string
 	known := memberDecoders{"message": c.readText(&text, "error: message"), "code": func(raw json.RawMessage) {
@@ -217,10 +221,10 @@ func (c *fixtureConverter) readError(raw json.RawMessage) orderedMap {
 	return o
 }
 
-// statusReply returns the error status of a rule: the status code, the members in refusal, and
-// retry-after. If status is nil, the code is 500. The parameter after is the value of retry-after
-// in seconds; if it is nil, retry-after is 1s for code 429 and absent otherwise. If the code is
-// below 400, statusReply records an error.
+// statusReply returns the error status of a rule, which consists of the status code, the members in
+// refusal, and retry-after. The parameter status is the status code; nil means 500. The parameter
+// after is the value of retry-after in seconds; nil means 1s for code 429, and no retry-after for
+// other codes. If the code is below 400, statusReply records an error.
 func (c *fixtureConverter) statusReply(refusal orderedMap, status, after *float64) orderedMap {
 	code := 500
 	if status != nil {

@@ -17,16 +17,15 @@ type aimockStreamOptions struct {
 	profileTTFT            *float64           // ttft of streamingProfile: time to the first token, in milliseconds
 	profileRate            *float64           // tps of streamingProfile: tokens per second
 	profileJitter          *float64           // jitter of streamingProfile, from 0 to 1
-	ttft, meanGap          float64            // from recordedTimings, in milliseconds
+	ttft, meanGap          float64            // from recordedTimings, in milliseconds; see readTimings
 	faultRates             map[string]float64 // members of chaos that are probabilities, from 0 to 1, by name
 	delay                  *float64           // latencyMs of chaos, in milliseconds
 }
 
-// The maximum values of the members of an aimock fixture that are durations in milliseconds or
-// numbers of chunks or characters.
+// The maximum values of members of an aimock fixture.
 const (
-	maxMilliseconds = 24 * 3600 * 1000
-	maxChunks       = 1e6
+	maxMilliseconds = 24 * 3600 * 1000 // of a duration, in milliseconds
+	maxChunks       = 1e6              // of chunkSize and truncateAfterChunks
 )
 
 // readStreamOptions adds to known, for each member of a fixture that defines timing or faults, a
@@ -62,8 +61,8 @@ func (c *fixtureConverter) readStreamOptions(known memberDecoders, p *aimockStre
 }
 
 // readTimings decodes raw, the member recordedTimings of a fixture. It stores the time to the first
-// token and the mean interval between chunks, both in milliseconds, in *p. A time that raw does not
-// have is 0. If raw is invalid, readTimings records an error.
+// token in p.ttft and the mean interval between chunks in p.meanGap, both in milliseconds; a time
+// that raw does not contain becomes 0. If raw is invalid, readTimings records an error.
 func (c *fixtureConverter) readTimings(raw json.RawMessage, p *aimockStreamOptions) {
 	var first *float64
 	var gaps []float64
@@ -86,7 +85,8 @@ func (c *fixtureConverter) readTimings(raw json.RawMessage, p *aimockStreamOptio
 }
 
 // setPace sets the pace of a rule, which is the timing of its reply, from the timing members in p.
-// It warns about timing members that have no effect. If none has an effect, it sets no pace.
+// It records warnings about timing members that have no effect. If no member has an effect, it sets
+// no pace.
 func (c *fixtureConverter) setPace(rule *orderedMap, p aimockStreamOptions) {
 	var o orderedMap
 	switch {
@@ -143,10 +143,10 @@ func milliseconds(ms float64) string {
 	return time.Duration(ms * float64(time.Millisecond)).String()
 }
 
-// setFaults sets the faults of a rule from the fault members in p. It warns where a script differs
-// from aimock: for example, faults with a chance occur independently of each other in a script,
-// whereas at most one of them occurs in aimock. If isError is true, the reply of the rule is an
-// error status, and the rule has no faults.
+// setFaults sets the faults of a rule from the fault members in p. It records a warning where a
+// script differs from aimock: for example, faults with a probability occur independently of each
+// other in a script, whereas at most one of them occurs in aimock. If isError is true, the reply of
+// the rule is an error status, and setFaults sets no faults.
 func (c *fixtureConverter) setFaults(rule *orderedMap, p aimockStreamOptions, isError bool) {
 	var all []any
 	add := func(name string, set orderedMap) {

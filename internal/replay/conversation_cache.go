@@ -14,13 +14,13 @@ import (
 // A RecordedConversation holds the exchanges of one thread that a recorder has received so far, in
 // order of their start times.
 type RecordedConversation struct {
-	Number    int       // identifies the conversation within the recorder; counted from 1
-	Thread    string    // "" for exchanges that belong to no thread
-	Dialect   string    // name of the dialect
-	Target    string    // the URL of the recorded server
-	StartedAt time.Time // start of the first exchange
-	Trace     spec.Trace
-	Secrets   []string // values in the trace that must be redacted
+	Number    int        // identifies the conversation within the recorder; counted from 1
+	Thread    string     // id of the thread; "" for exchanges that belong to no thread
+	Dialect   string     // name of the dialect
+	Target    string     // the URL of the recorded server
+	StartedAt time.Time  // start of the first exchange
+	Trace     spec.Trace // the exchanges
+	Secrets   []string   // values in the trace that must be redacted
 }
 
 // Transcript returns the conversation as a transcript, which shares the exchanges and the secrets
@@ -58,9 +58,9 @@ type cachedConversation struct {
 	bytes int
 }
 
-// addExchange adds exchange o, which began at the given time, to the conversation of its thread. It
-// then passes a copy of the conversation to the Save function in the configuration of r, which must
-// not be nil, and returns the error from Save.
+// addExchange adds the exchange o, which began at the time began, to the conversation of its
+// thread. It then calls r.cfg.Save with a copy of the conversation and returns the error from Save.
+// The function r.cfg.Save must not be nil.
 func (l *conversationCache) addExchange(r *Recorder, o RecordedExchange, began time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,9 +96,9 @@ func (l *conversationCache) addExchange(r *Recorder, o RecordedExchange, began t
 	return err
 }
 
-// conversationOf returns the conversation of a thread and makes it the most recently used one. If
-// there is none, it creates a conversation that starts at the time began. The caller must hold
-// l.mu.
+// conversationOf returns the conversation of the given thread and makes it the most recently used
+// one. If l has no such conversation, conversationOf creates one that starts at the time began,
+// with the dialect and the target of r. The caller must hold l.mu.
 func (l *conversationCache) conversationOf(r *Recorder, thread string, began time.Time) *cachedConversation {
 	i := slices.IndexFunc(l.conversations, func(t *cachedConversation) bool { return t.Thread == thread })
 	if i < 0 {
@@ -138,9 +138,9 @@ func exchangeSecrets(x spec.Exchange, request spec.Event) (all []string) {
 	})
 }
 
-// configSecrets returns the secrets in the configuration of a recorder: the values of its header
-// fields, and the password and query parameters of the upstream URL. It leaves out values shorter
-// than redact.MinDetectedSecret bytes.
+// configSecrets returns the secrets in the configuration of a recorder: the values of cfg.Header,
+// and the password and the query parameters in cfg.Upstream. It leaves out values shorter than
+// redact.MinDetectedSecret bytes.
 func configSecrets(cfg RecorderConfig) (all []string) {
 	for _, f := range cfg.Header {
 		all = append(all, redact.SecretValues(f.Name, f.Value)...)

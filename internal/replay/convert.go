@@ -41,8 +41,8 @@ type ConvertOptions struct {
 const maxFixtureBytes = 16 << 20
 
 // Convert converts the file at path to files of a different format, and returns them without
-// writing them. A recording of a browser or curl becomes transcripts: one for each thread if
-// o.Dialect is set, otherwise one for the file. A file of aimock fixtures becomes a script.
+// writing them. A recording made with a browser or curl becomes transcripts: one for each thread if
+// o.Dialect is set, otherwise one for the whole file. A file of aimock fixtures becomes a script.
 // Everything that is lost is reported as a problem: an error if the file or a fixture cannot be
 // converted, a warning if a part of it is omitted or represented differently.
 func Convert(path string, o ConvertOptions) ([]OutputFile, []FileProblem) {
@@ -97,9 +97,10 @@ func fileStem(path string) string {
 	return strings.TrimSuffix(name, filepath.Ext(name))
 }
 
-// convertRecording returns one transcript for each conversation of t, the recording that was read
-// from path, and the problems that it found. If o.Dialect is set and no exchange is of that
-// dialect, there are no transcripts, and the last problem is an error. convertRecording modifies t.
+// convertRecording returns one transcript for each conversation of the recording t, and the
+// problems that it found. The parameter path is the file from which t was read. If o.Dialect is set
+// and t has no exchange of that dialect, there are no transcripts, and the last problem is an
+// error. convertRecording modifies t.
 func convertRecording(
 	path string, t *transcript.Transcript, o ConvertOptions,
 ) (files []OutputFile, problems []FileProblem) {
@@ -142,11 +143,12 @@ func convertRecording(
 	return files, problems
 }
 
-// splitConversations returns the conversations of the recording t, one for each thread, in order of
-// their first exchanges. It omits exchanges whose request is not an operation of dialect d, and
-// returns a message for each of them. It modifies t: it completes requests of which only the body
-// is known, and removes the base path of d from the request targets. If d is nil, the whole
-// recording is one conversation, and t is not modified.
+// splitConversations returns the conversations of the recording t in order of their first
+// exchanges. There is one for each thread, and one for all exchanges that belong to no thread.
+// splitConversations omits exchanges whose request is not an operation of dialect d, and returns a
+// message for each of them. It modifies t: it completes requests of which only the body is known,
+// and removes the base path of d from the request targets. If d is nil, the whole recording is one
+// conversation, and t is not modified.
 func splitConversations(
 	t *transcript.Transcript, d *dialect.Dialect,
 ) (conversations []spec.Trace, skipped []string) {

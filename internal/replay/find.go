@@ -11,26 +11,27 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// maxReasons is the maximum number of mismatches that Find describes for one request. Of the
-// others, it gives only the number.
+// maxReasons is the maximum number of mismatches that Find describes for one request. It only
+// states the number of any further mismatches.
 const maxReasons = 20
 
 // Find returns the recorded response to the request r in dialect d. If no recording matches, the
 // response is nil and the reasons explain why, beginning with the closest recording. If the library
 // is empty or r is not an operation of d, both results are nil. The parameter request is r as
-// parsed by d, with only the ids that the client chose; if it is nil, Find parses r. The parameter
-// seen holds what has been replayed, and Find updates it; nil stands for an empty state.
+// parsed by d. It must have no thread or run id that the client did not send. If it is nil, Find
+// parses r. The parameter seen holds what has been replayed, and Find updates it; nil stands for an
+// empty state.
 //
 // A recorded exchange matches if its operation and its input are the same as those of the request.
 // The input is the last prompt, the tool results or the answers to interrupts. A request that
-// starts a run matches in any thread. Any other request must refer to a thread and a run that were
-// replayed according to seen, or must contain the recorded ids. Among equally close matches, Find
-// selects the one that was replayed the fewest times, and among those the earliest one. Repeated
-// requests thus receive the recorded responses in order, and then from the start again. A request
-// for a stream from a cursor, which is the id of an event, also matches a recorded stream that has
-// an event with that cursor; the response then begins after that event.
+// starts a run matches exchanges of any thread. Any other request must refer to a thread and a run
+// that were replayed according to seen, or must contain the recorded ids. Among equally close
+// matches, Find selects the one that was replayed the fewest times; if several were, it selects the
+// earliest. Repeated requests thus receive the recorded responses in order, and then from the start
+// again. A request for a stream from a cursor, which is the id of an event, also matches a recorded
+// stream that has an event with that cursor; the response then begins after that event.
 //
-// Recorded ids that the client chose are replaced with those of the current client where they are
+// Ids that the recorded client chose are replaced with those of the current client where they are
 // complete strings in the response. Everything else is returned as recorded, except for header
 // fields that are not replayed (see [Response]).
 func (l *Library) Find(
@@ -67,7 +68,8 @@ func (l *Library) Find(
 }
 
 // A recordingSearch is the search for the recorded response to one request. It collects the
-// exchanges that match the request, and the reasons why other exchanges do not match.
+// exchanges that match the request, and the reasons why other exchanges with the same operation do
+// not match.
 type recordingSearch struct {
 	dialect    *dialect.Dialect
 	operation  *dialect.Operation // the operation of the request
@@ -87,7 +89,7 @@ type candidate struct {
 	exchange  *storedExchange
 	binding   *binding     // nil if the client's thread is not bound to the recorded one
 	resumeAt  *resumePoint // where the stream is resumed; nil for its beginning
-	score     int          // sum of the flags below
+	score     int          // sum of flags such as sameThread; higher is better
 	playCount int          // number of times that the exchange or its conversation was replayed, see scoreCandidate
 }
 
@@ -121,8 +123,8 @@ const (
 )
 
 // searchConversation compares the request with each exchange of conversation c that has the same
-// operation. It adds each exchange that matches to the candidates, and the reason why an exchange
-// does not match to the mismatches.
+// operation. It adds an exchange that matches to s.candidates; for any other exchange, it adds the
+// mismatch to s.mismatches.
 func (s *recordingSearch) searchConversation(c *recording) {
 	for _, x := range c.exchanges {
 		if x.operation.Name != s.operation.Name {
@@ -138,9 +140,9 @@ func (s *recordingSearch) searchConversation(c *recording) {
 	}
 }
 
-// match determines whether the exchange of candidate f matches the request. If it does, match sets
-// the other fields of f and returns a mismatch without a reason. Otherwise it returns the reason
-// and the stage of the mismatch.
+// match compares the exchange of candidate f with the request. If they match, it sets the other
+// fields of f and returns a mismatch whose reason is "". Otherwise it returns a mismatch with a
+// reason.
 func (s *recordingSearch) match(f *candidate) (m mismatch) {
 	x := f.exchange
 	if !x.hasNoRequest() {
@@ -169,8 +171,9 @@ func (s *recordingSearch) match(f *candidate) (m mismatch) {
 // hasNoRequest reports whether the recording has only the response of exchange x, not the request.
 func (x *storedExchange) hasNoRequest() bool { return x.method == "" }
 
-// checkSubject returns "" if the exchange of candidate f belongs to the thread and the run of the
-// request. Otherwise it returns a text that states how the thread or the run differs.
+// checkSubject returns "" if the thread and the run of the request correspond to the thread and the
+// run of the exchange of candidate f. Otherwise it returns a text that states how the thread or the
+// run differs. The field f.binding must already be set.
 func (s *recordingSearch) checkSubject(f *candidate) string {
 	was, is := f.exchange.request, s.request
 	switch {
@@ -217,10 +220,10 @@ func (s *recordingSearch) checkCredentials(f *candidate) string {
 	return ""
 }
 
-// checkCursor returns the reason why the recorded response of candidate f cannot begin at the
-// cursor of the request, or "" if it can. If the recorded request has the same cursor, checkCursor
-// adds sameCursor to the score of f. Otherwise it sets the point at which the recorded stream is
-// resumed.
+// checkCursor returns "" if the recorded response of candidate f can begin at the cursor of the
+// request, and otherwise the reason why it cannot. If the recorded request has the same cursor,
+// checkCursor adds sameCursor to f.score. Otherwise, if an event of the recorded stream has the
+// cursor, it sets f.resumeAt to the end of that event.
 func (s *recordingSearch) checkCursor(f *candidate) string {
 	was, is := f.exchange.request.Cursor, s.request.Cursor
 	switch {
@@ -237,11 +240,12 @@ func (s *recordingSearch) checkCursor(f *candidate) string {
 	return fmt.Sprintf("it has no event with the cursor %s", quoteBrief(is))
 }
 
-// scoreCandidate completes the score of candidate f, whose exchange matches the request, and sets
-// its play count. If the thread of the client is bound to the recorded thread, the play count is
-// the number of times that the exchange was replayed in that binding. If the thread of the client
-// is not bound, it is the number of bindings of the conversation of the exchange. If the request
-// names no thread, it is the total number of times that the exchange was replayed.
+// scoreCandidate completes f.score and sets f.playCount for candidate f, whose exchange matches the
+// request. If the request names a thread that is bound to the recorded thread, f.playCount is the
+// number of times that the exchange was replayed in that binding. If the request names a thread
+// that is not bound to it, f.playCount is the number of bindings of the recorded conversation. If
+// the request names no thread, f.playCount is the total number of times that the exchange was
+// replayed.
 func (s *recordingSearch) scoreCandidate(f *candidate) {
 	was, is := f.exchange.request, s.request
 	switch {
@@ -292,11 +296,11 @@ func (s *recordingSearch) respond(f candidate) *Response {
 	return x.newResponse(f.resumeAt, ids)
 }
 
-// userMessagePairs returns an iterator over the ids of corresponding user messages in was, the
-// recorded input, and is, the current input. Each pair consists of the recorded id and the current
-// id. The iterator begins with the last user messages and goes backwards as long as their texts are
-// equal.
-func userMessagePairs(was, is []spec.Event) func(func(string, string) bool) {
+// userMessagePairs returns an iterator over pairs of message ids. Each pair consists of the id of a
+// user message in recorded, the parts of the recorded request, and the id of the corresponding user
+// message in current, the parts of the current request. The iterator begins with the last user
+// messages and goes backwards as long as their texts are equal.
+func userMessagePairs(recorded, current []spec.Event) func(func(string, string) bool) {
 	users := func(parts []spec.Event) (all []spec.Event) {
 		for _, p := range parts {
 			if p.Kind == spec.InputUser {
@@ -306,13 +310,13 @@ func userMessagePairs(was, is []spec.Event) func(func(string, string) bool) {
 		return all
 	}
 	return func(yield func(string, string) bool) {
-		was, is := users(was), users(is)
-		for len(was) > 0 && len(is) > 0 {
-			a, b := was[len(was)-1], is[len(is)-1]
+		recorded, current := users(recorded), users(current)
+		for len(recorded) > 0 && len(current) > 0 {
+			a, b := recorded[len(recorded)-1], current[len(current)-1]
 			if a.Text != b.Text || !yield(a.Message, b.Message) {
 				return
 			}
-			was, is = was[:len(was)-1], is[:len(is)-1]
+			recorded, current = recorded[:len(recorded)-1], current[:len(current)-1]
 		}
 	}
 }
@@ -334,7 +338,7 @@ func (s *recordingSearch) reasons() (all []string) {
 	return all
 }
 
-// streamEndOf returns how the recorded response r ended.
+// streamEndOf returns the way in which the recorded response r ended.
 func streamEndOf(r spec.Response) StreamEnd {
 	switch {
 	case r.Status == 0 && errors.Is(r.End, spec.ErrReset):

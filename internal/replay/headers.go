@@ -9,8 +9,8 @@ import (
 )
 
 // hopByHopHeaders lists the header fields that are neither replayed nor forwarded: those that apply
-// to a single connection (RFC 9110, section 7.6.1), and Content-Length, which depends on the body
-// that is sent.
+// to a single connection or to a proxy (RFC 9110, section 7.6.1), and Content-Length, which depends
+// on the body that is sent.
 var hopByHopHeaders = []string{
 	"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "TE", "Trailer",
 	"Transfer-Encoding", "Upgrade", "Content-Length",
@@ -34,7 +34,8 @@ func withoutHopByHop(h spec.Header, drop ...string) (out spec.Header) {
 }
 
 // replayedHeader returns the fields of a recorded header that are replayed. It omits hop-by-hop
-// fields, redacted values, and CORS fields, because those depend on the host that sends the replay.
+// fields, fields whose value was redacted, and CORS fields, which depend on the host that sends the
+// replay.
 func replayedHeader(h spec.Header) spec.Header {
 	return slices.DeleteFunc(withoutHopByHop(h), func(f spec.HeaderField) bool {
 		const cors = "Access-Control-"

@@ -14,9 +14,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// The limits of a library, which bound its memory.
+// The limits of a [Library], which bound its memory.
 const (
-	MaxFiles = 10_000    // number of recordings
+	MaxFiles = 10_000    // number of files with recordings
 	MaxBytes = 512 << 20 // total size of the recordings in bytes
 )
 
@@ -47,9 +47,9 @@ func Load(paths []string, dialects []*dialect.Dialect) (*Library, []FileProblem)
 	return NewLibrary(list, dialects)
 }
 
-// findRecordings returns the paths of all recordings at or below paths, in that order and without
-// duplicates. If one of paths cannot be read or has no recordings, or if all recordings together
-// exceed MaxFiles or MaxBytes, it returns one problem and no files.
+// findRecordings returns the paths of the recordings at or below each of paths, in the order of
+// paths and without duplicates. If one of paths cannot be read or has no recordings, or if all
+// recordings together exceed MaxFiles or MaxBytes, it returns one problem and no files.
 func findRecordings(paths []string) (files []string, problems []FileProblem) {
 	total := int64(0)
 	add := func(path string, size int64) error {
@@ -86,9 +86,10 @@ func findRecordings(paths []string) (files []string, problems []FileProblem) {
 	return files, nil
 }
 
-// walkRecordings calls add with the path and the size in bytes of each recording in dir or a
-// directory below it. It skips files and directories whose names begin with a dot. It stops at the
-// first error, which may be one from add, and returns it.
+// walkRecordings calls add for each recording in dir and the directories below it. A recording is a
+// regular file for which [IsRecording] returns true. The arguments of add are the path of the file,
+// which begins with dir, and its size in bytes. walkRecordings skips files and directories whose
+// names begin with a dot. It returns the first error, which may come from add, and stops there.
 func walkRecordings(dir string, add func(string, int64) error) error {
 	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		switch {
@@ -110,8 +111,8 @@ func walkRecordings(dir string, add func(string, int64) error) error {
 	})
 }
 
-// withoutPath returns the text of err without the path of the file, because the problem for which
-// it is used already names the file.
+// withoutPath returns the text of err without the path of the file. It is used for problems, which
+// name the file in a separate field.
 func withoutPath(err error) string {
 	if inner, ok := errors.AsType[*fs.PathError](err); ok {
 		return "cannot be read: " + inner.Err.Error()
@@ -206,8 +207,9 @@ func (b *libraryBuilder) addTranscript(t *transcript.Transcript) {
 	}
 }
 
-// dialectOf returns the served dialect in which transcript t was recorded. If there is no such
-// dialect, it records a problem and returns nil.
+// dialectOf returns the served dialect in which transcript t was recorded. If t does not name a
+// dialect and only one is served, dialectOf returns that one. If t was not recorded in a served
+// dialect, or if this is unknown, dialectOf records a problem and returns nil.
 func (b *libraryBuilder) dialectOf(t *transcript.Transcript) *dialect.Dialect {
 	if t.Dialect == "" {
 		if len(b.dialects) == 1 {
@@ -245,9 +247,9 @@ func dialectNames(dialects []*dialect.Dialect) string {
 	return strings.Join(names, ", ")
 }
 
-// prepareExchange sets the remaining fields of e from the recorded exchange x and returns true. The
-// index, conversation, method and response of e must already be set. If x cannot be replayed,
-// prepareExchange records a warning and returns false.
+// prepareExchange sets the fields of e that depend on the dialect, such as the operation and the
+// match key, from the recorded exchange x. It returns true, or records a warning and returns false
+// if x cannot be replayed. The index, conversation, method and response of e must already be set.
 func (b *libraryBuilder) prepareExchange(e *storedExchange, x spec.Exchange) bool {
 	d := e.conversation.dialect
 	e.request = d.ParseRequest(x.Request)

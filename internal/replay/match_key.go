@@ -18,7 +18,7 @@ import (
 type matchKey struct {
 	input      string // the prompt, the tool results or the answers to interrupts, see newInput
 	subject    string // the remaining content: ids and names in the path, days, limits and files
-	violations string // where the request violates the OpenAPI document; "" if it is valid
+	violations string // locations at which the request violates the OpenAPI document; "" if it is valid
 }
 
 // newMatchKey returns the match key of a parsed request.
@@ -50,9 +50,9 @@ func newMatchKey(request *spec.Event) matchKey {
 	return q
 }
 
-// newInput returns the new input among parts, the parts of a request, as one string whose items are
-// separated by newlines: the last message of the user, or the tool results and answers to
-// interrupts that follow that message. The result is "" if the request has no such input.
+// newInput returns the new input in parts, the parts of a request: the last message of the user, or
+// the tool results and answers to interrupts that follow that message. The result is one string
+// with one item per line. It is "" if the request has no new input.
 func newInput(parts []spec.Event) string {
 	var lines []string
 	for _, p := range parts {
@@ -77,9 +77,10 @@ func newInput(parts []spec.Event) string {
 	return strings.Join(lines, "\n")
 }
 
-// appendReply appends line, a tool result or an answer to an interrupt, to lines, the input of a
-// request, and returns the extended slice. It removes the lines of user messages and images, which
-// the server has already answered. It modifies the elements of lines.
+// appendReply appends line, which describes a tool result or an answer to an interrupt, to lines,
+// which describe the input of a request. It returns the new slice, without the lines of user
+// messages and images, because the server has already answered these. It may overwrite the elements
+// of lines.
 func appendReply(lines []string, line string) []string {
 	lines = slices.DeleteFunc(lines, func(s string) bool {
 		return strings.HasPrefix(s, "user: ") || strings.HasPrefix(s, "image: ")

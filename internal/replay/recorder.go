@@ -23,7 +23,7 @@ import (
 // A RecorderConfig configures a [Recorder]. Dialect and Upstream are required.
 type RecorderConfig struct {
 	Dialect  *dialect.Dialect
-	Upstream *url.URL       // base URL of the server to record, in place of the dialect's base
+	Upstream *url.URL       // base URL of the server to record; it replaces the base path of the dialect
 	Header   spec.Header    // fields to add to requests that do not have them; never recorded
 	CA       *x509.CertPool // trusted certificate authorities; nil means those of the system
 
@@ -56,10 +56,10 @@ type RecordedExchange struct {
 }
 
 // A Recorder is a handler that forwards each request to a server and streams the response back
-// without buffering or changing it. It records the exchanges by conversation. It neither follows
-// redirects nor retries. It does not save exchanges that are useless as a recording, such as those
-// with a truncated response, an invalid frame, an unexpected media type or a server error. It is
-// safe for concurrent use.
+// without buffering or changing its body. It neither follows redirects nor retries. It records the
+// exchanges by conversation and saves them, except those that are useless as a recording, such as
+// exchanges with a truncated response, an invalid frame, an unexpected media type or a server
+// error. It is safe for concurrent use.
 type Recorder struct {
 	cfg           RecorderConfig
 	client        *wire.Client
@@ -120,10 +120,12 @@ func (r *Recorder) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 	forwarder.finish(x.Response)
 }
 
-// upstreamRequest returns the request that forwards in, the request of a client, to the server, and
-// the client with which the request must be sent. The target of a request below the base path of
-// the dialect is relative to the base URL of the server; any other target is relative to the root
-// of the server. upstreamRequest returns an error if the body of in is too large or cannot be read.
+// upstreamRequest returns the request that forwards in, the request of a client, to the recorded
+// server, and the [wire.Client] that must send it. A target below the base path of the dialect
+// becomes relative to the base URL of the server; any other target is relative to the root of the
+// server. If the body of in is too large or cannot be read, upstreamRequest returns an error, and
+// the caller must send a response. The parameter w is used only to limit the size of the body; see
+// [http.MaxBytesReader].
 func (r *Recorder) upstreamRequest(w http.ResponseWriter, in *http.Request) (*wire.Client, spec.Request, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, in.Body, MaxRequestBytes))
 	if err != nil {
@@ -152,17 +154,17 @@ func forwardedHeader(h http.Header) (out spec.Header) {
 }
 
 // A responseForwarder sends the response of the recorded server to the client while the recorder is
-// still receiving that response.
+// still receiving it.
 type responseForwarder struct {
 	w      http.ResponseWriter
 	status int   // status sent to the client; 0 if none was sent yet
 	sent   int   // number of bytes of the body sent to the client
-	err    error // error of the last write, which means that the client has left; nil if none
+	err    error // error of the last write, which means that the client has left; nil if there was none
 }
 
-// forward sends to the client the part of received that has arrived since the previous call; the
-// first call sends only the status and the header. It returns true if the client has left, so that
-// the recorder stops receiving.
+// forward sends to the client what it has not yet sent of received, the response of the recorded
+// server so far. The first call sends only the status and the header. forward returns true if the
+// client has left, so that the recorder stops receiving.
 func (b *responseForwarder) forward(received spec.Response) bool {
 	if b.status == 0 {
 		b.status = received.Status
@@ -205,8 +207,8 @@ func (b *responseForwarder) flush() error {
 }
 
 // finish ends the response to the client in the same way in which received, the response of the
-// server, ended. It does nothing if received is complete or a write to the client has failed. If
-// the server sent no response, the client receives status 502. After any other abnormal end, finish
+// recorded server, ended. It does nothing if received is complete or a write to the client has
+// failed. If the server sent no response, finish sends status 502. After any other abnormal end, it
 // panics with http.ErrAbortHandler.
 func (b *responseForwarder) finish(received spec.Response) {
 	switch {
@@ -219,9 +221,9 @@ func (b *responseForwarder) finish(received spec.Response) {
 	}
 }
 
-// finishExchange passes exchange x, which began at the given time, to the OnExchange function of
-// the configuration. It then saves x, unless x is useless as a recording; in that case it logs the
-// reason.
+// finishExchange passes exchange x, which began at the time began, to cfg.OnExchange, and then
+// saves it by calling cfg.Save. Both functions may be nil. If [Recorder.classify] returns a reason
+// to skip x, finishExchange logs the reason instead of saving x.
 func (r *Recorder) finishExchange(x spec.Exchange, began time.Time) {
 	d := r.cfg.Dialect
 	if x.Response.Status == http.StatusUnauthorized && !hasCredentials(x.Request.Header) {
@@ -247,9 +249,9 @@ func (r *Recorder) finishExchange(x spec.Exchange, began time.Time) {
 // targetPath returns target, the target of a request, without its query.
 func targetPath(target string) string { p, _, _ := strings.Cut(target, "?"); return p }
 
-// classify returns the id of the thread of exchange x, whose request was parsed as request, and the
-// reason why x is not saved. The thread is "" if x belongs to none; the reason is "" if x is to be
-// saved.
+// classify returns the id of the thread of exchange x, or "" if x belongs to no thread. The result
+// skipReason is the reason why x must not be saved, or "" if it is to be saved. The parameter
+// request is the parsed request of x.
 func (r *Recorder) classify(x spec.Exchange, request spec.Event) (thread, skipReason string) {
 	d := r.cfg.Dialect
 	if d.Operation(x.Request) == nil {
@@ -288,8 +290,9 @@ func (r *Recorder) classify(x spec.Exchange, request spec.Event) (thread, skipRe
 	return thread, ""
 }
 
-// endKinds lists the kinds of events that end a complete stream. A recorder does not save a stream
-// that should contain an event of one of these kinds but does not.
+// endKinds lists the kinds of events that end a run or a stream. A recorder does not save an event
+// stream that ended without such an event, except where that is allowed, such as a resumed stream
+// without further events.
 var endKinds = []spec.Kind{spec.RunEnd, spec.RunError, spec.RunRefused, spec.Done}
 
 var _ http.Handler = (*Recorder)(nil)

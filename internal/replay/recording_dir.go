@@ -18,7 +18,7 @@ import (
 // It does not overwrite files that it did not create: if the file name for a conversation is taken,
 // it adds a number to the name. It is safe for concurrent use.
 type RecordingDir struct {
-	root  *os.Root
+	root  *os.Root // the directory
 	mu    sync.Mutex
 	names map[int]string  // file names by the number of the conversation
 	taken map[string]bool // the values of names
@@ -41,8 +41,8 @@ func OpenRecordingDir(dir string) (*RecordingDir, error) {
 // returns an error if the directory cannot be closed.
 func (f *RecordingDir) Close() error { return f.root.Close() }
 
-// Save writes conversation c to its file. If a conversation with the same number was saved before,
-// Save replaces the file of that conversation atomically. It returns an error if the file cannot be
+// Save writes conversation c to its file, and replaces an earlier version of the file atomically.
+// Conversations are identified by their number. Save returns an error if the file cannot be
 // written.
 func (f *RecordingDir) Save(c RecordedConversation) error {
 	f.mu.Lock()
@@ -62,8 +62,8 @@ func (f *RecordingDir) Save(c RecordedConversation) error {
 	return nil
 }
 
-// FileName returns the name, without directory, of the file in which Save stores the conversation
-// with the number of c, or "" if Save has not yet chosen a name.
+// FileName returns the name, without directory, of the file to which Save writes conversation c, or
+// "" if Save has not yet chosen a name. Conversations are identified by their number.
 func (f *RecordingDir) FileName(c RecordedConversation) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -101,7 +101,7 @@ func (f *RecordingDir) reserveName(c RecordedConversation) (string, error) {
 }
 
 // maxStemLength is the maximum length, in bytes, of a thread id that is used unchanged in a file
-// name. A longer id is truncated, and a hash is appended.
+// name. A longer id is truncated to half of this length, and a hash is appended.
 const maxStemLength = 80
 
 // recordingStem returns the name of the file for conversation c, without a number at the end and

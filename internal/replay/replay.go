@@ -47,7 +47,7 @@ func (p FileProblem) String() string {
 // what has been replayed is recorded in a [PlaybackState].
 type Library struct {
 	conversations []*recording
-	exchanges     int
+	exchanges     int // number of exchanges in all conversations
 }
 
 // Len returns the number of recorded exchanges that can be replayed. The length of a nil library is
@@ -61,18 +61,18 @@ func (l *Library) Len() int {
 
 // A recording holds the exchanges of one transcript that can be replayed.
 type recording struct {
-	index     int // position in the library, starting at 0
-	file      string
+	index     int    // position in the library, starting at 0
+	file      string // name of the transcript
 	dialect   *dialect.Dialect
 	exchanges []*storedExchange
 }
 
-// A storedExchange is a recorded response, with the request to which it was the response.
+// A storedExchange is a recorded exchange: a response, and the request for which it was sent.
 type storedExchange struct {
 	index        int // position in the transcript, starting at 0
 	conversation *recording
 	operation    *dialect.Operation
-	method       string     // method of the request; "" if it was not recorded: then any request for the operation matches
+	method       string     // method of the request; if "", the request was not recorded and any request matches
 	startsRun    bool       // no earlier exchange of the same operation and thread has the same run id
 	request      spec.Event // the parsed request
 	key          matchKey   // of the request
@@ -82,7 +82,7 @@ type storedExchange struct {
 }
 
 // A serverIDs holds the first thread id and the first run id in a recorded response; either may be
-// "". The server chose an id that the request does not have.
+// "". If the request does not have the id, the server chose it.
 type serverIDs struct{ thread, run string }
 
 // thread returns the recorded id of the thread of exchange x, from the request or else from the
@@ -123,13 +123,13 @@ type Response struct {
 	HasTiming bool   // the recording has the arrival times of the body's parts
 	End       StreamEnd
 
-	arrivals []spec.Arrival
+	arrivals []spec.Arrival // when the parts of the body arrived
 }
 
-// TimedChunks returns an iterator over the parts of the body, each with the time since the request
-// at which it is due. The parameter speed is relative to the recording: 2 means twice as fast. If
-// the speed is not positive or the response has no recorded times, all parts are due at once. The
-// caller must not modify the parts.
+// TimedChunks returns an iterator over the parts of the body in order. Each part comes with the
+// time, counted from the request, at which it is to be sent. The parameter speed is relative to the
+// recording: 2 means twice as fast. If speed is not positive or the response has no recorded times,
+// all parts are to be sent at once. The caller must not modify the parts.
 func (a *Response) TimedChunks(speed float64) iter.Seq2[time.Duration, []byte] {
 	return func(yield func(time.Duration, []byte) bool) {
 		done, due := 0, time.Duration(0)

@@ -15,9 +15,8 @@ type resumePoint struct {
 	at     time.Duration // time from the request to the arrival of the event
 }
 
-// indexResponse decodes the response of recorded, the exchange from which x was made. It stores in
-// x the first thread id and the first run id in the response, and the points from which the stream
-// can be resumed.
+// indexResponse decodes the response of recorded, the exchange from which x was made. It sets
+// x.serverIDs and, if the response is a readable event stream, x.resumePoints.
 func (x *storedExchange) indexResponse(recorded spec.Exchange) {
 	one := spec.Trace{Exchanges: []spec.Exchange{recorded}}
 	ends := map[int]int{}
@@ -56,8 +55,8 @@ func (x *storedExchange) isUnencoded() bool {
 	return coding == "" || coding == "identity"
 }
 
-// afterLineEnd returns end+1 if the offset end lies between the CR and the LF of one line end in
-// body, and otherwise end.
+// afterLineEnd returns end+1 if the offset end lies between a CR and an LF in body, which together
+// end one line. Otherwise it returns end.
 func afterLineEnd(body []byte, end int) int {
 	if end > 0 && end < len(body) && body[end-1] == '\r' && body[end] == '\n' {
 		return end + 1

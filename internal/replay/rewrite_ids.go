@@ -32,8 +32,9 @@ func (x *storedExchange) newResponse(from *resumePoint, ids map[string]string) *
 	return a
 }
 
-// arrivalsAfter returns the arrivals in reads, which are those of a body, that are after the resume
-// point from. Their offsets and times are relative to that point.
+// arrivalsAfter returns those of the given arrivals that are after the resume point from. The
+// offsets and times in the result are relative to that point. The parameter reads holds the
+// arrivals of the whole body.
 func arrivalsAfter(reads []spec.Arrival, from resumePoint) (rest []spec.Arrival) {
 	for _, read := range reads {
 		if read.End > from.offset {
@@ -43,9 +44,9 @@ func arrivalsAfter(reads []spec.Arrival, from resumePoint) (rest []spec.Arrival)
 	return rest
 }
 
-// changedIDs returns a new map with the entries of ids in which the key, a recorded id, differs
-// from the value, the id that the client uses. The keys and values of the new map are encoded as in
-// JSON strings, without quotes.
+// changedIDs returns a new map of the ids to replace. The keys of ids are recorded ids, and the
+// values are the ids that the client uses; entries whose key and value are equal are left out. The
+// keys and values of the new map are encoded as in JSON strings, without quotes.
 func changedIDs(ids map[string]string) map[string]string {
 	pairs := map[string]string{}
 	for was, is := range ids {
@@ -74,9 +75,9 @@ func compactJSON(v any) string {
 }
 
 // rewriteIDs replaces the keys of pairs with their values wherever they are complete JSON strings
-// in body, including JSON strings within JSON strings. It returns the new body, and the arrivals of
-// body, reads, with offsets in the new body. An offset within a replaced id becomes the end of the
-// new id. The arguments are not modified.
+// in body, including JSON strings within JSON strings. The parameter reads holds the arrivals of
+// body. rewriteIDs returns the new body, and the arrivals with offsets in the new body. An offset
+// within a replaced id becomes the end of the new id. The arguments are not modified.
 func rewriteIDs(body []byte, reads []spec.Arrival, pairs map[string]string) ([]byte, []spec.Arrival) {
 	out, replacements := rewriteJSONStrings(body, pairs)
 	if replacements == nil {
@@ -98,9 +99,9 @@ func rewriteIDs(body []byte, reads []spec.Arrival, pairs map[string]string) ([]b
 	return out, moved
 }
 
-// A replacedRange is a range of a text in which an id was replaced. The range extends from the byte
-// offset from, inclusive, to the byte offset to, exclusive, in the original text. The text became
-// longer by growth bytes, which may be negative.
+// A replacedRange is a range of a text in which an id was replaced: the bytes from the offset from,
+// inclusive, to the offset to, exclusive, in the original text. The field growth is the number of
+// bytes by which the text became longer; it may be negative.
 type replacedRange struct{ from, to, growth int }
 
 // rewriteJSONStrings returns a copy of text in which each JSON string that is a key of pairs is
@@ -144,7 +145,7 @@ func rewriteJSONStrings(text []byte, pairs map[string]string) (out []byte, repla
 }
 
 // rewriteWords returns text with each word that is a key of pairs replaced with the value of the
-// key. Words consist of ASCII letters and digits, hyphens, underscores and non-ASCII characters.
+// key. Words consist of ASCII letters, digits, hyphens, underscores and non-ASCII characters.
 func rewriteWords(text string, pairs map[string]string) string {
 	isWord := func(c rune) bool {
 		return c == '-' || c == '_' || c > 0x7f || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
@@ -168,8 +169,9 @@ func rewriteWords(text string, pairs map[string]string) string {
 	return b.String()
 }
 
-// scaleDelay returns at, a time since the request in the recording, divided by speed, the speed of
-// the replay relative to the recording. It returns 0 if speed is not positive.
+// scaleDelay returns the time at which something that arrived at the time at in the recording is
+// due in the replay. Both times are counted from the request. The parameter speed is relative to
+// the recording: 2 means twice as fast. If speed is not positive, the result is 0.
 func scaleDelay(at time.Duration, speed float64) time.Duration {
 	if !(speed > 0) {
 		return 0

@@ -31,7 +31,7 @@ type playback struct {
 	library            *Library
 	threads            map[clientThread][]*binding // recorded threads to which each thread of the client is bound
 	threadOrder        []clientThread              // the keys of threads, oldest first
-	conversationCounts map[*recording]int          // number of bindings of each conversation
+	conversationCounts map[*recording]int          // number of bindings of each conversation, including dropped ones
 	exchangeCounts     map[*storedExchange]int     // number of times that each exchange was replayed
 }
 
@@ -49,8 +49,8 @@ type binding struct {
 }
 
 // playbackOf returns the playback of library l and makes it the most recently used one. If there is
-// none, playbackOf creates it and, if there are then more than maxLibraries, drops the least
-// recently used playback. The caller must hold s.mu.
+// none, playbackOf creates it. If there are then more than maxLibraries playbacks, it drops the
+// least recently used one. The caller must hold s.mu.
 func (s *PlaybackState) playbackOf(l *Library) *playback {
 	for i, one := range s.playbacks {
 		if one.library == l {
@@ -79,8 +79,8 @@ func (s *playback) findBinding(key clientThread, x *storedExchange) *binding {
 }
 
 // bind returns the binding between the thread of the client that key identifies and the recorded
-// thread of x. If there is none, bind creates it. If s already has maxThreads threads and key is a
-// new one, bind drops the oldest thread.
+// thread of x, and creates it if there is none. If s already has maxThreads threads and key is not
+// among them, bind drops the thread that was added first.
 func (s *playback) bind(key clientThread, x *storedExchange) *binding {
 	if b := s.findBinding(key, x); b != nil {
 		return b
@@ -101,9 +101,9 @@ func (s *playback) bind(key clientThread, x *storedExchange) *binding {
 	return b
 }
 
-// mapID records that the client uses the id current in place of the recorded id. For an id that the
-// server chose, the two are equal. If one of them is "", or if recorded is new and the binding
-// already has maxIDs ids, mapID does nothing.
+// mapID records that the client uses the id current where the recording has the id recorded. For an
+// id that the server chose, the two are equal. mapID does nothing if one of them is "", or if b
+// already has maxIDs ids and recorded is not among them.
 func (b *binding) mapID(recorded, current string) {
 	if recorded == "" || current == "" {
 		return
@@ -113,8 +113,9 @@ func (b *binding) mapID(recorded, current string) {
 	}
 }
 
-// mapRun records that the client uses the run id current in place of the recorded run id, unless
-// one of them is "" or the binding already has maxIDs runs. It also calls mapID with both.
+// mapRun records that the client uses the run id current where the recording has the run id
+// recorded. It does nothing if one of them is "". If b already has maxIDs run ids, it only calls
+// mapID. Otherwise it records the pair in b.recordedRuns as well.
 func (b *binding) mapRun(recorded, current string) {
 	if current != "" && recorded != "" && len(b.recordedRuns) < maxIDs {
 		b.recordedRuns[current] = recorded

@@ -12,7 +12,8 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// An orderedMap is an object. When it is written as YAML, its members have the order of the slice.
+// An orderedMap is an object for a script. Its members are written as YAML in the order of the
+// slice.
 type orderedMap []mapEntry
 
 // A mapEntry is a member of an orderedMap.
@@ -117,12 +118,12 @@ func decodeMap(dec *json.Decoder, depth int) (any, bool) {
 	return o, err == nil
 }
 
-// isKey reports whether its argument is a key, possibly empty, that the YAML encoder writes
-// correctly.
+// isKey reports whether a string is a key that the YAML encoder writes correctly. The empty string
+// is such a key.
 var isKey = regexp.MustCompile(`^([\pL\pN_$@]\PC*)?$`).MatchString
 
-// parseExactNumber returns the JSON number s as int64 or float64, and true. It returns false if s
-// is not a number, or if it differs from the text of the value written without an exponent.
+// parseExactNumber parses the JSON number s and returns it as int64 or float64. The second result
+// is false if s is not a number, or if formatting the number without an exponent does not yield s.
 func parseExactNumber(s string) (any, bool) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return n, strconv.FormatInt(n, 10) == s
@@ -131,9 +132,8 @@ func parseExactNumber(s string) (any, bool) {
 	return f, err == nil && strconv.FormatFloat(f, 'f', -1, 64) == s
 }
 
-// escapeTemplates returns a copy of v in which each "{{" in a string, at any depth, is escaped, so
-// that scripts do not take it for the beginning of a template action. The keys of objects are not
-// changed.
+// escapeTemplates returns a copy of v in which each "{{" is escaped in all strings at any depth,
+// except the keys of objects. In a script, an unescaped "{{" begins a template action.
 func escapeTemplates(v any) any {
 	switch v := v.(type) {
 	case string:

@@ -22,7 +22,7 @@ type streamAccount struct {
 	// open, event has the id of that message.
 	event spec.Event
 
-	prompts  map[string]string // by run key: the prompt, for streams that a later request asks for
+	prompts  map[string]string // by run key: the last prompt that was sent for the run
 	messages messageTracker
 }
 
@@ -98,13 +98,14 @@ func eachResolvedStream(w func(p *spec.Pass, request spec.Event) func(spec.Event
 
 // An exchangeTracker follows the exchanges of a conversation, one after the other.
 type exchangeTracker struct {
-	current exchange
+	current exchange        // the exchange of the current event, as far as it has been observed
 	ended   bool            // whether the current event ends the current exchange
 	asked   askedInput      // what the events so far have asked of the client
 	uploads *knownUploads   // the uploads of the exchanges that have ended
-	running openRuns        // the open runs of the exchanges that have ended
+	running openRuns        // the runs that were started and whose end was not seen; updated after each exchange
 	runs    map[string]bool // by run id: whether the server accepted a request to start the run
-	// idleSince has the end of the last response to an accepted request, by its thread.
+	// idleSince has, for each thread, the time at which the last response to an accepted request
+	// that named the thread ended.
 	idleSince map[userThread]time.Duration
 	cancels   []spec.Event // the accepted requests to cancel a run, in order
 }
@@ -158,7 +159,8 @@ func (a *exchangeTracker) observe(e spec.Event) {
 	}
 }
 
-// recordAccepted updates the fields idleSince and runs after the exchange x.
+// recordAccepted updates the fields idleSince and runs after the exchange x. It does nothing if the
+// request was not accepted or names no thread.
 func (a *exchangeTracker) recordAccepted(x exchange) {
 	if x.request.Thread == "" || !x.isAccepted() {
 		return
@@ -169,13 +171,15 @@ func (a *exchangeTracker) recordAccepted(x exchange) {
 	}
 }
 
-// threadOf returns the thread of a request together with its user.
+// threadOf returns the key of the thread that request names. The key also identifies the user,
+// because threads of different users may have the same id.
 func threadOf(request spec.Event) userThread {
 	return userThread{request.Thread, request.User, request.Principal}
 }
 
 // eachStreamOrRest is like [eachStream], but also calls w for streams that were requested from a
-// cursor. The request that w gets does not have the prompt of the run.
+// cursor. Unlike eachStream, it passes the request to w as it was sent: if the request has no
+// prompt, the prompt of an earlier request for the same run is not filled in.
 func eachStreamOrRest(w func(p *spec.Pass, request spec.Event) func(spec.Event)) checkFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)

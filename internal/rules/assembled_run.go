@@ -228,8 +228,8 @@ func (a *assembledRun) addText(s *assembledMessage, e spec.Event, text string) {
 	}
 }
 
-// endMessage adds the content parts that e, the end of a message, repeats. Parts that the run
-// already has are not added again.
+// endMessage adds the content parts that e, the end of a message, lists. It leaves out parts that
+// the run already has.
 func (a *assembledRun) endMessage(e spec.Event) {
 	for i, part := range e.Parts {
 		part = inheritContext(part, e)
@@ -249,11 +249,12 @@ func (a *assembledRun) endMessage(e spec.Event) {
 	}
 }
 
-// repeatsUnnamedText reports whether text, one of the parts of the event end, only repeats deltas
-// that were added without a message id. If so, it also marks the repeated bytes, so that the next
-// call starts after them. The argument end is the event that ends a message. The result is true if
-// the run knows no other event of that message, and if the joined deltas, without the bytes that
-// are already marked, begin with text.
+// repeatsUnnamedText reports whether text only repeats deltas that had no message id. The argument
+// end is the event that ends a message, and text is the text of one part of end.
+//
+// The result is true if the run has no other event of that message, and if the joined text of those
+// deltas begins with text. Bytes that an earlier call found to be repeated are skipped. If the
+// result is true, repeatsUnnamedText counts the bytes of text as repeated.
 func (a *assembledRun) repeatsUnnamedText(end spec.Event, text string) bool {
 	unnamed := a.messagesByID[""]
 	if unnamed == nil || end.Message == "" || a.messagesByID[end.Message] != nil {

@@ -62,9 +62,9 @@ type issuedLink struct {
 // objectKey returns a map key for the object in the bucket e.Name with the path e.ID.
 func objectKey(e spec.Event) string { return e.Name + "\x00" + e.ID }
 
-// record adds the link that e issued. If the request uploaded a file, it adds the file, too. The
-// argument e must be the reply to request. If e is neither the reply to an upload nor the reply to
-// a request for a link, record does nothing.
+// record updates s with e, the reply to request. It adds the link that e issued and, if the request
+// uploaded a file, the file. It does nothing unless e is the reply to an upload or to a request for
+// a link.
 func (s *knownUploads) record(request, e spec.Event) {
 	switch file, ok := request.Last(spec.InputFile); {
 	case e.Kind == spec.AttachmentStored && ok:
@@ -110,9 +110,10 @@ const missingObjectName = "conformance-nothing"
 // long links are valid.
 const maxLinkAge = 30 * time.Second
 
-// linkCheck returns a check of the links that replies of the given kind issued. The check judges
-// whether each of these links returns the file that was uploaded. The argument id is the id of the
-// check, and doc is the start of its documentation.
+// linkCheck returns a check that judges whether links return the file that was uploaded. It applies
+// to the links that replies of the given kind issued: [spec.AttachmentStored] or
+// [spec.AttachmentSigned]. The argument id is the id of the check. The documentation of the check
+// is doc, followed by a paragraph that states which requests are judged.
 func linkCheck(id, doc string, kind spec.Kind) *spec.Check {
 	return &spec.Check{
 		ID: id, Doc: doc + `
@@ -241,8 +242,8 @@ with one of the server's own links was accepted.`,
 }
 
 // isRefusal reports whether a response with the given status refuses the request because of its
-// content. That is so for all 4xx statuses except those that a server may return before it has
-// looked at the request.
+// content. That is so for all 4xx statuses except 401 and 429, which a server may return before it
+// has looked at the request.
 func isRefusal(status int) bool { return status/100 == 4 && !isRequestIndependentStatus(status) }
 
 // ReturnsTranscript judges whether the reply to an accepted recording of speech contains its

@@ -48,8 +48,8 @@ func eachAccessAttempt(
 
 // accessWatch returns a checkFunc that judges whether requests are denied as documented. The
 // function denial returns the reason to deny a request, or "" if the request is to be granted. A
-// correct denial counts only if the server accepted a comparable request of the primary user (see
-// eachAccessAttempt).
+// request that was not accepted is judged only if the server accepted a comparable request of the
+// primary user (see eachAccessAttempt): otherwise, a server that refuses everything would pass.
 func accessWatch(denial func(spec.Event) spec.DenialReason) checkFunc {
 	return eachAccessAttempt(denial, func(p *spec.Pass, x exchange, granted bool) {
 		for _, refusal := range x.request.Facts().Denials[denial(x.request)] {

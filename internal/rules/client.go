@@ -16,8 +16,9 @@ var clientChecks = []*spec.Check{
 	AnswersInterrupt,
 }
 
-// refusalStatuses lists the status codes with which a server refuses a request for a reason other
-// than its content, such as missing credentials or the size of the request.
+// refusalStatuses lists the status codes of refusals that do not blame a particular value in the
+// request: missing credentials or permissions, a request that is too large, and an unsupported
+// media type.
 var refusalStatuses = []int{
 	http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
 	http.StatusRequestHeaderFieldsTooLarge,

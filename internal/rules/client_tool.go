@@ -16,8 +16,8 @@ func offersTool(request spec.Event, name string) bool {
 	})
 }
 
-// isLeftToClient reports whether k is a call of a client tool that has ended and has no result. The
-// client then has to run the tool. It returns false if k is nil.
+// isLeftToClient reports whether the client has to run the tool of the call k: the request offers
+// the tool, and the call has ended without a result. It returns false if k is nil.
 func (c *callTracker) isLeftToClient(k *callState) bool {
 	return k != nil && k.ended && !k.hasResult && c.isClientTool(k)
 }

@@ -32,13 +32,13 @@ a terminal event.`,
 // ended.
 type completedStream struct {
 	request               spec.Event
-	openedAt              time.Duration // when the first event arrived
+	openedAt              time.Duration // when its first event arrived, since the start of the conversation
 	endCount              int           // number of terminal events
 	failed                bool          // whether a terminal event reports a failure
 	firstDelta, lastDelta spec.Event    // deltas of messages; zero if there are none
-	pauses                time.Duration // the sum of the pauses between deltas, each limited to maxPause intervals
+	pauses                time.Duration // the sum of the pauses between deltas, each counted as at most maxPause intervals
 	deltaCount            int           // number of deltas
-	pauseCount            int           // number of pauses between deltas that are not much shorter than requested
+	pauseCount            int           // number of pauses of at least a quarter of the requested interval
 	bodyEnd               spec.Event
 }
 
@@ -110,10 +110,10 @@ func judgeStreams(judge func(p *spec.Pass, a *streamTimeline)) checkFunc {
 	}
 }
 
-// observeStream returns a function to be called with each event of the stream that request asked
-// for. That function adds each terminal event to a.runEnds. At the end of the body, it adds the
-// stream to a.streams unless the transfer was cut off. The unused parameter gives observeStream the
-// signature that eachStream requires.
+// observeStream returns a function that records the stream that request asked for. It must be
+// called with each event of the stream. It adds each terminal event to a.runEnds and, at the end of
+// the body, the stream to a.streams. A stream whose transfer was cut off is not added to a.streams.
+// The unused parameter gives observeStream the signature that eachStream requires.
 func (a *streamTimeline) observeStream(_ *spec.Pass, request spec.Event) func(spec.Event) {
 	l := completedStream{request: request}
 	_, interval, _ := scriptedDeltas(request)

@@ -164,7 +164,8 @@ func (c *conversation) addRun(e spec.Event) {
 }
 
 // openStream sets c.stream to the run that the current request names, because the current response
-// is a stream of that run. It also sets c.content if the content of the stream is to be collected.
+// is a stream of that run. It also sets c.content, so that the content of the stream is collected,
+// unless the stream was requested with a cursor or the content of the run is already known.
 func (c *conversation) openStream() {
 	if c.stream = c.streams[runKey(c.request)]; c.stream == nil {
 		c.stream = &runStream{toolResults: map[string]bool{}}
@@ -201,8 +202,8 @@ func credentialKey(request spec.Event) string {
 	return request.Header.Get("Authorization") + "\x00" + request.Header.Get("Cookie")
 }
 
-// page returns the reply in the response of x. The second result reports whether that reply is a
-// history and the status is 2xx.
+// page returns x.reply, the decoded body of the response, and whether it is a history that was
+// returned with a 2xx status.
 func (x *exchange) page() (spec.Event, bool) {
 	return x.reply, x.status()/100 == 2 && x.reply.Kind == spec.History
 }
@@ -213,9 +214,8 @@ func (x *exchange) isThreadUnknown() bool {
 	return x.status() == 404 || x.status() == 410
 }
 
-// latestPage returns the reply in the response of x. The second result reports whether that reply
-// is the latest page of the history of the given thread. The server returns the latest page if a
-// request names no day.
+// latestPage returns x.reply, the decoded body of the response, and whether it is the latest page
+// of the history of the given thread. The server returns the latest page if a request names no day.
 func (x *exchange) latestPage(thread string) (spec.Event, bool) {
 	page, ok := x.page()
 	return page, ok && x.request.Day == "" && page.Thread == thread

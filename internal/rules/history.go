@@ -14,10 +14,10 @@ var historyContentChecks = []*spec.Check{
 	HistoryHasMessagesOnce,
 }
 
-// pageWithRun returns the reply in the response of x. The second result reports whether that reply
-// is a history that must contain the messages of r. It must contain them if the same user requested
-// it after the end of r, and if it is the latest page of the thread of r or has the same day as a
-// latest page that the user requested after the end of r.
+// pageWithRun returns x.reply and whether it is a history that must contain the messages of r. That
+// is so if all of these hold: it is a history of the thread of r; the user of r requested it after
+// the end of r; and it either is the latest page or has the same day as a latest page that this
+// user requested after the end of r.
 func (c *conversation) pageWithRun(x *exchange, r *acceptedRun) (spec.Event, bool) {
 	isAfterRun := func(x *exchange) bool {
 		return r.endedBefore(x.request.At, 0) && credentialKey(x.request) == credentialKey(r.request)
@@ -202,8 +202,8 @@ func matchesText(content, text string) bool {
 	return false
 }
 
-// hasSpacedPrefix reports whether s begins with the argument prefix, perhaps with white space added
-// between its bytes.
+// hasSpacedPrefix reports whether s begins with the bytes of the argument prefix, in order, perhaps
+// with white space added between them.
 func hasSpacedPrefix(s, prefix string) bool {
 	for i := range len(prefix) {
 		for len(s) > 0 && s[0] != prefix[i] && strings.ContainsRune(" \t\r\n", rune(s[0])) && i > 0 {

@@ -143,7 +143,7 @@ messages are older, and if the server still returns it five seconds later.`,
 	}),
 }
 
-// latestRun returns the last run that the same user had started when the history in x was
+// latestRun returns the last run that the user of x had started when the history in x was
 // requested. It returns nil if there is no such run. It also returns nil if it is unknown which run
 // is the latest, because runs overlap each other or the request.
 func (c *conversation) latestRun(x *exchange) (last *acceptedRun) {

@@ -29,10 +29,11 @@ func (s sentPrompt) resembles(text string) bool {
 
 // eachToldPrompt returns a checkFunc that, at the end of a conversation, calls judge for each user
 // message m in the responses to requests for the history of a thread that is known to be new.
-// Requests for the history of a certain day are left out. The argument page is the response. The
-// argument sent lists the prompts of all requests, accepted or not, that m may be a copy of (see
-// sentPrompt.resembles). It is empty if there are none, or if m is the prompt of a request that was
-// denied (status 401 or 403) and no other request had that prompt.
+// Requests for the history of a certain day are left out. The argument page is the response.
+//
+// The argument sent lists the different prompts that m may be a copy of (see sentPrompt.resembles).
+// Prompts of requests that were denied with status 401 or 403 are not among them. If m equals such
+// a denied prompt and no other prompt, apart from white space, sent is empty.
 func eachToldPrompt(judge func(p *spec.Pass, page, m spec.Event, sent []sentPrompt)) checkFunc {
 	squeeze := func(s string) string { return strings.Join(strings.Fields(s), "") }
 	return func(p *spec.Pass) func(spec.Event) {
@@ -76,7 +77,7 @@ func eachToldPrompt(judge func(p *spec.Pass, page, m spec.Event, sent []sentProm
 }
 
 // isNewThread reports whether it is known that the given thread did not exist before the
-// conversation.
+// conversation. It returns false if thread is "" or if no run of the thread was accepted.
 func (c *conversation) isNewThread(thread string) bool {
 	i := slices.IndexFunc(c.runs, func(r *acceptedRun) bool { return r.request.Thread == thread })
 	if thread == "" || i < 0 || !c.isFirstInThread(c.runs[i]) {

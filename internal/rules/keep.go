@@ -4,8 +4,7 @@ import "github.com/streamassay/streamassay/spec"
 
 // keeper returns a function that copies an event to the heap and returns a pointer to the copy.
 // Checks use that function to retain events, which are large. If several checks of one [spec.Run]
-// retain the same event one after the other, they share one copy. Therefore they must not modify
-// it.
+// retain the same event one after the other, they share one copy, so they must not modify it.
 func keeper(p *spec.Pass) (keep func(spec.Event) *spec.Event) {
 	last := spec.Shared(p, "kept event", func() (**spec.Event, func(spec.Event)) {
 		return new(*spec.Event), nil

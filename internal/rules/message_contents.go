@@ -156,8 +156,8 @@ func describeMessageIDs(ids []string) string {
 }
 
 // sameFrameData reports whether two frames carry the same data. The arguments are the bytes of the
-// frames. If the data of both are JSON, their values are compared, and otherwise their lines,
-// regardless of how these end.
+// frames. If the data of both are JSON, their values are compared. Otherwise, the data must be
+// equal except for the line endings.
 func sameFrameData(a, b []byte) bool {
 	x, y := frameData(a), frameData(b)
 	return x == y || sameJSON(x, y)

@@ -7,23 +7,26 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An openRuns holds the runs whose end was not seen. The keys are the thread id and then the user
-// id and the run id, in this order. If the response to the request that starts a run is the stream
-// of the run, the run id in the key is "".
+// An openRuns holds the runs that were started and whose end was not seen. The keys are the thread
+// id and then the user id and the run id, in this order. The run id in the key is "" if the
+// response to the request that starts the run is the stream of the run, because a user has only one
+// such run in a thread at a time.
 //
-// While a run is active, and for some time after the client has left, a server may lock the thread
-// of the run: refuse requests for other runs. No document forbids it, and released servers do so.
-// Some lock the whole thread, and others lock it separately for each user. If it is known how long
-// a run lasts, its lock must end at a certain time; see openRun.freeAt.
+// A server may lock a thread, that is, refuse requests for other runs in it, while a run of the
+// thread is active and for some time after the client has left. No document forbids it, and
+// released servers do so. Some lock the whole thread, and others lock it separately for each user.
+// If it is known how long a run lasts, its lock must end at a certain time; see openRun.freeAt.
 type openRuns map[string]map[[2]string]openRun
 
 // An openRun is the state of a run whose end was not seen.
 type openRun struct {
 	waitsForClient bool          // the run has stopped and waits for a resume or for the result of a client tool
-	freeAt         time.Duration // time at which the thread must accept requests again; 0 if that is unknown
+	freeAt         time.Duration // time in the conversation from which the thread must accept requests; 0 if unknown
 }
 
-// lockTimeout is how long after the end of a run its thread may stay locked.
+// lockTimeout is how long the thread of a run may stay locked after the earliest time at which the
+// run can have ended. That time is known only for runs whose prompt sets their duration; see
+// scriptedDuration.
 const lockTimeout = 5 * time.Second
 
 // mayRefuse reports whether the server may refuse a request because another run of its thread may
@@ -45,7 +48,9 @@ func (o openRuns) mayRefuse(request spec.Event) bool {
 }
 
 // record updates o after the exchange x. It adds a run that the request started, and removes a run
-// whose end was seen. If the request was not accepted or names no thread, record does nothing.
+// whose end was seen. It does nothing if the request was not accepted or names no thread. It also
+// does nothing if the request started a run whose stream, which is the response, reports a failure,
+// because an earlier run may then still be active.
 func (o openRuns) record(x exchange) {
 	thread, isRun, streamed := x.request.Thread, isRunRequest(x.request), x.response.IsStream()
 	if thread == "" || !x.isAccepted() {

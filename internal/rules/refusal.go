@@ -34,7 +34,7 @@ type exchange struct {
 	runRejected    bool // the stream reports that the run was rejected
 	threadBusy     bool // another run of the thread may be active; see [openRuns.mayRefuse]
 	unaskedAnswer  bool // see [askedInput.isAnsweredUnasked]
-	unverifiable   bool // unaskedAnswer is true, or see [knownUploads.isUnverifiable]
+	unverifiable   bool // unaskedAnswer is true or [knownUploads.isUnverifiable] returned true
 	waitsForClient bool // the stream waits for a resume, or for the result of a client tool
 	runKnown       bool // the server accepted an earlier request to start the same run
 	// idle is how long the thread had been idle when the request was sent: the time since the end of
@@ -282,11 +282,13 @@ func (d *operationState) observe(p *spec.Pass, x exchange) {
 	}
 }
 
-// judgeOrDefer calls judge at once, keeps it to be called later, or drops it. The function judge
-// records a judgement on the response of x, and satisfied is whether the response is a refusal as
-// required. Such a refusal counts only if the operation has accepted a valid request, so judge is
-// kept until then. If the response is wrong and its status depends on the state of the server, it
-// counts only if a valid request for the same thread was accepted. Otherwise, judge is dropped.
+// judgeOrDefer calls judge now, later or never. The function judge records a judgement on the
+// response of x, and satisfied is whether the response is a refusal as required.
+//
+// If satisfied is true but the operation has not accepted a valid request yet, judge is called as
+// soon as it accepts one. If satisfied is false and the status depends on the state of the server
+// (see isStateDependentStatus), judge is called only if a valid request for the same thread was
+// accepted. In all other cases, judge is called now.
 func (d *operationState) judgeOrDefer(x exchange, satisfied bool, judge func()) {
 	switch {
 	case satisfied && !d.hasAccepted:
@@ -369,8 +371,8 @@ func (x exchange) isExcused() bool {
 	return isStateDependentStatus(x.status()) && (!isJudged || isRequestIndependentStatus(x.status()))
 }
 
-// conflictSettleTime is how long a server may need, after the end of a run was told, until the
-// thread accepts the next run.
+// conflictSettleTime is how long a server may need, after it has reported the end of a run, until
+// the thread accepts the next run.
 const conflictSettleTime = 200 * time.Millisecond
 
 // refusedLastValid reports whether the last valid request before x was refused although the

@@ -69,10 +69,10 @@ func newAcceptedForms(accepted []exchange) acceptedForms {
 	return all
 }
 
-// unusualRequirement returns the id of the requirement that the request exercises but at least one
-// accepted request for the same operation does not. The requirement on the operation,
-// request.Requirement, does not count. The result is "" if the number of these requirements is not
-// one, or if no request for the operation was accepted.
+// unusualRequirement returns the id of the only requirement that request exercises and that not all
+// accepted requests for the same operation exercise. It ignores request.Requirement, the
+// requirement on the operation. It returns "" if there is no such requirement, if there are
+// several, or if no request for the operation was accepted.
 func (a acceptedForms) unusualRequirement(request spec.Event) (requirement string) {
 	known, anyAccepted := a[request.Operation]
 	isUsual := func(id string) bool { return id == request.Requirement || known.exercised[id] == known.count }
@@ -85,8 +85,8 @@ func (a acceptedForms) unusualRequirement(request spec.Event) (requirement strin
 	return ""
 }
 
-// newForm returns the form of a request that no accepted request for the same operation has. It
-// returns the zero value if there is no such form or more than one, or if no request for the
+// newForm returns the only form of request that no accepted request for the same operation has. It
+// returns the zero value if there is no such form, if there are several, or if no request for the
 // operation was accepted.
 func (a acceptedForms) newForm(request spec.Event) spec.RequestForm {
 	known, anyAccepted := a[request.Operation]

@@ -135,7 +135,7 @@ func (all *streamsByRun) observe(e spec.Event) {
 	}
 }
 
-// open sets the response of t to response, the head of the response. If the response is a stream,
+// open records response, the head of the response to the request of t. If the response is a stream,
 // open adds t to the streams of its run. Otherwise, it sets all.current to nil. If t was requested
 // with a cursor, open also adds t to all.resumed.
 func (all *streamsByRun) open(t *observedStream, response spec.Event) {

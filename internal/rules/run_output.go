@@ -56,8 +56,9 @@ func uniqueIDs(ids []string) (unique []string) {
 }
 
 // compareMessageIDs describes how listed, the message ids in the output of a run, differ from
-// completed, the ids of the completed messages. The two must differ. The result is a predicate for
-// the subject "output", such as "lists no messages, but 1 message was completed: "m1"".
+// completed, the ids of the completed messages. The two must differ. The result completes a
+// sentence that begins with "output". An example is: lists no messages, but 1 message was
+// completed: "m1".
 func compareMessageIDs(listed, completed []string) string {
 	if slices.Equal(slices.Sorted(slices.Values(listed)), slices.Sorted(slices.Values(completed))) {
 		return fmt.Sprintf("lists the messages in the order %s, but they were completed in the order %s",

@@ -61,20 +61,21 @@ allowed for clocks that are set; times in whole seconds may be off by another se
 	},
 }
 
-// How much a server's clock may be set back between two runs, and forward during a run.
+// A server's clock may be set while it is tested. The checks allow for these changes.
 const (
-	clockStep      = 300 * time.Millisecond
-	maxClockChange = 10 * time.Second
+	clockStep      = 300 * time.Millisecond // how much the clock may be set back between two runs
+	maxClockChange = 10 * time.Second       // how much the clock may be set forward during a run
 )
 
-// A reportedEnds has one element for each run that has ended, in order of the arrival of the ends.
-// Streams that are open at the same time may be added in another order.
+// A reportedEnds has one element for each run that has ended, sorted by the time at which the
+// client received the end. The runs may be added in any order, because streams may be open at the
+// same time.
 type reportedEnds []struct {
-	at     time.Duration // when the end arrived
+	at     time.Duration // when the end arrived, since the start of the conversation
 	latest string        // the latest of the end times that were reported until then
 }
 
-// add adds the run that e, its terminal event, has ended.
+// add adds a run that has ended. The argument e is the terminal event of the run.
 func (r *reportedEnds) add(e spec.Event) {
 	isLater := func(completed, than string) bool {
 		later, _, ok := reportedSpan(than, completed)
@@ -89,7 +90,8 @@ func (r *reportedEnds) add(e spec.Event) {
 	}
 }
 
-// latestBefore returns the latest end time that was reported until at, or "" if there is none.
+// latestBefore returns the latest of the end times in the events that arrived no later than at, a
+// time since the start of the conversation. It returns "" if no end had arrived by then.
 func (r reportedEnds) latestBefore(at time.Duration) string {
 	if i := sort.Search(len(r), func(i int) bool { return r[i].at > at }); i > 0 {
 		return r[i-1].latest
@@ -106,10 +108,10 @@ func scriptedSilence(request spec.Event) (silence time.Duration, ok bool) {
 	return time.Duration(ms) * time.Millisecond, isIdle && err == nil && request.Facts().Scripted
 }
 
-// reportedSpan returns the time between two reported time stamps, and by how much rounding may have
-// shortened that time. The time stamps are Unix times in milliseconds or, if they are less than
-// 10¹¹, in seconds. The result ok is false if either of them is not an integer, or if their units
-// differ.
+// reportedSpan returns the time from began to ended, two reported time stamps, and by how much
+// rounding may have shortened it. The span is negative if ended is the earlier of the two. The time
+// stamps are Unix times in milliseconds or, if they are less than 10¹¹, in seconds. The result ok
+// is false if either of them is not an integer, or if their units differ.
 func reportedSpan(began, ended string) (span, tolerance time.Duration, ok bool) {
 	const firstMilliseconds = 100_000_000_000 // in seconds, a date in the year 5138
 	b, err := strconv.ParseInt(began, 10, 64)

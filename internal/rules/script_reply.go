@@ -9,8 +9,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// judgeSilenceAfterCalls judges, for each call without a result, whether no delta of text comes
-// after the last event of the call.
+// judgeSilenceAfterCalls records a finding if a call without a result is followed by text: by a
+// delta of the answer that arrives after the last event of the call and is not only white space. It
+// records at most one finding, and no passed judgements.
 func (a *assembledRun) judgeSilenceAfterCalls(p *spec.Pass) {
 	for _, u := range a.toolCalls {
 		last := cmp.Or(u.argsEvent, u.callEvent)

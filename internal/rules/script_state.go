@@ -33,8 +33,8 @@ func (a *assembledRun) addMark(e spec.Event) {
 	}
 }
 
-// state returns the state that results from the snapshots and deltas of the run, as JSON text. It
-// returns "" if that state cannot be determined.
+// state returns, as JSON text, the state that results from the snapshots and deltas in
+// a.stateEvents. It returns "" if that state cannot be determined.
 func (a *assembledRun) state() (state string) {
 	for _, e := range a.stateEvents {
 		if e.Kind == spec.StateSnapshot {
@@ -126,9 +126,9 @@ func expectedState(state, patches string) (result string, ok bool) {
 	return state, true
 }
 
-// leakedMember returns the name of a member of the state got that is not a member of want, and that
-// has the same value in one of the others. All of these are JSON texts. The result ok is false if
-// there is no such member.
+// leakedMember looks for a member of the object got that is not a member of the object want, but
+// that one of the objects in others has with the same value. It returns the name of such a member.
+// All of these objects are JSON texts. The result ok is false if there is no such member.
 func leakedMember(got, want string, others []string) (name string, ok bool) {
 	expected := decodeMembers(want)
 	for name, value := range decodeMembers(got) {
@@ -144,8 +144,8 @@ func leakedMember(got, want string, others []string) (name string, ok bool) {
 	return "", false
 }
 
-// decodeMembers returns the members of an object that is given as JSON text. It returns nil if
-// object is another text.
+// decodeMembers returns the members of object, which is JSON text. It returns nil if the text is
+// not a JSON object.
 func decodeMembers(object string) (members map[string]any) {
 	if json.Unmarshal([]byte(object), &members) != nil {
 		return nil

@@ -20,8 +20,9 @@ const timerError = 2 * time.Millisecond
 // isTimed reports whether it is known when the events of the run arrived.
 func (a *assembledRun) isTimed() bool { return a.streamedBy.Facts().HasTimes }
 
-// textPieces returns the pieces of text of the answer, in order. It leaves out reasoning, empty
-// pieces, and those that were not kept because of maxPieces.
+// textPieces returns the pieces of text of the answer, message by message, in the order in which
+// the messages started. It leaves out reasoning, empty pieces, and those that were not kept because
+// of maxPieces.
 func (a *assembledRun) textPieces() (all []keptPiece) {
 	for _, s := range a.messages {
 		end := 0
@@ -60,20 +61,22 @@ func (a *assembledRun) judgeIdleTime(p *spec.Pass, argument string) {
 	}
 }
 
-// It is judged whether other events interrupt a silence if the length of the silence is in this
-// range. In a shorter one, a busy server may send an event late that belongs before it. During a
-// longer one, a server may send events that only keep the connection alive.
+// These are the shortest and the longest requested silence for which judgeIdleTime judges whether
+// other events interrupt the silence. During a shorter one, a busy server may still send an event
+// that belongs before it. During a longer one, a server may send events that only keep the
+// connection alive.
 const (
 	minSilence = 300 * time.Millisecond
 	maxSilence = time.Second
 )
 
-// A silence is the longest time in which a stream has no event. Comments are no events.
+// A silence measures the longest time between two successive events of a stream. Comments do not
+// count as events. Times are measured from the start of the conversation.
 type silence struct {
 	begin   time.Duration // when the first event of the stream arrived
 	last    time.Duration // when the latest event arrived
-	longest time.Duration
-	end     *spec.Event // the event that ended the longest silence; before that, the first event
+	longest time.Duration // the longest time between two events
+	end     *spec.Event   // the event that ended the longest silence; before that, the first event
 }
 
 // observe updates s with e, the next event of the stream. If e ends the longest silence so far, s
@@ -94,6 +97,9 @@ func (s *silence) observe(e spec.Event, keep func(spec.Event) *spec.Event) {
 //
 // A server may send several of the deltas as one, or one as several. If no more deltas arrived than
 // the prompt asks for, the time of each is judged. Otherwise, only the time of the last is judged.
+// Nothing is judged if the argument is invalid, if the times of arrival are unknown, if the run
+// failed or was not received to its end, or if it has no text or more than maxPieces pieces of
+// text.
 func (a *assembledRun) judgeDeltaTimes(p *spec.Pass, argument string) {
 	var n, ms int
 	if _, err := fmt.Sscanf(argument, "%d %d", &n, &ms); err != nil || n < 2 || ms <= 0 || !a.isTimed() {

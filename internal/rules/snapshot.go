@@ -56,9 +56,9 @@ type snapshotCall struct {
 
 // A streamedText is the text of a message or of a section of reasoning.
 type streamedText struct {
-	text   strings.Builder
-	starts int  // number of start events
-	ended  bool // whether the last event was the end
+	text   strings.Builder // the joined deltas
+	starts int             // number of start events
+	ended  bool            // whether the last event was the end of a message; always false for reasoning
 }
 
 // observe adds e, the next event of the stream. It ignores events that are not about a message,

@@ -45,8 +45,8 @@ func isAnswer(e spec.Event) bool {
 	return e.Kind == spec.InputAssistant || e.Kind == spec.InputToolResult || e.Kind == spec.InputResume
 }
 
-// An trackedAgentState is the state of an agent, as far as it is known from a stream and the request for
-// that stream.
+// A trackedAgentState is the state of an agent, as far as it is known from a stream and the request
+// for that stream.
 type trackedAgentState struct {
 	text  string // the state, as JSON
 	lane  string // the lane of the last state event

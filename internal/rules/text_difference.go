@@ -14,8 +14,8 @@ const maxShownText = 80
 // quotePair returns got and want in quotation marks, for a finding about two texts that should be
 // equal. If a text is longer than maxShownText, only an excerpt around the first byte that differs
 // is quoted. If either text is longer than maxShownText, each result ends with the length of its
-// text in parentheses. If the texts also differ, quotedGot then states the offset of the first byte
-// that differs, from 0, as well.
+// text in bytes, in parentheses. In that case, and if the texts differ, quotedGot also states the
+// offset of the first byte that differs, counted from 0.
 func quotePair(got, want string) (quotedGot, quotedWant string) {
 	return quotePairWith(quote, got, want)
 }

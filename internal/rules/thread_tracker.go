@@ -229,8 +229,8 @@ func (t *threadTracker) knowsThread(id string) bool {
 }
 
 // givesNew reports whether a request has a new part of kind k. A part is new if no message of the
-// assistant follows it in the request. Parts of earlier requests that are only repeated are
-// followed by the answers to them.
+// assistant follows it in the request. A part that is only repeated from an earlier request is
+// followed by the answer to it.
 func givesNew(request spec.Event, k spec.Kind) (gives bool) {
 	for _, part := range request.Parts {
 		gives = part.Kind == k || gives && part.Kind != spec.InputAssistant
@@ -262,8 +262,9 @@ func (t *threadTracker) otherPrompts(thread string, earlier []string, priorCount
 	return nil
 }
 
-// isBusy reports whether a run may be active in the thread with the given id: whether at least one
-// user has a last run in the thread whose end was not seen. It returns false if thread is "".
+// isBusy reports whether a run may be active in the thread with the given id. That is so if, for at
+// least one user, the end of the last run in that thread was not seen. It returns false if thread
+// is "".
 func (t *threadTracker) isBusy(thread string) bool {
 	for key, state := range t.threads {
 		if key.thread == thread && thread != "" && state.lastRun != nil && !state.lastRun.ended {
@@ -341,7 +342,8 @@ func (t *threadTracker) observeResponse(e spec.Event) {
 }
 
 // observeBodyEnd updates the tracker with e, the event for the end of a body. It adds the streamed
-// run to the finished runs. It also updates the prompts of the thread and the kind of input for
+// run to the finished runs, unless the client stopped reading too early or the request limits how
+// long the stream may be idle. It also updates the prompts of the thread and the kind of input for
 // which the thread waits.
 func (t *threadTracker) observeBodyEnd(e spec.Event) {
 	over := isCleanEnd(e) || isBrokenTransfer(e) || t.streamedRun.hasFailed() && errors.Is(e.Err, spec.ErrIdleTimeout)

@@ -123,9 +123,10 @@ func (a askedInput) hasCall(request spec.Event, id string) bool {
 	return told || a[request.Thread][spanKey{subject: "tool", id: id}]
 }
 
-// isAnsweredUnasked reports whether a request answers a tool call or an interrupt that neither the
-// conversation nor the request itself has shown. Only the server can know whether there was such a
-// call or interrupt.
+// isAnsweredUnasked reports whether a request contains an answer to something that was not asked: a
+// tool result whose call is not known (see hasCall), or a resume that names an interrupt that the
+// thread did not have in this conversation. Only the server can know whether there was such a call
+// or interrupt.
 func (a askedInput) isAnsweredUnasked(request spec.Event) bool {
 	return slices.ContainsFunc(request.Parts, func(p spec.Event) bool {
 		switch p.Kind {

@@ -65,9 +65,9 @@ type streamRequestResponses struct{ streams, others []answeredRequest }
 // An answeredRequest is a request and the head of its response.
 type answeredRequest struct{ request, response spec.Event }
 
-// add judges the status and the content coding of a response, each for the requirement that the
-// document has on it. If the status is 200, add also keeps the response, so that judge can judge
-// its media type.
+// add judges the status and the content coding of a response. Each judgement is about the
+// requirement of the document on the status or the coding, respectively. If the status is 200, add
+// also keeps the response, so that judge can judge its media type.
 func (h *streamRequestResponses) add(p *spec.Pass, request, response spec.Event) {
 	status, coding := response, response
 	status.Requirement, coding.Requirement = request.Facts().Promised.Status, request.Facts().Promised.ContentCoding

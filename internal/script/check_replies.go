@@ -19,8 +19,8 @@ type ReplyCheckFunc func(d *dialect.Dialect, agent reference.Agent) []string
 // CheckReplies runs check on the reply of each rule, in every served dialect to which the rule
 // applies. It returns one problem, an error, for each rule whose reply violates the protocol,
 // sorted by file and position. It skips rules without a reply of their own, and rules with
-// "violates: true". Of several replies that have the same sequence of step kinds and no raw frames,
-// it checks only the first in each dialect, because the server encodes all of them in the same way.
+// "violates: true". If several replies without raw frames have the same sequence of step kinds, it
+// checks only the first of them in each dialect, because the server encodes them in the same way.
 func (s *RuleSet) CheckReplies(check ReplyCheckFunc) []Problem {
 	var problems []Problem
 	checked := map[string]bool{}
@@ -45,8 +45,8 @@ func (s *RuleSet) CheckReplies(check ReplyCheckFunc) []Problem {
 }
 
 // stepSignature returns the names of the steps as one string, such as
-// "message(text()image())wait()". The parentheses after the name of a step contain the names of its
-// parts.
+// "message(text()image())wait()". Each name is followed by the names of the parts of the step in
+// parentheses.
 func stepSignature(steps []step) (text string) {
 	for _, s := range steps {
 		text += s.name + "(" + stepSignature(s.children) + ")"
@@ -55,8 +55,8 @@ func stepSignature(steps []step) (text string) {
 }
 
 // checkReply runs check on the reply of the rule in dialect d. If the reply violates the protocol,
-// ok is false and p is the problem to report. Otherwise ok is true, also if the reply cannot be
-// checked because its templates need a real request.
+// ok is false and p is the problem to report. Otherwise ok is true. It is also true if the reply
+// cannot be checked because its templates need a real request.
 func (r *Rule) checkReply(d *dialect.Dialect, check ReplyCheckFunc) (p Problem, ok bool) {
 	reply, err := r.exampleReply(d)
 	if err != nil { // its templates need a real request

@@ -13,10 +13,12 @@ import (
 const maxMismatches = 20
 
 // Decide tries the rules on request f in order and returns the first rule that matches, with its
-// reply. It counts the match in st, which includes the quota of the rule, and sets the scenario
-// steps that the rule sets. If the quota is exhausted, the reply is a refusal with status 429, and
-// nothing is counted or set. If no rule matches, the decision has no rule, and its Mismatches give
-// the reasons. If s is nil or has no rules, Decide returns the zero Decision.
+// reply. It counts the match in st, both for the rule's maximum number of matches and for its
+// quota, and sets the scenario steps that the rule sets. If the quota is exhausted, Decide counts
+// and sets nothing, and the reply is a refusal with status 429. If a template of the reply fails,
+// the reply is a refusal with status 500. A refused request does not count as a turn. If no rule
+// matches, Decision.Rule is nil, and Decision.Mismatches gives the reasons. If s is nil or has no
+// rules, Decide returns the zero Decision.
 //
 // Decide may be called concurrently for different requests. Concurrent requests in one thread (a
 // conversation) are counted as turns in the order of the calls.
@@ -52,9 +54,8 @@ func (s *RuleSet) Decide(f *RequestContext, st *State) Decision {
 	return Decision{Mismatches: s.mismatches(f, st)}
 }
 
-// mismatches returns, for at most maxMismatches rules, the reason why the rule did not match
-// request f. The rules are sorted by the number of their conditions that f met, in descending
-// order.
+// mismatches returns the reasons why the rules do not match request f, one for each rule and at
+// most maxMismatches in total. The rules with the most conditions that f meets come first.
 func (s *RuleSet) mismatches(f *RequestContext, st *State) []Mismatch {
 	type rankedRule struct {
 		rule          *Rule

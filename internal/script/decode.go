@@ -17,8 +17,8 @@ import (
 const maxProblems = 100
 
 // A decoder decodes one script file. It calls the UnmarshalYAML methods of this package only for
-// nodes that satisfy the schema. Methods with a context parameter get the decoder from the context.
-// They add errors that the schema cannot express to the problems of the decoder.
+// nodes that satisfy the schema. Methods with a context parameter get the decoder from the context,
+// and report other errors by adding them to its problems.
 type decoder struct {
 	file     string             // name of the file, for problems
 	dialects []*dialect.Dialect // the served dialects
@@ -34,8 +34,8 @@ type decoderContextKey struct{}
 // decoderOf returns the decoder in ctx, which must be the context that an UnmarshalYAML method got.
 func decoderOf(ctx context.Context) *decoder { return ctx.Value(decoderContextKey{}).(*decoder) }
 
-// decode decodes the node n into the variable that dst, a pointer, refers to. It adds errors, such
-// as a key for which a struct has no field, to d.problems.
+// decode decodes the node n into *dst; dst must be a pointer. It adds errors, such as a key for
+// which a struct has no field, to d.problems.
 func (d *decoder) decode(n ast.Node, dst any) {
 	ctx := context.WithValue(context.Background(), decoderContextKey{}, d)
 	err := yaml.NewDecoder(strings.NewReader(""), yaml.Strict()).DecodeFromNodeContext(ctx, n, dst)
@@ -111,8 +111,8 @@ const maxDuration = 24 * time.Hour
 type durationValue time.Duration
 
 // UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The node n must be a
-// string, or the number 0, for which *v is left unchanged. The error is that of
-// [time.ParseDuration].
+// string, or the number 0, for which *v is left unchanged. If the string is not a duration,
+// UnmarshalYAML returns the error from [time.ParseDuration].
 func (v *durationValue) UnmarshalYAML(n ast.Node) error {
 	if n.Type() == ast.StringType {
 		d, err := time.ParseDuration(scalarText(n))

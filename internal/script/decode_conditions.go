@@ -15,9 +15,9 @@ import (
 const runOperation = "run"
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
-// be an integer, or an object with the optional members min (default 1) and max (default: no upper
-// limit). If min exceeds max, an error is added to the problems of the file. The returned error is
-// always nil.
+// be an integer, which is then the only value in the range, or an object with the optional members
+// min (default 1) and max (default: no upper limit). If min exceeds max, an error is added to the
+// problems of the file. The returned error is always nil.
 func (s *intRange) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	d := decoderOf(ctx)
 	if n.Type() != ast.MappingType {
@@ -36,8 +36,9 @@ func (s *intRange) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
 // be the expected text, or an object with one or more of the members equals, contains, matches and
-// exists. The capture groups of a regular expression are added to the groups of the rule. The error
-// is that of [regexp.Compile].
+// exists. The capture groups of the regular expression in matches are added to the groups of the
+// rule. If the regular expression is invalid, UnmarshalYAML returns the error from
+// [regexp.Compile].
 func (t *textMatcher) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	if n.Type() != ast.MappingType {
 		text := scalarText(n)

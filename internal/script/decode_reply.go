@@ -40,8 +40,8 @@ var stepKinds = map[string]spec.Kind{
 	"interrupt": spec.Interrupt, "error": spec.RunError, "raw": spec.Undecodable, "wait": "",
 }
 
-// A stepList is a list of steps. A script may have a single step, such as a text, instead of a
-// list.
+// A stepList is a list of steps. In a script, a list of one step may also be written as the step
+// alone, such as a text.
 type stepList []step
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
@@ -58,7 +58,8 @@ func (all *stepList) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 }
 
 // decodeStep returns the step in n, which is a text or an object whose only key names the kind of
-// step. It adds errors to d.problems.
+// step. If the step is invalid, decodeStep adds an error to d.problems and returns what it could
+// decode.
 func (d *decoder) decodeStep(n ast.Node) (s step) {
 	key, value := "text", n
 	s.node = n
@@ -92,8 +93,8 @@ func (d *decoder) decodeStep(n ast.Node) (s step) {
 	return s
 }
 
-// decodeCall returns the tool call in n, an object with the members name, arguments and result. It
-// adds errors to d.problems.
+// decodeCall returns the tool call in n, an object with the members name, arguments and result. If
+// the call is invalid, decodeCall adds an error to d.problems and returns what it could decode.
 func (d *decoder) decodeCall(n ast.Node) (c call) {
 	for _, m := range yamltree.Fields(n) {
 		switch scalarText(m.Key) {
@@ -108,8 +109,9 @@ func (d *decoder) decodeCall(n ast.Node) (c call) {
 	return c
 }
 
-// checkStepOrder adds an error to d.problems for the first step in all that cannot follow the steps
-// before it. For example, a text cannot follow an error, which ends the run.
+// checkStepOrder checks that each step in all can follow the steps before it. For example, a text
+// cannot follow an error, because an error ends the run. For the first step that cannot,
+// checkStepOrder adds an error to d.problems.
 func (d *decoder) checkStepOrder(all []step) {
 	after := ""
 	for _, s := range all {

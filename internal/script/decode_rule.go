@@ -64,7 +64,7 @@ type ruleAction struct {
 type statusReply struct {
 	Code          int           // HTTP status code
 	Text, Problem textTemplate  // message and problem code; either may be empty
-	RetryAfter    durationValue `yaml:"retry-after"`
+	RetryAfter    durationValue `yaml:"retry-after"` // value of the Retry-After field; 0 means no field
 }
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
@@ -81,7 +81,7 @@ func (s *statusReply) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	return nil
 }
 
-// A paceValue is the pace of a reply in a script.
+// A paceValue is the pace of a reply, as a script states it.
 type paceValue struct{ pace.Pace }
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The value of the
@@ -186,9 +186,9 @@ func (d *decoder) checkDialectNames(n ast.Node) {
 	}
 }
 
-// decodeRule returns the rule in the node n, with the given name. The argument defaults holds the
-// settings that apply where n has none of its own. decodeRule sets d.templates and d.groups, and
-// adds the problems that it finds to d.problems.
+// decodeRule decodes the node n and returns it as a rule with the given name. The argument defaults
+// holds the settings that apply if n does not have its own. decodeRule sets d.templates and
+// d.groups, and adds the problems that it finds to d.problems.
 func (d *decoder) decodeRule(n ast.Node, name string, defaults ruleDefaults) *Rule {
 	d.templates, d.groups = nil, map[string]bool{}
 	doc := ruleDocument{Faults: defaults.Faults}

@@ -53,7 +53,7 @@ type positionError struct {
 // Error returns the message without the position.
 func (e *positionError) Error() string { return e.text }
 
-// errorAt returns a *positionError with the position of n and a message formatted as by
+// errorAt returns a *positionError with the position of n. The message is formatted as by
 // [fmt.Sprintf].
 func errorAt(n ast.Node, format string, args ...any) error {
 	return &positionError{positionOf(n), fmt.Sprintf(format, args...)}
@@ -121,8 +121,8 @@ func invalidUTF8Position(data []byte) filePosition {
 	return filePosition{strings.Count(before, "\n") + 1, utf8.RuneCountInString(line) + 1}
 }
 
-// yamlError converts err, an error from the YAML parser, to a *positionError, which has the
-// position of err, if there is one, and the beginning of its message.
+// yamlError converts err, an error from the YAML parser, to a *positionError with the position of
+// err and the beginning of its message. If err has no position, the position is unknown.
 func yamlError(err error) error {
 	var where yaml.Error
 	if errors.As(err, &where) {
@@ -139,7 +139,7 @@ func yamlError(err error) error {
 // A resolvedNode is a node in which each alias has been replaced with the node to which it refers.
 type resolvedNode struct {
 	node  ast.Node
-	value any // as encoding/json decodes it
+	value any // as encoding/json decodes it, but with integers as int64
 	size  int // number of values, including this one; a long text counts as several
 }
 
@@ -286,8 +286,8 @@ func lookup(n ast.Node, location ...string) ast.Node {
 }
 
 // describe returns a description of n for messages, such as "a list", "an object with text and
-// wait" or "null". A string is quoted, any other scalar is returned as written, and both are
-// truncated if they are long.
+// wait" or "null". A string is described by its value in quotes, any other scalar by its text in
+// the file; both are truncated if they are long.
 func describe(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.SequenceNode:

@@ -12,8 +12,8 @@ import (
 
 // lintRule checks that the conditions, templates, faults, steps and raw frames of the rule are
 // consistent and valid, and have an effect in the served dialects. The argument n is the node of
-// the rule. lintRule adds the problems that it finds to d.problems. It also sets the condition on
-// the last input of the request, as inferLast describes.
+// the rule. lintRule adds the problems that it finds to d.problems. It also completes the
+// conditions of the rule by calling inferLast.
 func (d *decoder) lintRule(rule *Rule, n ast.Node) {
 	for _, w := range d.templates {
 		if w.tmpl.Tree == nil { // it has no content
@@ -48,12 +48,12 @@ func (d *decoder) lintRule(rule *Rule, n ast.Node) {
 	}
 }
 
-// inferLast sets c.Last, the kind of the last input that a request must have, if the rule at n does
-// not state it and the other conditions in c imply it. A condition on a tool result implies a tool
-// result as the last input, and a condition on the answer to an interrupt implies such an answer. A
-// condition on the user's text or turn implies a message of the user; otherwise the rule would also
-// match the next request, which brings a tool result. If conditions contradict each other,
-// inferLast adds an error to d.problems.
+// inferLast sets c.Last, the kind of the last input that a request must have, if the rule at node n
+// does not state it and the other conditions in c imply it. A condition on a tool result implies a
+// tool result as the last input, and a condition on the answer to an interrupt implies such an
+// answer. A condition on the user's text or on the turn implies a message of the user; otherwise
+// the rule would also match the request that sends a tool result in the same turn. If conditions
+// contradict each other, inferLast adds an error to d.problems.
 func (d *decoder) inferLast(c *conditions, n ast.Node) {
 	need := ""
 	switch {
@@ -84,7 +84,8 @@ func supportsAny(dialects []*dialect.Dialect, kinds ...spec.Kind) bool {
 	})
 }
 
-// dialectNames returns the names of dialects as one text for a message, such as "a, b and c".
+// dialectNames returns the names of dialects as one text for a message: "a", "a and b" or "a, b and
+// c".
 func dialectNames(dialects []*dialect.Dialect) string {
 	var all []string
 	for _, d := range dialects {
@@ -93,11 +94,11 @@ func dialectNames(dialects []*dialect.Dialect) string {
 	return joinNames(all)
 }
 
-// lintFaults warns about each fault of the rule that has no effect in a served dialect, because the
-// dialect lacks an event that the fault requires. If the rule lists its dialects, it warns if the
-// fault has no effect in at least one of them; otherwise only if the fault has no effect in all
-// served dialects. The argument served holds the served dialects to which the rule applies, and at
-// is the node of the list of faults.
+// lintFaults adds a warning to d.problems for each fault of the rule that has no effect in some of
+// the served dialects, because they lack a kind of event that the fault requires. If the rule does
+// not list its dialects, lintFaults warns only about faults that have no effect in any of them. The
+// argument served holds the served dialects to which the rule applies, and at is the node of the
+// list of faults.
 func (d *decoder) lintFaults(rule *Rule, served []*dialect.Dialect, at ast.Node) {
 	for i, use := range rule.action.faults {
 		var lacks []*dialect.Dialect
@@ -120,9 +121,10 @@ func (d *decoder) lintFaults(rule *Rule, served []*dialect.Dialect, at ast.Node)
 	}
 }
 
-// lintStep warns if no served dialect can express the step s or a part of it. The warning says what
-// is sent instead. For a client-tool step, lintStep adds an error if no served dialect lets clients
-// send the result of a tool.
+// lintStep adds a warning to d.problems if no served dialect can express the step s or a part of
+// it. The warning says what is sent instead. If s is a client-tool step and clients of the served
+// dialects cannot send the result of a tool, lintStep adds an error. The argument served holds the
+// served dialects to which the rule applies.
 func (d *decoder) lintStep(s *step, served []*dialect.Dialect) {
 	for i := range s.children {
 		d.lintStep(&s.children[i], served)
@@ -150,7 +152,8 @@ func (d *decoder) lintStep(s *step, served []*dialect.Dialect) {
 }
 
 // lintRawFrame adds an error to d.problems if s is a raw frame that violates the OpenAPI document
-// of a served dialect. It skips frames with templates, because their text depends on the request.
+// of one of the dialects in served. It skips frames with templates, because their text depends on
+// the request.
 func (d *decoder) lintRawFrame(s *step, served []*dialect.Dialect) {
 	if s.name != "raw" || s.hasTemplates {
 		return

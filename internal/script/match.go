@@ -13,20 +13,20 @@ import (
 )
 
 // A conditions holds the conditions of one rule. A request matches the rule if it meets all
-// conditions that are set.
+// conditions that are set. Conditions that are nil or empty are not set.
 type conditions struct {
-	Operations    textList           `yaml:"operation"` // the request must be one of these
-	Last          string             // the kind of the last input: user, tool or resume
-	Turn          *intRange          // the number of the user's last message
+	Operations    textList           `yaml:"operation"` // the request must be for one of these operations
+	Last          string             // the kind of the last input: user, tool or resume; "" means any
+	Turn          *intRange          // the number of the user's last message, counted from 1
 	Text          *textMatcher       // the text of the user's last message
 	Resume        *textMatcher       // the answer to an interrupt
-	ToolResult    *toolResultMatcher `yaml:"tool-result"`
-	Offers        textList           // the client must offer all of these tools
+	ToolResult    *toolResultMatcher `yaml:"tool-result"` // a tool result after the user's last message
+	Offers        textList           // names of tools, all of which the client must offer
 	Thread        *textMatcher       // the id of the thread
 	Run           *textMatcher       // the id of the run
-	Headers       headerMatchers     `yaml:"header"`
-	Body          bodyMatchers
-	ScenarioSteps stepByScenario `yaml:"state"` // checked by State.claim
+	Headers       headerMatchers     `yaml:"header"` // all of them must hold
+	Body          bodyMatchers       // all of them must hold
+	ScenarioSteps stepByScenario     `yaml:"state"` // current steps of scenarios; checked by State.claim
 }
 
 // An intRange is a range of integers from low to high, both inclusive. If high is 0, the range has
@@ -74,10 +74,9 @@ type matchContext struct {
 // descriptions are never needed.
 type mismatchReason func() string
 
-// match tries the conditions of the rule on the request in p, and stores in p the capture groups
-// and the tool result that matched. It returns nil if all conditions are met, and otherwise the
-// reason why the first unmet condition failed. It does not try the conditions on scenario steps;
-// State.claim does.
+// match returns nil if the request in p meets the conditions of the rule, and otherwise the reason
+// why it does not meet the first condition that fails. It stores the capture groups and the tool
+// result that matched in p. It does not check the conditions on scenario steps; State.claim does.
 func (r *Rule) match(p *matchContext) mismatchReason {
 	f, c := p.request, &r.conditions
 	if !r.appliesTo(f.Dialect) {
@@ -143,10 +142,10 @@ func (c *conditions) matchIDs(p *matchContext) mismatchReason {
 	return c.Run.match(p, "run", p.request.Parsed.Run, p.request.Parsed.Run != "")
 }
 
-// matchToolResult tries the condition on tool results on each tool result that follows the user's
-// last message. It returns nil if one of them meets the condition or if there is no condition.
-// Otherwise it returns the reason why the last result does not meet the condition, or that there is
-// no result. In p, it stores the result that matched or, if there is no condition, the last result.
+// matchToolResult returns nil if there is no condition on tool results, or if a tool result after
+// the user's last message meets it. Otherwise it returns the reason why the last tool result does
+// not meet it, or that there is none. It sets p.toolResult to the first result that meets the
+// condition or, if there is no condition, to the last result.
 func (c *conditions) matchToolResult(p *matchContext) (no mismatchReason) {
 	results := p.request.toolResults()
 	if len(results) > 0 {
@@ -228,9 +227,10 @@ func (c *conditions) matchBody(p *matchContext) mismatchReason {
 	return nil
 }
 
-// match returns nil if text meets the condition or t is nil, and otherwise the reason why text does
-// not meet it. The argument what names the text in the reason, and present reports whether the
-// request has the text. If a regular expression matches, match stores its capture groups in p.
+// match returns nil if text meets the condition or t is nil, and otherwise the reason why it does
+// not. The argument what is the name of the text in the reason. The argument present reports
+// whether the request has the text. If a regular expression matches, match stores its capture
+// groups in p.groups.
 func (t *textMatcher) match(p *matchContext, what, text string, present bool) mismatchReason {
 	if t == nil {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A renderedStep is a step of a reply in which the results of templates replace the templates.
+// A renderedStep is a step of a reply whose templates have been replaced by their results.
 type renderedStep struct {
 	name       string // the kind of step
 	text, code string // for an interrupt, text is the payload; for a raw frame, it is the whole frame
@@ -23,10 +23,10 @@ type renderedStep struct {
 	wait       time.Duration
 }
 
-// A renderedCall is a tool call in which the results of templates replace the templates.
+// A renderedCall is a tool call whose templates have been replaced by their results.
 type renderedCall struct {
 	name, arguments, result string
-	hasResult               bool // the server runs the tool; otherwise the client does
+	hasResult               bool // the server runs the tool; if false, the client does
 }
 
 // renderSteps executes the templates of the steps with the data in v and returns the rendered
@@ -113,9 +113,9 @@ func (r *Rule) renderReply(p *matchContext) Reply {
 	return reply
 }
 
-// renderFailure returns a refusal with status 500 for a template of rule r that failed with err.
-// The message names the file, the given line, which is that of the template, and what, which is the
-// name of the step or member that contains the template.
+// renderFailure returns a refusal with status 500 for a template of rule r that failed with the
+// error err. The message of the refusal contains the name of the file, the line of the template,
+// and what, the name of the step or member that contains the template.
 func renderFailure(r *Rule, line int, what string, err error) *fault.CannedResponse {
 	return &fault.CannedResponse{
 		Status:  http.StatusInternalServerError,
@@ -123,8 +123,8 @@ func renderFailure(r *Rule, line int, what string, err error) *fault.CannedRespo
 	}
 }
 
-// renderRefusal executes the templates of s, the error status of rule r, for the request in p. It
-// returns the response to send. If a template fails, that response has status 500.
+// renderRefusal returns the response that s, the error status of rule r, describes. It executes the
+// templates of s for the request in p. If a template fails, the response has status 500.
 func (s *statusReply) renderRefusal(r *Rule, p *matchContext) *fault.CannedResponse {
 	v := newTemplateData(p)
 	text, err := s.Text.render(v)
@@ -137,8 +137,8 @@ func (s *statusReply) renderRefusal(r *Rule, p *matchContext) *fault.CannedRespo
 	return renderFailure(r, r.Line, "status", err)
 }
 
-// A player emits the events of one scripted reply. It splits texts as chunk says, calls pause for
-// delays, and records in state the tool calls that the client runs.
+// A player emits the events of one scripted reply. It splits texts into the pieces that chunk
+// specifies, calls pause for delays, and records in state the tool calls that the client is to run.
 type player struct {
 	*reference.EventEmitter
 	chunk pace.Chunk
@@ -212,8 +212,8 @@ func (p *player) playMessage(inner []renderedStep) {
 	p.Emit(spec.Event{Kind: spec.MessageEnd, Message: id})
 }
 
-// emitDeltas splits text into pieces as p.chunk says, and emits each piece as an event of kind k
-// for the message with the given id. It returns early once the emitter has stopped.
+// emitDeltas splits text into the pieces that p.chunk specifies, and emits each piece as an event
+// of kind k for the message with the given id. It returns early if the emitter has stopped.
 func (p *player) emitDeltas(k spec.Kind, id, text string) {
 	for _, piece := range pace.Split(text, p.chunk) {
 		if p.Stopped() {

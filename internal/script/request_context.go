@@ -19,11 +19,10 @@ const (
 	lastResume = "resume"
 )
 
-// analyze determines the kind of the last input and the text of the user's last message from the
-// parsed request, and stores them in f. If the request starts a run, analyze also counts the turn
-// in st, and stores in f the number of the turn and the function that reverses the counting. If f
-// has already been analyzed, it does nothing, so a request that is passed to several rule sets is
-// counted once.
+// analyze sets f.lastInput and f.userText from the parsed request. If the request starts a run,
+// analyze also counts the turn in st, and sets f.turn and f.undoTurn. If f has already been
+// analyzed, analyze does nothing; a request that is passed to several rule sets is thus counted
+// once.
 func (f *RequestContext) analyze(st *State) {
 	if f.analyzed {
 		return
@@ -73,8 +72,8 @@ func (f *RequestContext) toolResults() (all []spec.Event) {
 	return all
 }
 
-// bodyJSON returns the request body as decoded by decodeJSON, which is nil if the body is not valid
-// JSON. It decodes the body only once.
+// bodyJSON returns the request body as decoded by decodeJSON, or nil if the body is not valid JSON.
+// It decodes the body only once.
 func (f *RequestContext) bodyJSON() any {
 	if !f.bodyParsed {
 		f.bodyParsed = true

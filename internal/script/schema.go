@@ -22,6 +22,8 @@ import (
 	"github.com/streamassay/streamassay/internal/near"
 )
 
+// schemaText is the JSON Schema of scripts, as JSON.
+//
 //go:embed schema.json
 var schemaText []byte
 
@@ -114,8 +116,8 @@ type schemaViolation struct {
 }
 
 // appendViolations appends the violations that e describes to all, and returns the extended slice.
-// The error e must come from validating the value of root. If a value has to match one of several
-// schemas, only violations of the schemas for its type are appended.
+// The error e must come from validating the value of root. Where a value has to match one of
+// several schemas, only the violations of those schemas that accept its type are appended.
 func appendViolations(all []schemaViolation, root ast.Node, e *jsonschema.ValidationError) []schemaViolation {
 	node, schema := lookup(root, e.InstanceLocation...), schemaAt(e.SchemaURL)
 	text, _ := schema["errorMessage"].(string)
@@ -163,8 +165,8 @@ func appendViolations(all []schemaViolation, root ast.Node, e *jsonschema.Valida
 	return all
 }
 
-// schemaAt returns the part of the schema at the JSON pointer in the fragment of schemaURL, or nil
-// if there is no such part.
+// schemaAt returns the part of the schema to which schemaURL refers by the JSON pointer in its
+// fragment. It returns nil if there is no such part.
 func schemaAt(schemaURL string) schemaNode {
 	u, err := url.Parse(schemaURL)
 	if err != nil {

@@ -41,16 +41,17 @@ func (l Severity) String() string {
 	return "error"
 }
 
-// A Problem is a defect of a script, with its position and advice on how to correct it.
+// A Problem is a defect of a script, with its position. The message says what is wrong and, in most
+// cases, how to correct it.
 type Problem struct {
-	File         string
-	Line, Column int // from 1, columns in code points; 0 if the problem concerns the whole file
+	File         string // name of the source
+	Line, Column int    // from 1, columns in code points; 0 if the problem concerns the whole file
 	Severity     Severity
 	Message      string
 }
 
 // String returns the problem as FILE:LINE:COLUMN: MESSAGE, or as FILE: MESSAGE if it concerns the
-// whole file. The message of a warning has the prefix "warning: ".
+// whole file. If the problem is a warning, MESSAGE begins with "warning: ".
 func (p Problem) String() string {
 	text := p.Message
 	if p.Severity == Warning {
@@ -140,24 +141,24 @@ type RequestContext struct {
 // or the reasons why no rule matched.
 type Decision struct {
 	Rule       *Rule      // nil if no rule matched
-	Mismatches []Mismatch // if no rule matched, the reasons
-	Reply      Reply
+	Mismatches []Mismatch // if no rule matched, the reasons, at most maxMismatches
+	Reply      Reply      // the reply of Rule; the zero value if no rule matched
 }
 
 // A Mismatch names a rule that did not match, and gives the reason, which describes the first
 // condition that the request does not meet.
 type Mismatch struct {
-	Rule, Reason string
+	Rule, Reason string // Rule is the name of the rule
 }
 
-// A Reply describes the response to a request. The zero value means that the server's own agent
-// replies.
+// A Reply describes the response to a request. The zero value means that the agent of the server
+// replies as if there were no script.
 type Reply struct {
 	Refusal *fault.CannedResponse // an error response to send instead of a stream; nil means none
-	// Agent returns the agent that produces the reply. The agent splits texts into pieces as chunk
-	// says. It calls pause with each delay that the reply adds to the pace. If Agent is nil, the
-	// server's own agent replies.
+	// Agent returns the agent that produces the reply. The agent splits texts into the pieces that
+	// chunk specifies. It calls pause with each delay that the reply adds to the pace; pause must
+	// wait for that time. If Agent is nil, the server's own agent replies.
 	Agent  func(chunk pace.Chunk, pause func(time.Duration)) reference.Agent
-	Pace   pace.Pace
+	Pace   pace.Pace    // the timing of the response
 	Faults []fault.Spec // faults to inject into the response
 }

@@ -60,8 +60,7 @@ func (r *Rule) describe(other *Rule) string {
 	return fmt.Sprintf("%s (%s)", r.displayName(), where)
 }
 
-// shadows reports whether r certainly matches every request that other matches. A false result
-// means that this is not certain.
+// shadows reports whether it is certain that r matches every request that other matches.
 func (r *Rule) shadows(other *Rule) bool {
 	a, b := &r.conditions, &other.conditions
 	switch {
@@ -79,9 +78,9 @@ func (r *Rule) shadows(other *Rule) bool {
 	return a.coversRest(b)
 }
 
-// coversRest reports whether every request that meets the conditions in other also meets the
-// conditions in c. It compares only the conditions on offered tools, header fields and values in
-// the body. A false result means that this is not certain.
+// coversRest reports whether it is certain that every request that meets the conditions in other
+// also meets the conditions in c. It compares only the conditions on offered tools, header fields
+// and values in the body.
 func (c *conditions) coversRest(other *conditions) bool {
 	if len(c.Offers) > 0 && (len(other.Offers) == 0 || !isSubset(c.Offers, other.Offers)) {
 		return false
@@ -104,8 +103,8 @@ func (c *conditions) coversRest(other *conditions) bool {
 	return true
 }
 
-// isSubset reports whether every string in these is also in those. An empty list stands for all
-// possible strings.
+// isSubset reports whether every string in these is also in those. In both lists, an empty list
+// stands for the set of all possible strings.
 func isSubset(these, those []string) bool {
 	if len(those) == 0 {
 		return true
@@ -121,15 +120,13 @@ func (s *intRange) covers(other intRange) bool {
 	return s.low <= other.low && (s.high == 0 || other.high != 0 && other.high <= s.high)
 }
 
-// covers reports whether r certainly matches every tool result that other matches. A false result
-// means that this is not certain.
+// covers reports whether it is certain that r matches every tool result that other matches.
 func (r *toolResultMatcher) covers(other *toolResultMatcher) bool {
 	return r.Name.covers(other.Name) && r.Call.covers(other.Call) && r.Text.covers(other.Text)
 }
 
-// covers reports whether t certainly matches every text that other matches. A false result means
-// that this is not certain. Both t and other may be nil; a nil matcher matches every text, and an
-// absent one.
+// covers reports whether it is certain that t matches every text that other matches. Both t and
+// other may be nil; a nil matcher matches every text, even an absent one.
 func (t *textMatcher) covers(other *textMatcher) bool {
 	if t == nil {
 		return true

@@ -92,12 +92,12 @@ func (s *State) currentStep(scenario string) string {
 	return InitialStep
 }
 
-// claim counts a match of rule r, whose other conditions are met, at the time now: it updates the
-// counter and the quota of r, and sets the scenario steps that r sets. If a scenario is not at the
-// step that r requires, or r has reached its maximum number of matches, claim changes nothing and
-// why is the reason. If the quota is exhausted, claim changes nothing and after is the time until
-// the quota is renewed. Otherwise why is "" and after is 0. All of this is one atomic operation, so
-// that concurrent requests cannot exceed a limit.
+// claim counts a match of rule r at the time now; the conditions of r other than those on scenario
+// steps must already be met. It updates the counter and the quota of r, and sets the scenario steps
+// that r sets. If a scenario is not at the step that r requires, or r has reached its maximum
+// number of matches, claim changes nothing and why is the reason. If the quota is exhausted, claim
+// changes nothing and after is the time until the quota is renewed. Otherwise why is "" and after
+// is 0. All of this is one atomic operation, so that concurrent requests cannot exceed a limit.
 func (s *State) claim(r *Rule, now time.Time) (why string, after time.Duration) {
 	if r.maxMatches == 0 && r.quota.requests == 0 &&
 		len(r.transitions) == 0 && len(r.conditions.ScenarioSteps) == 0 {
@@ -142,7 +142,7 @@ func (s *State) spendQuota(r *Rule, now time.Time) (after time.Duration) {
 }
 
 // nextCount increments the counter with the given name and returns its new value; the first value
-// is 1. Counters with names are independent of the match counts of rules.
+// is 1. These counters are independent of the match counts of rules.
 func (s *State) nextCount(name string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,12 +152,13 @@ func (s *State) nextCount(name string) int {
 }
 
 // recordTurn determines the number n of the turn to which a request belongs, and stores it for the
-// thread, unless thread is "". The argument run is the id of the run that the request names, or "".
-// If the request repeats the history of the thread, n is the number of user messages in the
-// request, so that a client can return to an earlier turn. A request that names the run of the
-// latest turn is a repetition and is not counted again. The function undo, which is never nil,
-// restores the previous state of the thread, unless a different request has changed the state in
-// the meantime.
+// thread, unless thread is "". Turns are counted from 1; n is 0 if no user message is known. The
+// argument run is the id of the run that the request names, or "". The argument info describes the
+// user messages of the request. If the request repeats the history of the thread, n is the number
+// of user messages in the request, so that a client can return to an earlier turn. If the request
+// names the run of the latest turn, it is a repetition and is not counted again. The function undo,
+// which is never nil, restores the previous state of the thread, unless a different request has
+// changed the state in the meantime.
 func (s *State) recordTurn(thread, run string, info userMessages) (n int, undo func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,20 +193,20 @@ type userMessages struct {
 	endsWithUser bool // the last input is a user message
 }
 
-// recordCall stores tool, the name of the tool that the client is to run, for the call with the id
-// call. It is needed because clients may send the result of a call without the name of the tool.
-func (s *State) recordCall(call, tool string) {
+// recordCall stores the name of the tool that the client is to run for the tool call with the given
+// id. It is needed because clients may send the result of a call without the name of the tool.
+func (s *State) recordCall(id, tool string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.clientCalls.put(call, tool)
+	s.clientCalls.put(id, tool)
 }
 
-// toolName returns the name that recordCall stored for the call with the id call, or "" if it
-// stored none or the entry was dropped.
-func (s *State) toolName(call string) string {
+// toolName returns the name of the tool that recordCall stored for the tool call with the given id.
+// It returns "" if no name was stored or if it was dropped to limit memory.
+func (s *State) toolName(id string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	tool, _ := s.clientCalls.get(call)
+	tool, _ := s.clientCalls.get(id)
 	return tool
 }
 
@@ -240,16 +241,16 @@ func (m *boundedMap[T]) put(key string, v T) {
 // memory. Longer keys are truncated to this length, so that keys with the same beginning are equal.
 const maxKeyLength = 1024
 
-// blockedReason is like blockedReasonLocked, but the caller must not hold s.mu.
+// blockedReason is like blockedReasonLocked, but acquires s.mu, so the caller must not hold it.
 func (s *State) blockedReason(r *Rule) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.blockedReasonLocked(r)
 }
 
-// blockedReasonLocked returns the reason why the state keeps rule r from matching: a scenario is
-// not at the required step, or r has reached its maximum number of matches. If there is no such
-// reason, it returns "". The caller must hold s.mu.
+// blockedReasonLocked returns the reason why the state prevents rule r from matching: a scenario is
+// not at the required step, or r has reached its maximum number of matches. It returns "" if
+// neither is the case. The caller must hold s.mu.
 func (s *State) blockedReasonLocked(r *Rule) string {
 	for _, want := range r.conditions.ScenarioSteps {
 		if at := s.currentStep(want.scenario); at != want.step {

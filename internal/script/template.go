@@ -43,8 +43,8 @@ type templateData struct {
 	Thread string            // id of the thread; "" if the request names none
 	Run    string            // id of the run; "" if the request names none
 	Tool   string            // name of the client tool whose result the request contains; "" if none
-	Call   string            // id of the tool call of which the request contains the result
-	Result string            // the text of the tool result
+	Call   string            // id of the tool call whose result the request contains; "" if none
+	Result string            // text of the tool result; "" if none
 	Resume string            // answer to an interrupt; "" if the request contains none
 
 	request   *RequestContext
@@ -206,9 +206,9 @@ func defaultText(fallback, text string) string {
 	return text
 }
 
-// compileTemplate compiles text to a textTemplate whose node is not set. It returns an error if the
-// template does not parse, has more than maxTemplateActions actions, or defines further templates.
-// The caller must check the template with a templateChecker.
+// compileTemplate compiles text to a textTemplate. It returns an error if the template does not
+// parse, has more than maxTemplateActions actions, or defines further templates. The caller must
+// set the node of the result and check the template with a templateChecker.
 func compileTemplate(text string) (textTemplate, error) {
 	if !strings.Contains(text, "{{") {
 		return textTemplate{text: text}, nil
@@ -226,9 +226,9 @@ func compileTemplate(text string) (textTemplate, error) {
 	return textTemplate{text: text, tmpl: t}, nil
 }
 
-// simplifyTemplateError returns an error with the text of err, an error from text/template, without
-// the parts that name the template and the line. If err reports an unknown function, the result
-// suggests a function with a similar name.
+// simplifyTemplateError returns an error whose text is that of err, an error from text/template,
+// without the parts that give the name of the template and the line. If err reports an unknown
+// function, the text suggests a function with a similar name.
 func simplifyTemplateError(err error) error {
 	text := strings.TrimPrefix(err.Error(), "template: ")
 	text = strings.TrimPrefix(text, ":")

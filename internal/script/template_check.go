@@ -88,8 +88,8 @@ func (c templateChecker) check(n parse.Node, inWith bool) error {
 	return nil
 }
 
-// checkEach calls c.check for the nodes in order. It returns the first error, or nil if there is
-// none.
+// checkEach calls c.check for each of the nodes, with the argument inWith. It returns the first
+// error, or nil if there is none.
 func checkEach[N parse.Node](c templateChecker, nodes []N, inWith bool) error {
 	for _, n := range nodes {
 		if err := c.check(n, inWith); err != nil {
@@ -99,8 +99,8 @@ func checkEach[N parse.Node](c templateChecker, nodes []N, inWith bool) error {
 	return nil
 }
 
-// checkBranch checks b, an if or with action, as check does. The argument inWith applies to the
-// condition and the else branch of b, and bodyInWith applies to its body.
+// checkBranch checks b, an if or with action, in the same way as check. The argument inWith applies
+// to the condition and the else branch of b, and bodyInWith applies to its body.
 func (c templateChecker) checkBranch(b parse.BranchNode, inWith, bodyInWith bool) error {
 	if err := c.check(b.Pipe, inWith); err != nil {
 		return err

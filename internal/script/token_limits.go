@@ -10,15 +10,16 @@ import (
 // that a file with too many of them is rejected before it is parsed. The YAML parser takes time
 // quadratic in both numbers.
 type tokenLimits struct {
-	line, lineOpeners int         // the current line, and the tokens in it that open a level
-	flowMembers       []int       // for each open brace, the members of its object; -1 for an open bracket
-	blockMembers      map[int]int // members of each open block object, by its column
+	line, lineOpeners int         // the current line, and the number of tokens in it that open a level
+	flowMembers       []int       // for each open brace, the number of members so far; -1 for an open bracket
+	blockMembers      map[int]int // number of members of each open block object, by its column
 	maxColumn         int         // the largest key of blockMembers
-	emptyEntries      int         // list entries without a value
+	emptyEntries      int         // number of list entries without a value
 }
 
-// checkTokens counts the tokens of a file. It returns a *positionError for the first token that
-// exceeds a limit, or nil if none does.
+// checkTokens checks the tokens of a file against the limits on nesting and on the number of
+// members of an object. It returns a *positionError for the first token that exceeds a limit, or
+// nil if none does.
 func checkTokens(tokens token.Tokens) error {
 	s := tokenLimits{blockMembers: map[int]int{}}
 	for i, tk := range tokens {
@@ -36,8 +37,8 @@ func checkTokens(tokens token.Tokens) error {
 	return nil
 }
 
-// check counts the token tk. It returns a message if a limit is exceeded, and otherwise "". The
-// argument before is the preceding token, or nil if tk is the first token.
+// check updates the counters of s for the token tk. It returns a message if a limit is exceeded,
+// and otherwise "". The argument before is the preceding token, or nil if tk is the first token.
 func (s *tokenLimits) check(tk, before *token.Token) string {
 	members := 0
 	switch tk.Type {
@@ -70,9 +71,9 @@ func (s *tokenLimits) check(tk, before *token.Token) string {
 	return ""
 }
 
-// countMember counts a member of an object. The argument tk is the colon of the member, and before
-// is the token that precedes the colon. countMember returns the number of members of the object so
-// far. Within a list in brackets, it counts nothing and returns -1.
+// countMember counts a member of an object and returns the number of members of that object so far.
+// The argument tk is the colon of the member, and before is the token that precedes the colon.
+// Within a list in brackets, countMember counts nothing and returns -1.
 func (s *tokenLimits) countMember(tk, before *token.Token) int {
 	if n := len(s.flowMembers); n > 0 {
 		if s.flowMembers[n-1] >= 0 {

@@ -11,9 +11,9 @@ import (
 )
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
-// be a scalar. If its text contains template actions, the text is compiled and added to the
-// templates of the rule. An invalid template is added to the problems of the file; the error is
-// always nil.
+// be a scalar; a number or a boolean stands for its text in the file. If the text contains template
+// actions, it is compiled and added to the templates of the rule. If a template is invalid, an
+// error is added to the problems of the file. The returned error is always nil.
 func (w *textTemplate) UnmarshalYAML(ctx context.Context, n ast.Node) (err error) {
 	d := decoderOf(ctx)
 	if *w, err = compileTemplate(scalarText(n)); err != nil {
@@ -26,7 +26,7 @@ func (w *textTemplate) UnmarshalYAML(ctx context.Context, n ast.Node) (err error
 }
 
 // A valueTemplate is a value in a script, such as the arguments of a tool call, that is sent as
-// JSON and may contain templates. A value that is a string as a whole is sent as plain text without
+// JSON and may contain templates. If the value is a string, it is sent as plain text without
 // quotes, because results are often plain text and arguments may already be encoded.
 type valueTemplate struct {
 	text  *textTemplate // the value, if it is a string
@@ -40,8 +40,8 @@ type valuePart struct {
 	template *textTemplate // nil for a literal
 }
 
-// compileValue compiles the templates in the value of n, a node of any type, and returns the value.
-// It adds errors to d.problems.
+// compileValue returns the value of n, a node of any type, with its templates compiled. It adds
+// errors to d.problems.
 func (d *decoder) compileValue(n ast.Node) *valueTemplate {
 	v := &valueTemplate{}
 	if n.Type() == ast.StringType || n.Type() == ast.LiteralType {
@@ -56,8 +56,8 @@ func (d *decoder) compileValue(n ast.Node) *valueTemplate {
 }
 
 // writeJSON appends the value of n to b as compact JSON, with the members of objects in source
-// order. Each time it reaches a string with template actions, it moves the content of b to v.parts
-// and appends the template to v.parts. The caller must add the rest of b to v.parts.
+// order. When it reaches a string with template actions, it moves the content of b to v.parts and
+// appends the template to v.parts. The caller must finally append the rest of b to v.parts.
 func (d *decoder) writeJSON(b *bytes.Buffer, n ast.Node, v *valueTemplate) {
 	switch n := n.(type) {
 	case *ast.SequenceNode:

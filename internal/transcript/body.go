@@ -24,13 +24,12 @@ type parsedBody struct {
 }
 
 // A bodyParser separates the body in a section of a transcript from the directives in that section.
-// It collects the body in one slice of sufficient capacity, so that it copies the body at most
-// once: not at all if there are no directives.
+// If there are no directives, it does not copy the body; otherwise it copies the body once.
 type bodyParser struct {
 	position
-	// Whether the body is an event stream, its lines end with CR LF, and it is the body of a
-	// response.
-	stream, crlf, isResponse bool
+	stream     bool // the body is an event stream
+	crlf       bool // the lines of the body end with CR LF
+	isResponse bool // the body is that of a response
 
 	parsedBody
 	pieceStart int               // offset of the current piece in the body
@@ -142,8 +141,7 @@ func (b *bodyParser) applyDirective(line []byte) error {
 }
 
 // parseDirective splits line, a directive, into its name word and its argument arg. It returns an
-// error if the body cannot contain the directive, which depends on whether it is the body of a
-// request or of a response.
+// error if [bodyParser.allowedDirectives] does not contain the name.
 func (b *bodyParser) parseDirective(line string) (word, arg string, err error) {
 	word, arg, _ = strings.Cut(strings.TrimPrefix(line, directivePrefix+" "), " ")
 	if known := b.allowedDirectives(); !slices.Contains(known, word) {
@@ -164,8 +162,8 @@ var (
 	responseDirectives = slices.Concat(requestDirectives, []string{"wait", "want", "trailer"}, endDirectiveNames())
 )
 
-// allowedDirectives returns the names of the directives that the body may contain, which depend on
-// whether it belongs to a request or a response. The caller must not modify the result.
+// allowedDirectives returns the names of the directives that the body may contain. They differ
+// between requests and responses. The caller must not modify the result.
 func (b *bodyParser) allowedDirectives() []string {
 	if b.isResponse {
 		return responseDirectives
@@ -194,10 +192,10 @@ func (b *bodyParser) addBase64(data []byte) (err error) {
 	return nil
 }
 
-// addWait executes a wait directive: it ends the current piece of the body and starts a new one.
-// The parameter arg is the duration between the arrivals of the two pieces, optionally with the
-// word mid-line. addWait returns an error if arg is invalid, or if it has mid-line and no line of
-// the body precedes the directive.
+// addWait executes a wait directive: it ends the current piece of the body, so that the next line
+// begins a new piece. The parameter arg is the duration between the arrivals of the two pieces,
+// optionally followed by the word mid-line. addWait returns an error if arg is invalid, or if it
+// contains mid-line and no line of the body precedes the directive.
 func (b *bodyParser) addWait(arg string) error {
 	arg, midLine := cutMidLine(arg)
 	d, err := time.ParseDuration(arg)
@@ -215,9 +213,9 @@ func (b *bodyParser) addWait(arg string) error {
 }
 
 // addEnd executes a directive that ends the body, such as cut. The parameter word is the name of
-// the directive, and arg may contain mid-line and, except for end, a reason in parentheses. addEnd
-// returns an error if arg contains anything else, or if it has mid-line and no line of the body
-// precedes the directive.
+// the directive. The parameter arg may contain mid-line and, unless word is end, a reason in
+// parentheses. addEnd returns an error if arg contains anything else, or if it contains mid-line
+// and no line of the body precedes the directive.
 func (b *bodyParser) addEnd(word, arg string) error {
 	why, midLine := cutMidLine(arg)
 	if inner, ok := strings.CutPrefix(why, "("); why != "" {
@@ -286,8 +284,8 @@ func (b *bodyParser) trimNewline() {
 	b.body = bytes.TrimSuffix(b.body, []byte("\n"))
 }
 
-// flushPiece ends the current piece of the body. It adds the arrival of the piece and a step to
-// play it back to the result. It does nothing if the piece is empty.
+// flushPiece ends the current piece of the body: it appends the arrival of the piece to b.reads,
+// and a step that sends the piece to b.steps. It does nothing if the piece is empty.
 func (b *bodyParser) flushPiece() {
 	end := len(b.body)
 	if end == b.pieceStart {
@@ -298,9 +296,9 @@ func (b *bodyParser) flushPiece() {
 	b.pieceStart = end
 }
 
-// finish ends the body at the end of the section. It removes the last newline, which belongs to the
-// archive, unless the body is an event stream, a directive states its end, or the last line is
-// encoded.
+// finish ends the body at the end of the section. It removes the newline at the end, which belongs
+// to the archive, unless the body is an event stream, a directive marks the end of the body, or the
+// last line is encoded.
 func (b *bodyParser) finish() {
 	if !b.endGiven && !b.stream && b.plain && len(b.body) > b.pieceStart {
 		b.trimNewline() // it belongs to the archive

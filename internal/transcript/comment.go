@@ -11,14 +11,14 @@ import (
 	"github.com/streamassay/streamassay/internal/redact"
 )
 
-// A settingCodec describes one kind of setting, which is a line KEY: VALUE in the comment of a
-// transcript. It includes the functions that read and write the setting.
+// A settingCodec reads and writes one kind of setting. A setting is a line KEY: VALUE in the
+// comment of a transcript.
 type settingCodec struct {
 	key        string
 	repeatable bool                                   // the setting may occur more than once
 	expects    string                                 // the form of a valid value, for errors
 	read       func(t *Transcript, value string) bool // stores value in t; false if value is invalid
-	write      func(t *Transcript) []string           // returns the values; "" and nil: none
+	write      func(t *Transcript) []string           // returns the values; those that are "" are not written
 }
 
 // settings lists all settings that the comment of a transcript may have, in the order in which
@@ -102,8 +102,8 @@ var (
 	// settingPattern matches a line that has the form of a setting. Its groups are the name and the
 	// value.
 	settingPattern = regexp.MustCompile(`^([a-z][a-z-]*):(?:[ \t]+(.*))?$`)
-	// misspelledSetting matches a line that is probably meant as a setting. It also matches a valid
-	// setting, so that a line must be compared with settingPattern first.
+	// misspelledSetting matches a line that is probably meant as a setting. It also matches valid
+	// settings, so a line must be compared with settingPattern first.
 	misspelledSetting = regexp.MustCompile(`^(?i)(dialect|want|scripted): *\S+$`)
 )
 
@@ -145,7 +145,7 @@ func (t *Transcript) parseComment(comment string) error {
 }
 
 // writeComment writes the comment of the transcript t to b: first the prose, then the settings. It
-// removes secrets with hide.
+// replaces secrets by using hide.
 func writeComment(b *bytes.Buffer, t *Transcript, hide secretRedactor) {
 	var prose []string
 	for line := range strings.Lines(hide.String(t.Comment)) {
@@ -167,8 +167,9 @@ func writeComment(b *bytes.Buffer, t *Transcript, hide secretRedactor) {
 	}
 }
 
-// proseLine returns a line of prose in the form in which Format writes it. A line that looks like a
-// setting or a section marker is indented, so that Parse reads it as prose.
+// proseLine returns line, a line of prose, as Format writes it: on one line and without trailing
+// spaces. A line that looks like a setting or a section marker is indented, so that Parse reads it
+// as prose.
 func proseLine(line string) string {
 	text := strings.TrimLeft(line, " ")
 	line = strings.TrimRight(line[:len(line)-len(text)]+oneLine(text), " ")

@@ -19,9 +19,9 @@ type curlCall struct {
 	note     string // of the person who made the recording; may be ""
 }
 
-// curlExitErrors maps exit codes of curl to the error with which the response ended. The codes above
-// 100 are not from curl: 124 is the exit code of the timeout command, and the others are those with
-// which a shell reports that a signal ended curl.
+// curlExitErrors maps exit codes of curl to the error with which the response ended. The codes
+// above 100 are not from curl: 124 is the exit code of the timeout command, and the others are
+// those with which a shell reports that a signal ended curl.
 var curlExitErrors = map[int]error{
 	1:  spec.ErrNotHTTP,    // unsupported protocol, such as HTTP/0.9
 	8:  spec.ErrNotHTTP,    // weird server reply
@@ -101,11 +101,11 @@ func startsWithHead(data []byte) bool {
 	return err == nil
 }
 
-// finishCurlExchange completes x, the exchange of the call of curl that run describes. It sets the
-// framing of the response. If the exit code is unknown and the body is shorter than Content-Length,
-// it sets an error as the end of the response. If the body was recorded decoded, it removes
-// Content-Encoding. It returns notes about contradictions between head and body, or nil if there
-// are none.
+// finishCurlExchange completes the response of x, the exchange of the call of curl that run
+// describes. It sets the framing. If the exit code is unknown and the body is shorter than
+// Content-Length, it sets spec.ErrTruncated as the end. If the body was recorded decoded, it
+// removes Content-Encoding. It returns notes about contradictions between head and body, or nil if
+// there are none.
 func finishCurlExchange(x *spec.Exchange, run curlCall) (notes []string) {
 	r := &x.Response
 	if r.Status == 0 {
@@ -135,9 +135,10 @@ func finishCurlExchange(x *spec.Exchange, run curlCall) (notes []string) {
 }
 
 // parseCurlHead parses the next head in the output of "curl -i", which is a status line with header
-// fields, and removes it from the data. The parameter end is the error with which the response
-// ended, or nil. If end is not nil, the head may be incomplete; in that case, complete is false and
-// err is nil. Otherwise, parseCurlHead returns an error if the head is invalid or incomplete.
+// fields, and removes it from s.data. The result complete reports whether the head ends with an
+// empty line. The parameter end is the error with which the response ended, or nil. If end is not
+// nil, an incomplete head is no error. Otherwise, parseCurlHead returns an error if the head is
+// invalid or incomplete.
 func (s *sectionReader) parseCurlHead(end error) (r spec.Response, complete bool, err error) {
 	line, ended := s.nextLine()
 	parts, err := splitCurlStatus(line)
@@ -184,8 +185,8 @@ func appendHeaderLine(h *spec.Header, line string) error {
 }
 
 // splitCurlStatus splits a status line, as curl prints it, into three parts: protocol, status and
-// reason. It returns an error unless the protocol is a version of HTTP and the status has three
-// digits.
+// reason. It returns an error if the protocol is not a version of HTTP, or if the status is not a
+// number of three digits.
 func splitCurlStatus(line string) ([]string, error) {
 	proto, rest, _ := strings.Cut(line, " ")
 	status, reason, _ := strings.Cut(rest, " ")

@@ -101,9 +101,9 @@ func isBodyOnly(data []byte) bool {
 	return hasUnknown
 }
 
-// decodeStrictly decodes data, the content of the file called name, into v. It returns an error
-// unless data is exactly one JSON value without unknown members. The error begins with the file
-// name and, where known, the line of the mistake.
+// decodeStrictly decodes data, the content of the file called name, into v, which must be a pointer
+// to a curlRequestFile. It returns an error unless data is exactly one JSON value without unknown
+// members. The error begins with the file name and, where known, the line of the mistake.
 func decodeStrictly(name string, data []byte, v any) error {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !utf8.Valid(data) {
@@ -139,9 +139,9 @@ func notUTF8(name string, data []byte) error {
 		"not UTF-8, which JSON requires: encode binary bodies in hex (.request.json) or base64 (.har)")
 }
 
-// jsonError converts err, which package json returned for data, to an error that begins with the
-// file name and, where known, the line of the mistake. The parameter data is the content of the
-// file called name.
+// jsonError converts err, an error from package json, to an error that begins with the file name
+// and, where known, the line of the mistake. The parameter name is the name of the file, and data
+// is the content of the file, which package json could not decode.
 func jsonError(name string, data []byte, err error) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return position{name, lineNumber(data, syntax.Offset)}.errorAt("not JSON: %w", err)
@@ -156,7 +156,7 @@ func jsonError(name string, data []byte, err error) error {
 }
 
 // wrongTypeText returns the text of an error message about a JSON value of the wrong type. The text
-// states the path of the member, the type of the value and the type that is wanted.
+// states the path of the member, the type of the value and the type that is required.
 func wrongTypeText(err *json.UnmarshalTypeError) string {
 	what := fmt.Sprintf("got a JSON %s, want a JSON %s", err.Value, jsonKind(err.Type.Kind().String()))
 	if err.Field == "" {
@@ -217,9 +217,9 @@ func parseHeaders(raw json.RawMessage) (h spec.Header, err error) {
 	return h, nil
 }
 
-// headerValues returns the values of a header field, given value, the decoded value of a member of
-// the JSON object. It returns no values for null. The result ok is false if value is not a string,
-// an array of strings or null.
+// headerValues returns the values of a header field that is a member of a JSON object. The
+// parameter value is the decoded value of the member. For nil, there are no values, and ok is true.
+// If value is not a string, a list of strings or nil, ok is false.
 func headerValues(value any) (values []string, ok bool) {
 	switch value := value.(type) {
 	case nil:
@@ -239,9 +239,10 @@ func headerValues(value any) (values []string, ok bool) {
 	return nil, false
 }
 
-// parseBody returns the request body that raw represents, the body member of a curlRequestFile, in
-// the form that [parseCurlInvocation] describes. parseBody returns nil if raw is nil or null. It
-// returns an error if raw is an object {"hex": …} with invalid digits or is not JSON.
+// parseBody returns the request body that raw represents. The parameter raw is the body member of a
+// curlRequestFile, as [parseCurlInvocation] describes it. If raw is nil or null, the result is nil.
+// parseBody returns an error if raw is not JSON, or if it is an object {"hex": …} with invalid
+// digits.
 func parseBody(raw json.RawMessage) ([]byte, error) {
 	if raw == nil || string(raw) == "null" {
 		return nil, nil

@@ -9,8 +9,9 @@ import (
 )
 
 // endDirectives lists the directives that state how a body ended, except "end", which stands for a
-// complete body. Each has the error that it represents. If one error wraps another, its directive
-// comes first, because endDirective uses the first directive whose error matches.
+// complete body. Each directive is listed with the error that it represents. An error that wraps a
+// different error in the list precedes that error, because endDirective uses the first directive
+// whose error matches.
 var endDirectives = []struct {
 	word string
 	err  error
@@ -34,8 +35,8 @@ func endDirectiveNames() (all []string) {
 }
 
 // endDirective returns the name of the directive for err, the error with which a body ended. The
-// result why is the part of the text of err that the directive does not express. The directive is
-// "end" if err is nil, and "cut" if err is an unknown error.
+// result why is the part of the text of err that the name does not express. If err is nil, the name
+// is "end"; if no directive represents err, it is "cut".
 func endDirective(err error) (word, why string) {
 	if err == nil {
 		return "end", ""
@@ -49,8 +50,8 @@ func endDirective(err error) (word, why string) {
 	return "cut", oneLine(err.Error())
 }
 
-// endError returns the error that the directive called word represents: the error with which a body
-// ended, or nil for "end". If why is not "", the result wraps that error, and its text ends with
+// endError returns the error with which a body ended, according to the directive called word; it is
+// nil for "end". If why is not "", the error wraps the one in endDirectives, and its text ends with
 // why, the reason. The result ok is false if there is no such directive.
 func endError(word, why string) (err error, ok bool) {
 	for _, e := range endDirectives {

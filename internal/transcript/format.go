@@ -38,7 +38,7 @@ func Format(t *Transcript) []byte {
 }
 
 // estimateSize returns the approximate size in bytes of the transcript that Format writes for t.
-// Format allocates a buffer of this size.
+// Format allocates a buffer of this size in advance.
 func estimateSize(t *Transcript) int {
 	n := 512 + len(t.Comment)
 	for _, x := range t.Trace.Exchanges {
@@ -57,8 +57,8 @@ func estimateSize(t *Transcript) int {
 	return n
 }
 
-// writeRequest writes the section of the request r to b, without the marker line. It removes
-// secrets with hide. It writes nothing for a request that was not recorded.
+// writeRequest writes the section of the request r to b, without the marker line. It replaces
+// secrets by using hide. It writes nothing for a request that was not recorded.
 func writeRequest(b *bytes.Buffer, r spec.Request, hide secretRedactor) {
 	if r.Method == "" && r.Target == "" && len(r.Header) == 0 && len(r.Body) == 0 {
 		return
@@ -87,12 +87,13 @@ func writeRequest(b *bytes.Buffer, r spec.Request, hide secretRedactor) {
 	w.end(bodyEnd{word: "end", lastLine: writeLines(b, body, w.crlf), stream: isEventStream(header)})
 }
 
-// isCleanTarget reports whether the start line of a request can contain s, a request target,
-// without encoding.
+// isCleanTarget reports whether the start line of a request can contain s, a request target, as it
+// is. Otherwise the start line must be written as a raw directive.
 func isCleanTarget(s string) bool { return isCleanValue(s) && len(strings.Fields(s)) <= 1 }
 
-// writeResponse writes the section of the response r to b, without the marker line. It removes
-// secrets with hide. The parameter method is the method of the request.
+// writeResponse writes the section of the response r to b, without the marker line. It replaces
+// secrets by using hide. The parameter method is the method of the request, which affects the
+// framing that the response implies.
 func writeResponse(b *bytes.Buffer, method string, r spec.Response, hide secretRedactor) {
 	word, why := endDirective(r.End)
 	why = hide.String(why)
@@ -125,7 +126,7 @@ type sectionWriter struct {
 }
 
 // framing writes a directive that states the framing f. It writes nothing if f equals evident,
-// which is the framing that the head implies, or if f is not one that a directive can state.
+// which is the framing that the head implies, or if no directive can state f.
 func (w sectionWriter) framing(f, evident spec.Framing) {
 	switch {
 	case f == evident:
@@ -144,11 +145,11 @@ func (w sectionWriter) lineEnds() {
 	}
 }
 
-// plainProto matches a protocol that a start line can contain unencoded.
+// plainProto matches a protocol that a status line can contain as it is.
 var plainProto = regexp.MustCompile(`^HTTP/[0-9]\.[0-9]$`)
 
-// status writes the status line of a response. It encodes a line that would otherwise not be read
-// back exactly. If proto is "", it writes HTTP/? as the protocol.
+// status writes the status line of a response. If proto is "", it writes HTTP/? as the protocol. A
+// status line that Parse would not read back exactly is written as a raw directive.
 func (w sectionWriter) status(proto string, status int, reason string) {
 	if proto != "" && !plainProto.MatchString(proto) || status < 0 || status > 999 || !isCleanValue(reason) {
 		w.raw(proto, strconv.Itoa(status), reason)
@@ -163,8 +164,8 @@ func (w sectionWriter) status(proto string, status int, reason string) {
 	fmt.Fprintf(w, "%s %d%s\n", proto, status, reason)
 }
 
-// raw writes a raw directive for a line that consists of the given parts. It writes each part as a
-// Go string in double quotes.
+// raw writes a raw directive that encodes a line with the given parts. Each part is written as a Go
+// string literal in double quotes.
 func (w sectionWriter) raw(parts ...string) {
 	w.WriteString(directivePrefix + " " + rawDirective)
 	for _, p := range parts {
@@ -173,7 +174,8 @@ func (w sectionWriter) raw(parts ...string) {
 	w.WriteByte('\n')
 }
 
-// fields writes the header fields of h, each encoded if a plain line cannot represent it exactly.
+// fields writes the header fields of h, one per line. A field that a line NAME: VALUE cannot
+// represent exactly is written as a raw directive.
 func (w sectionWriter) fields(h spec.Header) {
 	for _, f := range h {
 		switch {
@@ -207,8 +209,8 @@ func (w sectionWriter) timedBody(body []byte, reads []spec.Arrival) (last lastLi
 	return last
 }
 
-// A bodyEnd states how a body ends: the name of the end directive, the reason and the trailer. It
-// also holds what is needed to decide whether a directive must state this end.
+// A bodyEnd states how a body ends: the name of the end directive (word), the reason (why) and the
+// trailer. The other fields determine whether a directive must state this end.
 type bodyEnd struct {
 	word, why string
 	lastLine
@@ -217,8 +219,8 @@ type bodyEnd struct {
 	trailer  spec.Header
 }
 
-// end writes the directive for e, the end of a body, followed by the trailer. If readers assume the
-// same end without a directive, and e.required is false, it writes nothing.
+// end writes the directive for e, the end of a body, followed by the trailer. If Parse assumes the
+// same end without a directive and e.required is false, it writes nothing.
 func (w sectionWriter) end(e bodyEnd) {
 	assumed := e.word == "end" && (!e.plain || e.newlineAdded != e.stream)
 	if assumed && !e.required {

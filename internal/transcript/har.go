@@ -61,8 +61,9 @@ type harField struct {
 // parseHAR parses data, an HTTP archive (HAR), as one conversation, in the order in which the
 // requests started. The parameter name is the file name, for errors. Targets are complete paths;
 // see [Transcript.StripBasePath]. Bodies have no arrival times, since archives do not contain them.
-// Entries that cannot be judged, such as those without a response, are left out with a note.
-// parseHAR returns an error if the archive or an entry is malformed or no entry is left.
+// Entries that cannot be judged, such as those without a response, are left out, and the notes of
+// the transcript give the reasons. parseHAR returns an error if the archive or an entry is
+// malformed or no entry is left.
 func parseHAR(name string, data []byte) (*Transcript, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !utf8.Valid(data) {
@@ -117,8 +118,8 @@ type harExchange struct {
 	note    string
 }
 
-// sameOrigin returns the origin of the exchanges in all, or "" if they do not all have the same
-// one. The slice all must not be empty.
+// sameOrigin returns the common origin of the exchanges in all, or "" if their origins differ. The
+// slice all must not be empty.
 func sameOrigin(all []harExchange) string {
 	for _, h := range all {
 		if h.origin != all[0].origin {
@@ -129,9 +130,9 @@ func sameOrigin(all []harExchange) string {
 }
 
 // parseEntry converts raw, one entry of an HTTP archive, to an exchange. If the entry is
-// well-formed but cannot be judged, the result why is the reason, and the caller must leave out the
-// exchange; otherwise why is "". If the entry is malformed, parseEntry returns an error that begins
-// with the JSON path of the mistake within the entry.
+// well-formed but cannot be judged, such as one without a response, the result why is the reason,
+// and the caller must leave out the exchange; otherwise why is "". If the entry is malformed,
+// parseEntry returns an error that begins with the JSON path of the mistake within the entry.
 func parseEntry(raw json.RawMessage) (h harExchange, why string, err error) {
 	var e harEntry
 	if err := json.Unmarshal(raw, &e); err != nil {
@@ -217,7 +218,7 @@ func fieldsOf(fields []harField) (h spec.Header) {
 
 // body returns the body of the request r. If the body is unknown or was reconstructed from form
 // parameters, the result note says so; otherwise note is "". If the body is malformed, body returns
-// an error that begins with the JSON path of the mistake below postData.
+// an error that begins with the JSON path of the mistake within postData.
 func (r harRequest) body() (body []byte, note string, err error) {
 	p := r.PostData
 	switch {
@@ -255,8 +256,8 @@ func decodeText(text, encoding string) ([]byte, error) {
 	return nil, fmt.Errorf(".encoding: unknown encoding %q: want base64, or none", excerpt(encoding))
 }
 
-// missingReason returns the reason why the response r cannot be judged, such as a missing body. It
-// returns "" if r can be judged.
+// missingReason returns the reason why the response r cannot be judged, such as a body that the
+// archive lacks. It returns "" if r can be judged.
 func (r harResponse) missingReason() string {
 	media, _, _ := strings.Cut(cmp.Or(fieldsOf(r.Headers).Get("Content-Type"), r.Content.MimeType), ";")
 	switch {
@@ -272,10 +273,10 @@ func (r harResponse) missingReason() string {
 	return ""
 }
 
-// setResponse converts r, a response in an HTTP archive, and sets it as the response of h. If the
-// result differs from the recorded response, note describes the difference; otherwise note is "".
-// If r is malformed, setResponse returns an error that begins with the JSON path of the mistake
-// below the response.
+// setResponse converts r, a response in an HTTP archive, and stores it in h.Response. If the result
+// differs from the recorded response, note describes the difference; otherwise note is "". If r is
+// malformed, setResponse returns an error that begins with the JSON path of the mistake within the
+// response.
 func (h *harExchange) setResponse(r harResponse) (note string, err error) {
 	if r.Status < 100 || r.Status > 999 {
 		return "", fmt.Errorf(".status: invalid status %d: want three digits, or 0", r.Status)

@@ -22,11 +22,11 @@ func isEventStream(h spec.Header) bool { return h.MediaType() == eventStream }
 
 // A sectionHead is the part of a section before the body: directives, start line and header fields.
 type sectionHead struct {
-	at        time.Duration // when the request was sent, since the start of the conversation
-	principal spec.Principal
-	wants     []string      // IDs of checks that fail at the request, or at the head of the response
-	framing   *spec.Framing // nil if not stated
-	crlf      bool          // lines of the body end with CR LF
+	at        time.Duration  // when the request was sent, since the start of the conversation
+	principal spec.Principal // who sent the request; "" if not stated
+	wants     []string       // IDs of checks that fail at the request, or at the head of the response
+	framing   *spec.Framing  // nil if not stated
+	crlf      bool           // lines of the body end with CR LF
 
 	startLine []string // parts of the start line; nil if there is none
 	header    spec.Header
@@ -40,8 +40,8 @@ type sectionReader struct {
 	data []byte
 }
 
-// nextLine removes the first line from the data and returns it without its line end. The result
-// ended is false if the data has no newline.
+// nextLine removes the first line from s.data and returns it without its line end. The result ended
+// reports whether the line had a line end, which only the last line may lack.
 func (s *sectionReader) nextLine() (line string, ended bool) {
 	text, rest, ended := bytes.Cut(s.data, []byte("\n"))
 	s.data = rest
@@ -53,8 +53,9 @@ func (s *sectionReader) nextLine() (line string, ended bool) {
 func (s *sectionReader) lastLineAt() position { return position{s.file, s.line - 1} }
 
 // parseHead parses everything before the body of the section and removes it from s.data. It calls
-// split to split a start line that is not encoded into its parts. If the section has no start line,
-// the startLine of the result is nil. parseHead returns an error if the head is invalid.
+// split to split the start line into its parts, unless the start line is a raw directive. If the
+// section has no start line, the startLine of the result is nil. parseHead returns an error if the
+// head is invalid.
 func (s *sectionReader) parseHead(split func(string) ([]string, error)) (h sectionHead, err error) {
 	if started, err := s.parsePreamble(&h); err != nil || !started {
 		return h, err
@@ -76,9 +77,10 @@ func (s *sectionReader) parseHead(split func(string) ([]string, error)) (h secti
 	return h, nil
 }
 
-// parsePreamble parses the directives before the start line into h and removes them. It stops at
-// the start line and returns true, or it stops at a directive that belongs to a body or at the end
-// of the section and returns false. It returns an error if a directive is invalid.
+// parsePreamble parses the directives before the start line, stores them in h and removes them from
+// s.data. If it reaches the start line, it returns true. If it reaches the end of the section or a
+// directive that belongs to a body, there is no start line, and it returns false. It returns an
+// error if a directive is invalid.
 func (s *sectionReader) parsePreamble(h *sectionHead) (started bool, err error) {
 	for len(bytes.TrimSpace(s.data)) > 0 {
 		line, _, _ := bytes.Cut(s.data, []byte("\n"))
@@ -127,8 +129,8 @@ var framings = []spec.Framing{
 	spec.FramingNone, spec.FramingLength, spec.FramingChunked, spec.FramingClose, spec.FramingHTTP2,
 }
 
-// parseFraming returns the framing called word in a framing directive. It returns an error if there
-// is no framing with that name.
+// parseFraming returns the framing that word, the argument of a framing directive, names. It
+// returns an error if there is no framing with that name.
 func parseFraming(word string) (*spec.Framing, error) {
 	f := spec.Framing(word)
 	switch {
@@ -140,10 +142,10 @@ func parseFraming(word string) (*spec.Framing, error) {
 	return &f, nil
 }
 
-// framingOf returns the framing that the head of the response r implies, which is how the end of
-// the body is marked. The parameter method is the method of the request. framingOf returns
-// spec.FramingUnknown if the head does not imply a framing, for example because the recording left
-// out fields.
+// framingOf returns the framing of the response r, which is how the end of the body is marked, as
+// far as the head implies it. The parameter method is the method of the request. framingOf returns
+// spec.FramingUnknown if the head does not imply a framing, for example because the recording lacks
+// fields.
 func framingOf(method string, r spec.Response) spec.Framing {
 	coding := strings.ToLower(lastHeaderValue(r.Header, "Transfer-Encoding"))
 	switch {
@@ -161,8 +163,8 @@ func framingOf(method string, r spec.Response) spec.Framing {
 	return spec.FramingUnknown
 }
 
-// lastHeaderValue returns the last value of the header field called name, or "" if h does not have
-// the field.
+// lastHeaderValue returns the value of the last header field called name, without regard to case,
+// or "" if h has no such field.
 func lastHeaderValue(h spec.Header, name string) (value string) {
 	for _, f := range h {
 		if strings.EqualFold(f.Name, name) {
@@ -172,9 +174,8 @@ func lastHeaderValue(h spec.Header, name string) (value string) {
 	return value
 }
 
-// parseStart splits line, a start line, into its parts. An encoded line is parsed as quoted
-// strings; any other line is passed to the function split. parseStart returns an error if the line
-// is malformed.
+// parseStart splits line, a start line, into its parts. If line is a raw directive, the parts are
+// its strings; otherwise parseStart calls split. It returns an error if line is malformed.
 func parseStart(line string, split func(string) ([]string, error)) ([]string, error) {
 	if raw, ok := strings.CutPrefix(line, directivePrefix+" "+rawDirective+" "); ok {
 		return parseQuotedStrings(raw)
@@ -231,8 +232,8 @@ func splitResponse(line string) ([]string, error) {
 	return []string{canonicalProto(proto), status, strings.TrimSpace(reason)}, nil
 }
 
-// parseHeadField parses a line of a head as a header field, which may be encoded. It returns an
-// error if the line is not a header field.
+// parseHeadField parses line, a line of a head, as a header field. The line is NAME: VALUE or a raw
+// directive. parseHeadField returns an error if line is neither.
 func parseHeadField(line string) (spec.HeaderField, error) {
 	raw, ok := strings.CutPrefix(line, directivePrefix+" "+rawDirective+" ")
 	if ok {
@@ -245,8 +246,9 @@ func parseHeadField(line string) (spec.HeaderField, error) {
 	return parseField(line)
 }
 
-// parseField parses a header field, written as NAME: VALUE or as two Go strings. It returns an
-// error if the line has neither form.
+// parseField parses a header field, which is written as NAME: VALUE or as two Go string literals in
+// double quotes, the name and the value, separated by spaces. It returns an error if line has
+// neither form.
 func parseField(line string) (spec.HeaderField, error) {
 	if strings.HasPrefix(line, `"`) {
 		parts, err := parseQuotedStrings(line)
@@ -267,9 +269,9 @@ func parseField(line string) (spec.HeaderField, error) {
 	return spec.HeaderField{Name: name, Value: strings.Trim(value, " \t")}, nil
 }
 
-// parseQuotedStrings parses s, which consists of Go strings in double quotes, separated by spaces,
-// and returns the decoded strings. It returns an error if s contains anything else or no string at
-// all.
+// parseQuotedStrings parses s, which consists of Go string literals in double quotes, separated by
+// spaces, and returns their values. It returns an error if s contains anything else or no literal
+// at all.
 func parseQuotedStrings(s string) (parts []string, err error) {
 	for rest := strings.TrimSpace(s); rest != ""; rest = strings.TrimLeft(rest, " ") {
 		quoted, err := strconv.QuotedPrefix(rest)

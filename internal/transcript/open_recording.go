@@ -115,8 +115,8 @@ func OpenAll(paths []string) ([]*Transcript, error) {
 }
 
 // conversationPart determines whether the file at path is a numbered part of a conversation. If it
-// is, conversationPart returns the name of the conversation and the number of the part: for
-// "a.2.http", it returns "a.*.http" and 2. For any other file, it returns path and 0.
+// is, conversationPart returns the name of the conversation and the number of the part, counted
+// from 1: for "a.2.http", it returns "a.*.http" and 2. For any other file, it returns path and 0.
 func conversationPart(path string) (group string, n int) {
 	rest, ok := strings.CutSuffix(path, ".http")
 	dot := strings.LastIndexByte(rest, '.')
@@ -148,9 +148,9 @@ func hasAllParts(files []string) bool {
 	return n == len(files)
 }
 
-// openParts reads the parts of one conversation from files, which holds their paths in order. It
-// returns the conversation, with the name group, or the error of the first file that cannot be
-// opened.
+// openParts reads the parts of one conversation and returns the conversation, with group as its
+// name. The parameter files holds the paths of the parts in order. If a file cannot be opened,
+// openParts returns the error of the first such file.
 func openParts(group string, files []string) (*Transcript, error) {
 	t := &Transcript{Name: group, Files: files}
 	for _, path := range files {
@@ -198,8 +198,8 @@ func readFile(path string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// readError returns the error for a file that cannot be read because of err. The text has the path
-// only once, even if err contains it.
+// readError returns an error for the file at path, which cannot be read because of err. The text
+// contains the path only once, even if the text of err contains it as well.
 func readError(path string, err error) error {
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		err = pathErr.Err
@@ -231,7 +231,7 @@ func singleExchange(name string, x spec.Exchange) *Transcript {
 
 // openCurl parses data, the content of the file NAME.http at path, as the output of curl. If there
 // is a file NAME.request.json in the same directory, openCurl reads the request from that file. It
-// returns an error if one of the files is invalid or the second one cannot be read.
+// returns an error if one of the two files is invalid, or if NAME.request.json cannot be read.
 func openCurl(path string, data []byte) (*Transcript, error) {
 	beside := path[:len(path)-len(".http")] + ".request.json"
 	request, err := readFile(beside)

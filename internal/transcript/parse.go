@@ -135,8 +135,8 @@ func (t *Transcript) parseResponse(s *sectionReader) error {
 	return nil
 }
 
-// expect adds to t an expected finding for each of the checks, which are given by their ids, at the
-// given part of the last exchange.
+// expect adds an expected finding to t for each check in checks, which holds ids of checks. The
+// findings are at the given part of the last exchange.
 func (t *Transcript) expect(part ExchangePart, checks []string) {
 	for _, check := range checks {
 		t.ExpectedFindings = append(t.ExpectedFindings, ExpectedFinding{
@@ -145,8 +145,8 @@ func (t *Transcript) expect(part ExchangePart, checks []string) {
 	}
 }
 
-// statusLine returns the protocol, the status and the reason in parts, the parts of a status line.
-// It returns an error if there are not three parts or the status is not a number.
+// statusLine returns the protocol, the status and the reason that parts contains in this order. It
+// returns an error if there are not exactly three parts or the status is not a number.
 func statusLine(parts []string) (proto string, status int, reason string, err error) {
 	if len(parts) != 3 {
 		return "", 0, "", fmt.Errorf("want protocol, status and reason of the start line as three strings")

@@ -5,7 +5,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A secretRedactor removes the secrets of a transcript from what Format writes. Its method Bytes is
+// A secretRedactor replaces the secrets of a transcript in what Format writes. Its method Bytes is
 // for bodies: it overwrites secrets byte by byte, so that lines, offsets and arrivals stay valid.
 type secretRedactor struct {
 	*redact.Redactor

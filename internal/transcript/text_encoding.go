@@ -11,21 +11,20 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// Elements of the text form of a transcript: the beginning of a directive, the beginning and the
-// end of a marker line, which begins a section, and the names of the directives for encoded lines.
+// Elements of the text form of a transcript.
 const (
-	directivePrefix = ":@"
-	markerPrefix    = "-- "
-	markerSuffix    = " --"
+	directivePrefix = ":@"  // beginning of a directive
+	markerPrefix    = "-- " // beginning of a marker line, which begins a section
+	markerSuffix    = " --" // end of a marker line
 
-	rawDirective, base64Directive = "raw", "base64"
+	rawDirective, base64Directive = "raw", "base64" // names of the directives for encoded lines
 
-	base64LineBytes = 96 // bytes per line of base64
+	base64LineBytes = 96 // maximum number of bytes that one base64 directive encodes
 )
 
-// isTextRune reports whether a transcript can contain r without encoding, because editors preserve
-// r and r does not end a line. The replacement character U+FFFD cannot occur without encoding,
-// because a decoder also returns it for an invalid byte.
+// isTextRune reports whether a transcript can contain r as it is, because editors preserve r and r
+// does not end a line. The replacement character U+FFFD must be encoded, because a decoder also
+// returns it for an invalid byte.
 func isTextRune(r rune) bool {
 	return r == '\t' || !unicode.IsControl(r) &&
 		r != utf8.RuneError && r != '\ufeff' && r != '\u2028' && r != '\u2029'
@@ -49,7 +48,7 @@ func countUnprintable(line []byte) (n int) {
 }
 
 // isCleanValue reports whether the head of a section can contain s, such as the value of a header
-// field, without encoding.
+// field, as it is.
 func isCleanValue(s string) bool {
 	return countUnprintable([]byte(s)) == 0 && strings.TrimSpace(s) == s
 }
@@ -58,8 +57,8 @@ func isCleanValue(s string) bool {
 // section 5.6.2).
 func isToken(s string) bool { return httpguts.ValidHeaderFieldName(s) }
 
-// isPlainLine reports whether a transcript can contain line, a line of a body without its newline,
-// without encoding.
+// isPlainLine reports whether a transcript can contain line as it is. The parameter line is a line
+// of a body without its line end.
 func isPlainLine(line []byte) bool {
 	return !bytes.HasPrefix(line, []byte(directivePrefix)) &&
 		!(bytes.HasPrefix(line, []byte(markerPrefix)) && bytes.HasSuffix(line, []byte(markerSuffix))) &&
@@ -100,8 +99,8 @@ func writeLines(b *bytes.Buffer, piece []byte, crlf bool) (last lastLine) {
 	return last
 }
 
-// writeEncoded writes line in encoded form to b: as a Go string if most of the line is readable,
-// and otherwise in base64.
+// writeEncoded writes line to b in encoded form: as a raw directive, which contains a Go string
+// literal, if most of the line is readable, and otherwise as one or more base64 directives.
 func writeEncoded(b *bytes.Buffer, line []byte) {
 	if countUnprintable(line) <= 2+len(line)/8 {
 		b.WriteString(directivePrefix + " " + rawDirective + " ")

@@ -56,7 +56,7 @@ type Transcript struct {
 // An ExpectedFinding names a check that is known to fail at a certain event. It represents the
 // directive ":@ want".
 type ExpectedFinding struct {
-	Check    string
+	Check    string       // ID of the check
 	Exchange int          // index of the exchange, starting at 0
 	Part     ExchangePart // the part of the exchange in which the event begins
 	Offset   int          // for PartBody, the offset of the event in the body, in bytes
@@ -102,7 +102,7 @@ func (t *Transcript) StripBasePath(base string) {
 }
 
 // playbackSteps returns the steps that send the response r again, with the recorded timing and the
-// recorded end. The data of the steps aliases r.Body.
+// recorded end. The steps share the memory of r.Body.
 func playbackSteps(r spec.Response) []PlaybackStep {
 	var all []PlaybackStep
 	done, clock := 0, time.Duration(0)
@@ -120,9 +120,9 @@ func playbackSteps(r spec.Response) []PlaybackStep {
 	return all
 }
 
-// recordableArrivals returns the arrivals of the response r in the form in which Format can write
-// them: times are truncated and never decrease, and the ends of the pieces increase up to the end
-// of the body.
+// recordableArrivals returns the arrivals of the response r in the form in which Format writes
+// them: times are truncated to [TimeResolution] and never decrease, and the ends of the pieces
+// increase up to the end of the body. Empty pieces are left out.
 func recordableArrivals(r spec.Response) []spec.Arrival {
 	var out []spec.Arrival
 	end, clock := 0, time.Duration(0)
@@ -146,8 +146,8 @@ type position struct {
 	line int // from 1
 }
 
-// errorAt returns an error that begins with the file name and the line of p, followed by the
-// message that format and args give as in [fmt.Errorf].
+// errorAt returns an error that begins with the file name and the line of p, followed by a message.
+// The message is formatted as by [fmt.Errorf].
 func (p position) errorAt(format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %w", p.file, p.line, fmt.Errorf(format, args...))
 }

@@ -54,8 +54,8 @@ func isHTTP2(conn net.Conn) bool {
 }
 
 // connectReason explains in one line why no connection could be opened. The argument err is the
-// error from the attempt, and parent is the context of the exchange, without the timeout for
-// connecting.
+// error from the attempt. The argument parent is the context of the exchange, which must not
+// include the timeout for connecting; it shows whether the exchange was cancelled.
 func (c *Client) connectReason(parent context.Context, err error) string {
 	var dns *net.DNSError
 	var op *net.OpError
@@ -75,7 +75,8 @@ func (c *Client) connectReason(parent context.Context, err error) string {
 }
 
 // tlsReason explains in one line why the TLS handshake failed. The argument err is the error from
-// the handshake, and parent is the context of the exchange, without the timeout for connecting.
+// the handshake. The argument parent is the context of the exchange, which must not include the
+// timeout for connecting; it shows whether the exchange was cancelled.
 func (c *Client) tlsReason(parent context.Context, err error) string {
 	var record tls.RecordHeaderError
 	var cert *tls.CertificateVerificationError
@@ -96,7 +97,8 @@ func (c *Client) tlsReason(parent context.Context, err error) string {
 	return fmt.Sprintf("the TLS handshake failed: %s", strings.TrimPrefix(err.Error(), "tls: "))
 }
 
-// certReason describes err, the reason why a certificate was rejected, for use in an error message.
+// certReason returns a description of err, the reason why a certificate was rejected, for use in an
+// error message.
 func certReason(err error) string {
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return "signed by an unknown authority"
@@ -104,8 +106,8 @@ func certReason(err error) string {
 	return strings.TrimPrefix(err.Error(), "x509: ")
 }
 
-// isPlainHTTPRefusal reports whether resp is the refusal with which TLS servers of Go, nginx and
-// Apache respond to plain HTTP.
+// isPlainHTTPRefusal reports whether resp is the response with which a TLS server of Go, nginx or
+// Apache refuses a request in plain HTTP.
 func isPlainHTTPRefusal(resp *spec.Response) bool {
 	if resp.Status != 400 || len(resp.Body) > 4<<10 {
 		return false
@@ -117,8 +119,8 @@ func isPlainHTTPRefusal(resp *spec.Response) bool {
 }
 
 // peerError converts err, the error from a read that failed because of the server, to an error that
-// wraps [spec.ErrReset], [spec.ErrTruncated], [spec.ErrLimitExceeded] or [spec.ErrNotHTTP]. If the
-// cause of err is unknown, the result wraps [spec.ErrTruncated] and err.
+// wraps [spec.ErrReset], [spec.ErrTruncated], [spec.ErrLimitExceeded] or [spec.ErrNotHTTP]. If none
+// of them fits err, the result wraps [spec.ErrTruncated] and err.
 func peerError(err error) error {
 	switch {
 	case errors.Is(err, spec.ErrNotHTTP), errors.Is(err, spec.ErrLimitExceeded):

@@ -89,7 +89,7 @@ type lengthReader struct {
 }
 
 // Read reads from the body. It returns io.EOF at the end of the body, and io.ErrUnexpectedEOF if
-// the connection ends before.
+// the connection ends before that.
 func (c *lengthReader) Read(p []byte) (int, error) {
 	if c.left == 0 {
 		return 0, io.EOF
@@ -103,14 +103,15 @@ func (c *lengthReader) Read(p []byte) (int, error) {
 // chunk, so that chunk boundaries appear among the recorded arrivals.
 type chunkedReader struct {
 	br      *bufio.Reader
-	left    uint64 // number of bytes of the current chunk that are still to be read
-	inChunk bool   // the line end after the chunk's data is still to be read
-	ended   bool
-	trailer *spec.Header
+	left    uint64       // number of bytes of the current chunk that are still to be read
+	inChunk bool         // the line end after the chunk's data is still to be read
+	ended   bool         // the last chunk and the trailer have been read
+	trailer *spec.Header // where the trailer is stored
 }
 
-// Read reads from the current chunk, or the next one. It returns io.EOF after the trailer, and
-// io.ErrUnexpectedEOF if the connection ends before.
+// Read reads from the current chunk, or from the next one if the current chunk has been read
+// completely. It returns io.EOF after the trailer, and io.ErrUnexpectedEOF if the connection ends
+// before that.
 func (c *chunkedReader) Read(p []byte) (int, error) {
 	for c.left == 0 {
 		if c.ended {

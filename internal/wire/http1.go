@@ -16,7 +16,7 @@ import (
 )
 
 // maxHead is the maximum size, in bytes, of everything before a body, including interim responses.
-// It also limits the trailer after the body.
+// It is also the maximum size of the trailer after a body.
 const maxHead = 256 << 10
 
 // A connReader reads from a connection. Whenever bytes arrive, it records the time and restarts the
@@ -24,7 +24,7 @@ const maxHead = 256 << 10
 type connReader struct {
 	conn     net.Conn
 	watchdog *watchdog
-	lastRead time.Time
+	lastRead time.Time // when bytes last arrived
 }
 
 // Read reads from the connection. If it got any bytes, it records the time and restarts the idle
@@ -55,9 +55,9 @@ func (s watchedReader) Read(p []byte) (int, error) {
 
 // exchangeHTTP1 sends the request m over conn and records the response in h. It returns nil if the
 // response is complete, and otherwise the reason why it ended early. The request is written while
-// the response is read, because a server may refuse a request without reading all of it. If idle is
-// not nil and the connection can be used again, exchangeHTTP1 finally passes conn to idle.
-// Otherwise it closes conn.
+// the response is read, because a server may refuse a request without reading all of it. Finally,
+// exchangeHTTP1 passes conn to idle if idle is not nil and conn can be used for another request;
+// otherwise it closes conn.
 func exchangeHTTP1(conn net.Conn, m *outgoingRequest, h *recorder, idle *idleConn) (end error) {
 	written := make(chan error, 1)
 	go func() {
@@ -92,13 +92,13 @@ func exchangeHTTP1(conn net.Conn, m *outgoingRequest, h *recorder, idle *idleCon
 	return end
 }
 
-// splitPause is the time between the two parts in which a body is sent that contains characters of
-// several bytes. It makes it likely that the parts arrive separately.
+// splitPause is the pause between the two parts of a body that splitCharacter has divided. It makes
+// it likely that the parts arrive separately.
 const splitPause = 5 * time.Millisecond
 
-// splitCharacter divides body after the first byte of its first character of several bytes, as a
-// network may do. A server that decodes each part that it receives by itself then changes the
-// character. If there is no such character, rest is empty.
+// splitCharacter divides body within its first multi-byte character, after the first byte of that
+// character. A network may divide a body in the same way, and a server that decodes each received
+// part separately then corrupts the character. If body has no multi-byte character, rest is empty.
 func splitCharacter(body []byte) (first, rest []byte) {
 	i := bytes.IndexFunc(body, func(r rune) bool { return r >= utf8.RuneSelf })
 	if i < 0 {
@@ -147,8 +147,9 @@ func readHead(br *bufio.Reader, resp *spec.Response) error {
 	}
 }
 
-// checkProtocol returns an error if the first bytes of a response are not "HTTP/". It does not wait
-// for a complete line, because a server of another protocol may never send one.
+// checkProtocol returns an error if the first bytes of a response are not "HTTP/", or if the
+// connection ends before these bytes are complete. It does not wait for a complete line, because a
+// server of a different protocol may never send one.
 func checkProtocol(br *bufio.Reader) error {
 	const want = "HTTP/"
 	for n := 1; n <= len(want); n++ {
@@ -213,15 +214,15 @@ func readFields(br *bufio.Reader, budget *byteBudget) (spec.Header, error) {
 type byteBudget struct {
 	left int    // number of bytes that may still be read
 	part string // name of the part for errors, such as "a head"
-	max  int    // number of bytes at the beginning
+	max  int    // initial value of left
 }
 
 // newByteBudget returns a budget of max bytes for a part of a message. The argument part is the
 // name of that part in errors, such as "a head".
 func newByteBudget(max int, part string) *byteBudget { return &byteBudget{max, part, max} }
 
-// readLine reads one line, deducts its length from the budget, and returns the line without its line
-// end. If the line is longer than what is left of the budget, it returns an error that wraps
+// readLine reads one line, deducts its length from the budget, and returns the line without its
+// line end. If the line is longer than what is left of the budget, it returns an error that wraps
 // spec.ErrLimitExceeded. If the connection ends before the end of the line, even before its first
 // byte, it returns io.ErrUnexpectedEOF.
 func readLine(br *bufio.Reader, budget *byteBudget) (string, error) {

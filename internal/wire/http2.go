@@ -23,7 +23,8 @@ import (
 )
 
 // exchangeHTTP2 sends the request m as the only stream of conn and records the response in h. It
-// returns nil if the response is complete, and otherwise the reason why it ended early.
+// returns nil if the response is complete, and otherwise the reason why it ended early. The caller
+// must close conn.
 func exchangeHTTP2(conn net.Conn, m *outgoingRequest, h *recorder) error {
 	in := &headRecorder{Conn: conn}
 	transport := &http2.Transport{DisableCompression: true, MaxHeaderListSize: maxHead}
@@ -106,8 +107,8 @@ func (s *http2Body) Read(p []byte) (int, error) {
 }
 
 // http2EndError converts err, an error from the HTTP/2 library, to an error that wraps one from
-// package spec, such as [spec.ErrReset]. If the context of w has ended because the client ended the
-// exchange, it returns the cause of that context instead.
+// package spec, such as [spec.ErrReset]. If the context of w is done, because the client itself
+// ended the exchange, http2EndError returns the cause of that context instead.
 func http2EndError(w *watchdog, err error) error {
 	if cause := context.Cause(w.ctx); cause != nil {
 		return cause
@@ -145,8 +146,8 @@ func sortedHeader(h http.Header) spec.Header {
 	return fields
 }
 
-// A headRecorder records the first bytes received over an HTTP/2 connection. The order of the
-// header fields is taken from these bytes, because the library does not preserve it.
+// A headRecorder is a connection that records the first bytes received over HTTP/2. The order of
+// the header fields is taken from these bytes, because the HTTP/2 library does not preserve it.
 type headRecorder struct {
 	net.Conn
 	mu       sync.Mutex

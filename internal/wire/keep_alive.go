@@ -10,9 +10,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An idleConn holds at most one connection of a complete exchange until another exchange uses it.
-// It is safe for concurrent use. A nil *idleConn holds no connection, and its put method must not
-// be called.
+// An idleConn holds at most one connection, left open by a completed exchange, until another
+// exchange uses it. It is safe for concurrent use. A nil *idleConn holds no connection, and its put
+// method must not be called.
 type idleConn struct {
 	mu   sync.Mutex
 	conn net.Conn
@@ -28,9 +28,9 @@ func (i *idleConn) put(conn net.Conn) {
 	i.conn = conn
 }
 
-// take removes the connection from i and returns it. It returns nil if i holds none. If the server
-// has closed the connection, or has sent something without a request, take closes it and returns
-// nil.
+// take removes the connection from i and returns it, or returns nil if i holds none. If the server
+// has closed the connection, or has sent something without a request, take closes the connection
+// and returns nil.
 func (i *idleConn) take() net.Conn {
 	if i == nil {
 		return nil
@@ -55,8 +55,8 @@ func isQuiet(conn net.Conn) bool {
 	return n == 0 && isTimeout(err) && conn.SetReadDeadline(time.Time{}) == nil
 }
 
-// isPersistent reports whether another request can be sent over the connection of the complete
-// response resp (RFC 9112, section 9.3).
+// isPersistent reports whether another request can be sent over the connection on which the
+// complete response resp was received (RFC 9112, section 9.3).
 func isPersistent(resp *spec.Response) bool {
 	options, _ := joinedValues(resp.Header, "Connection")
 	for option := range strings.SplitSeq(options, ",") {

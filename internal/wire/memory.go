@@ -11,8 +11,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// unreservedBytes is how many bytes of bodies a conversation may hold without a slot of the
-// [MemoryLimiter]. It lets small conversations proceed without ever waiting for a slot.
+// unreservedBytes is the maximum number of bytes that the bodies of a conversation may have in
+// total while the conversation has no slot of the [MemoryLimiter]. Small conversations thus never
+// wait for a slot.
 const unreservedBytes = 1 << 20
 
 // errMemoryExceeded ends an exchange whose conversation has reached its memory limit. It wraps
@@ -20,13 +21,14 @@ const unreservedBytes = 1 << 20
 var errMemoryExceeded = fmt.Errorf("%w: the conversation exceeds its memory limit", spec.ErrClientLeft)
 
 // A MemoryLimiter bounds the memory for the bodies of recorded conversations. A conversation whose
-// bodies have more than 1 MiB in total needs one of a fixed number of slots. If none is free, the
-// conversation waits, and its responses are not read in the meantime. A conversation that exceeds
-// the limiter's maximum size ends with an error that wraps spec.ErrClientLeft. A MemoryLimiter is
-// safe for concurrent use.
+// bodies have more than 1 MiB in total needs one of a fixed number of slots, which it keeps until
+// [Client.ReleaseMemory] is called. If no slot is free, the conversation waits, and its responses
+// are not read in the meantime. If the bodies of a conversation exceed the maximum size for one
+// conversation, its current exchange ends with an error that wraps spec.ErrClientLeft. A
+// MemoryLimiter is safe for concurrent use.
 type MemoryLimiter struct {
-	slots    chan struct{}
-	maxBytes int
+	slots    chan struct{} // has one element for each slot in use
+	maxBytes int           // maximum size of the bodies of one conversation, in addition to unreservedBytes
 }
 
 // NewMemoryLimiter returns a limiter with the given number of slots. The bodies of one conversation
@@ -35,21 +37,20 @@ func NewMemoryLimiter(slots, maxBytes int) *MemoryLimiter {
 	return &MemoryLimiter{make(chan struct{}, slots), maxBytes}
 }
 
-// A reservation counts the memory that one conversation holds for the bodies of all of its
+// A reservation counts the bytes that one conversation holds for the bodies of all of its
 // exchanges. It also records whether the conversation has a slot of the limiter. If limiter is nil,
-// there is no limit.
+// there is no limit, and nothing is counted.
 type reservation struct {
 	limiter *MemoryLimiter
 
 	mu      sync.Mutex
-	bytes   int
+	bytes   int // size of all bodies
 	hasSlot bool
 }
 
-// reserve adds n bytes to the memory of the conversation. If the conversation is now so large that
-// it needs a slot, and does not have one, reserve waits for a slot and pauses the timeouts of w
-// meanwhile. It returns an error if the conversation exceeds its limit, or if the exchange ends
-// during the wait.
+// reserve adds n bytes to the memory of the conversation. If the conversation then needs a slot and
+// does not have one, reserve waits for a slot, and pauses the timeouts of w meanwhile. It returns
+// an error if the conversation exceeds its limit, or if the exchange ends during the wait.
 func (h *reservation) reserve(w *watchdog, n int) error {
 	if h.limiter == nil {
 		return nil

@@ -23,8 +23,8 @@ type recorder struct {
 
 	isStream   bool // events are counted against maxEvents
 	eventCount sse.EventCounter
-	maxEvents  int
-	memory     *reservation
+	maxEvents  int          // maximum number of events and comments in the body
+	memory     *reservation // memory of the conversation
 }
 
 // recordBody records the body of the response. It returns nil if the body is complete, and
@@ -56,7 +56,8 @@ func (h *recorder) recordBody(body io.Reader, arrived func() time.Time) error {
 // recordPiece records a copy of piece, which is the next part of the body. The argument at is the
 // time from the sending of the request to the arrival of piece, without the time for which the
 // timeouts were paused. If recordPiece returns an error, the client must stop reading, because a
-// limit was reached or the condition under which the caller wants to leave is met.
+// limit was reached or a condition in h.stopWhen is met. The part of piece above a limit is not
+// recorded.
 func (h *recorder) recordPiece(piece []byte, at time.Duration) error {
 	room := h.maxBody - len(h.resp.Body)
 	over := len(piece) > room
@@ -94,9 +95,9 @@ func (h *recorder) recordPiece(piece []byte, at time.Duration) error {
 	return h.checkStop()
 }
 
-// checkStop returns spec.ErrClientLeft if the caller's StopWhen.Until returns true for the response
-// so far, and nil otherwise. If StopWhen.Linger returns a positive duration, checkStop makes the
-// client leave after that time.
+// checkStop calls the functions in h.stopWhen with the response so far. It returns
+// spec.ErrClientLeft if Until returns true, and nil otherwise. If Linger returns a positive
+// duration, checkStop makes the client leave after that time.
 func (h *recorder) checkStop() error {
 	if h.stopWhen.Linger != nil && h.watchdog.lingers == nil {
 		if d, end := h.stopWhen.Linger(*h.resp); d > 0 {
@@ -128,9 +129,9 @@ func (h *recorder) truncateAt(end int) {
 	}
 }
 
-// mergeArrivals returns reads if it has fewer than limit elements. Otherwise it halves their
-// number: it merges every two successive arrivals into the later one. The result then uses the
-// memory of reads.
+// mergeArrivals returns reads if it has fewer than limit elements. Otherwise it halves their number
+// by merging every two successive arrivals into the later one. In that case it overwrites reads,
+// and the result shares its memory.
 func mergeArrivals(reads []spec.Arrival, limit int) []spec.Arrival {
 	if len(reads) < limit {
 		return reads

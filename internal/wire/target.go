@@ -17,15 +17,16 @@ import (
 // userAgent is the value of the User-Agent field in requests that do not have this field.
 const userAgent = "streamassay"
 
-// An outgoingRequest is a request in the form in which it is sent.
+// An outgoingRequest is a request as it is sent over HTTP/1.1 or HTTP/2.
 type outgoingRequest struct {
-	method, scheme, host, path string
+	method, scheme, host, path string      // path is the request target, with the query
 	fields                     spec.Header // without Host and Content-Length
 	body                       []byte
 }
 
-// newMessage returns r in the form in which it is sent, with the client's own header fields added.
-// It returns an error if HTTP cannot represent the request.
+// newMessage returns r as it is sent, with the header fields of the client added and the path of
+// the base URL before the request target. It does not modify r. It returns an error if HTTP cannot
+// represent the request.
 func (c *Client) newMessage(r spec.Request) (*outgoingRequest, error) {
 	m := &outgoingRequest{
 		method: r.Method, scheme: c.cfg.Base.Scheme, host: strings.TrimSuffix(c.cfg.Base.Host, ":"), body: r.Body,
@@ -63,8 +64,8 @@ func (c *Client) newMessage(r spec.Request) (*outgoingRequest, error) {
 	return m, nil
 }
 
-// http1Head returns the request line, the header fields and the empty line of the request in the
-// form of HTTP/1.1.
+// http1Head returns the head of the request in HTTP/1.1: the request line, the header fields and
+// the empty line.
 func (m *outgoingRequest) http1Head() []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", m.method, m.path, m.host)
@@ -80,9 +81,9 @@ func (m *outgoingRequest) http1Head() []byte {
 
 // joinTarget returns target appended to the path of the base URL, without normalizing either. An
 // empty target stands for the base URL itself. If the path ends with a slash and target begins with
-// a slash, only one of them is kept. A query of the base URL precedes that of target. joinTarget
-// returns an error if target contains bytes that must be percent-encoded, or if it begins with
-// neither a slash nor a question mark and is not empty.
+// a slash, only one of them is kept. If both have a query, that of the base URL comes first.
+// joinTarget returns an error if target contains bytes that must be percent-encoded, or if it is
+// not empty and begins with neither a slash nor a question mark.
 func joinTarget(base *url.URL, target string) (string, error) {
 	if c, ok := findUnsendableByte(target); ok {
 		return "", fmt.Errorf("the target %s cannot be sent: %q must be percent-encoded", quoteStart([]byte(target)), c)
@@ -153,9 +154,9 @@ func checkHeader(h spec.Header) error {
 	return nil
 }
 
-// withBasicAuth returns h with an Authorization field added for basic authentication with the name
-// and password in user. It returns h unchanged if user is nil or h already has an Authorization
-// field.
+// withBasicAuth returns h with an Authorization field for basic authentication, which contains the
+// name and password in user. It returns h unchanged if user is nil or h already has an
+// Authorization field.
 func withBasicAuth(h spec.Header, user *url.Userinfo) spec.Header {
 	if user == nil || h.Has("Authorization") {
 		return h
@@ -175,8 +176,8 @@ func plainURL(u *url.URL) string {
 	return plain.String()
 }
 
-// quoteStart returns b, bytes that were received, in quotation marks for a message. It cuts them
-// off after the first 64 bytes.
+// quoteStart returns b, bytes that were received, in quotation marks for a message. If b has more
+// than 64 bytes, only the first 64 are quoted, followed by an ellipsis.
 func quoteStart(b []byte) string {
 	const maxBytes = 64
 	if len(b) > maxBytes {

@@ -32,15 +32,16 @@ const (
 	DefaultMaxEventBytes = sse.DefaultMaxEvent
 )
 
-// A Config holds the target and the limits of a conversation. Only Base is required. Other fields
-// that are zero stand for the defaults.
+// A Config holds the target and the limits of a conversation. Only Base is required. A limit that
+// is 0 has its default value, such as [DefaultIdleTimeout]. The errors in parentheses are those
+// with which a response ends when it exceeds the limit.
 type Config struct {
-	// Base is the prefix of every request's target: http or https, a host, and optionally
+	// Base is the URL to which request targets are appended: http or https, a host, and optionally
 	// a path and a query. Its user and password are sent as basic authentication.
 	Base *url.URL
 
-	// IsEndpoint says that Base is not a prefix but the only URL. The request target "/" then
-	// stands for Base.
+	// IsEndpoint says that Base is the only URL of the server. The request target "/" then stands
+	// for Base itself, with no slash appended.
 	IsEndpoint bool
 
 	// Header has the fields that are added to every request that does not have a field of the same
@@ -72,8 +73,8 @@ type Config struct {
 // one goroutine may read a stream while another one cancels the run.
 type Client struct {
 	cfg     Config
-	name    string // base URL without secrets, for errors
-	started time.Time
+	name    string       // base URL without secrets, for errors
+	started time.Time    // start of the conversation
 	memory  *reservation // shared by all Clients of the conversation
 	idle    *idleConn    // shared in the same way; nil if connections are not reused
 }
@@ -109,22 +110,23 @@ func NewClient(cfg Config) (*Client, error) {
 // bodies of the conversation's exchanges must not be used afterwards.
 func (c *Client) ReleaseMemory() { c.memory.release() }
 
-// CloseIdleConnection closes the connection that is kept for the next request of the conversation
-// because of Config.KeepAlive. If there is none, it does nothing.
+// CloseIdleConnection closes the connection that Config.KeepAlive has kept open for the next
+// request of the conversation. If there is none, it does nothing.
 func (c *Client) CloseIdleConnection() {
 	if conn := c.idle.take(); conn != nil {
 		conn.Close()
 	}
 }
 
-// Use calls do while the conversation holds a slot of Config.Memory. It is intended for work that
-// needs as much memory as a large body. It returns false, without calling do, if ctx is done before
-// a slot is free.
+// Use calls do while the conversation holds a slot of Config.Memory. If the conversation has no
+// slot, Use waits for one and returns it after the call. It is intended for work that needs as much
+// memory as a large body. It returns false, without calling do, if ctx is done before a slot is
+// free.
 func (c *Client) Use(ctx context.Context, do func()) bool { return c.memory.use(ctx, do) }
 
-// WithHeader returns a client for the same conversation with other credentials. The argument header
-// replaces Config.Header, and the user and password of the base URL are not sent. WithHeader
-// returns an error if header is invalid.
+// WithHeader returns a client for the same conversation with different credentials: header replaces
+// Config.Header, and the user and password of the base URL are not sent. WithHeader returns an
+// error if header is invalid.
 func (c *Client) WithHeader(header spec.Header) (*Client, error) {
 	if err := checkHeader(header); err != nil {
 		return nil, err
@@ -252,16 +254,16 @@ func (c *Client) localError(ctx context.Context, resp *spec.Response) error {
 	return nil
 }
 
-// fail returns a *MeasurementError with the base URL of the client, the reason why, and the
-// underlying error err.
+// fail returns a *MeasurementError with the base URL of the client. The argument why is the reason,
+// and err is the underlying error.
 func (c *Client) fail(why string, err error) error { return &MeasurementError{c.name, why, err} }
 
-// A watchdog closes the connection of an exchange that takes too long or that the caller cancels.
-// The cause of the watchdog's context is then the reason.
+// A watchdog closes the connection of an exchange when a time limit is reached or the caller
+// cancels the exchange. The cause of the watchdog's context is then the reason.
 type watchdog struct {
 	ctx        context.Context
 	sentAt     time.Time     // when the client began to send the request
-	timeout    time.Duration // idle timeout
+	timeout    time.Duration // length of the idle timeout
 	mu         sync.Mutex    // held while idleTimer is restarted or stopped
 	isPaused   bool          // guarded by mu
 	idleTimer  *time.Timer
@@ -271,7 +273,7 @@ type watchdog struct {
 	reads      atomic.Int64            // number of reads that got bytes, over HTTP/1
 	lingers    *time.Timer             // nil until leaveAfter is called
 	hangUp     context.CancelCauseFunc // ends the exchange for the given reason
-	stop       func() bool             // ends the watch; first call: whether the connection is still open
+	stop       func() bool             // ends the watch; the first call returns whether the connection is still open
 }
 
 // newWatchdog returns a watchdog for an exchange over conn whose context is parent. Its timeouts
@@ -323,7 +325,7 @@ func (w *watchdog) touch() {
 	}
 }
 
-// setPaused stops the idle timeout if paused is true, and restarts it otherwise.
+// setPaused stops the idle timeout if paused is true, and restarts it from the beginning otherwise.
 func (w *watchdog) setPaused(paused bool) {
 	w.mu.Lock()
 	w.isPaused = paused
@@ -332,9 +334,9 @@ func (w *watchdog) setPaused(paused bool) {
 	w.touch()
 }
 
-// runPaused calls wait and returns its result. The timeouts are stopped until wait returns, because
-// the server is not to blame while the client does not read. The duration of the call is added to
-// w.paused.
+// runPaused calls wait and returns its result. It stops the idle timeout and the total timeout
+// until wait returns, because the server is not to blame while the client does not read. The
+// duration of the call is added to w.paused.
 func (w *watchdog) runPaused(wait func() error) error {
 	w.setPaused(true)
 	w.totalTimer.Stop()
@@ -348,9 +350,9 @@ func (w *watchdog) runPaused(wait func() error) error {
 	return err
 }
 
-// watchHead ends the exchange if the head of the response is not complete within the idle timeout.
-// If nothing arrives in that time, it leaves this to the idle timeout itself. The caller must call
-// stop when the head is complete.
+// watchHead ends the exchange if the head of the response is not complete within the idle timeout,
+// counted from the call. If no bytes at all arrive in that time, the idle timer ends the exchange
+// instead. The caller must call stop when the head is complete.
 func (w *watchdog) watchHead() (stop func()) {
 	began := w.reads.Load()
 	t := time.AfterFunc(w.timeout, func() {

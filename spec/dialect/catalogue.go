@@ -26,7 +26,8 @@ type catalogueOverlay struct {
 // It returns the requirements of the catalogue and the files that it consists of. The argument
 // version is a version, such as "2026-04", or the name of a document file. If the catalogue extends
 // that of another version, list has the requirements that result from both, as described for
-// catalogueOverlay, and sources has the file of version, followed by the files of the other.
+// catalogueOverlay, and sources has the file of version, followed by those of the extended
+// catalogue.
 //
 // The parameter extending lists the catalogue files that extend this one, so that a cycle is
 // detected. It is nil in calls from other functions. readCatalogue returns an error if a file is
@@ -77,8 +78,9 @@ func readCatalogue(files fs.FS, dir, version string, extending []string) (
 	return list, sources, nil
 }
 
-// isYAMLList reports whether data, a YAML document, appears to be a list. It only examines the
-// first line that is not empty, a comment or "---". It returns true if there is no such line.
+// isYAMLList reports whether data, a YAML document, appears to be a list. It examines only the
+// first line that is neither empty nor a comment nor "---". If there is no such line, it returns
+// true.
 func isYAMLList(data []byte) bool {
 	for line := range bytes.Lines(data) {
 		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' && string(line) != "---" {

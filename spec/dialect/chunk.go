@@ -15,8 +15,8 @@ type chunkKinds struct {
 	start, end spec.Kind                 // the kinds of the implied events
 
 	// If by is not nil, several messages or calls can be open at once. A chunk without an id then
-	// belongs to the one whose chunks have the same value in the slot that by returns, such as index.
-	// An event of the kind until ends all of them. If by is nil, until is "".
+	// belongs to the message or call whose chunks have the same value in the slot that by returns,
+	// such as index. An event of the kind until ends all of them. If by is nil, until is "".
 	by    func(*spec.Event) *string
 	until spec.Kind
 }
@@ -99,9 +99,11 @@ func (o *openChunks) appendEvents(events []spec.Event, chunk *chunkKinds, e *spe
 // setID reports whether a chunk continues an open message or call and, if it does, sets *id to the
 // id of that message or call. Before the call, *id is the id in the chunk, or "" if the chunk has
 // none. The argument chunk is the x-chunk of the variant of the chunk, key is the value of its slot
-// chunk.by ("" if chunk.by is nil), and lane is its lane. A chunk continues a message or call with
-// the same x-chunk and key. If the chunk has an id, it continues only the one with this id. If it
-// has none, it continues one in its lane or, if there is none there and lane is "", one in another
+// chunk.by ("" if chunk.by is nil), and lane is its lane.
+//
+// Only the messages and calls that were started with the same x-chunk and key are considered. A
+// chunk with an id continues the one that has this id. A chunk without an id continues the first
+// one in its lane. If there is none there and lane is "", the chunk continues the first one in any
 // lane.
 func (o *openChunks) setID(id *string, chunk *chunkKinds, key, lane string) bool {
 	find := func(matches func(openChunk) bool) int {

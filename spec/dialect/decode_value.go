@@ -49,7 +49,8 @@ const (
 
 // decode sets the kind, slots and parts of e from the JSON value v, and the further fields that
 // mode states. The value must match the variant. If the variant has no x-kind, the kind is
-// [spec.Unrecognized]. A slot stays unchanged if v has no value of an allowed type for it.
+// [spec.Unrecognized]. A slot stays unchanged if v has no value of an allowed type for it. If the
+// values for a slot are in the items of a list, they are concatenated.
 func (w *variant) decode(e *spec.Event, v any, mode decodeMode) {
 	e.Kind = w.kind
 	if e.Kind == "" {
@@ -146,7 +147,8 @@ func (w *variant) decodeParts(v any, mode decodeMode) (parts []spec.Event) {
 }
 
 // exercisedRequirements returns the ids of the requirements of the variant that the value v
-// exercises, each once. It leaves out the requirements that the given violations of v violate.
+// exercises, each once. The argument violations must hold the violations of v. Requirements that
+// they name are left out.
 func (w *variant) exercisedRequirements(v any, violations []spec.Violation) (ids []string) {
 	for _, at := range w.requirements {
 		violated := func(b spec.Violation) bool { return b.Requirement == at.id }

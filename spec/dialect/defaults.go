@@ -44,9 +44,9 @@ func (o *Operation) MaxBodyBytes() int {
 	return 0
 }
 
-// RefusalCode returns the error code with which the reference server refuses a request with the
-// given HTTP status if no x-error specifies a code. It is the x-code of the response with that
-// status, or "" if the document has no such x-code.
+// RefusalCode returns the error code that the reference server sends in a refusal with the given
+// HTTP status if no x-error specifies a code. It is the x-code of the response with that status, or
+// "" if the document has no such x-code.
 func (o *Operation) RefusalCode(status int) string {
 	return o.node.get("responses").get(strconv.Itoa(status)).get("x-code").text()
 }
@@ -74,8 +74,8 @@ func (o *Operation) FailureCode(status string) string {
 	return w.node.get("x-code").get(status).text()
 }
 
-// KeepAlive returns the text of the comments on an idle stream of o, without the colon with which
-// comments begin. It returns "" if the document does not state the text.
+// KeepAlive returns the text that the document states for the comments on an idle stream of o,
+// without the colon with which comments begin. It returns "" if the document states none.
 func (o *Operation) KeepAlive() string { return o.promised.KeepAlive }
 
 // SnapshotStatus returns the status of incomplete parts of kind k, such as [spec.ToolCall], in

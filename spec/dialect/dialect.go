@@ -24,7 +24,7 @@ type Dialect struct {
 	Version      string             // "2026-04"
 	Title        string             // title of the document
 	Base         string             // path of the server's URL in the document, such as "/api/v1/agent"; may be ""
-	IsEndpoint   bool               // no path is prescribed: requests to "/" go to the base URL; Base is an example
+	IsEndpoint   bool               // no path is prescribed: "/" stands for the base URL, and Base is an example
 	Requirements []spec.Requirement // the requirements of its catalogue that are about servers
 	File         string             // path of its document; "" if it is embedded
 
@@ -118,8 +118,8 @@ func IsDefault(name string) bool {
 // catalogue is invalid.
 func Open(name string) (*Dialect, error) { return embeddedRegistry().open(name) }
 
-// All returns all embedded dialects, in the order of [Names]. If some of them cannot be opened, the
-// error is that of the first of these, and the other result must not be used.
+// All returns all embedded dialects, in the order of [Names]. If some of them cannot be opened, All
+// returns the error of the first of these, and the slice must not be used.
 func All() ([]*Dialect, error) {
 	names := Names()
 	all := make([]*Dialect, len(names))

@@ -14,9 +14,9 @@ import (
 // encoded.
 var ErrUnsupportedKind = errors.New("the dialect has no event of this kind")
 
-// CanEncode reports whether the document has a form for e in the stream of o. This may be a frame
-// of its own, the terminator of the stream, or a frame that carries e together with other events
-// (see [Operation.Carrier]).
+// CanEncode reports whether e can be sent in the stream of o. It may be sent as a frame of its own,
+// as the terminator of the stream, or in a frame that carries it together with other events (see
+// [Operation.Carrier]).
 func (o *Operation) CanEncode(e spec.Event) bool {
 	if e.Kind == spec.Done && o.sentinel != "" || o.Carrier(e.Kind) != "" {
 		return true
@@ -52,8 +52,8 @@ func (o *Operation) HasEnvelopes() bool {
 }
 
 // frameFor returns the variant of the frame in which e is encoded, and the event to encode as that
-// frame. This is e itself or, if the frame is an envelope, a new event whose only part is e as
-// chunkFor returns it. Both results are nil if the stream of o has no frame for e.
+// frame. This event is e itself or, if the frame is an envelope, a new event whose only part is the
+// result of chunkFor for e. Both results are nil if the stream of o has no frame for e.
 func (o *Operation) frameFor(e *spec.Event) (*variant, *spec.Event) {
 	if w := variantFor(o.frameVariants, e.Kind, e); w != nil {
 		return w, e
@@ -77,8 +77,9 @@ func (o *Operation) frameFor(e *spec.Event) (*variant, *spec.Event) {
 }
 
 // chunkFor returns the event to encode in place of e. ok reports whether one of the variants can
-// encode it. The event is a copy of e, with one change if the x-chunk of a variant has the member
-// by: the start of a message or call becomes its first chunk, and later chunks lose their id.
+// encode it. The event is a copy of e. If the x-chunk of the variant that encodes e has the member
+// by, the copy is changed: the start of a message or call becomes its first chunk, and a later
+// chunk loses its id.
 func chunkFor(variants []*variant, e *spec.Event) (part spec.Event, ok bool) {
 	part = *e
 	for _, w := range variants {
@@ -95,9 +96,9 @@ func chunkFor(variants []*variant, e *spec.Event) (part spec.Event, ok bool) {
 }
 
 // EndStatus returns the status with which the reference server ends a run, if the document makes
-// the status depend on the events of the run (x-after). The argument has is a function that reports
-// whether the run had an event of the given kind. EndStatus returns "" if the document has no
-// x-after for the ends of runs.
+// the status depend on the events of the run (x-after). The function has must report whether the
+// run had an event of the given kind. EndStatus returns "" if the document has no x-after for the
+// ends of runs.
 func (o *Operation) EndStatus(has func(spec.Kind) bool) string {
 	depends, status := false, ""
 	for _, w := range o.frameVariants {
@@ -120,8 +121,9 @@ func (o *Operation) EndStatus(has func(spec.Kind) bool) string {
 }
 
 // variantFor returns the first of the variants that has kind k and can encode e. If e is a chunk,
-// the variant must also have an x-chunk. For deltas of reasoning, the variants for deltas of
-// messages are tried last. variantFor returns nil if no variant fits.
+// the variant must also have an x-chunk. If no variant fits and k is [spec.ReasoningDelta],
+// variantFor looks for a variant of kind [spec.MessageDelta] instead. It returns nil if it finds
+// none.
 func variantFor(variants []*variant, k spec.Kind, e *spec.Event) *variant {
 	for _, w := range variants {
 		if w.kind == k && w.canEncode(e) && (!e.IsChunk || w.chunk != nil) {
@@ -134,9 +136,9 @@ func variantFor(variants []*variant, k spec.Kind, e *spec.Event) *variant {
 	return nil
 }
 
-// canEncode reports whether the variant can encode e. Each slot whose value the variant fixes must
-// be empty in e or have that value. If the variant is for steps, the type of e must equal
-// w.encloses, which may be "".
+// canEncode reports whether the variant can encode e. This requires that each slot whose value the
+// variant fixes be empty in e or have that value. If the variant is for steps, the type of e must
+// also equal w.encloses, which may be "".
 func (w *variant) canEncode(e *spec.Event) bool {
 	if w.kind.Subject() == "step" && w.encloses != e.Type {
 		return false
@@ -170,9 +172,9 @@ func constantSlotsOf(w *variant) (all []constantSlot) {
 }
 
 // AppendEvent appends to dst the encoding of e as a frame of the stream of o, and returns the
-// result. An event of kind [spec.Comment] is encoded as a comment. If the stream has no form for e,
-// AppendEvent returns dst unchanged and an error that wraps [ErrUnsupportedKind]. It also returns
-// an error if the cursor of e cannot be encoded as an SSE id.
+// result. An event of kind [spec.Comment] is encoded as a comment. If the document has no frame for
+// e, AppendEvent returns dst unchanged and an error that wraps [ErrUnsupportedKind]. It also
+// returns an error if the cursor of e cannot be encoded as an SSE id.
 func (o *Operation) AppendEvent(dst []byte, e *spec.Event) ([]byte, error) {
 	switch {
 	case e.Kind == spec.Comment:
@@ -232,8 +234,9 @@ type EncodedResponse struct {
 
 // EncodeResponse encodes e as the complete response of o with the status e.StatusCode or, if that
 // is 0, with the lowest documented status from 200 to 299. If the document describes no body for
-// the status, the result has none. If the body is not JSON, it is the text of e or, if that is
-// empty, the example in the document.
+// the status, the result has none. A JSON body is encoded as the first variant that fits e or, if
+// none fits, as the first variant. Any other body is the text of e or, if that is empty, the
+// example in the document.
 func (o *Operation) EncodeResponse(e spec.Event) EncodedResponse {
 	if e.StatusCode == 0 {
 		e.StatusCode = o.successStatus

@@ -71,8 +71,8 @@ func (d *Dialect) decodeExchanges(
 	}
 }
 
-// A TargetFacts is what is known about a target before it is tested. Its fields have the same
-// meaning as those of [spec.Trace].
+// TargetFacts holds what is known about a target before it is tested. Its fields have the same
+// meaning as the fields of [spec.Trace] with the same names.
 type TargetFacts struct {
 	Scripted    bool
 	StreamLimit int
@@ -316,8 +316,8 @@ func (d *Dialect) decodeFrameData(o *Operation, e *spec.Event, data []byte, mode
 
 // inheritSubject changes the subject of the kind of e from message to reasoning if the message of e
 // started as reasoning. This is necessary because in some dialects only the start of a message
-// tells the two apart. If e is itself such a start, inheritSubject notes that for the events that
-// follow. In dialects that have deltas of reasoning, it does nothing.
+// tells the two apart. If e is itself such a start, inheritSubject records the message for the
+// events that follow. In dialects that have deltas of reasoning, it does nothing.
 func (t *eventDecoder) inheritSubject(e *spec.Event) {
 	subject, phase := e.Kind.Subject(), e.Kind.Phase()
 	switch {

@@ -11,7 +11,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// nameMaps lists the keywords whose members have names that the author of a document chooses.
+// nameMaps lists the keywords whose values are objects with member names that the author of a
+// document chooses.
 var nameMaps = []string{
 	"properties", "patternProperties", "dependentSchemas", "dependentRequired", "$defs", "schemas", "headers", "responses",
 	"examples", "parameters", "paths", "callbacks", "links", "requestBodies", "securitySchemes", "pathItems", "variables",
@@ -70,7 +71,7 @@ func (s *document) walkMember(at, name string, v any, visit func(pointer, name s
 type extensionCheck func(n node) (pointer, message string)
 
 // extensions maps the name of each extension that this package defines to the check of its value.
-// The check is nil if only the name of the extension is checked in this file.
+// If the check is nil, checkExtensions accepts any value.
 var extensions = map[string]extensionCheck{
 	"x-absent": nil, "x-default": nil, "x-extends": nil, "x-says": nil, "x-settings": eachMember("default", "description"),
 	"x-requirement": nil, "x-without": nil, "x-unknown": nil, "x-tolerated": nil, "x-write": nil, "x-code": nil,
@@ -100,8 +101,8 @@ var (
 	slotCheck = nameCheck("slot", slices.Collect(maps.Keys(slotFields)))
 )
 
-// nameCheck returns a check that requires a string that is one of names. The parameter what is the
-// noun for such a name in messages, such as "kind".
+// nameCheck returns a check that accepts only the strings in names. The parameter what is the noun
+// for such a name in messages, such as "kind".
 func nameCheck[T ~string](what string, names []T) extensionCheck {
 	known := make([]string, len(names))
 	for i, name := range names {
@@ -115,7 +116,7 @@ func nameCheck[T ~string](what string, names []T) extensionCheck {
 	}
 }
 
-// oneOfCheck returns a check that requires one of the given values, each of which is a string or a
+// oneOfCheck returns a check that accepts only the given values, each of which is a string or a
 // boolean.
 func oneOfCheck(values ...any) extensionCheck {
 	return func(n node) (pointer, message string) {
@@ -170,8 +171,8 @@ func eachMember(members ...string) extensionCheck {
 }
 
 // refusalCheck returns a check for one refusal requirement or a list of them. A refusal requirement
-// may have the members of the entries of x-error and those in more. It must have requirement or
-// inherit.
+// may have the members of the entries of x-error and those in more. It must have the member
+// requirement or the member inherit.
 func refusalCheck(more ...string) extensionCheck {
 	members := append(more, "requirement", "status", "code", "text", "in-band", "accept", "inherit", "comment")
 	return func(n node) (pointer, message string) {

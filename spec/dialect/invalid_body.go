@@ -10,7 +10,7 @@ import (
 )
 
 // breakContentType adds requests whose content type is not documented, and requests whose body is
-// not JSON.
+// not a JSON object. The argument media is the media type object of the JSON body in the document.
 func (m *invalidRequestBuilder) breakContentType(media node) {
 	for _, other := range []string{"text/plain", "application/x-www-form-urlencoded"} {
 		m.add("header Content-Type is "+other, m.withContentType(other), m.valid)
@@ -30,12 +30,12 @@ func (m *invalidRequestBuilder) breakContentType(media node) {
 	}
 }
 
-// A malformedBody is a request body that is not what a valid body is: it is not JSON, or it is the
-// JSON of something else. The name says what is wrong.
+// A malformedBody is a request body that is not a JSON object. The name says what is wrong with it,
+// such as "body is empty".
 type malformedBody struct{ name, body string }
 
-// malformedBodies returns malformed variants of valid, which is the JSON text of an object. Numbers
-// such as NaN are not among them, because widely used parsers accept them.
+// malformedBodies returns malformed variants of valid, which is the JSON text of an object. It
+// returns no variants with numbers such as NaN, because widely used parsers accept them.
 func malformedBodies(valid string) []malformedBody {
 	inside := strings.TrimSuffix(valid, "}")
 	return []malformedBody{

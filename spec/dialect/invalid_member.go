@@ -83,8 +83,8 @@ func (m *invalidRequestBuilder) withAddedValue(at []string, v any) *invalidReque
 }
 
 // exampleValue returns a small value for the schema n. The value is not validated and may violate
-// n. ok is false if no value was found. The argument depth is the nesting depth of n. Schemas
-// deeper than maxDepth are not followed.
+// n. ok is false if no value was found, or if depth exceeds maxDepth. The argument depth is the
+// nesting depth of the value.
 func exampleValue(n node, depth int) (v any, ok bool) {
 	if depth > maxDepth {
 		return nil, false
@@ -130,9 +130,9 @@ func typesOf(schemas []node) (types []string) {
 	return types
 }
 
-// exampleObject returns an object that has only the members that the schemas in all require. The
-// second result is false if no value was found for one of these members. The argument depth is the
-// nesting depth of the schemas.
+// exampleObject returns an object that has only the members that the schemas in all require, each
+// with an example value. All of these schemas apply to the object. The second result is false if no
+// value was found for one of the members. The argument depth is the nesting depth of the object.
 func exampleObject(all []node, depth int) (any, bool) {
 	out := map[string]any{}
 	for _, s := range all {

@@ -17,10 +17,11 @@ type requestEdit struct {
 	apply     func(spec.Request) spec.Request
 }
 
-// addEdit applies change to the valid request and adds the result under the given name followed by
-// m.itemKind, on the same conditions as add. The argument valid is the valid counterpart; for a
-// change within an added value, addEdit may use *m.base instead. If the request was added, and if
-// the change is not within an added value, addEdit keeps the change for addPairs, unless m.apart.
+// addEdit applies change to the valid request and adds the result, on the same conditions as add,
+// under the given name followed by m.itemKind. The argument valid is the valid counterpart. If
+// m.base is not nil, addEdit uses *m.base instead, but outside of breakFurtherItems only if valid
+// is equal to m.valid. If the request was added, m.base is nil and m.apart is false, addEdit also
+// appends the change to m.edits, from which addPairs makes its requests.
 func (m *invalidRequestBuilder) addEdit(name string, valid spec.Request, change func(spec.Request) spec.Request) {
 	if name += m.itemKind; !m.isWanted(name) {
 		return

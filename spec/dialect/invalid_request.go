@@ -29,10 +29,10 @@ func (d *Dialect) InvalidRequests(r spec.Request) []InvalidRequest {
 // An InvalidRequestSet records which invalid requests of one operation were already derived. The
 // zero value is empty.
 type InvalidRequestSet struct {
-	// KeepVariant, unless nil, is called for each of the many values of a wrong type that differ little
-	// from others, and for each of the many invalid items that a list can have besides one like its
-	// last item. It reports whether to derive requests with that value or item. If it is nil, there
-	// are no such requests.
+	// KeepVariant limits the number of requests. It is called once for each value of a wrong type
+	// beyond a few typical ones (see furtherWrongTypes), and for each list item from which an invalid
+	// item can be made, except the last item of the list. It reports whether to derive requests with
+	// that value or item. If KeepVariant is nil, there are no such requests.
 	KeepVariant func() bool
 
 	// names has two keys for each request with one violation, both of which are made by
@@ -131,8 +131,9 @@ func (m *invalidRequestBuilder) build() {
 }
 
 // isWanted reports whether to make the request with the given name. It returns false if the request
-// was already made. If m.only is not "", it returns true only for the request with that name and,
-// if that request has two violations, for those with one of them.
+// was already made. If m.only is not "", isWanted returns true only for the request with that name
+// or, if that request has two violations, for the two requests that have one of these violations
+// each.
 func (m *invalidRequestBuilder) isWanted(name string) bool {
 	return !m.names[m.key(name, m.schema)] && (m.only == "" || slices.Contains(strings.Split(m.only, pairSeparator), name))
 }
@@ -143,9 +144,11 @@ func (m *invalidRequestBuilder) wantsWithin(at []string) bool {
 	return strings.Contains(m.only, "body "+jsonPointer(at)) || m.only == ""
 }
 
-// key returns the key in m.names of a request with the given name. The argument schema is the JSON
-// pointer of the keyword that the request violates, or of the schema whose value it changes.
-// Requests whose names differ only in the index of a message of the same kind have the same key.
+// key returns a key for m.names. Requests with the same key are considered equivalent. The argument
+// name is the name of the request, and schema is the JSON pointer of the violated keyword or of the
+// schema whose value the request changes. If the request changes a message or tool (m.part is not
+// ""), the indexes of list items in its name do not count, so that the same change in two messages
+// of the same kind has the same key.
 func (m *invalidRequestBuilder) key(name, schema string) string {
 	if m.part != "" {
 		name = itemIndex.ReplaceAllString(name, "/#")
@@ -282,9 +285,9 @@ func (m *invalidRequestBuilder) breakValue(n node, v any, at []string, depth int
 	}
 }
 
-// addFurtherWrongTypes adds requests in which a value of the body is replaced with one of
-// furtherWrongTypes: the wanted ones, see InvalidRequestSet. The argument n is the schema of the
-// value, and at is its location.
+// addFurtherWrongTypes adds requests in which a value of the body is replaced with one of the
+// values that furtherWrongTypes returns for the schema n, for each of them for which keepsVariant
+// returns true. The argument at is the location of the replaced value in the body.
 func (m *invalidRequestBuilder) addFurtherWrongTypes(n node, at []string) {
 	m.apart = true
 	for _, f := range furtherWrongTypes(n) {
@@ -295,8 +298,9 @@ func (m *invalidRequestBuilder) addFurtherWrongTypes(n node, at []string) {
 	m.apart = false
 }
 
-// keepsVariant reports whether to derive requests with the next of the values and items that
-// InvalidRequestSet.KeepVariant selects. If m.only is not "", all of them are candidates.
+// keepsVariant reports whether to derive requests with the next of the values and items that are
+// subject to InvalidRequestSet.KeepVariant. It returns what KeepVariant returns, or false if
+// KeepVariant is nil. If m.only is not "", it returns true without calling KeepVariant.
 func (m *invalidRequestBuilder) keepsVariant() bool {
 	return m.only != "" || m.KeepVariant != nil && m.KeepVariant()
 }

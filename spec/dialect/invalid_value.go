@@ -26,8 +26,8 @@ var nearMisses = map[string][]string{
 	"date": {"2026-02-30"},
 }
 
-// otherWords maps a value of an enumeration to values with which other protocols, or other
-// spellings, say the same or something like it.
+// otherWords maps a value of an enumeration to similar words to try as invalid values: words that
+// other protocols use in its place, and other spellings.
 var otherWords = map[string][]string{
 	"user":      {"developer", "function"},
 	"assistant": {"function"},
@@ -116,9 +116,11 @@ func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidSamp
 	return list
 }
 
-// furtherWrongTypes returns further values whose type the schema n does not allow. A server that
-// converts values, or that only looks whether there is one, may take them for valid or absent ones.
-// Booleans and texts in place of numbers are left out, since widely used parsers convert these.
+// furtherWrongTypes returns values of types that the schema n does not allow, in addition to those
+// that invalidValues returns. A server that converts values to the documented type may accept them,
+// and a server that only tests for empty or zero values may treat them as absent. If n allows
+// numbers, the booleans and the empty string are left out, because widely used parsers convert them
+// to numbers. The result is nil if n has neither a type nor an enum.
 func furtherWrongTypes(n node) (list []invalidSample) {
 	types := n.get("type").strings()
 	candidates := []any{true, false, "", map[string]any{}, json.Number("0"), json.Number("1.5")}
@@ -136,8 +138,8 @@ func furtherWrongTypes(n node) (list []invalidSample) {
 	return list
 }
 
-// farOff is the distance from a limit to the numbers that are far beyond it. They are tried because
-// some servers refuse only the number next to the limit.
+// farOff is the distance from a minimum or maximum at which a second invalid number is tried, after
+// the number next to the limit. Some servers refuse only the number next to the limit.
 const farOff = 100
 
 // unlistedValues returns objects to put in place of the list v: an empty object, which a server may

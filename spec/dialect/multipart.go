@@ -69,8 +69,9 @@ func (s formFileProperty) acceptsMediaType(media string) bool {
 	})
 }
 
-// hasExactMediaTypes reports whether the document lists the media types of the property and each of
-// them stands for itself alone. The media type then decides, whatever the content of a file is.
+// hasExactMediaTypes reports whether the document lists the media types of the property and none of
+// them is a range, such as image/*. The media type then decides whether a file is accepted,
+// whatever its content is.
 func (s formFileProperty) hasExactMediaTypes() bool {
 	return len(s.mediaTypes) > 0 && !slices.ContainsFunc(s.mediaTypes, func(one string) bool {
 		return strings.HasSuffix(one, "/*")
@@ -278,7 +279,8 @@ func (b requestContent) fileEvents(form any) (parts []spec.Event, exercised []st
 	return parts, exercised
 }
 
-// noteText is the content of a text file.
+// noteText is the content of test files that consist of plain text, whatever their declared media
+// type.
 const noteText = "This is a text, and nothing else.\n"
 
 // wrongTypeFiles holds files that no document accepts. Neither the declared media type nor the

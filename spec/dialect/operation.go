@@ -68,9 +68,9 @@ type requestContent struct {
 
 // A responseContent describes the body of a response with one status.
 type responseContent struct {
-	mediaType string
-	variants  []*variant
-	example   string // a body; used if the response is not JSON
+	mediaType string     // spec.EventStream if documented, else the first media type; "" if there is no body
+	variants  []*variant // the variants of the body or, in an event stream, of the frames
+	example   string     // a body; used if the response is not JSON
 }
 
 // A parameter is one documented parameter of an operation, in its path, query or header.
@@ -86,8 +86,8 @@ type parameter struct {
 var httpMethods = []string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 
 // addPath adds the operations of a path to d.operations. The argument item is the path item object
-// of the document. addPath returns an error if a slot or a reason of denial that an operation names
-// is unknown, or if an x-chunk is incomplete.
+// of the document. addPath returns an error if an operation names an unknown slot, names an unknown
+// reason in x-denied, or has an incomplete x-chunk.
 func (d *Dialect) addPath(path string, item node) error {
 	for _, method := range httpMethods {
 		op := item.get(method)

@@ -240,7 +240,7 @@ func isJSONNumber(v string) bool {
 // what is wrong with r. The StatusCode and MediaType of the event are those that the document
 // specifies for a successful response. StatusCode is 0 if the document specifies several successful
 // statuses, or if it has no operation for r. If the Method of r is "", r was not recorded: the Err
-// of the event is then [spec.ErrRequestNotRecorded], and r is taken for a request for the first
+// of the event is then [spec.ErrRequestNotRecorded], and r is treated as a request for the first
 // operation that streams.
 func (d *Dialect) ParseRequest(r spec.Request) spec.Event {
 	facts := &spec.RequestFacts{Method: r.Method, Target: r.Target}

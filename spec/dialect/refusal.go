@@ -40,10 +40,10 @@ func (d *Dialect) PartViolation(o *Operation, k spec.Kind, keyword string) spec.
 	return spec.Violation{Location: o.Name, Message: o.Name + " has no such part"}
 }
 
-// TextRequirement returns the id of the requirement on the text of an answer. It is taken from the
-// first variant for message deltas or, in a dialect without message deltas, from the first variant
-// for content parts or ends of messages. The result is the requirement on the member that carries
-// the slot text or, if that member has none, the default requirement of the variant.
+// TextRequirement returns the id of the requirement on the text of an answer. The id is taken from
+// the first variant for message deltas or, in a dialect without message deltas, from the first
+// variant for content parts or ends of messages. It is the id of the requirement on the member that
+// carries the slot text or, if that member has none, of the default requirement of the variant.
 // TextRequirement returns "" if the dialect has no such variant.
 func (d *Dialect) TextRequirement() string {
 	for _, k := range []spec.Kind{spec.MessageDelta, spec.ContentEnd, spec.ContentPart, spec.MessageEnd} {

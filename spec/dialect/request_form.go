@@ -12,10 +12,11 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// requestForms returns the forms of r, a request for o: which optional members it leaves out, which
-// members are null or not of their usual type, which members are unknown, which lists have no
-// items or several, which header fields it lacks or has as the document's examples do, and how it is
-// encoded. v is the decoded body of r, or nil if there is none.
+// requestForms returns the forms of r, a request for o. There is one form for each feature of r
+// that other valid requests may lack: a way of encoding, a header field that is left out or has an
+// example value of the document, or, in the body, a member that is left out, null, unknown or not
+// of its usual type, or a list with no items or several. v is the decoded body of r, or nil if
+// there is none.
 func (d *Dialect) requestForms(o *Operation, r spec.Request, v any) []spec.RequestForm {
 	forms := append(encodingForms(r), o.fieldForms(r)...)
 	if len(o.bodies) == 0 {
@@ -45,9 +46,9 @@ func encodingForms(r spec.Request) (forms []spec.RequestForm) {
 	return forms
 }
 
-// fieldForms returns the forms of r that concern its header fields: which of those it lacks that the
-// document declares optional (x-without), and which have a value that the document gives as an
-// example.
+// fieldForms returns the forms of r that concern its header fields. These are the absence of a
+// field that the document declares optional (x-without), and a field with a value that the document
+// gives as an example.
 func (o *Operation) fieldForms(r spec.Request) (forms []spec.RequestForm) {
 	for _, f := range o.OptionalHeaders {
 		if r.Header != nil && !r.Header.Has(f.Name) {
@@ -100,8 +101,8 @@ func (c *requestFormCollector) visit(n node, v any, at []string, outer string) {
 	}
 }
 
-// visitObject is like visit, for an object v. own is the id of the requirement on v or, if v has
-// none, on the values around v. It is "" if there is neither.
+// visitObject is like visit, for an object v. own is the id of the requirement on v. If v has none,
+// own is that of the innermost value around v that has one. If there is none either, own is "".
 func (c *requestFormCollector) visitObject(n node, v map[string]any, at []string, own string) {
 	members := c.dialect.document.membersOf(n, v, len(at) > 0)
 	for _, m := range members {
@@ -161,8 +162,8 @@ func (d *Dialect) valueRequirement(n node, v any) string {
 
 // formRequirement returns the id of the requirement that a request exercises by having a value for
 // a member, such as null or an empty list, or, if absent is true, by leaving the member out. The
-// argument member is the schema of the member. Only requirements that the check acceptCheck judges
-// count. formRequirement returns "" if there is none.
+// argument member is the schema of the member. Only requirements that the check with the id
+// acceptCheck judges count. formRequirement returns "" if there is none.
 func (d *Dialect) formRequirement(member node, absent bool) string {
 	var ids []string
 	if absent {

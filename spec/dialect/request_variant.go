@@ -201,7 +201,7 @@ func has(v map[string]any, name string) bool {
 type objectMember struct {
 	name                   string
 	schema                 node
-	mayBeAbsent, mayBeNull bool // a server must accept the request even then
+	mayBeAbsent, mayBeNull bool // whether servers must accept requests in which it is absent or null
 }
 
 // membersOf returns the members that the document describes for the object v, each once, in the

@@ -124,7 +124,7 @@ func (x PossibleDefect) Apply(o *Operation, status int, data []byte) ([]byte, bo
 type defectiveValue struct {
 	value       any
 	requirement string
-	location    string // a JSON pointer with "*" for each index
+	location    string // of the violation: a JSON pointer with "*" for each array index
 }
 
 // defects returns an iterator over copies of v, each of which has one defect of the given kind. v
@@ -230,9 +230,9 @@ func wrongValuesFor(n node, kind DefectKind) []any {
 	})
 }
 
-// maxItems returns how many examples of the variant to make, by calling [variant.example] with the
-// items 0, 1, 2 and so on, so that each variant of the items of a list occurs in one of them. It is
-// at least 1.
+// maxItems returns the number of examples to make of the variant, which is at least 1. If
+// [variant.example] is called with each item from 0 to maxItems-1, each variant of the items of a
+// list of parts occurs in at least one of the examples.
 func (w *variant) maxItems() int {
 	n := 1
 	for _, part := range w.parts {

@@ -35,9 +35,9 @@ func (d *Dialect) NewRunEndFinder(r spec.Request) *RunEndFinder {
 	}
 }
 
-// Find reports whether body, the whole body received so far, contains the end of the run. Each call
-// examines only the bytes that were not in the body of the previous call. After an event that
-// exceeds [MaxEventBytes], nothing more is examined.
+// Find reports whether body contains the end of the run. The argument body must be the whole body
+// received so far. Each call examines only the bytes that were not in the body of the previous
+// call. After an event that exceeds [MaxEventBytes], nothing more is examined.
 func (f *RunEndFinder) Find(body []byte) bool {
 	if f.found || f.decoder.Err() != nil {
 		return f.found

@@ -133,8 +133,8 @@ func isUnintendedBranch(branch []schemaError, depth int) bool {
 }
 
 // missingMembers returns one error for each of the given names of missing members. b is the error
-// of the object that lacks them. The places of each returned error begin with the schema of the
-// missing member.
+// of the object that lacks them. The documentLocations of each returned error begin with the schema
+// of the missing member.
 func (s *document) missingMembers(names []string, b schemaError) (all []schemaError) {
 	for _, name := range names {
 		inside := s.lookup(b.documentLocations[0].pointer + "/properties/" + escape(name))
@@ -170,10 +170,10 @@ func jsonPointer(tokens []string) (p string) {
 	return p
 }
 
-// walkOutward calls f for each of b.documentLocations, and for the values in the document that contain
-// the place, innermost first, until f returns true. pointer is the JSON pointer of the place or of
-// the value that contains it. here is whether what the document states there is about exactly the
-// location of the error, and not about a larger part of the validated value.
+// walkOutward calls f for each pointer in b.documentLocations and for the pointers to the values in
+// the document that contain it, innermost first, until f returns true. here is true if what the
+// document states at pointer is about exactly the location of the error, and false if it is about a
+// larger part of the validated value.
 func (b schemaError) walkOutward(f func(pointer string, here bool) bool) {
 	for _, place := range b.documentLocations {
 		here := place.depth >= len(b.location)
@@ -263,7 +263,7 @@ func (n node) refusal(keyword string, here bool) (spec.RefusalRequirement, bool)
 }
 
 // schemaPath returns the JSON pointer to the violated keyword in the document, or only the keyword
-// if b has no places in the document.
+// if b has no documentLocations.
 func (b schemaError) schemaPath() string {
 	if len(b.documentLocations) == 0 {
 		return b.keyword

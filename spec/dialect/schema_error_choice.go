@@ -43,10 +43,11 @@ func unrecognizedFrame(frames []*variant, v any) schemaError {
 	return b
 }
 
-// describeByMember describes the error by a member for which all choices allow only constants. If
-// the value is an object in which this member has none of these constants, or is missing although
-// all choices require it, describeByMember sets the fields of b that make up its text and returns
-// true. Otherwise it returns false and does not change b.
+// describeByMember describes the error by a member for which all choices allow only constants. The
+// choices are the alternative schemas that the value may match. If the value is an object in which
+// this member has none of these constants, or is missing although all choices require it,
+// describeByMember sets the fields of b that make up its text and returns true. Otherwise it
+// returns false and does not change b.
 func (b *schemaError) describeByMember(choices []node) bool {
 	got, ok := b.got.(map[string]any)
 	if !ok || len(choices) == 0 {
@@ -68,8 +69,8 @@ func (b *schemaError) describeByMember(choices []node) bool {
 }
 
 // describeByType sets the expected text of b and returns true if the type of the value is wrong for
-// all of the choices. Otherwise, or if the choices do not name types, it returns false. branches
-// holds the errors of each choice.
+// all of the choices, the alternative schemas that the value may match. Otherwise, or if the
+// choices do not name types, it returns false. branches holds the errors of each choice.
 func (b *schemaError) describeByType(choices []node, branches [][]schemaError) bool {
 	for _, branch := range branches {
 		isWrongType := func(x schemaError) bool { return x.keyword == "type" && len(x.location) == len(b.location) }
@@ -117,8 +118,8 @@ func (s *document) constantMembersOf(choices []node) (all []constantMember) {
 	return all
 }
 
-// sharedConstants returns the names of those members for which every choice allows only constants,
-// sorted. There must be at least one choice.
+// sharedConstants returns the names of those members for which each of the schemas in choices
+// allows only constants, sorted. There must be at least one schema in choices.
 func sharedConstants(choices []node) (names []string) {
 	for _, n := range withAllOf(choices[0], 0) {
 		more, _ := n.get("properties").members()
@@ -213,8 +214,8 @@ func (b *schemaError) describeForbidden(not node) {
 }
 
 // describeContains sets the keyword and the problem and expected texts of b, the error of an array
-// in which too few or too many items match a schema. The argument schema is that schema, the value
-// of the keyword contains. e is the validator's error.
+// in which too few or too many items match the schema in the keyword contains. The argument schema
+// is that schema, and e is the validator's error.
 func (b *schemaError) describeContains(schema node, e *jsonschema.ValidationError) {
 	items := "item"
 	if what := describeConditions(schema, "", 0); len(what) > 0 {

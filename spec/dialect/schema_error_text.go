@@ -15,7 +15,7 @@ import (
 	"golang.org/x/text/message"
 )
 
-// Names, for use in messages, of values that have no path of their own.
+// Names that messages use for a whole value, which has no path of its own.
 const (
 	eventName        = "the event"
 	responseBodyName = "the response body"
@@ -103,7 +103,9 @@ func displayPath(v any, at []string) (path string) {
 	return truncate(path, maxPath)
 }
 
-// isBareWord reports whether messages show s without quotes in a path or in a list of values.
+// isBareWord reports whether messages show s without quotes in a path or in a list of values. This
+// is the case if s is neither empty nor long and has only ASCII letters, digits and a few
+// punctuation marks.
 func isBareWord(s string) bool {
 	return s != "" && len(s) <= maxShown && strings.IndexFunc(s, func(r rune) bool {
 		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-/:+", r)
@@ -314,8 +316,8 @@ func (b *schemaError) describeSize(e *jsonschema.ValidationError) {
 	}
 }
 
-// quoteNames returns the names in quotes, sorted, as one string such as `"a" and "b"`. It leaves
-// out all but the first maxListed names.
+// quoteNames returns the names in quotes, sorted, as one string such as `"a" and "b"`. If there are
+// more than maxListed names, it leaves out those after the first maxListed in the given order.
 func quoteNames(names []string) string {
 	all := make([]string, 0, len(names))
 	for _, name := range names[:min(len(names), maxListed)] {

@@ -70,6 +70,7 @@ func isYAMLFile(name string) bool {
 }
 
 // MaxFileBytes is the maximum size, in bytes, of a document or catalogue that [OpenFile] reads.
+// OpenFile returns an error for a larger file.
 const MaxFileBytes = 4 << 20
 
 // A boundedDir is a file system of the files in one directory. Its method ReadFile reads only
@@ -122,7 +123,8 @@ func (b boundedDir) path(name string) string {
 	return strings.TrimSuffix(b.dir, "/") + "/" + name
 }
 
-// causeOf returns the text of err, an error of package os, without the operation and the path.
+// causeOf returns the text of err, an error of package os. If err is an [fs.PathError], the text
+// has neither its operation nor its path: "no such file or directory".
 func causeOf(err error) string {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err.Error()

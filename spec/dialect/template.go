@@ -148,7 +148,7 @@ func fillString(t string, e *spec.Event) (any, bool) {
 	return text, true
 }
 
-// CompleteRequests completes, in place, those requests of t of which only the body was recorded.
+// CompleteRequests completes, in place, those requests of t for which only the body was recorded.
 // Each of them becomes a request of the template prompt with that body. If the document requires
 // credentials, the request also gets a placeholder for them. If the dialect does not have the
 // template, the requests remain unchanged.

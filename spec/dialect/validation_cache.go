@@ -16,7 +16,7 @@ import (
 type validationCache struct {
 	boundedMembers map[string]valueBounds // the insignificant members, by name
 	mu             sync.RWMutex
-	entries        map[string][]string // key → ids of the requirements that such values exercise
+	entries        map[string][]string // key → ids of the requirements that values with that key exercise
 }
 
 // A valueBounds holds the bounds, inclusive, that a schema sets for the value of a member. A nil

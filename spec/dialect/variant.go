@@ -34,8 +34,8 @@ type variant struct {
 // A discriminator is a member whose constant value distinguishes the values of a variant from those
 // of other variants.
 type discriminator struct {
-	path  []string
-	value any
+	path  []string // as in slotLocation
+	value any      // the constant
 }
 
 // A slotLocation is a location in the values of a variant, together with the slot of the event that
@@ -50,14 +50,14 @@ type slotLocation struct {
 // several other variants, or an array of such values. These values are decoded as parts of the
 // event.
 type partLocation struct {
-	path         []string
+	path         []string // as in slotLocation
 	variants     []*variant
-	onlyWithKind bool // items whose variant has no kind are not parts
-	separate     bool // the items are events of their own
+	onlyWithKind bool // values whose variant has no kind are not parts
+	separate     bool // the parts are events of their own
 }
 
 // rank returns 1 if the parts at this location answer interrupts, and 0 otherwise. Parts of rank 1
-// follow the others.
+// follow the others in an event, since the answer to an interrupt comes after the messages.
 func (p partLocation) rank() int {
 	if slices.ContainsFunc(p.variants, func(w *variant) bool { return w.kind == spec.InputResume }) {
 		return 1
