@@ -94,9 +94,12 @@ func (x *exchange) decide(h *reference.ParsedRequest) (found script.Decision) {
 		Dialect: h.Dialect, Operation: h.OperationKind, Request: h.Request, Parsed: h.Event,
 		Rand: x.newRand(randScript), Now: x.server.clock.Now(),
 	}
+	var mismatches []script.Mismatch
 	for _, set := range sets {
 		found = set.Decide(f, x.scope.state)
+		mismatches = append(mismatches, found.Mismatches...)
 		if found.Rule != nil {
+			mismatches = nil
 			break
 		}
 	}
@@ -104,7 +107,7 @@ func (x *exchange) decide(h *reference.ParsedRequest) (found script.Decision) {
 	if found.Rule != nil {
 		name = found.Rule.Name
 	}
-	x.entry.Matched(name, journalMisses(found.Mismatches))
+	x.entry.Matched(name, journalMisses(mismatches))
 	return found
 }
 

@@ -161,6 +161,9 @@ func (w *responseWriter) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	body := p
+	if w.isStream {
+		w.countFrames(p)
+	}
 	if w.varyJSON != nil {
 		body = w.varyJSON.EncodeReply(w.exchange.seed, p)
 	}
@@ -168,6 +171,16 @@ func (w *responseWriter) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// countFrames adds the frames in p, each of which must be complete, to w.frameCount.
+func (w *responseWriter) countFrames(p []byte) {
+	var split sse.FrameSplitter
+	for frame := range split.Split(p) {
+		if sse.HasFields(frame) {
+			w.frameCount.Add(1)
+		}
+	}
 }
 
 // passesThrough reports whether bytes of the stream can be sent unchanged, without being split into

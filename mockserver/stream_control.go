@@ -19,8 +19,7 @@ type Stream struct {
 	response *responseWriter
 }
 
-// A StreamStatus describes the state of a stream at one moment. Events that pass through unchanged,
-// while the stream is not held and no fault or variation applies, are not counted in Events.
+// A StreamStatus describes the state of a stream at one moment.
 type StreamStatus struct {
 	ID      string `json:"id"`
 	Entry   uint64 `json:"entry"` // id of the journal entry

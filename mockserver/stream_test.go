@@ -74,6 +74,31 @@ func TestSteps(t *testing.T) {
 	}
 }
 
+// TestHeldInBetween holds a stream whose first events have passed through unchanged. The numbers of
+// events count from the beginning of the stream nevertheless.
+func TestHeldInBetween(t *testing.T) {
+	for _, name := range both {
+		t.Run(name, func(t *testing.T) {
+			m := made(t, mockserver.Config{}, name)
+			k := newTestClient(t, m)
+			got := make(chan spec.Response, 1)
+			go func() { got <- k.ask("run-0", "conformance:slow 20 50") }()
+			eventually := gomega.NewWithT(t).Eventually
+			eventually(func() bool {
+				all := m.Streams("")
+				return len(all) == 1 && all[0].Status().Events >= 3
+			}).Should(gomega.BeTrue())
+			s := m.Streams("")[0]
+			s.Hold(8)
+			eventually(func() int { return s.Status().Events }, "5s").Should(gomega.Equal(9)) // the ninth waits
+			s.End(fault.Clean)
+			if end := <-got; count(end.Body) != 8 {
+				t.Errorf("got %d frames, want the 8 before the hold", count(end.Body))
+			}
+		})
+	}
+}
+
 // TestEndedFromOutside ends a held stream in each way.
 func TestEndedFromOutside(t *testing.T) {
 	for how, want := range map[fault.StreamEnd]error{

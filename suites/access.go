@@ -22,6 +22,13 @@ var accessScenarios = []Scenario{
 		ExpectedChecks: []string{"auth.needs-credentials"},
 		Run:            func(t *Conversation) { t.requestAsOthers(spec.Anonymous, spec.UnknownUser) },
 	}, {
+		Name: "credentials-reused", Doc: "the same on connections that carried requests with the user's credentials before (needs --header)",
+		Capability: "credentials", Denial: spec.DeniedAnonymous, Templates: promptTemplates,
+		Run: func(t *Conversation) {
+			t.keepAlive()
+			t.requestAsOthers(spec.Anonymous, spec.UnknownUser)
+		},
+	}, {
 		Name: "second-user", Doc: "the user's threads, runs and files, requested by another user (needs --other-header)",
 		Required: true, Denial: spec.DeniedOtherUser, Exclusive: true, Templates: promptTemplates,
 		ExpectedChecks: []string{"auth.owner-only"},
@@ -35,9 +42,11 @@ var accessScenarios = []Scenario{
 
 // requestAsOthers sends prompts, stream requests, requests for stored data and cancel requests,
 // both as the primary user and as each principal in others. Checks verify that the server refuses
-// the requests of the principals in others. Their cancel requests are sent while the stream of a run
-// is open, which must go on to its end, and once more when the run is over. The primary user then
-// cancels another run. Requests that the dialect or the target does not support are left out.
+// the requests of the principals in others. These principals send cancel requests while the primary
+// user reads the stream of a run, and again when the run is over. The stream must continue in spite
+// of them. Some of their stream and cancel requests name a run that does not exist. The primary
+// user then cancels another run. Requests that the dialect or the target does not support are left
+// out.
 func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "one"))
 	run, cursors := t.Run, t.Cursors()
@@ -47,11 +56,16 @@ func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 		if len(cursors) > 0 {
 			t.sendAsEach(others, "listen", spec.Event{Cursor: cursors[0]})
 		}
+		t.Run = t.NewID()
+		t.sendAsEach(others, "listen", spec.Event{})
+		t.Run = run
 	}
 	t.requestStoredAsOthers(others)
 	if t.canSend("cancel") && t.HasTemplate("listen") &&
 		t.StartRun("prompt", t.PromptEvent("slow", "10 40")) {
 		t.DuringStream(t.BuildRequest("listen", spec.Event{}), 3, func() { t.sendAsEach(others, "cancel", spec.Event{}) })
+		t.sendAsEach(others, "cancel", spec.Event{})
+		t.Run = t.NewID()
 		t.sendAsEach(others, "cancel", spec.Event{})
 		if t.StartRun("prompt", t.PromptEvent("slow", "60 50")) {
 			t.cancelDuringStream(3)
@@ -173,8 +187,8 @@ type openStreams struct {
 // limit. This makes sure that all other streams are open during that request.
 const settleDelay = 50 * time.Millisecond
 
-// tryOpen requests a stream and closes the connection after the first event. It returns the status
-// code of the response, or 0 if there is no response.
+// tryOpen sends h.request and closes the connection after the first event of the response. It
+// returns the status code of the response, or 0 if there is no response.
 func (h *openStreams) tryOpen() (status int) {
 	h.conversation.send(h.request, wire.StopWhen{Frames: 1, Until: func(r spec.Response) bool {
 		status = r.Status
@@ -183,10 +197,10 @@ func (h *openStreams) tryOpen() (status int) {
 	return status
 }
 
-// open requests a stream, waits for the beginning of the response and returns its status code. It
+// open sends h.request, waits for the beginning of the response and returns its status code. It
 // returns 0 if there is no response, or if the status is 200 and the body is empty. A goroutine of
 // h.group reads the rest of the stream. That goroutine closes the connection when bytes arrive for
-// the second time after closeAt, because the first bytes may have been sent before closeAt.
+// the second time after h.closeAt, because the first bytes may have been sent before h.closeAt.
 func (h *openStreams) open() int {
 	status := make(chan int, 1)
 	h.group.Go(func() {

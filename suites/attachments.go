@@ -53,13 +53,18 @@ func runAttachments(t *Conversation) {
 	t.StartRun("uploaded", image)
 }
 
-// uploadOthers uploads one file with each upload template of the dialect except "attach", and
-// fetches each of these files.
+// uploadOthers uploads one file with each upload template of the dialect except "attach". It
+// fetches each of these files, requests a new link to it, and fetches the file with that link, too.
 func (t *Conversation) uploadOthers() {
 	o, _ := t.dialect.TemplateOperation("attach")
 	for _, template := range o.Templates() {
-		if template != "attach" && t.SendTemplate(template, spec.Event{}) {
-			t.fetch(t.LastEvent(spec.AttachmentStored).Text)
+		if template == "attach" || !t.SendTemplate(template, spec.Event{}) {
+			continue
+		}
+		stored := t.LastEvent(spec.AttachmentStored)
+		t.fetch(stored.Text)
+		if t.SendTemplate("sign", spec.Event{Name: stored.Name, ID: stored.ID}) {
+			t.fetch(t.LastEvent(spec.AttachmentSigned).Text)
 		}
 	}
 }

@@ -1,15 +1,11 @@
 package suites_test
 
 import (
-	"net/http/httptest"
-	"net/url"
 	"regexp"
 	"testing"
 
-	"github.com/streamassay/streamassay/reference"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
-	"github.com/streamassay/streamassay/suites"
 )
 
 // notSent matches the requirements of events that the scripted agent of the reference does not send.
@@ -26,22 +22,8 @@ func TestEveryRequirementIsHeard(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cfg := reference.Config{Authenticator: twoUsers(t), Limits: reference.Limits{StreamsPerUser: 40}}
-			srv := httptest.NewServer(reference.New(d, reference.Scripted, cfg))
-			defer srv.Close()
-			base, err := url.Parse(srv.URL + d.Base)
-			if err != nil {
-				t.Fatal(err)
-			}
-			parts, err := suites.Run(t.Context(), suites.Target{
-				Dialect: d, Base: base, ClaimedCapabilities: []string{"all"}, Seed: 1, StreamLimit: cfg.Limits.StreamsPerUser,
-				Header: bearer("token-of-ann"), OtherHeader: bearer("token-of-bob"),
-			}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
 			heard := map[string]bool{}
-			for _, p := range parts {
+			for _, p := range referenceRun(t, name) {
 				for _, r := range p.Evaluation.Results {
 					for _, l := range r.Obligation.Requirements {
 						heard[l.ID] = heard[l.ID] || r.VerdictOn(l) == spec.Passed

@@ -19,6 +19,9 @@ var neighbourScenarios = []Scenario{
 		Name: "similar-runs", Doc: "runs whose ids differ in case or only in length, and one id in two threads", Capability: "text",
 		Templates: []string{"prompt", "listen"}, Run: runSimilarRuns,
 	}, {
+		Name: "first-runs", Doc: "the first two runs of a thread, started at the same time", Capability: "text",
+		Templates: []string{"prompt", "listen"}, Kinds: []spec.Kind{"slot.created"}, Run: runFirstRuns,
+	}, {
 		Name: "run-ids", Doc: "runs with unusual ids, which the client chooses, one of them in two threads", Capability: "text",
 		Templates: promptTemplates, UnlessTemplate: "listen", Kinds: []spec.Kind{spec.SlotRun}, Run: runRunIDs,
 	}, {
@@ -61,10 +64,11 @@ func (t *Conversation) wasRefused() bool {
 	return t.LastEvent(spec.HTTPResponse).StatusCode >= 400 || t.LastEvent(spec.RunRefused).Kind != ""
 }
 
-// startIfTaken is like [Conversation.StartRun] with the template "prompt", but the run gets the
-// given id, or a new id if run is "". It returns false if the server refuses the request, or if the
-// response says that the run failed. The exchange is then removed from the recording, because the
-// documents do not say which strings are valid ids.
+// startIfTaken is like [Conversation.StartRun] with the template "prompt" and the values in e, but
+// gives the run the id run, or a new id if run is "". It returns false if the server refuses the
+// request, or if the response says that the run failed. In both cases, it removes the exchange from
+// the recording, because the documents do not say which strings are valid ids, so that checks must
+// not judge the refusal.
 func (t *Conversation) startIfTaken(run string, e spec.Event) bool {
 	n := t.exchangeCount()
 	if t.Run = run; run == "" {
@@ -89,10 +93,10 @@ func similarIDs(id string) (all []string) {
 	return all
 }
 
-// similarNames returns strings that are made from id, a UUID, and similar to each other. They differ
-// in case, in length, in a space at the end, in the last of many characters, in a character that
-// URLs escape, in what follows a punctuation mark or NUL, in the kind of punctuation marks, or in a
-// character beyond ASCII or beyond 16 bits. Two of them are numbers with the same value.
+// similarNames returns strings that are made from id, a UUID, and similar to each other. They
+// differ in case, in length, in a space at the end, in the last of many characters, in a character
+// that URLs escape, in what follows a punctuation mark or NUL, in the kind of punctuation marks, or
+// in a character beyond ASCII or beyond 16 bits. Two of them are numbers with the same value.
 func similarNames(id string) []string {
 	name := "Thread-" + id
 	long, longer := name+strings.Repeat("0", 80), name+strings.Repeat("0", 256)
@@ -172,9 +176,9 @@ func runSimilarRuns(t *Conversation) {
 }
 
 // runRunIDs plays the run-ids scenario. It starts several runs, each with an unusual id, and then a
-// run with one of these ids in another thread. Checks verify that the server repeats these ids. Runs
-// whose ids the server refuses are left out. runRunIDs sends nothing if requests do not contain the
-// id of the run.
+// run with one of these ids in another thread. Checks verify that the server repeats these ids.
+// Runs whose ids the server refuses are left out. runRunIDs sends nothing if requests do not
+// contain the id of the run.
 func runRunIDs(t *Conversation) {
 	if t.Run = t.NewID(); t.dialect.ParseRequest(t.BuildRequest("prompt", t.PromptEvent("text", "one"))).Run != t.Run {
 		return
@@ -187,9 +191,10 @@ func runRunIDs(t *Conversation) {
 	t.startIfTaken(names[0], t.PromptEvent("text", "in another thread"))
 }
 
-// besideOffer calls send while the stream of a run in another thread is open, whose request offers a
-// different client tool than those that send may offer. If the target does not allow that, or cannot
-// be asked for a slow run, it only calls send.
+// besideOffer calls send while the stream of a slow run in another thread is open. The request of
+// that run offers a client tool named "measure". If the stream of a run is not the response to its
+// request, if the target allows a user only one open stream, or if it lacks the capability "slow",
+// besideOffer only calls send.
 func (t *Conversation) besideOffer(send func()) {
 	if !t.respondsWithStream("tool-offer") || t.target.StreamLimit == 1 || t.target.lacksCapability("slow") {
 		send()
@@ -206,10 +211,10 @@ func (t *Conversation) besideOffer(send func()) {
 
 // runCrosswise returns the Run function of a scenario. In each of four threads, the function makes
 // the server send an interrupt or call a client tool, which has a different name in each thread.
-// Then it sends the replies: in the first two threads in the same order, and in the last two in the
-// opposite order. Finally, it asks for the previous message in each thread. The argument prompt is
-// the name of the test prompt, "client-tool" or "interrupt". The argument replyTemplate is the name
-// of the template of the replies.
+// Then it sends the replies in the order of the threads, except that the reply in the last thread
+// comes before the one in the third. Finally, it asks for the previous message in each thread. The
+// argument prompt is the name of the test prompt, "client-tool" or "interrupt". The argument
+// replyTemplate is the name of the template of the replies.
 func runCrosswise(prompt, replyTemplate string) func(*Conversation) {
 	return func(t *Conversation) {
 		var threads []string
@@ -246,11 +251,11 @@ func runCrosswise(prompt, replyTemplate string) func(*Conversation) {
 	}
 }
 
-// runCancelOlder plays the cancel-older scenario. While the client reads the streams of up to three
-// runs, depending on the stream limit of the target, it cancels an older run of the same thread,
-// whose id is similar to theirs. One of them is in another thread and has the same id. Checks
-// verify that the other runs go on. If the target allows a user only one open stream,
-// runCancelOlder sends nothing.
+// runCancelOlder plays the cancel-older scenario. It starts a run and then up to three more, as
+// many as the stream limit of the target allows: two in the same thread with similar ids, and one
+// in another thread with the same id. While the client reads the streams of these later runs,
+// runCancelOlder cancels the first run. Checks verify that the other runs go on. If the target
+// allows a user only one open stream, runCancelOlder sends nothing.
 func runCancelOlder(t *Conversation) {
 	limit := t.target.StreamLimit
 	older := "Run-" + t.NewID()
@@ -292,6 +297,21 @@ func runCancelNoRun(t *Conversation) {
 	t.ReadStream("", 0)
 }
 
+// runFirstRuns plays the first-runs scenario. In each of several new threads, it starts two runs at
+// the same time. Checks verify that at most one of the two responses says that the thread was
+// created.
+func runFirstRuns(t *Conversation) {
+	for range 4 {
+		t.Thread = t.NewID()
+		var starts []spec.Request
+		for _, text := range []string{"one", "two"} {
+			t.Run = t.NewID()
+			starts = append(starts, t.BuildRequest("prompt", t.PromptEvent("text", text)))
+		}
+		t.sendTogether(starts, len(starts), nil)
+	}
+}
+
 // duringStreams sends the given requests, each of which must ask for an event stream, one after the
 // other, and reads all responses to their ends at the same time. It calls the function request
 // once, as soon as every response has a frame with data or has ended. duringStreams returns when
@@ -314,10 +334,10 @@ const (
 // runCrowd plays the crowd scenario. It sends a long prompt with a different random text on each of
 // many threads, and reads all replies at the same time. Then it asks for the previous message in
 // each thread, also at the same time. Checks verify that each reply contains the text of its own
-// thread. After that, it starts idle runs in all threads, so that their streams are certainly open at
-// the same time. Finally, it starts slow runs in a few of the threads at the same time. Checks verify
-// that their deltas arrive as they are produced. If the agent is not scripted, runCrowd sends nothing,
-// because the replies could not be judged.
+// thread. After that, it starts idle runs in all threads, so that their streams are certainly open
+// at the same time. Finally, it starts slow runs in a few of the threads at the same time. Checks
+// verify that their deltas arrive as they are produced. If the agent is not scripted, runCrowd
+// sends nothing, because the replies could not be judged.
 func runCrowd(t *Conversation) {
 	if !t.target.isScripted {
 		return

@@ -18,8 +18,8 @@ type requestEncoding struct {
 	rewrite func(r spec.Request) spec.Request // returns r in this form, without modifying r
 }
 
-// requestForms are forms of requests that HTTP (RFC 9110) and JSON (RFC 8259) define as equivalent.
-// The first form leaves requests as they are.
+// requestForms are forms of a request that servers must treat alike, according to HTTP (RFC 9110)
+// and JSON (RFC 8259). The first form leaves requests as they are.
 var requestForms = []requestEncoding{
 	{"", func(r spec.Request) spec.Request { return r }},
 	{"with a charset parameter in its Content-Type", func(r spec.Request) spec.Request {
@@ -29,6 +29,9 @@ var requestForms = []requestEncoding{
 	{"with field names in capital letters", func(r spec.Request) spec.Request { return withFieldNames(r, strings.ToUpper) }},
 	{"with a list of media types in its Accept field", func(r spec.Request) spec.Request {
 		return withField(r, "Accept", func(v string) string { return "application/xml;q=0.1, " + v + ";q=0.9" })
+	}},
+	{"with an Accept field that allows any media type", func(r spec.Request) spec.Request {
+		return withField(r, "Accept", func(string) string { return "*/*" })
 	}},
 	{"with an Expect field", func(r spec.Request) spec.Request { return withBodyField(r, "Expect", "100-continue") }},
 	{"with white space in its JSON", func(r spec.Request) spec.Request {
@@ -131,8 +134,8 @@ func appendReversed(b []byte, v any, encode func(string) string) []byte {
 	return append(b, text...)
 }
 
-// escapeAll returns s encoded as a JSON string in which every character is an escape sequence: \/ for
-// a slash, and otherwise \u.
+// escapeAll returns s encoded as a JSON string in which every character is an escape sequence: \/
+// for a slash, and otherwise \uXXXX, or two of these for a character above U+FFFF.
 func escapeAll(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -12,7 +12,7 @@ import (
 // dialect that has the templates and the kinds of events that the scenario needs. A Scenario does
 // not judge anything itself.
 type Scenario struct {
-	Name string
+	Name string // differs from the names of all other scenarios
 	Doc  string // description in one line
 	// Capability is the name of the capability that a target must have for the scenario. If it is
 	// "", the capability has the name of the scenario.
@@ -96,9 +96,10 @@ func singlePrompt(name, words, doc string, expectedChecks ...string) Scenario {
 	}
 }
 
-// failingPrompt returns a scenario that sends one test prompt, which makes a run fail, and sends it
-// again in another thread, in a request that also has earlier messages, if the dialect has a
-// template of such a request. The name of the test prompt is also the name of the scenario.
+// failingPrompt returns a scenario that sends the test prompt with the given name, which makes a
+// run fail. If the dialect has a template whose requests also contain earlier messages, the
+// scenario sends the prompt again with that template, in another thread. The name of the test
+// prompt is also the name of the scenario, and doc describes the scenario in one line.
 func failingPrompt(name, doc string) Scenario {
 	s := singlePrompt(name, "scripted failure", doc)
 	s.Run = func(t *Conversation) {
@@ -281,15 +282,15 @@ func runHealth(t *Conversation) {
 	}
 }
 
-// isValid reports whether the request of the template, filled from e, is valid according to the
-// dialect's document.
+// isValid reports whether the request of the template, with the values in e in place of its
+// placeholders, is valid according to the dialect's document.
 func (t *Conversation) isValid(template string, e spec.Event) bool {
 	return len(t.dialect.ValidateRequest(t.BuildRequest(template, e))) == 0
 }
 
-// runNoThread plays the no-thread scenario. It sends prompts without a thread id, unless the document
-// requires one. The last of them asks for the previous message, which does not exist if the server
-// starts a new thread for each.
+// runNoThread plays the no-thread scenario. It sends prompts without a thread id, unless the
+// document requires one. The last of them asks for the previous message, which does not exist if
+// the server starts a new thread for each prompt.
 func runNoThread(t *Conversation) {
 	prompts := []spec.Event{t.PromptEvent("text", "one"), t.PromptEvent("text", "two")}
 	if !t.target.lacksCapability("recall") {
@@ -302,10 +303,10 @@ func runNoThread(t *Conversation) {
 	}
 }
 
-// runState plays the state scenario. It sends requests in two threads, each with a state, except for
-// one without any. Some requests make the agent patch the state. The patches of objects do not
-// depend on existing members, so they can be applied even if the agent has a different state. No
-// member of a state of the first thread is a member of one of the second.
+// runState plays the state scenario. It sends requests in two threads. Every request except one has
+// a state, and some make the agent patch the state. The patches of objects do not depend on
+// existing members, so they can be applied even if the agent has a different state. The states of
+// the first thread have no members in common with those of the second.
 func runState(t *Conversation) {
 	ask := func(e spec.Event, state string) {
 		e.State = state
@@ -332,24 +333,29 @@ func runState(t *Conversation) {
 	}
 }
 
-// runIdleLimit plays the idle-limit scenario. It reads the streams of four silent runs at the same
-// time, or of fewer if the target has a lower stream limit. The server must end the first stream
-// after one idle poll, the second, that of a later run of its thread, after two, and the third,
-// which is requested from the cursor of its first event on, after one. The fourth has no limit and
-// must go on to the end of its run. Checks judge when the streams end and how they are kept alive.
-// Then runIdleLimit requests the stream of a run that sends text, with the largest limit on idle
-// polls that the document allows.
+// runIdleLimit plays the idle-limit scenario. It reads the streams of five silent runs at the same
+// time, or of fewer if the target has a lower stream limit. The first four are requested with a
+// limit on idle polls, after which the server must end the stream: one poll for the first; two for
+// the second, whose run is not the first of its thread; one for the third, which is requested from
+// the cursor of its first event; two for the fourth, whose run falls silent after some text. The
+// fifth has no limit and must go on to the end of its run. Checks judge when the streams end and
+// how they are kept alive. Then runIdleLimit requests the stream of a run that sends text, with the
+// largest limit on idle polls that the document allows.
 func runIdleLimit(t *Conversation) {
 	var streams []spec.Request
-	for i, limit := range []string{"1", "2", "1", ""} {
+	for i, limit := range []string{"1", "2", "1", "2", ""} {
 		t.Thread = t.NewID()
-		if t.target.StreamLimit > 0 && i >= t.target.StreamLimit {
+		if t.target.StreamLimit > 0 && len(streams) >= t.target.StreamLimit {
 			break
 		}
 		if i == 1 {
 			t.SendAndRead("prompt", t.PromptEvent("text", "before the silence"))
 		}
-		if !t.StartRun("prompt", t.PromptEvent("idle", "2600")) {
+		silent := t.PromptEvent("idle", "2600")
+		if i == 3 && !t.target.lacksCapability("slow") {
+			silent = t.PromptEvent("slow", "2 4000")
+		}
+		if !t.StartRun("prompt", silent) {
 			continue
 		}
 		e := spec.Event{PollLimit: limit}
@@ -376,8 +382,8 @@ func (t *Conversation) cancelDuringStream(frames int) {
 }
 
 // readAfterEnd requests the stream of the current run from the last cursor in the last exchange,
-// which must contain the end of the run. It sends nothing if the last exchange contains no cursor
-// or the target lacks the capability to resume streams.
+// which must contain the end of the run, and reads it for at most [quietTimeout]. It sends nothing
+// if the last exchange contains no cursor or the target lacks the capability to resume streams.
 func (t *Conversation) readAfterEnd() {
 	if cursors := t.Cursors(); len(cursors) > 0 && !t.target.lacksCapability("resume") {
 		last := spec.Event{Cursor: cursors[len(cursors)-1]}
@@ -387,9 +393,9 @@ func (t *Conversation) readAfterEnd() {
 
 // runTogether plays the together scenario. While the client reads the stream of one run, a second
 // run of the thread ends and a third one is cancelled. The same is repeated with a stream that is
-// resumed. Checks verify that the first run goes on. Then, while one run is active, the client
-// waits for the end of the body that tells another run of the thread. If the target allows a user
-// only one open stream, runTogether sends nothing.
+// resumed. Checks verify that the first run goes on. Then, while a further run is active, the
+// client reads the stream of a short run of the same thread and waits for the end of its body. If
+// the target allows a user only one open stream, runTogether sends nothing.
 func runTogether(t *Conversation) {
 	if t.target.StreamLimit == 1 || !t.StartRun("prompt", t.PromptEvent("idle", "2000")) {
 		return

@@ -35,12 +35,15 @@ func TestStores(t *testing.T) {
 			s := startServe(t, nil, "--state", c.state(t), "--max-streams", fmt.Sprint(storeStreams), "--poll", "200ms", "--user", "ada:token-of-ada", "--user", "eve:token-of-eve")
 			dir := t.TempDir()
 			for name, base := range s.bases {
+				if d, err := dialect.Open(name[:strings.Index(name, "@")]); c.name != "memory" && (err != nil || d.Name != name) {
+					continue // an older version stores nothing else
+				}
 				args := []string{"run", base, "--dialect", name, "--strict", "--parallel", "4", "--report", "json=report.json",
 					"--header", "Authorization: Bearer token-of-ada", "--other-header", "Authorization: Bearer token-of-eve", "--stream-limit", fmt.Sprint(storeStreams)}
 				if c.name == "memory" {
 					args = append(args, "--claim", "all")
 				} else {
-					args = append(args, "--skip", "refusals")
+					args = append(args, "--skip", "refusals", "--skip", "variants")
 				}
 				code, out, said := streamassay(t, dir, args...)
 				if code != exitOK {

@@ -96,8 +96,8 @@ func (r *eventEditor) first(fits func(*spec.Event) bool) func(*spec.Event) bool 
 	}
 }
 
-// isTarget reports whether a fault that does not choose its event by kind can affect e. If the
-// trigger is an event number, such a fault can affect any event. Otherwise it affects only deltas
+// isTarget reports whether e is an event that can be changed by faults that do not select their
+// event by its kind. If the trigger is an event number, that is any event. Otherwise it is a delta
 // with text, so that the defect changes text that clients display.
 func (r *eventEditor) isTarget(e *spec.Event) bool {
 	return r.Trigger.Event >= 0 || isDelta(e) && e.Text != ""
@@ -240,11 +240,11 @@ func isMessageEnd(e *spec.Event) bool {
 	return e.Kind == spec.MessageEnd || e.Kind == spec.ReasoningEnd
 }
 
-// isCompletedText reports whether e completes a content part and has the text of that part, which
-// must not be empty.
+// isCompletedText reports whether e completes a content part and contains the complete text of that
+// part. It returns false if the text is empty.
 func isCompletedText(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Text != "" }
 
-// isSummary reports whether e ends a run and lists its messages.
+// isSummary reports whether e is an end event that lists the messages of its run.
 func isSummary(e *spec.Event) bool { return e.Kind == spec.RunEnd && len(e.Parts) > 0 }
 
 // addToNumber returns the sum of number, a decimal integer, and n as a decimal integer. If number

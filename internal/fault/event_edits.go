@@ -9,9 +9,9 @@ import (
 // The faults that no function of event_editor.go describes: arguments of editEvents and their
 // helpers.
 
-// startLate returns an edit that emits events with r; see editEvents. The edit sends the first
-// event of the run's content, such as the start of a message, before the events that start the run.
-// It does not change a run without content.
+// startLate returns an edit for editEvents that sends the first event of the run's content, such as
+// the start of a message, before the events that start the run. It does not change a run without
+// content. The edit emits events with r.
 func startLate(r *eventEditor) func(*spec.Event) {
 	var held []spec.Event
 	released := false
@@ -45,9 +45,9 @@ func startLate(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// repeatAtEnd returns an edit that emits events with r; see editEvents. After the last event of the
-// stream, the edit repeats the last delta or, if the run has no delta, the last event before the
-// terminal event.
+// repeatAtEnd returns an edit for editEvents that sends an event again after the last event of the
+// stream: the last delta or, if the run has no delta, the last event before the terminal event. The
+// edit emits events with r.
 func repeatAtEnd(r *eventEditor) func(*spec.Event) {
 	var last, delta *spec.Event
 	seq := ""
@@ -72,9 +72,9 @@ func repeatAtEnd(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// failAndEnd returns an edit that emits events with r; see editEvents. The edit makes a run both
-// fail and end successfully: it sends an error event before the end event, or an end event after
-// the error event.
+// failAndEnd returns an edit for editEvents that makes a run both fail and end successfully: it
+// sends an error event before the end event, or an end event after the error event. The edit emits
+// events with r.
 func failAndEnd(r *eventEditor) func(*spec.Event) {
 	return func(e *spec.Event) {
 		if e.Kind == spec.RunEnd {
@@ -106,7 +106,8 @@ const stackTrace = "boom\n\nTraceback (most recent call last):\n" +
 
 // failRun returns a value for [Fault.NewEffect]. The effect replaces the event at the trigger and
 // all later ones with a single error event. Its error text is text followed by the fault's
-// parameter "text". If no trigger is set, the run fails at its second event of content, or at its
+// parameter "text", and its error code is the parameter "code". If no trigger is set, the error
+// event replaces the second event that is not about the run itself, such as a message delta, or the
 // terminal event if that comes first.
 func failRun(text string) func(Args) Effect {
 	return editEvents(func(r *eventEditor) func(*spec.Event) {
@@ -138,9 +139,9 @@ func failRun(text string) func(Args) Effect {
 	})
 }
 
-// repeatMessage returns an edit that emits events with r; see editEvents. After the end of the
-// first message that ends at or after the trigger, the edit sends the start and the end of that
-// message again, so that it looks like another message with the same id.
+// repeatMessage returns an edit for editEvents that sends the start and the end of a message again
+// after that message has ended, so that they look like another message with the same id. It does so
+// for the first message that ends at or after the trigger. The edit emits events with r.
 func repeatMessage(r *eventEditor) func(*spec.Event) {
 	var start *spec.Event
 	isAffected := r.first(isMessageEnd)
@@ -159,9 +160,10 @@ func repeatMessage(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// breakArguments returns an edit that emits events with r; see editEvents. The edit appends a brace
-// to the arguments of the first tool call that ends at or after the trigger, and to those of all
-// tool calls that are parts of events, so that these arguments are not valid JSON.
+// breakArguments returns an edit for editEvents that makes the arguments of tool calls invalid JSON
+// by appending a brace to them. It changes the first streamed tool call that ends at or after the
+// trigger. Independently of the trigger, it also changes each tool call that is sent in a single
+// event or as a part of one. The edit emits events with r.
 func breakArguments(r *eventEditor) func(*spec.Event) {
 	isAffected := r.first(OfKind(spec.ToolEnd))
 	return func(e *spec.Event) {
@@ -181,8 +183,8 @@ func breakArguments(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// dropResults returns an edit that emits events with r; see editEvents. The edit omits all results
-// of tools that the server runs.
+// dropResults returns an edit for editEvents that drops all tool results, both events of their own
+// and parts of other events. The edit emits the other events with r.
 func dropResults(r *eventEditor) func(*spec.Event) {
 	return func(e *spec.Event) {
 		if e.Kind == spec.ToolResult {
@@ -199,8 +201,9 @@ func dropResults(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// renameResults returns an edit that emits events with r; see editEvents. The edit changes the call
-// id of all tool results to an id that no tool call has.
+// renameResults returns an edit for editEvents that changes the call id of each tool result,
+// whether it is an event of its own or a part of another event, to an id that no tool call has. The
+// edit emits events with r.
 func renameResults(r *eventEditor) func(*spec.Event) {
 	return func(e *spec.Event) {
 		r.pass(mapEvent(e, func(p spec.Event) (spec.Event, bool) {
@@ -215,7 +218,7 @@ func renameResults(r *eventEditor) func(*spec.Event) {
 
 // shiftNumbers returns a value for [Fault.NewEffect]. The effect adds delta to all sequence numbers
 // from the trigger on or, if no trigger is set, from the first text delta on. If the first of these
-// numbers would become -1, no number is changed.
+// numbers would become -1, no number is changed, because sequence numbers are never negative.
 func shiftNumbers(delta int64) func(Args) Effect {
 	return editEvents(func(r *eventEditor) func(*spec.Event) {
 		isAffected := r.first(func(e *spec.Event) bool { return e.Seq != "" && r.isTarget(e) })
@@ -229,9 +232,9 @@ func shiftNumbers(delta int64) func(Args) Effect {
 	})
 }
 
-// sendTwice returns an edit that emits events with r; see editEvents. The edit sends one event
-// twice, both times with the same sequence number: the first event at or after the trigger for
-// which r.isTarget returns true.
+// sendTwice returns an edit for editEvents that sends one event twice, both times with the same
+// sequence number: the first event at or after the trigger for which r.isTarget returns true. The
+// edit emits events with r.
 func sendTwice(r *eventEditor) func(*spec.Event) {
 	isAffected := r.first(r.isTarget)
 	return func(e *spec.Event) {
@@ -242,8 +245,8 @@ func sendTwice(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// lose returns an edit that emits events with r; see editEvents. The edit omits the first event at
-// or after the trigger for which r.isTarget returns true. The other events keep their sequence
+// lose returns an edit for editEvents that omits the first event at or after the trigger for which
+// r.isTarget returns true. The other events, which the edit emits with r, keep their sequence
 // numbers, so that there is a gap.
 func lose(r *eventEditor) func(*spec.Event) {
 	isAffected := r.first(r.isTarget)

@@ -77,8 +77,9 @@ type ResponseArgs struct {
 	Applied     func()     // to be called, any number of times, when the fault changes the response; never nil
 }
 
-// An Effect describes what a fault does to one response: it refuses the request or calls functions
-// that change the response. A nil function changes nothing.
+// An Effect describes what a fault does to one response. If Response is set, it is sent instead of
+// serving the request. Otherwise the server calls the functions, which change the response. A nil
+// function changes nothing.
 type Effect struct {
 	// Response, if its Status is not 0, is sent instead of serving the request.
 	Response CannedResponse
@@ -104,7 +105,7 @@ type Effect struct {
 
 // A CannedResponse is a response, usually an error, that is sent instead of serving the request.
 type CannedResponse struct {
-	Status        int
+	Status        int           // status code; 0: the request is served
 	Code, Message string        // error code and text; "": the default of the dialect's document
 	RetryAfter    time.Duration // value of the Retry-After header, rounded up to seconds; 0: none
 

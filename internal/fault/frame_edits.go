@@ -54,7 +54,8 @@ func editData(change func(a Args, data []byte) (out []byte, ok bool)) func(Args)
 	})
 }
 
-// replaceData returns a copy of frame in which other replaces the value of the data field.
+// replaceData returns a copy of frame in which the value of data, a field of the frame, is replaced
+// by other.
 func replaceData(frame []byte, data sse.Line, other []byte) []byte {
 	return slices.Concat(frame[:data.ValueStart], other, frame[data.ValueEnd():])
 }

@@ -70,10 +70,10 @@ func followedBySteps(kinds ...spec.Kind) func(Args) Effect {
 	})
 }
 
-// sendChunks returns an edit that emits events with r; see editEvents. The edit sends the deltas of
-// messages, of reasoning and of tool calls as chunks, and leaves out the events that start and end
-// them. Tool calls may overlap, which chunks cannot express, so the edit holds back the chunks of a
-// call until the call ends. It does not change messages and calls without deltas.
+// sendChunks returns an edit for editEvents that sends the deltas of messages, of reasoning and of
+// tool calls as chunks, and leaves out the events that start and end them. The edit emits events
+// with r. Tool calls may overlap, which chunks cannot express, so the edit holds back the chunks of
+// a call until the call ends. It does not change messages and calls without deltas.
 func sendChunks(r *eventEditor) func(*spec.Event) {
 	c := &chunkEventSender{r, map[string]*spec.Event{}, map[string]bool{}, map[string][]spec.Event{}}
 	return func(e *spec.Event) {
@@ -101,9 +101,10 @@ type chunkEventSender struct {
 	calls   map[string][]spec.Event // chunks of calls that have not ended, by key
 }
 
-// sendDelta sends a delta of the message or tool call with the given key as a chunk or, if it is a
-// delta of a tool call, stores it for sendEnd. The first chunk of a message or call gets the role
-// and the name from its start event. Later chunks get neither a message id nor a call id.
+// sendDelta sends chunk, a delta of the message or tool call with the given key, as a chunk. If it
+// is a delta of a tool call, sendDelta stores it for sendEnd instead. The first chunk of a message
+// or call gets the role and the name from its start event. Later chunks have neither a message id
+// nor a call id.
 func (c *chunkEventSender) sendDelta(key string, chunk spec.Event) {
 	chunk.IsChunk = true
 	if start := c.started[key]; start != nil {

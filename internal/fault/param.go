@@ -53,8 +53,8 @@ func (p Param) parseNumber(text string) (int64, error) {
 }
 
 // validateText returns an error if text is not a valid value of the parameter, whose type is
-// "text". The value must be one of Enum, if Enum is not empty; it must not be too long and must be
-// printable; and Validate, if set, must accept it.
+// "text". If Enum is not empty, the value must be in Enum. It must have at most maxTextSize bytes
+// and be valid UTF-8 without control characters. If Validate is set, Validate must accept it.
 func (p Param) validateText(text string) error {
 	if len(p.Enum) > 0 && !slices.Contains(p.Enum, text) {
 		return fmt.Errorf("invalid value %q (want one of %s)", text, strings.Join(p.Enum, ", "))

@@ -13,8 +13,9 @@ const maxSpecs = 32
 
 // Parse parses header, a list of faults from a header or command line. Faults are separated by
 // commas. Each fault is a name followed by settings, each preceded by a semicolon. A value that
-// contains a comma, a semicolon or a quote, or begins or ends with a space, must be in double
-// quotes:
+// contains a comma, a semicolon or a double quote, or begins or ends with a space, must be in
+// double quotes. Within these, a backslash must precede each double quote and each backslash of the
+// value:
 //
 //	abort; event=3, http-error; status=503; text="come back later, please"
 //

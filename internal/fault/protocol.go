@@ -11,7 +11,7 @@ import (
 var atEvent = []string{"event"}
 
 // protocolFaults lists the faults that change the events of a run, or the frames that encode them.
-// Faults without checks are allowed by the protocols and only test clients.
+// Faults without checks violate no requirement; they only test clients.
 var protocolFaults = []*Fault{
 	{Name: "first-missing", Doc: "the start event of the run is missing",
 		RequiredKinds: []spec.Kind{spec.RunStart}, Checks: []string{"run.opens-first", "run.opens-or-fails"},

@@ -8,10 +8,11 @@ import (
 	"strings"
 )
 
-// drip returns a writer for the body of a stream; see wrapBody. From the trigger on, the writer
-// sends the stream to w in segments of the size given by the fault's parameter "bytes", with a
-// pause before each segment. The fault's parameter "for" limits the number of bytes that are sent
-// in this way; the rest is sent without pauses. If "for" is 0, there is no limit.
+// drip returns a writer for the body of a stream; see wrapBody. From the trigger on or, if no
+// trigger is set, from the start, the writer sends the stream to w in segments, with a pause before
+// each. The fault's parameter "bytes" is the size of a segment and "every" the length of a pause.
+// The parameter "for" limits the number of bytes that are sent in this way; the rest is sent
+// without pauses. If "for" is 0, there is no limit.
 func drip(a Args, w StreamWriter) FrameWriter {
 	size, limit := a.Ints["bytes"], a.Ints["for"]
 	sent, slow, hasReached := int64(0), 0, eventReached(a.Trigger)
@@ -41,9 +42,10 @@ func drip(a Args, w StreamWriter) FrameWriter {
 	}}
 }
 
-// splitFrames returns a writer for the body of a stream; see wrapBody. From the trigger on, the
-// writer sends each frame to w in the segments that segmentEnds determines, with a pause between
-// them.
+// splitFrames returns a writer for the body of a stream; see wrapBody. From the trigger on or, if
+// no trigger is set, from the start, the writer sends each frame to w in segments, with a pause
+// between them. The fault's parameters "at" and "bytes" determine where the segments end (see
+// segmentEnds), and "every" is the length of a pause.
 func splitFrames(a Args, w StreamWriter) FrameWriter {
 	offsets, _ := parseOffsets(a.Strings["at"]) // already validated
 	hasReached, pass := eventReached(a.Trigger), writeFrames(w)
@@ -113,8 +115,9 @@ func segmentEnds(length int, offsets []int, size int) (ends []int) {
 const maxBatchSize = 16 << 20
 
 // batchFrames returns a writer that sends frames to w in batches. Before the trigger, frames pass
-// unchanged. From the trigger on, frames are held back. They are sent in one segment when their
-// number reaches batch, their size exceeds maxBatchSize bytes, or the stream ends.
+// unchanged. From the trigger on or, if no trigger is set, from the start, frames are held back.
+// They are sent in one segment when the number of frames, not counting comments, reaches batch,
+// when their size exceeds maxBatchSize bytes, or when the stream ends.
 func batchFrames(a Args, w StreamWriter, batch int) FrameWriter {
 	var held []byte
 	count, hasReached, pass := 0, eventReached(a.Trigger), writeFrames(w)

@@ -19,9 +19,9 @@ var stateFaults = []*Fault{
 		NewEffect: editEvents(followBySnapshot)},
 }
 
-// followBySnapshot returns an edit that emits events with r; see editEvents. After the end of each
-// message, the edit inserts a snapshot of the messages that contains only the first half of the
-// text of that message.
+// followBySnapshot returns an edit for editEvents that inserts, after the end of each message, a
+// snapshot of the messages that contains only that message, with the first half of its text. It
+// inserts none if that half is empty. The edit emits events with r.
 func followBySnapshot(r *eventEditor) func(*spec.Event) {
 	texts := map[string]*strings.Builder{}
 	return func(e *spec.Event) {

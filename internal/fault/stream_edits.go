@@ -90,8 +90,9 @@ func addMember(a Args) func(n int, frame []byte) []byte {
 	}
 }
 
-// insertGarbage is a value for [Fault.NewEffect]. The effect inserts, at the trigger, a frame whose
-// data consists of random bytes.
+// insertGarbage is a value for [Fault.NewEffect]. The effect inserts a frame whose data consists of
+// random bytes that are not valid UTF-8. The fault's parameter "bytes" is their number. The frame
+// is inserted at the trigger or, if no trigger is set, at a random position; see injectAt.
 func insertGarbage(a Args) Effect {
 	noise := make([]byte, a.Ints["bytes"])
 	for i := range noise {
@@ -107,8 +108,9 @@ func insertGarbage(a Args) Effect {
 	})
 }
 
-// padEvent is a value for [Fault.NewEffect]. The effect pads the event at the trigger to the number
-// of bytes in the parameter "bytes", which may exceed what a client accepts. The event stays valid.
+// padEvent is a value for [Fault.NewEffect]. The effect pads the event at the trigger with spaces
+// to the size in the fault's parameter "bytes", which may be more bytes than a client accepts. The
+// event stays valid. If no trigger is set, the event is chosen at random; see newTriggeredWriter.
 func padEvent(a Args) Effect {
 	return injectAt(a, func(c *triggeredWriter, rest []byte) error {
 		data, ok := sse.FindField(rest, "data")

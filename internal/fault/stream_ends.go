@@ -7,8 +7,8 @@ import (
 	"github.com/streamassay/streamassay/internal/sse"
 )
 
-// endStreamAt returns a value for [Fault.NewEffect]. At the trigger, the effect ends the stream in
-// the way given by how.
+// endStreamAt returns a value for [Fault.NewEffect]. At the trigger or, if no trigger is set, at a
+// random position (see newTriggeredWriter), the effect ends the stream in the way given by how.
 func endStreamAt(how StreamEnd) func(Args) Effect {
 	return wrapBody(func(a Args, w StreamWriter) FrameWriter {
 		if a.Trigger.Time >= 0 {
@@ -29,10 +29,10 @@ func atStreamEnd(f func(a Args, w StreamWriter) error) func(Args) Effect {
 	})
 }
 
-// truncateFrame returns a value for [Fault.NewEffect]. The effect sends only the beginning of the
-// frame at the trigger and closes the connection. The function part returns that beginning. If the
-// trigger is a number of bytes, the connection is closed after exactly that number of bytes
-// instead, and part is not called.
+// truncateFrame returns a value for [Fault.NewEffect]. The effect sends only part(frame), the
+// beginning of the frame at the trigger, and closes the connection. If no trigger is set, the frame
+// is chosen at random; see newTriggeredWriter. If the trigger is a number of bytes, the connection
+// is closed after exactly that number of bytes instead, and part is not called.
 func truncateFrame(part func(frame []byte) []byte) func(Args) Effect {
 	return func(a Args) Effect {
 		return injectAt(a, func(c *triggeredWriter, frame []byte) error {
@@ -46,8 +46,8 @@ func truncateFrame(part func(frame []byte) []byte) func(Args) Effect {
 	}
 }
 
-// cutInsideData returns the beginning of frame up to the middle between the start of its data line
-// and the end of the frame.
+// cutInsideData returns the beginning of frame, which it cuts halfway between the start of the data
+// line and the end of the frame.
 func cutInsideData(frame []byte) []byte {
 	data, _ := sse.FindField(frame, "data")
 	return frame[:data.Start+(len(frame)-data.Start)/2]
@@ -68,8 +68,10 @@ func cutInsideCharacter(frame []byte) []byte {
 	return append(bytes.Clone(frame[:text]), "\u20ac"[:2]...)
 }
 
-// stall is a value for [Fault.NewEffect]. The effect pauses the stream at the trigger, for the time
-// in the parameter "for" or, if that is 0, until the client leaves.
+// stall is a value for [Fault.NewEffect]. The effect pauses the stream at the trigger or, if no
+// trigger is set, at a random position; see newTriggeredWriter. The fault's parameter "for" is the
+// length of the pause. If it is 0, nothing more is sent, and the connection stays open until the
+// client leaves.
 func stall(a Args) Effect {
 	pause := a.Durations["for"]
 	if pause == 0 {

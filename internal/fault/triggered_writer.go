@@ -26,8 +26,9 @@ type triggeredWriter struct {
 
 // newTriggeredWriter returns a triggeredWriter that writes to w and calls inject once, at the
 // position of the fault; see triggeredWriter.inject. That position is a.Trigger or, if no trigger
-// is set, before the second, third or fourth frame, chosen at random. For a time trigger, the
-// caller must set isDue when that time has passed.
+// is set, before the second, third or fourth frame, chosen at random. If the stream ends before a
+// position that was chosen at random, inject is called at its end; if it ends before a.Trigger,
+// inject is not called. For a time trigger, the caller must set isDue when that time has passed.
 func newTriggeredWriter(
 	w StreamWriter, a Args, inject func(c *triggeredWriter, rest []byte) error,
 ) *triggeredWriter {

@@ -10,7 +10,7 @@ import (
 var allTriggers = []string{"event", "byte", "time"}
 
 // wireFaults lists the faults that change the bytes of a stream or how the stream ends. Faults
-// without checks are allowed by the protocols and only test clients.
+// without checks violate no requirement; they only test clients.
 var wireFaults = []*Fault{
 	{Name: "clean-end", Doc: "the stream ends early, but its body is terminated correctly",
 		Triggers: allTriggers, Checks: []string{"run.ends"},

@@ -55,7 +55,7 @@ type Store struct {
 // A File describes a stored file.
 type File struct {
 	Path string // name in the storage, without directories
-	Type string // media type
+	Type string // media type; "" if unknown
 	Size int64  // in bytes
 }
 

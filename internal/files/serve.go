@@ -21,7 +21,8 @@ const (
 // ServeHTTP serves the file of a link that Link returned, given as the URL of the request. It
 // ignores the path of the link's base, so a prefix may be stripped. A valid link is the only
 // credential that it requires. The status is 403 if the link is not valid, 410 if it has expired,
-// 404 if the file no longer exists, and 503 if the storage fails.
+// 404 if the file no longer exists, 503 if the storage fails, and 405 if the method is neither GET
+// nor HEAD.
 func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
@@ -59,9 +60,10 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, content)
 }
 
-// setHeaders sets the media type of a file, and headers that keep browsers from treating the file
-// as anything else. Browsers are told to download SVG images, images of unknown types and other
-// files rather than show them.
+// setHeaders sets in h the header fields of a response with a file of the media type kind. Files
+// other than images are sent as application/octet-stream. Browsers are told not to guess another
+// type, and to download SVG images and files of types that are not in extensions instead of showing
+// them.
 func setHeaders(h http.Header, kind string) {
 	if !strings.HasPrefix(kind, "image/") {
 		kind = "application/octet-stream"
@@ -74,8 +76,9 @@ func setHeaders(h http.Header, kind string) {
 	}
 }
 
-// openFile opens a file for reading. It calls cancel, which must end ctx, if the storage takes
-// longer than storageTimeout. The error is ErrNotFound or wraps ErrUnavailable.
+// openFile opens the file at path for reading; the caller must close it. openFile calls cancel,
+// which must end ctx, if the storage takes longer than storageTimeout. The error is ErrNotFound or
+// wraps ErrUnavailable.
 func (s *Store) openFile(
 	ctx context.Context, cancel context.CancelFunc, path string,
 ) (io.ReadSeekCloser, blob.Attributes, error) {
@@ -88,7 +91,8 @@ func (s *Store) openFile(
 	return content, attributes, nil
 }
 
-// writeError sends a short error response.
+// writeError sends a response with the given status, the given text as its body, and a header that
+// forbids caching.
 func writeError(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Cache-Control", "no-store")
 	http.Error(w, text, status)

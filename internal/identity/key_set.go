@@ -44,7 +44,7 @@ var allowedAlgorithms = []jose.SignatureAlgorithm{
 type keySet struct {
 	keys     []jose.JSONWebKey
 	mu       sync.RWMutex
-	verified map[[sha256.Size]byte]jwt.Claims
+	verified map[[sha256.Size]byte]jwt.Claims // SHA-256 hash of a token → its claims
 }
 
 // Limits of the cache of verified tokens: how many it holds, and how many bytes a cached token may
@@ -92,8 +92,8 @@ func (s *keySet) remember(sum [sha256.Size]byte, token string, c jwt.Claims) {
 	s.verified[sum] = c
 }
 
-// candidates returns the keys that may have made the signature with the header h: those of a
-// suitable type and, if h has a key id, with that id.
+// candidates returns the public keys that may have made the signature with the header h: those of a
+// type that supportsAlgorithm accepts for the algorithm of h and, if h has a key id, with that id.
 func (s *keySet) candidates(h jose.Header) (keys []any) {
 	for _, k := range s.keys {
 		named := h.KeyID == "" || k.KeyID == h.KeyID
@@ -104,7 +104,9 @@ func (s *keySet) candidates(h jose.Header) (keys []any) {
 	return keys
 }
 
-// supportsAlgorithm reports whether a key is of the type that an algorithm requires.
+// supportsAlgorithm reports whether key is of the type that a signature algorithm requires. The key
+// is an *rsa.PublicKey, an *ecdsa.PublicKey or an ed25519.PublicKey, and algorithm is one of
+// allowedAlgorithms, such as "RS256". For any other key or algorithm, the result is false.
 func supportsAlgorithm(key any, algorithm string) bool {
 	switch key := key.(type) {
 	case *rsa.PublicKey:
@@ -160,7 +162,8 @@ func parseKeySet(text []byte) (*keySet, error) {
 	return set, nil
 }
 
-// isValidName reports whether s, the subject of a token, can be the name of a user.
+// isValidName reports whether s, the subject of a token, can be the name of a user: it has from 1
+// to maxName bytes and is valid UTF-8 without control characters.
 func isValidName(s string) bool {
 	return s != "" && len(s) <= maxName && utf8.ValidString(s) && strings.IndexFunc(s, unicode.IsControl) < 0
 }

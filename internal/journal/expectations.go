@@ -16,7 +16,7 @@ import (
 type Expectations struct {
 	AllowUnmatched bool          `yaml:"allow-unmatched"` // requests that match no operation or no rule are not findings
 	Strict         bool          `yaml:"strict"`          // a violated SHOULD fails too, not only a violated MUST
-	InOrder        bool          `yaml:"in-order"`        // the first exchanges of the calls must occur in the listed order
+	InOrder        bool          `yaml:"in-order"`        // the calls must first be received in the order of Calls
 	Calls          []Expectation `yaml:"calls"`
 }
 
@@ -86,8 +86,8 @@ func lineOf(data []byte, call int) int {
 	return node.GetToken().Position.Line
 }
 
-// check returns an error if a count is negative or contradicts another count, or if a field of the
-// filter is invalid.
+// check returns an error if the counts Exactly, AtLeast and AtMost are negative or contradict each
+// other, or if a field of the filter is invalid.
 func (x Expectation) check() error {
 	for _, n := range []*int{x.Exactly, x.AtLeast, x.AtMost} {
 		if n != nil && *n < 0 {
@@ -103,8 +103,8 @@ func (x Expectation) check() error {
 	return x.Filter.Check()
 }
 
-// filter returns the filter that selects the exchanges to which the expectation applies. The filter
-// selects only successful responses if the comment of Expectation requires this.
+// filter returns the filter that selects the exchanges to which the expectation applies. If x.Ended
+// is "whole" and x.Status is empty, the filter selects only responses with a status of 2XX.
 func (x Expectation) filter() Filter {
 	x.onlySuccess = EndReason(x.Ended) == Complete && x.Status == ""
 	return x.Filter

@@ -37,11 +37,10 @@ const (
 	EventDropped EventKind = "dropped" // N events were lost because the subscriber was too slow
 )
 
-// Limits of events: the maximum number of bytes of a write that an event contains, and the maximum
-// number of events that wait for a slow subscriber before further ones are lost.
+// Limits of events.
 const (
-	maxEventBytes   = 4096
-	maxQueuedEvents = 256
+	maxEventBytes   = 4096 // bytes of a write that an event contains; the rest of the write is left out
+	maxQueuedEvents = 256  // events that wait for a slow subscriber; while there are as many, new ones are lost
 )
 
 // A feed delivers events to subscribers and never waits for a slow one.
@@ -116,8 +115,9 @@ type waiters struct {
 	channels []chan struct{}
 }
 
-// add registers and returns a new channel that receives a value after each change. The caller must
-// pass the channel to remove when it stops waiting.
+// add registers and returns a new channel that receives a value when exchanges change. Several
+// changes in quick succession may cause only one value. The caller must pass the channel to remove
+// when it stops waiting.
 func (w *waiters) add() chan struct{} {
 	changed := make(chan struct{}, 1)
 	w.mu.Lock()

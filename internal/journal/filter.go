@@ -170,8 +170,8 @@ func (j *Journal) List(f Filter) (page []Record, total int) {
 	return page, len(all)
 }
 
-// page returns the part of all that f.Offset and f.Limit select. The argument all holds the
-// exchanges that match f.
+// page returns the elements of all that f.Offset and f.Limit select. The caller must have selected
+// those that match f already. The result is a subslice of all.
 func (f Filter) page(all []entryRef) []entryRef {
 	all = all[min(f.Offset, len(all)):]
 	if f.Limit > 0 {

@@ -27,7 +27,7 @@ type evaluation struct {
 	id                     uint64
 	dialect, test, request string // request is the method and the target, such as "POST /runs"
 	findings               []Finding
-	judged                 map[string]int // number of judgements by the id of the check
+	judged                 map[string]int // id of a check → how often the check judged something
 }
 
 // clientPlan returns the plan for judging the clients of the dialect with the given name: the
@@ -99,9 +99,9 @@ func (s *recordedExchange) newEvaluation() evaluation {
 	}
 }
 
-// events returns what was recorded of the exchange as two events: the request, and the response
-// without its body. If refers is false, the request lacks everything that refers to earlier
-// responses, such as the cursor. The caller must hold the lock of s.
+// events returns the request and the response of the exchange as two events. The event of the
+// response has no body. If refers is false, the event of the request lacks everything that refers
+// to earlier responses, such as the cursor. The caller must hold the lock of s.
 func (s *recordedExchange) events(refers bool) []spec.Event {
 	facts := &spec.RequestFacts{Method: s.method, Target: s.target, Rule: s.rule, Faulty: len(s.faults) > 0}
 	if s.isUnmatched() {
@@ -126,7 +126,7 @@ func (s *recordedExchange) events(refers bool) []spec.Event {
 
 // isUnmatched reports whether the request is valid and needs a rule of the script, but no rule
 // matches it. A request that starts a run needs a rule if rules were tried. Any other request needs
-// one if it was refused with status 501, as by a strict mock.
+// one if it was refused with status 501, as a strict mock does.
 func (s *recordedExchange) isUnmatched() bool {
 	return s.matched && s.rule == "" && len(s.violations) == 0 &&
 		(s.missCount > 0 && s.op == "run" || s.status == http.StatusNotImplemented)
@@ -170,7 +170,7 @@ func (j *Journal) sentBefore(id uint64, dialect string) (all []spec.Event) {
 }
 
 // cursors returns an iterator over the ids of the events in body, the body of a response. Each id
-// is in the form in which clients send it back (see Config.Cursor).
+// is decoded by Config.Cursor, so that it can be compared with the cursors of requests.
 func (j *Journal) cursors(body []byte) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for line := range bytes.FieldsFuncSeq(body, func(r rune) bool { return r == '\n' || r == '\r' }) {

@@ -27,8 +27,8 @@ type Config struct {
 
 	Dialects []*dialect.Dialect // dialects of the server; embedded dialects need not be listed
 
-	Now    func() time.Time    // current time for durations; nil: time.Now
-	Cursor func(string) string // decodes a cursor as sent on the wire; nil: cursors are sent as they are
+	Now    func() time.Time    // clock from which durations are computed; nil: time.Now
+	Cursor func(string) string // decodes the id of an event in a response; nil: ids are not encoded
 }
 
 // DefaultConfig returns the default limits of a journal.
@@ -72,14 +72,14 @@ func (j *Journal) Forgotten() uint64 { return j.forgotten.Load() }
 // Bytes returns the approximate memory in bytes that the exchanges use.
 func (j *Journal) Bytes() int64 { return j.heldBytes.Load() }
 
-// Reset removes the exchanges of the test with the id test, including those in progress. If test is
-// "", it removes those that belong to no test.
+// Reset removes all exchanges of the test with the id test, including those in progress, and all
+// findings about them. If test is "", it removes the exchanges that belong to no test.
 func (j *Journal) Reset(test string) {
 	j.dropTests(func(in string) bool { return in == test })
 	j.publish(Event{Kind: EventReset, Test: test})
 }
 
-// Clear removes all exchanges, including those in progress.
+// Clear removes all exchanges, including those in progress, and all findings.
 func (j *Journal) Clear() {
 	j.dropTests(func(string) bool { return true })
 	j.publish(Event{Kind: EventReset})

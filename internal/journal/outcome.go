@@ -18,13 +18,14 @@ import (
 type Outcome struct {
 	reports.Report
 	Strict    bool               `json:"strict"`
-	Exchanges int                `json:"asked"`     // exchanges that were judged
-	Forgotten uint64             `json:"forgotten"` // exchanges that were dropped from the journal
+	Exchanges int                `json:"asked"`     // number of exchanges that were judged
+	Forgotten uint64             `json:"forgotten"` // number of exchanges that were dropped from the journal
 	Failures  []UnmetExpectation `json:"failures"`
 }
 
-// Conclude judges the exchanges in j. The outcome contains the findings about these exchanges, a
-// check for each expected call, the verdict and the exit code.
+// Conclude judges the exchanges in j. The outcome contains the findings about these exchanges and
+// those that j kept of dropped exchanges, a check for each expected call, the verdict and the exit
+// code.
 func (x Expectations) Conclude(j *Journal) Outcome {
 	out := Outcome{Strict: x.Strict, Forgotten: j.Forgotten(), Failures: j.Verify(Filter{}, x)}
 	out.Dialects = []reports.DialectReport{}

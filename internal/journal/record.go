@@ -15,9 +15,9 @@ import (
 // A Record is a snapshot of one exchange. Secrets are redacted. Durations are in milliseconds.
 type Record struct {
 	ID        uint64          `json:"id"`
-	Test      string          `json:"test"`
-	Seed      uint64          `json:"seed"`
-	Dialect   string          `json:"dialect"`
+	Test      string          `json:"test"`      // id of the test; "": the request names no test
+	Seed      uint64          `json:"seed"`      // base seed of the random choices
+	Dialect   string          `json:"dialect"`   // name, such as "runs@2026-04"; "": the request belongs to no dialect
 	Op        string          `json:"op"`        // kind of the operation, such as "run"; "": the request matches no operation
 	Operation string          `json:"operation"` // name of the operation in the document, such as "POST /runs"
 	Time      time.Time       `json:"time"`      // start by the mock's clock
@@ -33,7 +33,7 @@ type Record struct {
 	WaitedMS  float64         `json:"waited_ms"`      // time from the request to the head
 	Bytes     int64           `json:"bytes"`          // size of the body as sent
 	Events    []SentPiece     `json:"events"`         // frames of a stream, or writes of another body
-	Dropped   int             `json:"events_dropped"` // writes that were not kept
+	Dropped   int             `json:"events_dropped"` // number of writes that were not kept
 	Faults    []AppliedFault  `json:"faults"`
 	Ended     *EndRecord      `json:"ended"` // nil: the exchange is in progress
 	Findings  []Finding       `json:"findings"`
@@ -42,7 +42,7 @@ type Record struct {
 // A RecordedRequest is the request of a Record.
 type RecordedRequest struct {
 	Method string        `json:"method"`
-	Target string        `json:"target"`
+	Target string        `json:"target"` // path and query
 	Header []HeaderField `json:"header"`
 	Body   BodyBytes     `json:"body"`
 	Bytes  int           `json:"bytes"` // size of the complete body, of which Body may be a part
@@ -61,8 +61,8 @@ type HeaderField struct {
 type SentPiece struct {
 	N     int       `json:"n"`     // number of the frame, from 0; -1: a comment
 	AtMS  float64   `json:"at_ms"` // time since the head was sent
-	Bytes int       `json:"bytes"`
-	Raw   BodyBytes `json:"raw"` // nil: the bytes were not kept
+	Bytes int       `json:"bytes"` // size as sent, of which Raw may be a part
+	Raw   BodyBytes `json:"raw"`   // nil: the bytes were not kept
 }
 
 // An AppliedFault is a fault that changed the response, with the position of the change.

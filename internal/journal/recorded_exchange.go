@@ -15,8 +15,8 @@ import (
 // exchange, whatever the client or the server sends.
 const (
 	maxPieces     = 4096 // writes that are kept; further ones are only counted
-	maxMisses     = 64
-	maxFaults     = 64
+	maxMisses     = 64   // reasons why rules did not match
+	maxFaults     = 64   // faults that changed the response
 	maxViolations = spec.MaxFindings
 	maxCalls      = 64   // references to tool calls and interrupts
 	maxText       = 1024 // bytes of the text of a violation or mismatch
@@ -45,15 +45,15 @@ type exchangeData struct {
 	secrets           []string         // secret values to redact, until the exchange ends
 	redactor          *redact.Redactor // redactor of secrets, or nil
 
-	parsed      bool
-	operation   string
+	parsed      bool   // setParsed was called
+	operation   string // name in the dialect's document
 	thread, run string
 	cursor      string
 	violations  []spec.Violation
 	references  []answeredItem // references to what the server sent in earlier responses
 
-	matched   bool
-	rule      string
+	matched   bool   // setMatch was called
+	rule      string // name of the rule that matched; "": none
 	misses    []Mismatch
 	missCount int // number of misses, including those that are not kept
 
@@ -61,7 +61,7 @@ type exchangeData struct {
 	header        spec.Header
 	headTime      time.Time
 	pieces        []piece
-	droppedPieces int    // writes that were not kept
+	droppedPieces int    // number of writes that were not kept
 	sentBytes     []byte // the beginning of the response body
 	sentSize      int64  // size of the response body
 	faults        []faultRecord
@@ -253,8 +253,8 @@ func (s *recordedExchange) setHead(names *secretNames, status int, header http.H
 }
 
 // addPiece records that data, a part of the response body, was sent in one write. The argument at
-// is the time since the head was sent. The exchange keeps at most maxBody bytes of the body in
-// total.
+// is the time since the head was sent. The exchange copies data, but keeps at most maxBody bytes of
+// the body and maxPieces writes in total; of the rest, it records only the size.
 func (s *recordedExchange) addPiece(at time.Duration, data []byte, maxBody int) {
 	s.sentSize += int64(len(data))
 	if len(s.pieces) >= maxPieces {
@@ -267,8 +267,8 @@ func (s *recordedExchange) addPiece(at time.Duration, data []byte, maxBody int) 
 	}
 }
 
-// close records that the exchange ended at the time now, with the reason, and redacts the response
-// body.
+// close records that the exchange ended at the time now for the given reason, and redacts the
+// response body.
 func (s *recordedExchange) close(reason EndReason, now time.Time) {
 	s.endReason, s.endedAfter = reason, s.elapsed(now)
 	s.redactor.Mask(s.sentBytes) // only now, because a secret may be spread over several writes

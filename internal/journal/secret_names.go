@@ -16,7 +16,7 @@ type secretNames struct {
 	redact.Names
 
 	mu        sync.Mutex
-	redactors map[string]*redact.Redactor
+	redactors map[string]*redact.Redactor // by the secrets, joined by NUL
 }
 
 // maxRedactors is the maximum number of redactors in the cache of a secretNames. When the cache is

@@ -12,9 +12,9 @@ type Outcome string
 
 // The ways in which a run can end.
 const (
-	Finished Outcome = "finished"
-	Failed   Outcome = "failed"
-	Canceled Outcome = "canceled"
+	Finished Outcome = "finished" // the run ended successfully
+	Failed   Outcome = "failed"   // the run ended with an error
+	Canceled Outcome = "canceled" // the run was stopped
 )
 
 // DialectCounters are the metrics of one dialect, that is one version of a protocol. Their series

@@ -75,14 +75,14 @@ func (m *Counters) Handler() http.Handler {
 	})
 }
 
-// StoreFailed counts a failed request to the store.
+// StoreFailed counts a failed request to the store. If m is nil, it does nothing.
 func (m *Counters) StoreFailed() {
 	if m != nil {
 		m.storeErrors.Inc()
 	}
 }
 
-// Panicked counts a request whose handler panicked.
+// Panicked counts a request whose handler panicked. If m is nil, it does nothing.
 func (m *Counters) Panicked() {
 	if m != nil {
 		m.panics.Inc()

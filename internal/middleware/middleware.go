@@ -111,7 +111,9 @@ func isSafeID(id string) bool {
 	return id != "" && len(id) <= 128 && strings.Trim(id, alphanumerics+"+-./:_=@") == ""
 }
 
-// logRequest logs a request that was served, without its query, which may contain secrets.
+// logRequest logs the served request r at the given level, with its id, the status and size of the
+// response that a recorded, and took, the time from the receipt of r to the end of the response. It
+// does not log the query of r, which may contain secrets.
 func (f *outermostHandler) logRequest(
 	r *http.Request, a *statusRecorder, level slog.Level, id string, took time.Duration,
 ) {

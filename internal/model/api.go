@@ -16,7 +16,7 @@ type requestMessage struct {
 	ToolCalls        []requestCall `json:"tool_calls,omitempty"`
 	ToolCallID       string        `json:"tool_call_id,omitempty"` // call that a tool message answers
 	ReasoningContent string        `json:"reasoning_content,omitempty"`
-	Reasoning        string        `json:"reasoning,omitempty"` // the same, for servers that call it so
+	Reasoning        string        `json:"reasoning,omitempty"` // for servers that use this name instead
 }
 
 // A contentPart is a text or an image in a message. Type is "text" or "image_url".
@@ -58,8 +58,8 @@ type describedFunction struct {
 	Parameters  map[string]any `json:"parameters"`
 }
 
-// A responseChunk is the data of one event of a response. FinishReason is "" until the last chunk
-// of a choice.
+// A responseChunk is the JSON data of one event in a streamed response of the chat completions API.
+// FinishReason is "" until the last chunk of a choice.
 type responseChunk struct {
 	Choices []struct {
 		Index        int           `json:"index"`
@@ -68,12 +68,13 @@ type responseChunk struct {
 	} `json:"choices"`
 }
 
-// A responseDelta is what one responseChunk adds to the response.
+// A responseDelta is what one responseChunk adds to the response. Servers send reasoning in one of
+// two members, or the same text in both.
 type responseDelta struct {
 	Content          string      `json:"content"`
 	Refusal          string      `json:"refusal"`
 	ReasoningContent string      `json:"reasoning_content"`
-	Reasoning        string      `json:"reasoning"` // reasoning from servers that call it so
+	Reasoning        string      `json:"reasoning"` // used by some servers
 	ToolCalls        []callDelta `json:"tool_calls"`
 }
 

@@ -196,8 +196,8 @@ func (a *completion) addCall(d callDelta) error {
 	return nil
 }
 
-// startsAnother reports whether d begins a new call instead of continuing c. It does not rely on
-// the index in d, because some servers give all calls the same index.
+// startsAnother reports whether d, a piece of a tool call, begins a new call instead of continuing
+// c. It does not rely on the index in d, because some servers give all calls the same index.
 func (c *streamedCall) startsAnother(d callDelta) bool {
 	if d.ID != "" && c.serverID != "" {
 		return d.ID != c.serverID

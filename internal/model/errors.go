@@ -20,17 +20,18 @@ const (
 	codeUnavailable  = "UPSTREAM_UNAVAILABLE"  // unreachable, or temporarily unable to respond
 	codeUnauthorized = "UPSTREAM_UNAUTHORIZED" // credentials rejected
 	codeRateLimited  = "UPSTREAM_RATE_LIMITED"
-	codeNotFound     = "UPSTREAM_NOT_FOUND" // no such model, or not a chat completions API
-	codeRefused      = "UPSTREAM_REFUSED"   // request rejected
-	codeFailed       = "UPSTREAM_FAILED"    // internal error of the server
-	codeBroken       = "UPSTREAM_BROKEN"    // malformed or truncated response
-	codeTooLong      = "UPSTREAM_TOO_LONG"  // response exceeds a limit
-	codeFiltered     = "UPSTREAM_FILTERED"  // withheld by a content filter
-	codeRounds       = "TOO_MANY_ROUNDS"    // more than Config.MaxRounds
-	codeHistory      = "HISTORY_UNAVAILABLE"
+	codeNotFound     = "UPSTREAM_NOT_FOUND"  // no such model, or not a chat completions API
+	codeRefused      = "UPSTREAM_REFUSED"    // request rejected
+	codeFailed       = "UPSTREAM_FAILED"     // internal error of the server
+	codeBroken       = "UPSTREAM_BROKEN"     // malformed or truncated response
+	codeTooLong      = "UPSTREAM_TOO_LONG"   // response exceeds a limit
+	codeFiltered     = "UPSTREAM_FILTERED"   // withheld by a content filter
+	codeRounds       = "TOO_MANY_ROUNDS"     // more than Config.MaxRounds
+	codeHistory      = "HISTORY_UNAVAILABLE" // the earlier messages cannot be read
 )
 
-// The errors with which runs fail, except those that depend on a response of the model's server.
+// Errors with which runs fail. Their texts do not quote the model's server, unlike those of the
+// errors that statusError and withDetail return.
 var (
 	errTimeout       = &runError{codeTimeout, "the model's server timed out"}
 	errUnreachable   = &runError{codeUnavailable, "the model's server is unreachable"}

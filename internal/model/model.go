@@ -60,7 +60,8 @@ func New(cfg Config) (reference.Agent, error) {
 	return reference.NewAgent(m.respond), nil
 }
 
-// respond runs the agent for one turn and emits the events of the turn with e.
+// respond runs the agent for one turn and emits the events of the turn with e. If the turn fails,
+// the last of them is an error event.
 func (m *chatModel) respond(ctx context.Context, turn reference.Turn, e *reference.EventEmitter) {
 	r := &modelRun{chatModel: m, EventEmitter: e, ctx: ctx, turn: turn, remainingBytes: maxBytes}
 	r.fail(r.askUntilDone())

@@ -152,8 +152,8 @@ func (w *upstream) waitRetry(d time.Duration) error {
 	}
 }
 
-// responseError reads the body of res, a response that is not an event stream, and returns the
-// error to report for it.
+// responseError returns the error to report for res, a response that is not an event stream. It
+// reads the body of res, which may contain an error message, but does not close it.
 func (w *upstream) responseError(res *http.Response) error {
 	w.timer.Reset(w.idleTimeout)
 	defer w.timer.Stop()

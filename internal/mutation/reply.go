@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/streamassay/streamassay/spec"
 )
@@ -87,7 +88,42 @@ var replyAcceptedMutants = []*Mutant{
 			"accepted.new-thread":   "run.accepted",
 		},
 		Middleware: changeCreatedFlag(func(first, _ bool) bool { return !first }),
+	}, {
+		Name: "new-twice", Doc: "runs that begin while the first run of a conversation is being accepted are reported as the first",
+		KilledBy:   map[string]string{"accepted.known-thread": "run.accepted"},
+		Middleware: reportConcurrentAsFirst,
 	},
+}
+
+// reportConcurrentAsFirst is a middleware that reports as the first of its thread each run that was
+// requested before the first run of the thread was accepted. It delays requests to start a run, so
+// that concurrent ones overlap.
+func reportConcurrentAsFirst(next dialectHandler) dialectHandler {
+	var mu sync.Mutex
+	accepted := map[string]bool{} // ids of threads
+	reply := func(v parsedRequest, isNew bool, a *plainResponse) {
+		mu.Lock()
+		defer mu.Unlock()
+		if e, ok := v.decodeReply(a); ok && isNew {
+			e.Created = "true"
+			v.encodeReply(a, e)
+		}
+		accepted[v.parsed().Thread] = true
+	}
+	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+		if !v.startsRun() {
+			next.ServeHTTP(w, v.httpRequest)
+			return
+		}
+		mu.Lock()
+		isNew := !accepted[v.parsed().Thread]
+		mu.Unlock()
+		time.Sleep(5 * time.Millisecond)
+		if a := serveEdited(w, v.httpRequest, next, streamEdit{}); a != nil {
+			reply(v, isNew, a)
+			a.send(w)
+		}
+	})(next)
 }
 
 // lacksReply reports whether the last message of a history is a user message, to which there is no

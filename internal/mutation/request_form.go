@@ -135,6 +135,9 @@ var requestFormMutants = []*Mutant{
 	formMutant("refuses-accept-lists", "with a list in its Accept field", func(v parsedRequest) bool {
 		return strings.Contains(v.httpRequest.Header.Get("Accept"), ",")
 	}),
+	formMutant("refuses-any-media-type", "with an Accept field that allows any media type", func(v parsedRequest) bool {
+		return v.httpRequest.Header.Get("Accept") == "*/*"
+	}),
 	formMutant("refuses-expect", "with an Expect field", func(v parsedRequest) bool {
 		return v.httpRequest.Header.Get("Expect") != ""
 	}),

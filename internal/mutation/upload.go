@@ -7,7 +7,9 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/streamassay/streamassay/spec"
@@ -159,6 +161,11 @@ var uploadLinkMutants = []*Mutant{
 			}
 		}),
 	}, {
+		Name: "one-file-of-a-name", Doc: "an upload replaces an earlier one with the same file name",
+		KilledBy:   map[string]string{"attachment.link-gives-the-file": "attachment"},
+		AlsoFails:  append([]string{"attachment.new-link-gives-the-file"}, alsoWithBadLinks...), // as after any upload
+		Middleware: overwriteByName,
+	}, {
 		Name: "link-gives-other-bytes", Doc: "the link to an upload leads to other bytes",
 		KilledBy:  map[string]string{"attachment.link-gives-the-file": "attachment"},
 		AlsoFails: alsoWithBadLinks,
@@ -194,6 +201,40 @@ var uploadLinkMutants = []*Mutant{
 		AlsoFails:  alsoWithBadLinks,
 		Middleware: editLinkResponses(func(_ bool, a *plainResponse) { respondUnauthorized(a) }),
 	},
+}
+
+// overwriteByName is a middleware that returns, for each link to an upload, the file that was last
+// uploaded with the same file name.
+func overwriteByName(next dialectHandler) dialectHandler {
+	var mu sync.Mutex
+	names, last := map[string]string{}, map[string]string{} // link → file name, and file name → latest link
+	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+		r := v.httpRequest
+		mu.Lock()
+		if latest := last[names[r.RequestURI]]; latest != "" {
+			r = r.Clone(r.Context())
+			r.RequestURI = latest
+			r.URL, _ = url.ParseRequestURI(latest) // a link that was parsed before
+		}
+		mu.Unlock()
+		a := serveEdited(w, r, next, streamEdit{})
+		if a == nil {
+			return
+		}
+		if v.isOperation("attach") {
+			e, _ := v.decodeReply(a)
+			if u, err := url.Parse(e.Text); err == nil && e.Kind == spec.AttachmentStored {
+				mu.Lock()
+				name := path.Base(e.ID)
+				if i := strings.IndexByte(name, '-'); i >= 0 {
+					name = name[i+1:]
+				}
+				names[u.RequestURI()], last[name] = name, u.RequestURI()
+				mu.Unlock()
+			}
+		}
+		a.send(w)
+	})(next)
 }
 
 // replaceForeignImages returns a middleware that changes valid requests to start a run if the first

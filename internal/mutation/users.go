@@ -1,6 +1,9 @@
 package mutation
 
-import "net/http"
+import (
+	"net/http"
+	"sync"
+)
 
 // primaryUser and otherUser are the values of the Authorization header of the two users that the
 // server knows.
@@ -31,8 +34,40 @@ func serveLatestAs(which func(m *threadRegistry, who string) bool) middleware {
 	})
 }
 
+// rememberConnection is a middleware that takes valid requests without the credentials of a known
+// user for requests of the user who last sent a request over the same connection.
+func rememberConnection(next dialectHandler) dialectHandler {
+	var users sync.Map // remote address → value of the Authorization header
+	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+		r := v.httpRequest
+		if who := v.user(); who == primaryUser || who == otherUser {
+			users.Store(r.RemoteAddr, who)
+		} else if last, ok := users.Load(r.RemoteAddr); ok && v.parsed().Valid() {
+			r = v.asUser(last.(string))
+		}
+		next.ServeHTTP(w, r)
+	})(next)
+}
+
+// ignoreOwnersOfUnknownRuns is a middleware that grants valid requests of the other user for the
+// stream or the cancel of a run that nobody started, in whatever thread.
+func ignoreOwnersOfUnknownRuns(next dialectHandler) dialectHandler {
+	var started sync.Map // ids of runs
+	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+		r := v.httpRequest
+		if run := v.parsed().Run; v.startsRun() {
+			started.Store(run, true)
+		} else if _, ok := started.Load(run); !ok && v.user() == otherUser && v.parsed().Valid() &&
+			(v.isOperation("listen") || v.isOperation("cancel")) {
+			r = v.asUser(primaryUser)
+		}
+		next.ServeHTTP(w, r)
+	})(next)
+}
+
 // usersMutants are servers that return the history of another user if a request for a history names
-// no thread. Mutants that accept other requests for the data of another user, or requests without
+// no thread, that identify users by their connections, or that look at the owner of a thread only
+// if the run exists. Mutants that accept other requests for the data of another user, or requests without
 // valid credentials, are generated instead; see deniedRequests.
 var usersMutants = []*Mutant{
 	{
@@ -43,5 +78,14 @@ var usersMutants = []*Mutant{
 		Name: "history-of-the-first", Doc: "the latest conversation is always that of the first user",
 		KilledBy:   map[string]string{"auth.own-history": "history"},
 		Middleware: serveLatestAs(func(*threadRegistry, string) bool { return true }),
+	}, {
+		Name: "knows-its-connections", Doc: "credentials hold for all later requests of a connection",
+		KilledBy:   map[string]string{needsCredentials: "http.request"},
+		AlsoFails:  contentChecks, // requests that should have been refused start runs of the user
+		Middleware: rememberConnection,
+	}, {
+		Name: "owner-of-known-runs", Doc: "the owner of a thread is looked at only if the run exists",
+		KilledBy:   map[string]string{"auth.owner-only": "http.request"},
+		Middleware: ignoreOwnersOfUnknownRuns,
 	},
 }

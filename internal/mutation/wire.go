@@ -118,6 +118,22 @@ var wireMutants = []*Mutant{
 		KilledBy:   map[string]string{"wire.keeps-alive": "http.close"},
 		AlsoFails:  []string{"wire.keep-alive-text"}, // without comments their text cannot be checked
 	}, {
+		Name: "silent-after-text", Doc: "a silence after some text is not kept alive",
+		Middleware: editStreams(func(v parsedRequest) streamEdit {
+			begun := false
+			return streamEdit{
+				comment: func(comment []byte) [][]byte {
+					if begun {
+						return nil
+					}
+					return [][]byte{comment}
+				},
+				sent: func(frame []byte) { begun = begun || v.decodeFrame(frame).Kind == spec.MessageDelta },
+			}
+		}),
+		KilledBy:  map[string]string{"wire.keeps-alive": "http.close"},
+		AlsoFails: []string{"wire.keep-alive-text"}, // without comments their text cannot be checked
+	}, {
 		Name: "keep-alive-in-capitals", Doc: "the comments in a silence are spelled in capitals",
 		Middleware: changeComments(bytes.ToUpper),
 		KilledBy:   map[string]string{"wire.keep-alive-text": "comment"},

@@ -11,8 +11,8 @@ import (
 )
 
 // A Pace describes the timing of a streamed reply. With the zero value all events are due at once.
-// A zero field is unset, unless the Pace was parsed from a value that contains the field; see
-// [Pace.Merge].
+// A field that is zero counts as not set, except if [Parse] found the field in the value that it
+// parsed; see [Pace.Merge].
 type Pace struct {
 	First  time.Duration // time from the beginning to the first token
 	Rate   float64       // tokens per second; 0: all at once
@@ -71,11 +71,11 @@ func (c Chunk) String() string {
 // values outside these limits.
 const (
 	maxDuration = 24 * time.Hour // First, Jitter.Fixed
-	minRate     = 0.001
-	maxRate     = 1_000_000
-	maxSigma    = 3
-	maxBurst    = 100_000
-	maxChunk    = 1 << 20
+	minRate     = 0.001          // Rate and Speed, unless they are 0
+	maxRate     = 1_000_000      // tokens per second
+	maxSigma    = 3              // Jitter.Lognormal
+	maxBurst    = 100_000        // tokens
+	maxChunk    = 1 << 20        // characters
 	maxSpeed    = 1_000_000
 )
 

@@ -101,7 +101,7 @@ func mergeRanges(all []byteRange) []byteRange {
 // finds them.
 type searcher struct {
 	r              *Redactor
-	atStart, atEnd bool        // whether parts of secrets at the beginning or the end of a view count
+	atStart, atEnd bool        // whether parts of secrets at the beginning or the end of the current part count
 	found, all     []byteRange // ranges in the current part of the text, and in the whole text
 }
 

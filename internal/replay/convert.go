@@ -123,13 +123,14 @@ func convertRecording(
 		if o.Dialect != nil {
 			out.Dialect = o.Dialect.Name
 		}
+		start := c.Exchanges[0].At // before the loop changes it: out.Trace shares the exchanges
 		for j, x := range c.Exchanges {
 			var request spec.Event
 			if o.Dialect != nil {
 				request = o.Dialect.ParseRequest(x.Request)
 			}
 			out.Secrets = append(out.Secrets, exchangeSecrets(x, request)...)
-			out.Trace.Exchanges[j].At = x.At - c.Exchanges[0].At
+			out.Trace.Exchanges[j].At = x.At - start
 		}
 		tr := out.Transcript()
 		tr.Recorded = t.Recorded

@@ -10,7 +10,9 @@ var acceptedRunChecks = []*spec.Check{AcceptedRunInNewThread, AcceptedRunInKnown
 
 // AcceptedRunInNewThread and AcceptedRunInKnownThread judge whether the reply that accepts a run
 // correctly states whether the run created its thread. AcceptedRunInNewThread applies to the first
-// run of a thread, and AcceptedRunInKnownThread to later runs.
+// run of a thread, and AcceptedRunInKnownThread to later runs. If several first runs of a thread
+// were started at the same time, AcceptedRunInKnownThread also judges whether only one of the
+// replies states that its run created the thread.
 var (
 	AcceptedRunInNewThread = &spec.Check{
 		ID: "accepted.new-thread",
@@ -35,10 +37,16 @@ before, and no other request touched the thread.`,
 		Needs: []spec.Kind{spec.RunAccepted, "slot.created"},
 		Watch: atConversationEnd(func(p *spec.Pass, c *conversation) {
 			for _, r := range c.runs {
-				if hasCreatedFlag(r) && !c.isFirstInThread(r) {
+				switch {
+				case !hasCreatedFlag(r):
+				case !c.isFirstInThread(r):
 					p.Judge(r.acceptance, r.acceptance.Created == "false",
 						"later run of thread %q is reported with created %s; expected false",
 						r.request.Thread, r.acceptance.Created)
+				case c.isThreadCreatedTwice(r):
+					p.Judge(r.acceptance, false,
+						"two runs of thread %q that were started at the same time are reported with created true; expected one",
+						r.request.Thread)
 				}
 			}
 		}),
@@ -60,10 +68,22 @@ func (c *conversation) isFirstInThread(r *acceptedRun) bool {
 	})
 }
 
+// isThreadCreatedTwice reports whether the replies that accepted r and a run with an earlier reply
+// both say that their run created the thread. Runs that were requested more than once do not count,
+// because a server may repeat its first reply.
+func (c *conversation) isThreadCreatedTwice(r *acceptedRun) bool {
+	creates := func(q *acceptedRun) bool { return q.acceptance.Created == "true" && !q.requestedAgain }
+	return creates(r) && slices.ContainsFunc(c.runs, func(q *acceptedRun) bool {
+		return q != r && creates(q) && q.request.Thread == r.request.Thread && r.request.Thread != "" &&
+			q.acceptance.Exchange < r.acceptance.Exchange
+	})
+}
+
 // wasThreadUnknown reports whether it is certain that the server did not know the thread of r
-// before r was requested. That is so if no other request touched the thread, and if the last
-// history of the thread that the same user requested before r was empty or not found. Status 403
-// counts as not found because a server may return it for a thread that the user does not own.
+// before r was requested. That is so if no earlier request can have changed the thread (see the
+// field touchedThreads), and if the last history of the thread that the same user requested before
+// r was empty or not found. Status 403 counts as not found because a server may return it for a
+// thread that the user does not own.
 func (c *conversation) wasThreadUnknown(r *acceptedRun) bool {
 	unknown := false
 	for _, x := range c.historyExchanges {

@@ -223,11 +223,11 @@ it. A stream that never falls silent is not judged.`,
 				}
 				lastFrameAt = e.At
 			case !isCleanEnd(e) || request.PollLimit != "1":
-			case !ended:
-				p.Judge(e, true, "")
 			case late.Raw != nil:
 				p.Judge(late, false, "stream continued after %v of silence; expected the limit of one poll to end it",
 					silence.Round(time.Millisecond))
+			case !ended:
+				p.Judge(e, true, "")
 			}
 		}
 	}),
@@ -295,7 +295,8 @@ does not expect it to start again.`,
 	}),
 }
 
-// A statusEvent holds what the message of a finding needs of an event that reported a status.
+// A statusEvent holds those fields of an event about the status of a run or message that are
+// compared with the next status or shown in a finding.
 type statusEvent struct {
 	kind        spec.Kind
 	status      string

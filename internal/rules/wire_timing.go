@@ -22,7 +22,7 @@ intervals count. If exactly the requested deltas arrive, and there are eight or 
 half of them must arrive apart from the one before. A stream that was requested after
 its run began may deliver the earlier deltas at once, and a canceled run may be shorter. Not
 judged: a stream that was open when another run of its thread was canceled, which
-cancel.spares-others judges.`,
+cancel.spares-others judges, and a stream with an idle limit, which may end between two deltas.`,
 	Needs: []spec.Kind{spec.MessageDelta},
 	Watch: judgeStreams(func(p *spec.Pass, a *streamTimeline) {
 		for _, l := range a.streams {
@@ -34,7 +34,7 @@ cancel.spares-others judges.`,
 			}
 			timed := l.bodyEnd.At > l.request.At && l.firstDelta.Raw != nil
 			canceled := a.isCanceled(l) || slices.ContainsFunc(a.exchanges.cancels, l.isOpenAtCancelOfSibling)
-			if slow && timed && !l.failed && minimum >= minDeltaSpan && !canceled {
+			if slow && timed && !l.failed && minimum >= minDeltaSpan && !canceled && l.request.PollLimit == "" {
 				took := l.lastDelta.At - l.firstDelta.At
 				if took < minimum/2 {
 					p.Judge(l.lastDelta, false, "deltas produced over %v arrived within %v; expected at least %v",
@@ -59,8 +59,8 @@ const minDeltaSpan = 300 * time.Millisecond
 const minCountedDeltas = 8
 
 // maxPause is the longest pause between two deltas that counts in full, as a multiple of the
-// requested interval. A longer pause counts as if it were that long. Otherwise, a stream that holds
-// back all deltas but the first would pass because of its one long pause.
+// requested interval. A longer pause counts as if it were that long. Without this maximum, a stream
+// that holds back all deltas but the first would pass because of its one long pause.
 const maxPause = 3
 
 // scriptedDeltas returns the number of deltas for which the prompt conformance:slow in request asks
@@ -84,8 +84,8 @@ var KeepsAlive = &spec.Check{
 
 Proxies close idle connections. The interval is not specified, so only a stream that the
 server itself ended for inactivity is judged, and only if it had more than one poll: the
-first poll may end the stream before a comment is due. The stream of a run that is known to
-be over is not judged.`,
+first poll may end the stream before a comment is due. A comment must come after the last
+event. The stream of a run that is known to be over is not judged.`,
 	Needs: []spec.Kind{"slot.limit"},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		ended, alive := false, false
@@ -103,8 +103,11 @@ be over is not judged.`,
 				alive = true
 			case isTerminal(e):
 				ended, over[runKey(x.request)] = true, true
+			case e.IsFrame():
+				alive = false
 			case isCleanEnd(e) && !ended && !alive && limit != "" && limit != "1" && !over[runKey(x.request)]:
-				p.Judge(e, false, "server ended the idle stream without a comment; expected keep-alive comments while it is idle")
+				p.Judge(e, false,
+					"server ended the idle stream without a comment after the last event; expected keep-alive comments while it is idle")
 			}
 		})(p)
 	},

@@ -112,6 +112,7 @@ func (v *valueTemplate) render(data *templateData) (string, error) {
 		return v.parts[0].literal, nil
 	}
 	var b strings.Builder
+	counted := 0 // bytes that the text templates have subtracted from data.remaining
 	for _, part := range v.parts {
 		text := part.literal
 		if part.template != nil {
@@ -119,11 +120,12 @@ func (v *valueTemplate) render(data *templateData) (string, error) {
 			if err != nil {
 				return "", err
 			}
+			counted += len(rendered)
 			text, _ = encodeJSON(rendered) // encoding a string cannot fail
 		}
 		b.WriteString(text)
 	}
-	if data.remaining -= b.Len(); b.Len() > maxTextSize || data.remaining < 0 {
+	if data.remaining -= b.Len() - counted; b.Len() > maxTextSize || data.remaining < 0 {
 		return "", errTooLong
 	}
 	return b.String(), nil

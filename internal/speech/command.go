@@ -82,9 +82,10 @@ func splitCommand(line string) (words []string, err error) {
 	return words, nil
 }
 
-// runCommand runs a command for the recording wav and returns the output of the command. words are
-// the program and its arguments. The error wraps ErrUnavailable if the command fails, if its output
-// exceeds maxOutput, or if ctx is done.
+// runCommand runs a command for the recording wav and returns the standard output of the command
+// without surrounding white space. The argument words holds the program and its arguments, in which
+// runCommand replaces the placeholders. The error wraps ErrUnavailable if the command fails, if its
+// output exceeds maxOutput, or if ctx is done.
 func runCommand(ctx context.Context, words []string, wav []byte) (string, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -126,8 +127,8 @@ func runCommand(ctx context.Context, words []string, wav []byte) (string, error)
 
 var errOutputTooLong = fmt.Errorf("the output of the command exceeds %d bytes", maxOutput)
 
-// writeTempFile writes a recording to a temporary file that only this user can read. The caller
-// must call remove, which deletes the file and is never nil, even after an error.
+// writeTempFile writes a recording to a temporary file that only the user of this process can read.
+// The caller must call remove, which deletes the file and is never nil, even after an error.
 func writeTempFile(wav []byte) (path string, remove func(), err error) {
 	dir, err := os.MkdirTemp("", "speech-") // 0700
 	if err != nil {
@@ -154,7 +155,8 @@ func (p *outputBuffer) Write(b []byte) (int, error) {
 	return p.buf.Write(b)
 }
 
-// An stderrTail keeps the end of a command's standard error.
+// An stderrTail is a writer that keeps only the last bytes of a command's standard error:
+// 4*maxErrorText of them.
 type stderrTail struct{ buf []byte }
 
 func (t *stderrTail) Write(b []byte) (int, error) {

@@ -77,7 +77,8 @@ func (s *openAIService) transcribe(ctx context.Context, wav []byte) (string, err
 	return readText(res.Body)
 }
 
-// encodeForm returns the body of a request to transcribe a recording, and its content type.
+// encodeForm returns the multipart/form-data body of a request to transcribe a recording, and the
+// value of the Content-Type header.
 func (s *openAIService) encodeForm(wav []byte) (form []byte, contentType string) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
@@ -105,8 +106,10 @@ func (s *openAIService) send(ctx context.Context, form []byte, contentType strin
 	return s.client.Do(req)
 }
 
-// retryAfter returns how long to wait before repeating a request whose results are res and err. ok
-// is false if the request should not be repeated.
+// retryAfter returns how long to wait before repeating a request whose results are res and err. The
+// result ok is false if the request should not be repeated, because err is nil and the status of
+// res does not mean a temporary failure, or because the server asks for a wait of more than
+// maxRetryDelay.
 func retryAfter(res *http.Response, err error) (delay time.Duration, ok bool) {
 	if err != nil {
 		return retryDelay, true

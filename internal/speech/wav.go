@@ -112,8 +112,9 @@ func readChunks(data []byte) (c wavChunks, err error) {
 	return c, nil
 }
 
-// parseFormat parses b, the fmt chunk of a WAV file. frame is the number of bytes of one sample of
-// all channels. The error wraps ErrNotWAV if the format is invalid or not supported.
+// parseFormat parses b, the fmt chunk of a WAV file. The result s lacks the duration and the
+// comment. The result frame is the number of bytes of one sample of all channels. The error wraps
+// ErrNotWAV if the format is invalid or not supported.
 func parseFormat(b []byte) (s WAVInfo, frame int, err error) {
 	if len(b) < 16 {
 		return s, 0, fmt.Errorf("%w: the fmt chunk has %d bytes, want at least 16", ErrNotWAV, len(b))
@@ -144,7 +145,8 @@ func parseFormat(b []byte) (s WAVInfo, frame int, err error) {
 	return s, frame, nil
 }
 
-// readComment returns the text of the first ICMT chunk in an INFO list, or "".
+// readComment returns the text of the first ICMT chunk in list, the chunks of a LIST chunk of type
+// INFO. It returns "" if there is none, and cuts off a text after maxComment bytes.
 func readComment(list []byte) string {
 	for len(list) >= 8 {
 		id, size := string(list[:4]), uint64(binary.LittleEndian.Uint32(list[4:]))

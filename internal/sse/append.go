@@ -22,8 +22,8 @@ var ErrFrame = errors.New("invalid frame")
 
 // Append appends the encoding of f to dst and returns the result. Lines of f.Data may end with LF,
 // CR or CR LF. A decoder returns them joined by LF, because the format does not preserve line ends.
-// If f.ID or f.Event contains a line end or NUL, or if f.Retry is not a number, Append returns dst
-// unchanged and an error that wraps [ErrFrame].
+// If f.ID or f.Event contains a line end or NUL, or if f.Retry is neither empty nor a decimal
+// number, Append returns dst unchanged and an error that wraps [ErrFrame].
 func Append(dst []byte, f Frame) ([]byte, error) {
 	for _, field := range [...]struct{ name, value string }{{"id", f.ID}, {"event", f.Event}} {
 		if strings.ContainsAny(field.value, "\r\n\x00") {

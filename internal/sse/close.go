@@ -18,8 +18,8 @@ func (d *Decoder) Close() (rest Item, ok bool) {
 	return rest, ok
 }
 
-// incompleteItem returns the bytes at the end of d.buf that belong to no complete item, in the form
-// of an item.
+// incompleteItem returns the bytes at the end of d.buf that belong to no complete item as an Item
+// whose field Incomplete is true.
 func (d *Decoder) incompleteItem() (item Item) {
 	tail := d.buf[d.start:len(d.buf):len(d.buf)]
 	comment := len(tail) > 0 && tail[0] == ':'

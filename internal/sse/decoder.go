@@ -93,12 +93,13 @@ func Items(body []byte, limit int) iter.Seq2[Item, error] {
 // iterator yields each item as soon as the item is known to be complete. How the stream is divided
 // into pieces does not affect the items. An item that lies entirely in p may alias p. Other items
 // alias memory that the decoder does not write again. The caller may reuse p once the iteration is
-// over and the items of p are no longer needed: what is not decoded by then, the decoder has copied.
+// over and the items of p are no longer needed, because the decoder copies the bytes of p that it
+// has not decoded by then.
 //
 // The bytes are decoded during the iteration, which may be done only once. If the iteration is
 // stopped early, the remaining items are the first ones of the next call to Feed, whose argument
-// may be nil. If decoding fails, the iteration ends, and Err returns the error. After that, or after
-// a call to Close, the iterator yields no items.
+// may be nil. If decoding fails, the iteration ends, and Err returns the error. After that, or
+// after a call to Close, the iterator yields no items.
 func (d *Decoder) Feed(p []byte) iter.Seq[Item] {
 	return func(yield func(Item) bool) {
 		more := d.err == nil && !d.closed
@@ -174,8 +175,8 @@ func (d *Decoder) retain(p []byte) {
 }
 
 // decodeLines decodes the complete lines of d.buf and calls yield with the items that they
-// complete. It returns false if an item exceeds the limit or yield returns false, and true
-// otherwise. If yield returns false, decodeLines sets d.paused.
+// complete. If an item exceeds the limit, decodeLines sets d.err and returns false. If yield
+// returns false, it sets d.paused and returns false. Otherwise it returns true.
 func (d *Decoder) decodeLines(yield func(Item) bool) bool {
 	d.nextLF, d.paused = -1, false // d.buf may have grown
 	if !d.skipByteOrderMark() {

@@ -72,7 +72,7 @@ func (s *FrameSplitter) frameEnd(p []byte) int {
 // A Line is one line of a frame. It is a field or a comment.
 type Line struct {
 	Name  string // name of the field; "" for a comment
-	Value []byte // bytes after the colon, in a field without one leading space; aliases the frame
+	Value []byte // bytes after the colon, except one leading space in a field; aliases the frame
 
 	// Offsets in the frame: of the line, of its value, and of the next line.
 	Start, ValueStart, Next int

@@ -30,7 +30,9 @@ const MaxReadBytes = 64 << 10
 // Errors that a [Store] returns, besides errors from its medium: the file, server or memory in
 // which it keeps its data.
 var (
+	// ErrNotOwner means that the thread belongs to a different user from the owner in the request.
 	ErrNotOwner = errors.New("the conversation belongs to another user")
+	// ErrNotFound means that the thread or run does not exist or, for Append, that the run has ended.
 	ErrNotFound = errors.New("no such conversation or run")
 )
 
@@ -72,8 +74,8 @@ type Thread struct {
 
 // A LogEntry is one event in the log of a run.
 type LogEntry struct {
-	Position int64 // position in the thread: from 1, increasing through all its runs
-	Data     []byte
+	Position int64  // position in the thread: from 1, increasing through all its runs
+	Data     []byte // the encoded event
 }
 
 // A RunUpdate contains what one call of [Store].Append adds to a run. Append adds either all of it
@@ -88,7 +90,7 @@ type RunUpdate struct {
 type Message struct {
 	Seq  int64 // number in the thread, from 1; assigned by the store
 	ID   string
-	Run  string
+	Run  string // name of the run to which the message belongs
 	Role string // user, assistant, tool, ...
 	Text string
 	At   time.Time
@@ -204,8 +206,8 @@ type Config struct {
 }
 
 // RandomTag returns a random number at which the numbering of the threads in a new store starts.
-// Because it is random, cursors of another store, or of this store before its data was lost, are
-// unlikely to be accepted.
+// Because cursors contain the tag of their thread, a cursor from another store, or from this store
+// before its data was lost, is unlikely to be accepted.
 func RandomTag() uint32 {
 	var b [4]byte
 	_, _ = rand.Read(b[:]) // never fails

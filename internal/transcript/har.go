@@ -173,7 +173,10 @@ func parseEntry(raw json.RawMessage) (h harExchange, why string, err error) {
 	if err != nil {
 		return h, "", fmt.Errorf(".response%w", err)
 	}
-	if h.note = cmp.Or(h.note, note); h.note != "" {
+	if h.note != "" && note != "" {
+		note = h.note + "; " + note
+	}
+	if h.note = cmp.Or(note, h.note); h.note != "" {
 		h.note = what + h.note
 	}
 	return h, "", nil

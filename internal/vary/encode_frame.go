@@ -37,9 +37,10 @@ func hasData(all []fieldLine) bool {
 	return slices.ContainsFunc(all, func(l fieldLine) bool { return l.name == "data" })
 }
 
-// encodeFields appends the lines of a frame to dst, varied, and returns the extended slice. It does
-// not append the blank line at the end. The argument all contains the lines of the frame, and frame
-// holds its original bytes, which determine the random choices.
+// encodeFields appends the lines of a frame to dst in the encoding that the variation prescribes,
+// and returns the extended slice. It does not append the blank line at the end. The argument all
+// contains the lines of the frame, and frame holds its original bytes, which determine the random
+// choices.
 func (v *Variation) encodeFields(dst, frame []byte, all []fieldLine) []byte {
 	r := v.rng("frame", frame)
 	var fields []fieldLine
@@ -72,8 +73,9 @@ func (v *Variation) encodeFields(dst, frame []byte, all []fieldLine) []byte {
 	return dst
 }
 
-// encodeData returns the data field of a frame, whose value is a JSON text, with the value
-// rewritten. If the rewritten value has several lines, it returns one data field for each line.
+// encodeData returns a data field with value, the JSON text in the data field of a frame, in
+// another encoding. If that encoding has several lines, encodeData returns one data field for each
+// line.
 func (v *Variation) encodeData(r *rand.Rand, value string) (all []fieldLine) {
 	rewriter := jsonRewriter{allowNewlines: v.Has(MultilineData), allowEscapes: true}
 	text := v.rewriteJSON(r, []byte(value), v.profile.frameShape, rewriter)

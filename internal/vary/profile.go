@@ -10,17 +10,17 @@ import (
 
 // A dialectProfile describes which variations the document and the catalogue of a dialect allow.
 type dialectProfile struct {
-	frameShape, replyShape *dialect.SchemaSummary
-	unknownEvent           dialect.UnknownEventForm
-	forbidden              map[Trait]bool
-	keepAliveText          string // text that all comments must have; "" if any text is allowed
+	frameShape, replyShape *dialect.SchemaSummary   // of the data of frames, and of JSON response bodies
+	unknownEvent           dialect.UnknownEventForm // form of events of unknown types
+	forbidden              map[Trait]bool           // traits that no variation may have
+	keepAliveText          string                   // text that all comments must have; "" if any text is allowed
 }
 
-// The ids of the checks that fail if frames have optional fields, or if lines end with anything
-// but LF. A dialect allows such frames and lines unless one of its requirements names the check.
+// The ids of checks that fail for certain variations. A dialect allows such a variation unless one
+// of its requirements is judged by the check; see requiresCheck.
 const (
-	plainFramesCheck = "wire.frames-are-plain"
-	lineEndsCheck    = "wire.lines-end-with-lf"
+	plainFramesCheck = "wire.frames-are-plain"  // fails if frames have optional fields
+	lineEndsCheck    = "wire.lines-end-with-lf" // fails if a line ends with CR or CR LF
 )
 
 // profiles caches the profiles of dialects, because deriving a profile from a document takes long.

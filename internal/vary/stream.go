@@ -14,11 +14,11 @@ import (
 type StreamEncoder struct {
 	variation *Variation
 	rng       *rand.Rand
-	started   bool
-	frames    int  // number of frames with data so far
-	lastByte  byte // last byte returned; LF at first
-	joinNext  bool
-	segments  [][]byte
+	started   bool     // EncodeFrame was called
+	frames    int      // number of frames with data so far
+	lastByte  byte     // last byte returned; LF at first
+	joinNext  bool     // the result of CanJoin
+	segments  [][]byte // the latest result of split, whose memory is reused
 }
 
 // NewStream returns an encoder for one stream. The seed determines the text between frames and the

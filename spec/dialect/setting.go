@@ -49,8 +49,9 @@ func (d *Dialect) fillSettings(text string) string {
 	if !strings.Contains(text, "{{set.") {
 		return text
 	}
+	var values []string
 	for name, value := range d.settings {
-		text = strings.ReplaceAll(text, "{{set."+name+"}}", value)
+		values = append(values, "{{set."+name+"}}", value)
 	}
-	return text
+	return strings.NewReplacer(values...).Replace(text) // does not replace what values contain
 }

@@ -124,10 +124,11 @@ func fillString(t string, e *spec.Event) (any, bool) {
 	name, opened := strings.CutPrefix(t, "{{")
 	name, closed := strings.CutSuffix(name, "}}")
 	if !opened || !closed {
+		var values []string
 		for slot := range slotFields {
-			t = strings.ReplaceAll(t, "{{"+slot+"}}", *slotField(e, slot))
+			values = append(values, "{{"+slot+"}}", *slotField(e, slot))
 		}
-		return t, true
+		return strings.NewReplacer(values...).Replace(t), true // does not replace what values contain
 	}
 	modifier := strings.TrimLeft(name, "abcdefghijklmnopqrstuvwxyz")
 	slot := strings.TrimSuffix(name, modifier)

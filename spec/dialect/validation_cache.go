@@ -88,15 +88,15 @@ func valueBoundsOf(f *objectField) (b valueBounds, ok bool) {
 			for key := range s.object() {
 				switch n, isNumber := intValue(s.get(key)); {
 				case strings.HasPrefix(key, "x-") || key == "$ref" || slices.Contains(simpleKeywords, key):
-				case isNumber && key == "minimum":
+				case isNumber && key == "minimum" && b.minimum == nil:
 					b.minimum = &n
-				case isNumber && key == "maximum":
+				case isNumber && key == "maximum" && b.maximum == nil:
 					b.maximum = &n
-				case isNumber && key == "minLength":
+				case isNumber && key == "minLength" && b.minLength == nil:
 					b.minLength = &n
-				case isNumber && key == "maxLength":
+				case isNumber && key == "maxLength" && b.maxLength == nil:
 					b.maxLength = &n
-				default:
+				default: // a bound that is set twice included
 					return b, false
 				}
 			}

@@ -9,11 +9,11 @@ import (
 // An objectReader reads an object. It sends a new request whenever it is read at a position other
 // than the current position in the body of the last response.
 type objectReader struct {
-	get    func(from int64) (*http.Response, error)
-	body   io.ReadCloser // of the last response; nil if there is none
-	bodyAt int64         // position of the body in the object
-	at     int64         // position of the next Read
-	size   int64
+	get    func(from int64) (*http.Response, error) // requests the object from the byte at from on
+	body   io.ReadCloser                            // of the last response; nil if there is none
+	bodyAt int64                                    // position in the object of the next byte of body
+	at     int64                                    // position in the object of the next Read
+	size   int64                                    // of the object, in bytes
 }
 
 func (r *objectReader) Read(p []byte) (int, error) {

@@ -36,8 +36,8 @@ const metadataPrefix = "X-Amz-Meta-"
 
 // A bucket is a storage in a bucket of an object store.
 type bucket struct {
-	url         *url.URL
-	region      string
+	url         *url.URL // of the bucket; the path of an object is appended
+	region      string   // for the signatures of requests
 	credentials *credentials.Credentials
 	client      *http.Client
 }

@@ -97,8 +97,9 @@ call('UNLINK', P .. 'got:' .. me)
 return {}
 `)
 
-// leave marks this replica as dead, so that other replicas can claim its runs at once. It then
-// closes the connection.
+// leave marks this replica as dead, so that other replicas can claim its runs at once, and closes
+// the connection. It ignores errors: if it cannot mark the replica, the others claim the runs after
+// Config.DeadAfter.
 func (p *heartbeat) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

@@ -32,8 +32,8 @@ type runLock struct {
 	hash  [sha256.Size]byte
 }
 
-// lock acquires the lock of a run; the caller must release it with unlock. lock returns an error if
-// ctx is done before the lock is acquired.
+// lock acquires the lock of a run; the caller must release it with unlock. If ctx is done before
+// the lock is acquired, lock returns nil and the error context.Cause(ctx).
 func (ls *runLocks) lock(ctx context.Context, run state.RunRef) (*runLock, error) {
 	ls.mu.Lock()
 	l := ls.byRun[run]

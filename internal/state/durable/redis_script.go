@@ -81,8 +81,9 @@ local function keep(from)
 end
 `
 
-// clockScript defines the Lua function now(), which returns the server's time in ms. Scripts use
-// that time because the clocks of replicas may differ.
+// clockScript defines the Lua function now() for other scripts. It returns the time of the Redis
+// server's clock in ms since 1970. The scripts use that clock because the clocks of the replicas,
+// the processes that share the server, may differ.
 const clockScript = `
 local function now()
   local t = call('TIME')
@@ -124,8 +125,10 @@ call('PUBLISH', P .. 'w:' .. thread, '')
 return {'made', made, ARGV[4], ARGV[5], tostring(first)}
 `)
 
-// forgetScript defines the Lua function forget, which drops the oldest ended runs beyond the
-// limits. It drops at most 16 runs per call, so that Append does not take long.
+// forgetScript defines the Lua function forget(n, size, runs, bytes). It drops the oldest ended
+// runs until n, the number of ended runs, is at most runs, and size, the bytes of their events, is
+// at most bytes, unless bytes is 0. It drops at most 16 runs per call, so that Append does not take
+// long.
 const forgetScript = `
 local function drop(id)
   local n, rest = id:match('^(%d+):(.*)$')

@@ -236,7 +236,8 @@ func (h *redisSubscriber) handleMessage(m redis.Message) {
 }
 
 // loadPendingCancels queues the runs for which Cancel was called and that have not ended. They may
-// have been published while there was no connection.
+// have been published while there was no connection. If the server cannot be read,
+// loadPendingCancels queues only some of them, or none.
 func (h *redisSubscriber) loadPendingCancels(ctx context.Context) {
 	for cursor := "0"; ; {
 		reply, err := redis.Values(h.store.do(ctx, "SSCAN", h.store.key("asked", ""), cursor, "COUNT", maxReadItems))

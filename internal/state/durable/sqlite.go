@@ -146,7 +146,8 @@ func (c closers) Close() error {
 const busyTimeout = "busy_timeout(5000)"
 
 // openDB opens the database file at path with at most the given number of connections, and sets the
-// pragmas on each connection. It appends the database to open, a list of what its owner must close.
+// pragmas on each connection. It appends the database to open, the list of resources that the
+// caller must close.
 func openDB(path string, connections int, open *closers, pragmas ...string) (*sql.DB, error) {
 	slashed := filepath.ToSlash(path)
 	if !strings.HasPrefix(slashed, "/") {
@@ -166,7 +167,8 @@ func openDB(path string, connections int, open *closers, pragmas ...string) (*sq
 }
 
 // connect opens the database file at path with a single connection, on which it sets the pragmas.
-// It appends the database and the connection to open, a list of what its owner must close.
+// It appends the database and the connection to open, the list of resources that the caller must
+// close.
 func connect(path string, open *closers, pragmas ...string) (*sql.Conn, error) {
 	db, err := openDB(path, 1, open, pragmas...)
 	if err != nil {

@@ -17,8 +17,8 @@ type sqliteWriter struct {
 	statements writeStatements
 	notifier   *state.Notifier
 
-	maxRuns, maxBytes int64 // limits of ended runs and their bytes
-	baseTag           uint32
+	maxRuns, maxBytes int64  // limits of ended runs and their bytes
+	baseTag           uint32 // random number to which thread ids are added to form tags
 	cachedCounts
 	threads map[string]*writerThread    // threads of the runs in the field runs, and those not written yet
 	runs    map[state.RunRef]*writerRun // runs that have not ended
@@ -64,7 +64,8 @@ type writerRun struct {
 var writeContext = context.Background()
 
 // newWriter returns a writer that uses conn and notifies b, with the current counters from the
-// file. It appends its prepared statements to open, a list of what its owner must close.
+// file. It appends its prepared statements to open, the list of resources that the caller must
+// close.
 func newWriter(conn *sql.Conn, cfg state.Config, b *state.Notifier, open *closers) (*sqliteWriter, error) {
 	d := &sqliteWriter{
 		conn: conn, notifier: b, baseTag: state.RandomTag(),
