@@ -101,7 +101,7 @@ func totalLen(h dialect.History) (n int) {
 // the order in which they began. The result is nil if the run did not end, or failed, or if the
 // arguments of a tool call are too long to be repeated.
 func answerMessages(events iter.Seq[spec.Event]) (messages []spec.Event) {
-	b := answerBuilder{byID: map[string]*answerMessage{}, calls: map[string]*answerPart{}}
+	b := messageAssembler{byID: map[string]*repeatedMessage{}, calls: map[string]*repeatedPart{}}
 	for e := range events {
 		b.observe(e)
 	}
@@ -123,22 +123,22 @@ func answerMessages(events iter.Seq[spec.Event]) (messages []spec.Event) {
 	return messages
 }
 
-// An answerPart is a message or a tool call that is being assembled from the events of a stream.
+// A repeatedPart is a message or a tool call that is being assembled from the events of a stream.
 // The Text of the embedded event is not used.
-type answerPart struct {
+type repeatedPart struct {
 	spec.Event
 	text strings.Builder
 }
 
 // add appends delta to the text. If the text already exceeds [maxRepeatedText], it does nothing.
-func (p *answerPart) add(delta string) {
+func (p *repeatedPart) add(delta string) {
 	if p.text.Len() <= maxRepeatedText {
 		p.text.WriteString(delta)
 	}
 }
 
 // event returns the part with its text, cut to at most [maxRepeatedText] bytes.
-func (p *answerPart) event() spec.Event {
+func (p *repeatedPart) event() spec.Event {
 	e := p.Event
 	if e.Text = p.text.String(); len(e.Text) > maxRepeatedText {
 		e.Text = strings.ToValidUTF8(e.Text[:maxRepeatedText], "")
@@ -146,28 +146,28 @@ func (p *answerPart) event() spec.Event {
 	return e
 }
 
-// An answerMessage is a message that is being assembled, with the tool calls that belong to it.
-type answerMessage struct {
-	answerPart
-	calls []*answerPart
+// A repeatedMessage is a message that is being assembled, with the tool calls that belong to it.
+type repeatedMessage struct {
+	repeatedPart
+	calls []*repeatedPart
 }
 
 // newAnswerMessage returns a message whose text is empty and whose other slots are those of e.
-func newAnswerMessage(e spec.Event) *answerMessage {
-	return &answerMessage{answerPart: answerPart{Event: e}}
+func newAnswerMessage(e spec.Event) *repeatedMessage {
+	return &repeatedMessage{repeatedPart: repeatedPart{Event: e}}
 }
 
-// An answerBuilder assembles messages from the events of one stream.
-type answerBuilder struct {
-	request  spec.Event                // request for the stream
-	messages []*answerMessage          // messages of the assistant, and tool results, in the order of the stream
-	byID     map[string]*answerMessage // messages of the assistant by their ids
-	calls    map[string]*answerPart    // tool calls by their ids
-	ended    bool                      // the run has ended without failing
+// A messageAssembler assembles messages from the events of one stream.
+type messageAssembler struct {
+	request  spec.Event                  // request for the stream
+	messages []*repeatedMessage          // messages of the assistant, and tool results, in the order of the stream
+	byID     map[string]*repeatedMessage // messages of the assistant by their ids
+	calls    map[string]*repeatedPart    // tool calls by their ids
+	ended    bool                        // the run has ended without failing
 }
 
 // observe updates the messages with e, the next event of the stream.
-func (b *answerBuilder) observe(e spec.Event) {
+func (b *messageAssembler) observe(e spec.Event) {
 	switch e.Kind {
 	case spec.HTTPRequest:
 		b.request = e
@@ -184,7 +184,7 @@ func (b *answerBuilder) observe(e spec.Event) {
 	case spec.ToolStart:
 		if b.calls[e.Call] == nil {
 			m := b.assistant(cmp.Or(e.ID, e.Call)) // its parent or, if it names none, a message of its own
-			b.calls[e.Call] = &answerPart{Event: spec.Event{Kind: spec.ToolCall, Call: e.Call, Name: e.Name}}
+			b.calls[e.Call] = &repeatedPart{Event: spec.Event{Kind: spec.ToolCall, Call: e.Call, Name: e.Name}}
 			m.calls = append(m.calls, b.calls[e.Call])
 		}
 	case spec.ToolDelta:
@@ -205,11 +205,11 @@ func (b *answerBuilder) observe(e spec.Event) {
 // addSnapshot adds those contents of messages, a snapshot of the conversation, that the stream has
 // not sent as separate events. These are the results of tool calls and, if no message of the stream
 // has text, the texts of new messages.
-func (b *answerBuilder) addSnapshot(messages []spec.Event) {
-	hasText := slices.ContainsFunc(b.messages, func(m *answerMessage) bool { return m.text.Len() > 0 })
+func (b *messageAssembler) addSnapshot(messages []spec.Event) {
+	hasText := slices.ContainsFunc(b.messages, func(m *repeatedMessage) bool { return m.text.Len() > 0 })
 	for _, told := range messages {
 		isKnown := func(m spec.Event) bool { return m.Message == told.Message }
-		isAnswered := func(m *answerMessage) bool { return m.Kind == spec.InputToolResult && m.Call == told.Call }
+		isAnswered := func(m *repeatedMessage) bool { return m.Kind == spec.InputToolResult && m.Call == told.Call }
 		switch {
 		case strings.HasPrefix(told.Text, "["): // content in parts
 		case told.Kind == spec.HistoryTool && b.calls[told.Call] != nil && !slices.ContainsFunc(b.messages, isAnswered):
@@ -223,7 +223,7 @@ func (b *answerBuilder) addSnapshot(messages []spec.Event) {
 
 // assistant returns the assistant's message with the given id. If there is no such message, it adds
 // an empty one.
-func (b *answerBuilder) assistant(id string) *answerMessage {
+func (b *messageAssembler) assistant(id string) *repeatedMessage {
 	m := b.byID[id]
 	if m == nil {
 		m = newAnswerMessage(spec.Event{Kind: spec.InputAssistant, Message: id})

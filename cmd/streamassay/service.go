@@ -57,7 +57,7 @@ func (s service) run(ctx context.Context, sh stdio) error {
 	main := servedPort{ln, s.limits.newHTTPServer(s.handler, s.log)}
 	main.srv.TLSConfig = s.endpoint.tls
 	// urlScheme must be called before serve, which sets TLSConfig even without TLS.
-	where := serviceURLs{baseURLs: joinBaseURLs(serverURL(ln, urlScheme(main.srv)), s.basePaths), seed: s.seed}
+	where := clientSettings{baseURLs: joinBaseURLs(serverURL(ln, urlScheme(main.srv)), s.basePaths), seed: s.seed}
 	ports := []servedPort{main}
 	done := make(chan struct{})
 	if s.controlHandler != nil {
@@ -136,8 +136,8 @@ func joinBaseURLs(root string, prefix map[string]string) map[string]string {
 	return all
 }
 
-// A serviceURLs holds the URLs at which clients reach a service, and the seed of a mock.
-type serviceURLs struct {
+// A clientSettings holds the URLs at which clients reach a service, and the seed of a mock.
+type clientSettings struct {
 	baseURLs   map[string]string // by name of the dialect
 	controlURL string            // URL of the control API; "" means none
 	seed       *uint64           // nil if the service is not a mock
@@ -147,7 +147,7 @@ type serviceURLs struct {
 // of the mock. These are MOCK_URLS, a JSON object with the base URL of each dialect; MOCK_CONTROL,
 // the URL of the control API, which may be empty; and MOCK_URL, the base URL, if there is only one
 // dialect.
-func (p serviceURLs) clientEnv() []string {
+func (p clientSettings) clientEnv() []string {
 	all, _ := json.Marshal(p.baseURLs) // cannot fail for a map of strings
 	env := []string{"MOCK_URLS=" + string(all), "MOCK_CONTROL=" + p.controlURL}
 	if len(p.baseURLs) == 1 {
@@ -160,7 +160,7 @@ func (p serviceURLs) clientEnv() []string {
 
 // print prints the URLs and the seed to out, one per line. It leaves out the control URL or the
 // seed if there is none.
-func (p serviceURLs) print(out io.Writer) {
+func (p clientSettings) print(out io.Writer) {
 	for _, name := range slices.Sorted(maps.Keys(p.baseURLs)) {
 		fmt.Fprintf(out, "%s  %s\n", name, p.baseURLs[name])
 	}

@@ -46,21 +46,21 @@ type Mismatch struct {
 	Why  string `json:"why"`
 }
 
-// An Entry records the progress of one exchange in the journal that returned it. Its methods have
+// An EntryWriter records the progress of one exchange in the journal that returned it. Its methods have
 // no effect after Close, or once the exchange has been dropped from the journal. They may be called
 // concurrently.
-type Entry struct {
+type EntryWriter struct {
 	journal  *Journal
 	exchange *recordedExchange
 	id       uint64
 }
 
 // ID returns the id of the exchange. Exchanges are numbered from 1.
-func (e *Entry) ID() uint64 { return e.id }
+func (e *EntryWriter) ID() uint64 { return e.id }
 
 // lock returns the exchange with its lock held, or nil if the exchange has ended or was dropped
 // from the journal. The caller must release the lock, usually with unlock.
-func (e *Entry) lock() *recordedExchange {
+func (e *EntryWriter) lock() *recordedExchange {
 	e.exchange.mu.Lock()
 	if e.exchange.id != e.id || e.exchange.endReason != InProgress {
 		e.exchange.mu.Unlock()
@@ -72,7 +72,7 @@ func (e *Entry) lock() *recordedExchange {
 // update calls change with the exchange while holding its lock, and publishes the event that change
 // returns, unless the event has no kind. It sets the ID and Test of that event. It does nothing if
 // the exchange has ended or was dropped from the journal.
-func (e *Entry) update(change func(s *recordedExchange) Event) {
+func (e *EntryWriter) update(change func(s *recordedExchange) Event) {
 	s := e.lock()
 	if s == nil {
 		return
@@ -88,7 +88,7 @@ func (e *Entry) update(change func(s *recordedExchange) Event) {
 
 // SetTest sets the id of the test to which the exchange belongs. It is for exchanges whose test
 // becomes known only after Open.
-func (e *Entry) SetTest(test string) {
+func (e *EntryWriter) SetTest(test string) {
 	e.update(func(s *recordedExchange) Event {
 		s.test = test
 		return Event{}
@@ -98,7 +98,7 @@ func (e *Entry) SetTest(test string) {
 // Parsed records event, the decoded request, and op, the name of its operation in the dialect's
 // document, such as "POST /runs". The violations in event become findings about the client. If
 // event is nil, only op is recorded.
-func (e *Entry) Parsed(op string, event *spec.Event) {
+func (e *EntryWriter) Parsed(op string, event *spec.Event) {
 	e.update(func(s *recordedExchange) Event {
 		s.setParsed(op, event)
 		return Event{}
@@ -107,7 +107,7 @@ func (e *Entry) Parsed(op string, event *spec.Event) {
 
 // Matched records the name of the rule that matched the request, or "" if no rule matched it. The
 // mismatches give the reasons why other rules did not match; at most 64 of them are kept.
-func (e *Entry) Matched(rule string, mismatches []Mismatch) {
+func (e *EntryWriter) Matched(rule string, mismatches []Mismatch) {
 	e.update(func(s *recordedExchange) Event {
 		s.setMatch(rule, mismatches)
 		return Event{}
@@ -116,7 +116,7 @@ func (e *Entry) Matched(rule string, mismatches []Mismatch) {
 
 // HeadSent records the status and the header of the response, and the current time as the time when
 // they were sent. Later times of the exchange are recorded relative to that time.
-func (e *Entry) HeadSent(status int, header http.Header) {
+func (e *EntryWriter) HeadSent(status int, header http.Header) {
 	now := e.journal.cfg.Now()
 	e.update(func(s *recordedExchange) Event {
 		s.setHead(&e.journal.secrets, status, header, now)
@@ -126,7 +126,7 @@ func (e *Entry) HeadSent(status int, header http.Header) {
 
 // BytesSent records that data, a part of the body, was sent in one write. The parameter at is the
 // time since the head was sent. BytesSent copies data.
-func (e *Entry) BytesSent(at time.Duration, data []byte) {
+func (e *EntryWriter) BytesSent(at time.Duration, data []byte) {
 	s := e.lock()
 	if s == nil {
 		return
@@ -146,11 +146,11 @@ func (e *Entry) BytesSent(at time.Duration, data []byte) {
 
 // FaultApplied records that the fault with the given name changed the response. The position of the
 // change is after the bytes that were recorded so far. At most 64 faults of an exchange are kept.
-func (e *Entry) FaultApplied(name string) {
+func (e *EntryWriter) FaultApplied(name string) {
 	e.update(func(s *recordedExchange) Event {
 		name = s.redact(name)
 		if len(s.faults) < maxFaults {
-			s.faults = append(s.faults, faultRecord{
+			s.faults = append(s.faults, appliedFault{
 				name: name, piece: len(s.pieces) + s.droppedPieces,
 				byte: s.sentSize, at: s.elapsed(e.journal.cfg.Now()),
 			})
@@ -161,7 +161,7 @@ func (e *Entry) FaultApplied(name string) {
 
 // Close records that the exchange has ended, and the reason. The reason InProgress is recorded as
 // Complete.
-func (e *Entry) Close(reason EndReason) {
+func (e *EntryWriter) Close(reason EndReason) {
 	now := e.journal.cfg.Now()
 	e.update(func(s *recordedExchange) Event {
 		s.close(cmp.Or(reason, Complete), now)
@@ -175,7 +175,7 @@ func (e *Entry) Close(reason EndReason) {
 // unlock unlocks s, the exchange that lock returned. If the growth of s makes the journal exceed
 // its memory limit, unlock drops the oldest exchanges. The caller must not hold the lock of the
 // journal.
-func (e *Entry) unlock(s *recordedExchange) {
+func (e *EntryWriter) unlock(s *recordedExchange) {
 	grown := s.memorySize() - s.countedBytes
 	s.countedBytes += grown
 	s.mu.Unlock()

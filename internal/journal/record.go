@@ -34,7 +34,7 @@ type Record struct {
 	Bytes     int64           `json:"bytes"`          // size of the body as sent
 	Events    []SentPiece     `json:"events"`         // frames of a stream, or writes of another body
 	Dropped   int             `json:"events_dropped"` // number of writes that were not kept
-	Faults    []AppliedFault  `json:"faults"`
+	Faults    []FaultRecord   `json:"faults"`
 	Ended     *EndRecord      `json:"ended"` // nil: the exchange is in progress
 	Findings  []Finding       `json:"findings"`
 }
@@ -65,8 +65,8 @@ type SentPiece struct {
 	Raw   BodyBytes `json:"raw"`   // nil: the bytes were not kept
 }
 
-// An AppliedFault is a fault that changed the response, with the position of the change.
-type AppliedFault struct {
+// A FaultRecord is a fault that changed the response, with the position of the change.
+type FaultRecord struct {
 	Name string  `json:"name"`
 	N    int     `json:"n"`     // number of frames that began before the change
 	Byte int64   `json:"byte"`  // number of bytes of the body that were sent before the change
@@ -121,7 +121,7 @@ func (s *recordedExchange) toRecord() Record {
 		Thread: s.thread, Run: s.run, Cursor: s.cursor,
 		Rule: s.rule, Misses: append([]Mismatch{}, s.misses...), Missed: s.missCount,
 		Status: s.status, Header: toFields(s.header), Bytes: s.sentSize, Dropped: s.droppedPieces,
-		Faults: []AppliedFault{}, Findings: []Finding{},
+		Faults: []FaultRecord{}, Findings: []Finding{},
 	}
 	if !s.headTime.IsZero() {
 		r.WaitedMS = milliseconds(s.headTime.Sub(s.startTime))
@@ -135,7 +135,7 @@ func (s *recordedExchange) toRecord() Record {
 		} else if len(frames) > 0 {
 			n = frames[len(frames)-1]
 		}
-		r.Faults = append(r.Faults, AppliedFault{f.name, n, f.byte, milliseconds(f.at)})
+		r.Faults = append(r.Faults, FaultRecord{f.name, n, f.byte, milliseconds(f.at)})
 	}
 	if s.endReason != InProgress {
 		r.Ended = &EndRecord{s.endReason, milliseconds(s.endedAfter)}
@@ -151,7 +151,7 @@ func (s *recordedExchange) splitEvents(r *Record) (begun []int) {
 	s.redactor.Mask(buf)
 	r.Events = make([]SentPiece, 0, len(s.pieces))
 	stream := spec.Header(s.header).MediaType() == spec.EventStream
-	var frames []frameRange
+	var frames []unassignedFrame
 	if stream {
 		frames = splitFrames(buf)
 	}
@@ -197,14 +197,14 @@ func newSentPiece(n int, at time.Duration, size int, raw []byte) SentPiece {
 	return e
 }
 
-// A frameRange describes a frame or comment of an event stream. Its number is the number of the
+// An unassignedFrame describes a frame or comment of an event stream. Its number is the number of the
 // frame, or -1 for a comment. Its size is the number of bytes that splitEvents has not yet assigned
 // to a write.
-type frameRange struct{ number, size int }
+type unassignedFrame struct{ number, size int }
 
 // splitFrames returns the frames and comments in body, the body of an event stream. The last one
 // may be incomplete.
-func splitFrames(body []byte) (all []frameRange) {
+func splitFrames(body []byte) (all []unassignedFrame) {
 	last := -1
 	add := func(frame []byte) {
 		number := -1
@@ -212,7 +212,7 @@ func splitFrames(body []byte) (all []frameRange) {
 			last++
 			number = last
 		}
-		all = append(all, frameRange{number, len(frame)})
+		all = append(all, unassignedFrame{number, len(frame)})
 	}
 	var splitter sse.FrameSplitter
 	for frame := range splitter.Split(body) {

@@ -64,7 +64,7 @@ type exchangeData struct {
 	droppedPieces int    // number of writes that were not kept
 	sentBytes     []byte // the beginning of the response body
 	sentSize      int64  // size of the response body
-	faults        []faultRecord
+	faults        []appliedFault
 
 	endReason  EndReason
 	endedAfter time.Duration
@@ -87,8 +87,8 @@ type piece struct {
 	size int
 }
 
-// A faultRecord is a fault that changed the response, with the position of the change.
-type faultRecord struct {
+// An appliedFault is a fault that changed the response, with the position of the change.
+type appliedFault struct {
 	name  string
 	piece int           // number of preceding writes
 	byte  int64         // number of preceding bytes
@@ -97,14 +97,14 @@ type faultRecord struct {
 
 // Open adds an exchange that begins with o, and returns the entry that records its progress. If the
 // journal then exceeds a limit, Open drops the oldest exchanges.
-func (j *Journal) Open(o ExchangeStart) *Entry {
+func (j *Journal) Open(o ExchangeStart) *EntryWriter {
 	now := j.cfg.Now()
 	if o.At.IsZero() {
 		o.At = now
 	}
 	j.mu.Lock()
 	j.lastID++
-	e := &Entry{journal: j, id: j.lastID}
+	e := &EntryWriter{journal: j, id: j.lastID}
 	if last := len(j.freeExchanges) - 1; last >= 0 {
 		e.exchange, j.freeExchanges = j.freeExchanges[last], j.freeExchanges[:last]
 	} else {
@@ -172,7 +172,7 @@ func (s *recordedExchange) reset() {
 	s.exchangeData = exchangeData{sentBytes: buf, pieces: pieces, header: head, secrets: secrets}
 }
 
-// exchangeOverhead is the approximate size in bytes of a recordedExchange and its Entry, not
+// exchangeOverhead is the approximate size in bytes of a recordedExchange and its EntryWriter, not
 // including the data to which they point.
 const exchangeOverhead = 768
 

@@ -67,7 +67,7 @@ func Run(ctx context.Context, plan RunOptions) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := runner{plan: plan, jobs: jobs, outcomes: make([]Outcome, len(jobs)), judged: map[string]judgedScenarios{}}
+	r := runner{plan: plan, jobs: jobs, outcomes: make([]Outcome, len(jobs)), judged: map[string]passingScenarios{}}
 	var correct, others []int
 	for i, j := range jobs {
 		if j.mutant == nil {
@@ -100,8 +100,8 @@ type runner struct {
 	outcomes []Outcome // by the index of the job; zero until the job has run
 
 	mu     sync.Mutex
-	played int                        // number of completed jobs; a repeated job counts again
-	judged map[string]judgedScenarios // by the name of the dialect
+	played int                         // number of completed jobs; a repeated job counts again
+	judged map[string]passingScenarios // by the name of the dialect
 }
 
 // run runs the jobs with the given indexes and stores their outcomes in r. At most abreast jobs run
@@ -157,15 +157,15 @@ func (r *runner) runJob(ctx context.Context, i int) error {
 	return nil
 }
 
-// A judgedScenarios records in which scenarios the correct server passed a check. The key consists
+// A passingScenarios records in which scenarios the correct server passed a check. The key consists
 // of the id of the check and the id of a requirement that the check judges, in this order. The
 // value has the names of the scenarios in which the requirement was met.
-type judgedScenarios map[[2]string][]string
+type passingScenarios map[[2]string][]string
 
 // newJudgedScenarios returns the scenarios in which the correct server passed each check. The
 // argument parts has the results of the scenarios that were played against that server.
-func newJudgedScenarios(parts []suites.ScenarioResult) judgedScenarios {
-	j := judgedScenarios{}
+func newJudgedScenarios(parts []suites.ScenarioResult) passingScenarios {
+	j := passingScenarios{}
 	for _, p := range parts {
 		for _, r := range p.Evaluation.Results {
 			for _, requirement := range r.Obligation.Requirements {
@@ -189,7 +189,7 @@ const maxScenarios = 2
 // maxScenarios names for each check, so a name may occur several times. The scenario that sends
 // invalid requests takes the most time, so it is included for a check only if there is no other.
 // The result is nil if there are no such scenarios.
-func (j judgedScenarios) scenariosFor(m *Mutant) (names []string) {
+func (j passingScenarios) scenariosFor(m *Mutant) (names []string) {
 	for check := range m.KilledBy {
 		all := j[[2]string{check, m.requirement}]
 		if len(all) > 1 {

@@ -100,7 +100,7 @@ func eachResolvedStream(w func(p *spec.Pass, request spec.Event) func(spec.Event
 type exchangeTracker struct {
 	current exchange        // the exchange of the current event, as far as it has been observed
 	ended   bool            // whether the current event ends the current exchange
-	asked   askedInput      // what the events so far have asked of the client
+	asked   inputRequests   // what the events so far have asked of the client
 	uploads *knownUploads   // the uploads of the exchanges that have ended
 	running openRuns        // the runs that were started and whose end was not seen; updated after each exchange
 	runs    map[string]bool // by run id: whether the server accepted a request to start the run
@@ -116,7 +116,7 @@ func exchangesOf(p *spec.Pass) *exchangeTracker {
 	return spec.Shared(p, "exchanges", func() (*exchangeTracker, func(spec.Event)) {
 		uploads := &knownUploads{files: map[string]string{}, links: map[string]issuedLink{}}
 		a := &exchangeTracker{
-			asked: askedInput{}, uploads: uploads, running: openRuns{}, runs: map[string]bool{}, idleSince: map[userThread]time.Duration{},
+			asked: inputRequests{}, uploads: uploads, running: openRuns{}, runs: map[string]bool{}, idleSince: map[userThread]time.Duration{},
 		}
 		return a, a.observe
 	})

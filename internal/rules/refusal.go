@@ -33,7 +33,7 @@ type exchange struct {
 	runFailed      bool // the stream reports that the run failed
 	runRejected    bool // the stream reports that the run was rejected
 	threadBusy     bool // another run of the thread may be active; see [openRuns.mayRefuse]
-	unaskedAnswer  bool // see [askedInput.isAnsweredUnasked]
+	unaskedAnswer  bool // see [inputRequests.isAnsweredUnasked]
 	unverifiable   bool // unaskedAnswer is true or [knownUploads.isUnverifiable] returned true
 	waitsForClient bool // the stream waits for a resume, or for the result of a client tool
 	runKnown       bool // the server accepted an earlier request to start the same run

@@ -31,7 +31,7 @@ type document struct {
 	variantCache map[string]*variant // "POINTER REQUIREMENT" → variant; see parseVariant
 
 	values          sync.Map // pointer → value, for the pointers that lookup was called with
-	constantMembers sync.Map // pointers of alternative schemas → []constantMember
+	constantMembers sync.Map // pointers of alternative schemas → []discriminatingMember
 }
 
 // readDocument reads the OpenAPI document of a version from the directory dir of the file system

@@ -117,7 +117,7 @@ func (m *invalidRequestBuilder) build() {
 	for _, p := range o.parameters {
 		m.breakParameter(p, path)
 	}
-	i := slices.IndexFunc(o.bodies, func(b requestContent) bool { return b.mediaType == jsonMediaType })
+	i := slices.IndexFunc(o.bodies, func(b requestMediaTypeObject) bool { return b.mediaType == jsonMediaType })
 	if i >= 0 && len(r.Body) > 0 {
 		m.breakContentType(o.bodies[i].node)
 		if v, err := decode(r.Body); err == nil {
@@ -125,7 +125,7 @@ func (m *invalidRequestBuilder) build() {
 			m.breakBodySize(o.bodies[i].limit, v)
 		}
 	}
-	if i := slices.IndexFunc(o.bodies, func(b requestContent) bool { return b.mediaType == formMediaType }); i >= 0 {
+	if i := slices.IndexFunc(o.bodies, func(b requestMediaTypeObject) bool { return b.mediaType == formMediaType }); i >= 0 {
 		m.breakForm(o.bodies[i])
 	}
 }

@@ -31,10 +31,10 @@ type Operation struct {
 	denials          []denialRule            // x-denied
 	parameters       []parameter
 	bodyRequired     bool
-	bodies           []requestContent // by media type, in alphabetical order
-	requestVariants  []*variant       // the variants of its body
-	templates        map[string]any   // bodies by template name; nil for a request without a body
-	bodylessTemplate string           // template of requests without a JSON body (x-says)
+	bodies           []requestMediaTypeObject // by media type, in alphabetical order
+	requestVariants  []*variant               // the variants of its body
+	templates        map[string]any           // bodies by template name; nil for a request without a body
+	bodylessTemplate string                   // template of requests without a JSON body (x-says)
 
 	frameVariants    []*variant              // the variants of the frames of its stream
 	carriers         map[spec.Kind]spec.Kind // kind of the frames that carry events of a kind; see Carrier
@@ -42,10 +42,10 @@ type Operation struct {
 	wireNames        map[spec.Kind]string    // names of frames by kind
 	sentinel         string                  // in-band terminator of the stream; "" if there is none
 	encoding         streamEncoding
-	responses        map[string]responseContent // by documented status: "200", "4XX", "default"
-	successStatus    int                        // the lowest documented status from 200 to 299; 0 if there is none
-	anySuccess       bool                       // other successful statuses are documented too
-	successMediaType string                     // media type of successStatus
+	responses        map[string]responseMediaTypeObject // by documented status: "200", "4XX", "default"
+	successStatus    int                                // the lowest documented status from 200 to 299; 0 if there is none
+	anySuccess       bool                               // other successful statuses are documented too
+	successMediaType string                             // media type of successStatus
 }
 
 // A streamEncoding states how the reference server encodes frames, apart from their data
@@ -56,8 +56,8 @@ type streamEncoding struct {
 	cursorAsID bool   // send the cursor as SSE id
 }
 
-// A requestContent describes the body of a request in one media type.
-type requestContent struct {
+// A requestMediaTypeObject describes the body of a request in one media type.
+type requestMediaTypeObject struct {
 	mediaType string
 	node      node            // the media type object
 	validate  func(any) error // validates a decoded body; nil if there is no schema
@@ -66,8 +66,8 @@ type requestContent struct {
 	files     map[string]formFileProperty // files of a form, by field name
 }
 
-// A responseContent describes the body of a response with one status.
-type responseContent struct {
+// A responseMediaTypeObject describes the body of a response with one status.
+type responseMediaTypeObject struct {
 	mediaType string     // spec.EventStream if documented, else the first media type; "" if there is no body
 	variants  []*variant // the variants of the body or, in an event stream, of the frames
 	example   string     // a body; used if the response is not JSON
@@ -97,7 +97,7 @@ func (d *Dialect) addPath(path string, item node) error {
 		o := &Operation{
 			Name: strings.ToUpper(method) + " " + path, Summary: op.get("summary").text(),
 			method: strings.ToUpper(method), path: path, node: op,
-			templates: map[string]any{}, responses: map[string]responseContent{},
+			templates: map[string]any{}, responses: map[string]responseMediaTypeObject{},
 		}
 		o.RequiresCredentials = requiresCredentials(op)
 		o.requirement, _ = d.document.requirementAt(op)
@@ -201,7 +201,7 @@ func (o *Operation) addBodies(request node) (err error) {
 				o.omissions = append(o.omissions, omission{member: names[j], requirement: requirement})
 			}
 		}
-		b := requestContent{mediaType: media, node: contents[i], limit: bodyLimitOf(contents[i]), judged: &judgedBodies{}}
+		b := requestMediaTypeObject{mediaType: media, node: contents[i], limit: bodyLimitOf(contents[i]), judged: &judgedBodies{}}
 		if media == formMediaType {
 			b.files = fileParts(contents[i])
 			o.AcceptsFiles = len(b.files) > 0
@@ -243,7 +243,7 @@ func (o *Operation) addResponses(op node) error {
 	}
 	statuses, responses := op.get("responses").members()
 	for i, status := range statuses {
-		r := responseContent{}
+		r := responseMediaTypeObject{}
 		code, _ := strconv.Atoi(status)
 		medias, contents := responses[i].get("content").members()
 		for j, media := range medias {
@@ -279,7 +279,7 @@ func (o *Operation) addResponses(op node) error {
 // responseFor returns what the document specifies for responses with the given status. It looks for
 // an entry for the status itself, then for its class, such as 4XX, and then for "default". The
 // second result is false if the document has none of these.
-func (o *Operation) responseFor(status int) (responseContent, bool) {
+func (o *Operation) responseFor(status int) (responseMediaTypeObject, bool) {
 	r, ok := o.responses[strconv.Itoa(status)]
 	if !ok {
 		r, ok = o.responses[fmt.Sprintf("%dXX", status/100)]

@@ -86,8 +86,8 @@ func (b *schemaError) describeByType(choices []node, branches [][]schemaError) b
 	return len(types) > 0
 }
 
-// A constantMember is a member for which each of several alternative schemas allows only constants.
-type constantMember struct {
+// A discriminatingMember is a member for which each of several alternative schemas allows only constants.
+type discriminatingMember struct {
 	name     string
 	values   []any // the constants of all alternatives, each once
 	required bool  // all alternatives require the member
@@ -96,17 +96,17 @@ type constantMember struct {
 // constantMembersOf returns the constant members of the given choices, which are alternative schemas
 // of the document, sorted by name. There must be at least one choice. The result is kept for the
 // next call and must not be modified.
-func (s *document) constantMembersOf(choices []node) (all []constantMember) {
+func (s *document) constantMembersOf(choices []node) (all []discriminatingMember) {
 	var pointers []string
 	for _, choice := range choices {
 		pointers = append(pointers, choice.pointer)
 	}
 	key := strings.Join(pointers, " ")
 	if known, ok := s.constantMembers.Load(key); ok {
-		return known.([]constantMember)
+		return known.([]discriminatingMember)
 	}
 	for _, name := range sharedConstants(choices) {
-		m := constantMember{name: name}
+		m := discriminatingMember{name: name}
 		for _, choice := range choices {
 			m.values = append(m.values, memberConstants(choice, name)...)
 		}
