@@ -66,9 +66,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 
 // currentPlan returns the fault plan for the response. If the request listens to a run that another
 // request started, this is the plan of that run, unless the request itself specifies faults or an
-// event to hold. Otherwise it is the plan of the request, which is nil if intercept has made none.
-// The result ok is false if the mock has no plan of the run that the request listens to, for
-// example because the run has not started yet.
+// event to hold. Otherwise it is the plan of the request, which is nil if intercept has made none;
+// ok is then still true. If the mock has no plan of the run that the request listens to, for
+// example because the run has not started yet, currentPlan returns nil and false.
 func (x *exchange) currentPlan() (p *faultPlan, ok bool) {
 	if !x.isListen || x.ownPlan != nil && (len(x.ownPlan.faults) > 0 || x.overrides.Hold != nil) {
 		return x.ownPlan, true

@@ -74,7 +74,7 @@ type Server struct {
 	requestCount atomic.Uint64
 }
 
-// A backendServer is a *reference.Server or, for several dialects, a *reference.Mux.
+// A backendServer is a *reference.Server or, for several dialects, a *reference.DialectMux.
 type backendServer interface {
 	http.Handler
 	Shutdown(context.Context) error
@@ -118,7 +118,7 @@ func New(cfg Config, options ...Option) (*Server, error) {
 		s.basePaths[d.Name] = d.Base
 		s.backend = reference.New(d, reference.Scripted, r)
 	} else {
-		s.backend = reference.NewMux(cfg.Dialects, reference.Scripted, r)
+		s.backend = reference.NewDialectMux(cfg.Dialects, reference.Scripted, r)
 		for _, d := range cfg.Dialects {
 			s.basePaths[d.Name] = "/" + d.Name + d.Base
 		}

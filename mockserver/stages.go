@@ -56,7 +56,7 @@ type nextStageWriter struct {
 }
 
 // Write passes p to the next stage as one frame, with the number of the latest frame of the stream.
-// It always returns len(p), and any error from the next stage.
+// It always returns len(p), even with an error; the error is that of the next stage.
 func (s nextStageWriter) Write(p []byte) (int, error) {
 	return len(p), s.next.WriteFrame(int(s.frameCount.Load())-1, p)
 }

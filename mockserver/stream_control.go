@@ -39,7 +39,8 @@ type liveStreams struct {
 	live map[string]*Stream
 }
 
-// open adds a Stream with a new id for the response w to the open streams, and returns it.
+// open creates a Stream with a new id for the response w, adds it to the open streams, and returns
+// it.
 func (s *liveStreams) open(w *responseWriter) *Stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -57,12 +57,12 @@ func (u users) Authenticate(_ context.Context, token string) (user string, ok bo
 }
 
 // One handler serves all dialects to known users.
-func ExampleNewMux() {
+func ExampleNewDialectMux() {
 	all, err := dialect.All()
 	if err != nil {
 		log.Fatal(err)
 	}
-	mux := reference.NewMux(all, echo, reference.Config{Authenticator: users{"token-of-ada": "ada"}})
+	mux := reference.NewDialectMux(all, echo, reference.Config{Authenticator: users{"token-of-ada": "ada"}})
 	for _, token := range []string{"token-of-ada", "another"} {
 		body := strings.NewReader(`{"conversationId":"c1","messages":[{"role":"user","content":"Hello"}]}`)
 		request := httptest.NewRequest(http.MethodPost, "/agkit@0.0.10/send-message", body)

@@ -159,13 +159,13 @@ func (c *counter) Write(data []byte) (int, error) {
 	return c.recordedResponse.Write(data)
 }
 
-// TestAll checks that the handler that NewMux returns serves every dialect below its name.
+// TestAll checks that the handler that NewDialectMux returns serves every dialect below its name.
 func TestAll(t *testing.T) {
 	all, err := dialect.All()
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := NewMux(all, Scripted, Config{})
+	m := NewDialectMux(all, Scripted, Config{})
 	srv := httptest.NewServer(m)
 	defer srv.Close()
 	for _, d := range all {

@@ -28,7 +28,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A Config configures a [Server] or [Mux]. The zero value of each field is a usable
+// A Config configures a [Server] or [DialectMux]. The zero value of each field is a usable
 // default.
 type Config struct {
 	// Authenticator maps bearer tokens to users. If nil, every token is accepted as a user of that
@@ -247,23 +247,23 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// A Mux serves several dialects, each below /NAME@VERSION. The conversations of all dialects are
+// A DialectMux serves several dialects, each below /NAME@VERSION. The conversations of all dialects are
 // kept in one store.
-type Mux struct {
+type DialectMux struct {
 	registry *runRegistry
 	servers  []*Server
 	mux      http.ServeMux
 }
 
-// NewMux returns a handler that serves agent in each of the dialects. It serves the paths of a
+// NewDialectMux returns a handler that serves agent in each of the dialects. It serves the paths of a
 // dialect d below "/" + d.Name + d.Base. The caller must call Shutdown to release the handler's
 // resources.
-func NewMux(dialects []*dialect.Dialect, agent Agent, cfg Config) *Mux {
+func NewDialectMux(dialects []*dialect.Dialect, agent Agent, cfg Config) *DialectMux {
 	cfg = cfg.withDefaults()
 	if cfg.Files == nil {
 		cfg.Files = files.NewMemory(files.Config{Now: cfg.Now})
 	}
-	m := &Mux{registry: newRunRegistry(cfg)}
+	m := &DialectMux{registry: newRunRegistry(cfg)}
 	for _, d := range dialects {
 		s := newServer(d, agent, cfg, m.registry)
 		m.servers = append(m.servers, s)
@@ -273,12 +273,12 @@ func NewMux(dialects []*dialect.Dialect, agent Agent, cfg Config) *Mux {
 }
 
 // ServeHTTP passes the request to the server of the dialect that the path names. It responds with
-// status 404 if the path names no dialect of the Mux.
-func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) { m.mux.ServeHTTP(w, r) }
+// status 404 if the path names no dialect of the DialectMux.
+func (m *DialectMux) ServeHTTP(w http.ResponseWriter, r *http.Request) { m.mux.ServeHTTP(w, r) }
 
 // Shutdown calls [Server.Shutdown] on all servers concurrently and waits until all calls have
-// returned. It returns the first error in the order in which NewMux received the dialects, or nil.
-func (m *Mux) Shutdown(ctx context.Context) error {
+// returned. It returns the first error in the order in which NewDialectMux received the dialects, or nil.
+func (m *DialectMux) Shutdown(ctx context.Context) error {
 	errs := make([]error, len(m.servers))
 	var wait sync.WaitGroup
 	for i, s := range m.servers {

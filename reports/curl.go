@@ -119,7 +119,9 @@ func bodyArgs(b []byte) (before string, data []string, after string) {
 	return "", []string{"--data-binary " + shellQuote(string(b))}, ""
 }
 
-// isPrintableText reports whether b is UTF-8 text without unprintable characters.
+// isPrintableText reports whether b is UTF-8 text that consists of printable characters and spaces.
+// Control characters, including line feeds and tabs, are not printable. If b is empty,
+// isPrintableText returns true.
 func isPrintableText(b []byte) bool {
 	return utf8.Valid(b) && !strings.ContainsFunc(string(b), func(r rune) bool { return !unicode.IsGraphic(r) })
 }

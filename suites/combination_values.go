@@ -16,7 +16,7 @@ type combinationPlayer struct {
 	name  string     // part of each word, so that words are unique in the run
 	words int        // the number of words used so far
 	tool  string     // the name of the client tool; "" means "paint"
-	text  textSample // class of the texts in the main prompt
+	text  textClass  // class of the texts in the main prompt
 	json  jsonSample // class of the JSON objects in the main prompt
 
 	precede func(c *combinationPlayer) // plays what precedes the main prompt; nil: nothing precedes it
@@ -210,7 +210,7 @@ func (t *Target) textValues() (all []dimensionValue) {
 
 // fitsInPrompt reports whether a prompt that contains a text of class s is a valid request. Some
 // documents limit the length of a prompt.
-func (t *Target) fitsInPrompt(s textSample) bool {
+func (t *Target) fitsInPrompt(s textClass) bool {
 	const id = "00000000-0000-4000-8000-000000000000"
 	e := spec.Event{Thread: id, Run: id, Text: t.promptText("reasoning", s.make("word-0000-00"))}
 	r, err := t.Dialect.BuildRequest("prompt", e)

@@ -92,12 +92,12 @@ func (t *Conversation) recordCost(r *spec.Response, tracker *limitTracker, guard
 }
 
 // abandon sets r.End to an error that wraps [spec.ErrClientLeft] and cause, the reason why the
-// client left before the end of the response. If cause is an [overrunError] and the body has a
+// client left before the end of the response. If cause is an [limitStopError] and the body has a
 // content coding, abandon also drops the body, because decoding it could take as long as decoding
 // all earlier bodies did.
 func abandon(r *spec.Response, cause error) {
 	r.End = fmt.Errorf("%w: %w", spec.ErrClientLeft, cause)
-	if _, stopped := errors.AsType[overrunError](cause); stopped && dialect.HasContentCoding(*r) {
+	if _, stopped := errors.AsType[limitStopError](cause); stopped && dialect.HasContentCoding(*r) {
 		r.Body, r.Arrivals = nil, nil
 	}
 }

@@ -98,12 +98,12 @@ func (t *Conversation) fetchHistory(e spec.Event) (page spec.Event) {
 // run to the history.
 const historyTimeout = 5 * time.Second
 
-// pollHistory requests the history of the current thread repeatedly. It returns the history in the
-// last response, or the zero event if that response contains none. It stops when isComplete returns
-// true for a history, when [historyTimeout] has passed, when a response contains no history and its
-// status is not 404 (Not Found), or when the context of the conversation ends. If some conversation
-// of the test run has already waited in vain for a history to appear, pollHistory sends only one
-// request.
+// pollHistory requests the history of the current thread repeatedly, with pauses of a twentieth of
+// [historyTimeout] between the requests. It returns the history in the last response, or the zero
+// event if that response contains none. It stops when isComplete returns true for a history, when
+// [historyTimeout] has passed, when a response contains no history and its status is not 404 (Not
+// Found), or when the context of the conversation ends. If some conversation of the test run has
+// already waited in vain for a history to appear, pollHistory sends only one request.
 func (t *Conversation) pollHistory(isComplete func(page spec.Event) bool) (page spec.Event) {
 	for began := time.Now(); ; {
 		missing := &t.target.resources.historyMissing

@@ -120,15 +120,15 @@ func newRunResources(l Limits) *runResources {
 	return b
 }
 
-// An overrunError is the reason why no more requests for one kind of response are sent. Either too
+// A limitStopError is the reason why no more requests for one kind of response are sent. Either too
 // many responses exceeded a limit, or all responses together were too large.
-type overrunError struct {
+type limitStopError struct {
 	kind       string         // "stream" or "reply"
 	last       error          // how the last response that exceeded a limit ended; nil if total exceeds max
 	total, max responseTotals // size of all responses of the kind, and the limit on it; zero if last is not nil
 }
 
-func (g overrunError) Error() string {
+func (g limitStopError) Error() string {
 	plural := map[string]string{"stream": "streams", "reply": "replies"}[g.kind]
 	how := spec.DescribeOverrun(g.last)
 	if large, is := errors.AsType[largeEventError](g.last); is {
@@ -154,7 +154,7 @@ func (e *limitTracker) record(end error, size responseTotals) {
 	defer e.mu.Unlock()
 	e.total.events, e.total.bytes = e.total.events+size.events, e.total.bytes+size.bytes
 	if e.total.events > e.max.events || e.total.bytes > e.max.bytes {
-		e.stop(overrunError{kind: e.kind, total: e.total, max: e.max})
+		e.stop(limitStopError{kind: e.kind, total: e.total, max: e.max})
 	}
 	_, large := errors.AsType[largeEventError](end)
 	if !large && !isOverLimit(end) {
@@ -162,7 +162,7 @@ func (e *limitTracker) record(end error, size responseTotals) {
 		return
 	}
 	if e.overLimit++; e.overLimit >= maxOverruns && e.overLimit > e.withinLimit {
-		e.stop(overrunError{kind: e.kind, last: end})
+		e.stop(limitStopError{kind: e.kind, last: end})
 	}
 }
 

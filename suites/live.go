@@ -35,10 +35,11 @@ const (
 	deepPauseLength = 2 * time.Second // if [Target.Deep] is set
 )
 
-// runPause plays the pause scenario. It sends a message in one thread and, in two other threads,
-// makes the server call a client tool and send an interrupt, as far as the target supports that.
-// After a pause, it asks for the previous message in the first thread and sends the replies in the
-// others.
+// runPause plays the pause scenario. It sends a message in the current thread. In a second thread
+// it makes the server call a client tool, and in a third thread it makes the server send an
+// interrupt, each only if the target supports that. After a pause, it asks for the previous message
+// in the first thread, and sends the tool result and the answer to the interrupt in the other
+// threads.
 func runPause(t *Conversation) {
 	first := t.Thread
 	t.SendAndRead("prompt", t.PromptEvent("text", "before the pause"))

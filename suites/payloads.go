@@ -59,7 +59,7 @@ func runPayloads(t *Conversation) {
 	if !ok {
 		return
 	}
-	samples := slices.Concat(edgeSamples, joinedSamples(), parsedSamples(), longSamples, []textSample{emojiSample})
+	samples := slices.Concat(edgeSamples, joinedSamples(), parsedSamples(), longSamples, []textClass{emojiSample})
 	for _, s := range samples {
 		if !c.target.fitsInPrompt(s) {
 			continue
@@ -113,7 +113,7 @@ func (c *combinationPlayer) askIfPossible(text string) bool {
 // edgeSamples are classes of texts that begin and end with white space or similar characters, which
 // a careless server drops, and one whose characters all exist in Latin-1, which a careless server
 // may use as the encoding.
-var edgeSamples = []textSample{
+var edgeSamples = []textClass{
 	{"a text between spaces", func(w string) string { return " \n" + w + "\t " }},
 	{"a text between line feeds", func(w string) string { return "\n " + w + " \n" }},
 	{"a text between unusual white space", func(w string) string { return "\ufeff" + w + "\u3000" }},
@@ -123,14 +123,14 @@ var edgeSamples = []textSample{
 // longSamples are classes of long texts. Texts of the first class are longer than common sizes of
 // database fields. Those of the second class consist mostly of three-byte characters and are about
 // as long as common buffer sizes.
-var longSamples = []textSample{
+var longSamples = []textClass{
 	{"a text of 4,097 bytes", func(w string) string { return longText(w, 4097) }},
 	{"a text of 65,536 bytes of three-byte characters", func(w string) string { return w + strings.Repeat("世", 65536/3) }},
 }
 
 // emojiSample is a class with a single text. A server that cuts the text in half, in UTF-8 or in
 // UTF-16, splits a character.
-var emojiSample = textSample{"a text of emoji only", func(string) string { return "🙂🙂🙂" }}
+var emojiSample = textClass{"a text of emoji only", func(string) string { return "🙂🙂🙂" }}
 
 // isParsed reports whether a careless server could take text for a value of another type, because
 // text is valid JSON, consists of digits or has at most one byte.
@@ -140,16 +140,17 @@ func isParsed(text string) bool {
 
 // parsedSamples returns those of the [textSamples] that a careless server could take for values of
 // another type: texts that are JSON or digits, and a text of one character.
-func parsedSamples() []textSample {
-	return slices.DeleteFunc(slices.Clone(textSamples), func(s textSample) bool { return !isParsed(s.make("word")) })
+func parsedSamples() []textClass {
+	return slices.DeleteFunc(slices.Clone(textSamples), func(s textClass) bool { return !isParsed(s.make("word")) })
 }
 
-// joinedSamples returns three classes of texts. Each class joins, with line feeds, all
-// [textSamples] with one kind of special characters: white space, characters beyond ASCII, or ASCII
-// punctuation. joinedSamples leaves out long texts, the [parsedSamples], and texts that differ from
-// a plain text only at the beginning or end, for example by leading spaces.
-func joinedSamples() []textSample {
-	joined := make([][]textSample, 3)
+// joinedSamples returns three classes of texts, one for each kind of special characters: white
+// space, characters beyond ASCII, and ASCII punctuation. A text of each class consists of the texts
+// of all [textSamples] with that kind of characters, joined with line feeds. joinedSamples leaves
+// out texts of at least 100 bytes, those of [parsedSamples], and texts that differ from a plain
+// text only by white space at the beginning or end.
+func joinedSamples() []textClass {
+	joined := make([][]textClass, 3)
 	for _, s := range textSamples {
 		text := s.make("word")
 		if isParsed(text) || strings.TrimSpace(text) == "word" || len(text) >= 100 {
@@ -163,9 +164,9 @@ func joinedSamples() []textSample {
 		}
 		joined[kind] = append(joined[kind], s)
 	}
-	var all []textSample
+	var all []textClass
 	for _, some := range joined {
-		all = append(all, textSample{"several texts", func(word string) string {
+		all = append(all, textClass{"several texts", func(word string) string {
 			var texts []string
 			for _, s := range some {
 				texts = append(texts, s.make(word))

@@ -94,8 +94,9 @@ func describeResult(r spec.Result) string {
 	return s
 }
 
-// maxComparedFindings is how many findings of a result are compared one by one. If a result has
-// more findings, their total number is compared as well.
+// maxComparedFindings is how many findings of a check in a live conversation are compared one by
+// one with its findings in the recording. If a result has more findings, their total number is
+// compared as well.
 const maxComparedFindings = 3
 
 // timeResolution is the resolution of times in a recording. Times are truncated to a multiple of

@@ -75,7 +75,7 @@ func (t *Conversation) sendReplyForms(plainTemplate string) {
 	o, _ := t.dialect.TemplateOperation(plainTemplate)
 	sent := map[string]bool{} // forms of variants
 	t.Run = t.NewID()
-	for _, v := range t.dialect.AlteredRequests(t.BuildRequest("prompt", t.PromptEvent("text", "one"))) {
+	for _, v := range t.dialect.ValidVariants(t.BuildRequest("prompt", t.PromptEvent("text", "one"))) {
 		sent[v.Form] = true
 	}
 	for _, template := range o.Templates() {
@@ -104,7 +104,7 @@ func (t *Conversation) buildReply(template string, e spec.Event) spec.Request {
 }
 
 // sendReplyVariants sends a reply of the template and then variants of this reply, each in a new
-// thread. It leaves out variants whose form (see [dialect.AlteredRequest]) is in sent, and adds the
+// thread. It leaves out variants whose form (see [dialect.ValidVariant]) is in sent, and adds the
 // forms of the others to sent. If the server does not accept the first reply, which checks judge,
 // sendReplyVariants sends no variants.
 func (t *Conversation) sendReplyVariants(template string, sent map[string]bool) {
@@ -116,7 +116,7 @@ func (t *Conversation) sendReplyVariants(template string, sent map[string]bool) 
 	if !t.Send(r) {
 		return
 	}
-	for i, v := range t.dialect.AlteredRequests(r) {
+	for i, v := range t.dialect.ValidVariants(r) {
 		e := t.dialect.ParseRequest(v.Request)
 		if sent[v.Form] || len(e.PartsOf(spec.InputToolResult))+len(e.PartsOf(spec.InputResume)) == 0 {
 			continue
@@ -125,7 +125,7 @@ func (t *Conversation) sendReplyVariants(template string, sent map[string]bool) 
 		if e, ok = t.newReply(template); !ok {
 			return
 		}
-		if again := t.dialect.AlteredRequests(t.buildReply(template, e)); i < len(again) { // with the new ids
+		if again := t.dialect.ValidVariants(t.buildReply(template, e)); i < len(again) { // with the new ids
 			t.Send(again[i].Request)
 		}
 	}

@@ -24,7 +24,7 @@ var variantScenarios = []Scenario{
 
 // runVariants plays the variants scenario. For each template whose requests start a run and are not
 // replies, it sends a valid request and then variants of it, such as one without an optional
-// member. A kind of variant that several templates have (see [dialect.AlteredRequest.Form]) is sent
+// member. A kind of variant that several templates have (see [dialect.ValidVariant.Form]) is sent
 // only once. If possible, the same is done with a message that contains an uploaded image. Finally,
 // the requests of the most common templates are sent in all [requestForms].
 func runVariants(t *Conversation) {
@@ -89,15 +89,15 @@ func (t *Conversation) sendAndReadAgain(r spec.Request) {
 }
 
 // sendVariants sends the request of the template, with the values in e in place of its
-// placeholders, and then its variants, except those whose form (see [dialect.AlteredRequest]) is in
+// placeholders, and then its variants, except those whose form (see [dialect.ValidVariant]) is in
 // sent. It adds the forms of the variants that it sends to sent. If no variants are left, it does
 // not send the request either. If the server does not accept the request itself, which the accepts
 // scenario judges, it sends no variants.
 func (t *Conversation) sendVariants(template string, e spec.Event, sent map[string]bool) {
 	t.Run = t.NewID()
 	r := t.BuildRequest(template, e)
-	isSent := func(v dialect.AlteredRequest) bool { return sent[v.Form] }
-	variants := slices.DeleteFunc(t.dialect.AlteredRequests(r), isSent)
+	isSent := func(v dialect.ValidVariant) bool { return sent[v.Form] }
+	variants := slices.DeleteFunc(t.dialect.ValidVariants(r), isSent)
 	if len(variants) == 0 || !t.Send(r) || t.wasCutOff() {
 		return
 	}
@@ -110,7 +110,7 @@ func (t *Conversation) sendVariants(template string, e spec.Event, sent map[stri
 }
 
 // sendUploadVariants uploads an image and sends a request that contains the image. Then it sends
-// those variants of the request whose form (see [dialect.AlteredRequest]) is not in sent. All
+// those variants of the request whose form (see [dialect.ValidVariant]) is not in sent. All
 // requests are in the same new thread. Unlike [Conversation.sendVariants], it does not modify sent.
 func (t *Conversation) sendUploadVariants(sent map[string]bool) {
 	t.Thread = t.NewID()
@@ -121,12 +121,12 @@ func (t *Conversation) sendUploadVariants(sent map[string]bool) {
 	if t.SendAndRead("uploaded", image); !t.accepted {
 		return // judged by the attachments scenario
 	}
-	for i, v := range t.dialect.AlteredRequests(t.BuildRequest("uploaded", image)) {
+	for i, v := range t.dialect.ValidVariants(t.BuildRequest("uploaded", image)) {
 		if sent[v.Form] {
 			continue
 		}
 		t.Run = t.NewID()
-		again := t.dialect.AlteredRequests(t.BuildRequest("uploaded", image)) // with the new run id
+		again := t.dialect.ValidVariants(t.BuildRequest("uploaded", image)) // with the new run id
 		if i < len(again) && t.Send(again[i].Request) && !t.respondsWithStream("uploaded") {
 			t.ReadStream("", 0)
 		}

@@ -95,9 +95,9 @@ func (t *Conversation) resume(events int) bool {
 	return true
 }
 
-// readFirstCursor reads the first event of the current run's stream and returns its cursor, or ""
-// if the event has none. If the target lacks the capability to resume streams, it sends nothing and
-// returns "".
+// readFirstCursor requests the stream of the current run, reads its first event, and returns the
+// cursor of that event, or "" if the event has none. If the target lacks the capability to resume
+// streams, readFirstCursor sends no request and returns "".
 func (t *Conversation) readFirstCursor() string {
 	if t.target.lacksCapability("resume") {
 		return ""

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// A textSample is a class of texts that a server must store and send unchanged.
-type textSample struct {
+// A textClass is a class of texts that a server must store and send unchanged.
+type textClass struct {
 	doc  string                   // description of one text, such as "a plain text"
 	make func(word string) string // returns a text of the class; most contain word, which makes them unique
 }
@@ -14,7 +14,7 @@ type textSample struct {
 // textSamples are classes of texts that a careless server changes. The first class is plain. The
 // texts contain no character that JSON cannot represent, and no NUL, which some databases cannot
 // store.
-var textSamples = []textSample{
+var textSamples = []textClass{
 	{"a plain text", func(w string) string { return w }},
 	{"a text with a space at its beginning", func(w string) string { return " " + w }},
 	{"a text with a space at its end", func(w string) string { return w + " " }},

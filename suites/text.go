@@ -66,7 +66,7 @@ func (t *Target) requirementLevel(id string) spec.Level {
 }
 
 // textConvention returns the id of the dialect's convention that a scripted agent replies with the
-// requested text. It returns "" if the dialect has no such convention.
+// requested text, or "" if the dialect has no such convention.
 func (t *Target) textConvention() string {
 	for _, r := range t.Dialect.Requirements {
 		if r.Convention() && slices.Contains(r.Checks, rules.ScriptText.ID) {

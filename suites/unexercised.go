@@ -29,8 +29,10 @@ func (t *Target) explainUnexercised(p ScenarioResult) string {
 }
 
 // describeDialogue describes one exchange of p: what was requested and how the server responded. It
-// chooses the first valid exchange of the primary user that has a symptom, or else the first
-// exchange whose response has text, or else the first exchange.
+// chooses the first exchange with a symptom, which is a reason why little can be judged, such as a
+// status of 5xx. Only valid requests of the primary user are considered for that. If there is no
+// such exchange, it chooses the first exchange whose response has text, and if there is none, the
+// first exchange. If no request was sent, describeDialogue says so.
 func describeDialogue(p ScenarioResult) string {
 	if len(p.summaries) == 0 {
 		return "no request was sent"

@@ -201,5 +201,5 @@ func newReferenceServer(
 	if alone {
 		return reference.New(dialects[0], agent, cfg), prefix
 	}
-	return reference.NewMux(dialects, agent, cfg), prefix
+	return reference.NewDialectMux(dialects, agent, cfg), prefix
 }

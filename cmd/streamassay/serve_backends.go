@@ -13,8 +13,8 @@ import (
 	"github.com/streamassay/streamassay/reference"
 )
 
-// An openedBackends holds the agent of a server, and the configuration of the server with its open
-// stores.
+// An openedBackends holds the agent of a server and the configuration of the server, which includes
+// the opened stores.
 type openedBackends struct {
 	agent reference.Agent
 	cfg   reference.Config

@@ -216,9 +216,10 @@ func renameResults(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// shiftNumbers returns a value for [Fault.NewEffect]. The effect adds delta to all sequence numbers
-// from the trigger on or, if no trigger is set, from the first text delta on. If the first of these
-// numbers would become -1, no number is changed, because sequence numbers are never negative.
+// shiftNumbers returns a value for [Fault.NewEffect]. The effect adds delta, which must be 1 or -1,
+// to all sequence numbers from the trigger on or, if no trigger is set, from the first text delta
+// on. If the first of these numbers would become negative, no number is changed, because sequence
+// numbers are never negative.
 func shiftNumbers(delta int64) func(Args) Effect {
 	return editEvents(func(r *eventEditor) func(*spec.Event) {
 		isAffected := r.first(func(e *spec.Event) bool { return e.Seq != "" && r.isTarget(e) })

@@ -67,8 +67,9 @@ func (c *triggeredWriter) fire(rest []byte) error {
 	return c.inject(c, rest)
 }
 
-// writeBytes writes p and adds its length to c.written, the number that is compared with a byte
-// trigger. It returns any error from the underlying writer.
+// writeBytes adds the length of p to c.written, the number that is compared with a byte trigger,
+// and writes p to the underlying writer. It returns the error of that write. The length is added
+// even if the write fails.
 func (c *triggeredWriter) writeBytes(p []byte) error {
 	if len(p) == 0 {
 		return nil

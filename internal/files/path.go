@@ -56,15 +56,15 @@ var rejectedTypes = map[string]bool{
 	"application/x-rar-compressed": true, "application/wasm": true, "application/ogg": true,
 }
 
-// newPath returns the path of a new file. It consists of a random id, the part of the client's file
-// name that cleanName keeps, by which people can recognize the file, and the extension of the media
-// type kind.
-func newPath(name, kind string) string {
+// newPath returns a [File.Path] for a new image. It consists of a random id, the part that
+// cleanName keeps of name, the file name that the client sent, and the file name extension for
+// mediaType, if there is one. People can recognize the file by its name.
+func newPath(name, mediaType string) string {
 	path := strings.ToLower(rand.Text())
 	if name = cleanName(name); name != "" {
 		path += "-" + name
 	}
-	if end := extensions[kind]; end != "" {
+	if end := extensions[mediaType]; end != "" {
 		path += "." + end
 	}
 	return path

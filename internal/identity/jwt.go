@@ -10,15 +10,21 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 )
 
-// A JWTConfig configures the verification of signed tokens. The zero value of each
-// field is a usable default.
+// A JWTConfig configures the verification of signed tokens with a set of keys; see [OpenJWT]. The
+// zero value of each field is a usable default.
 type JWTConfig struct {
-	Issuer             string           // required value of the iss claim; "" accepts any
-	Audience           string           // required among the values of the aud claim; "" accepts any
-	RefreshAfter       time.Duration    // age at which the keys are read again; 0 means 15 minutes
-	MinRefreshInterval time.Duration    // least time between two reads due to unknown keys; 0 means 30 s
-	Now                func() time.Time // nil means time.Now
-	Log                *slog.Logger     // nil discards log records
+	Issuer   string // required value of the iss claim; "" accepts any
+	Audience string // required among the values of the aud claim; "" accepts any
+
+	// RefreshAfter is how long the keys are used before they are read again from the location that
+	// was passed to OpenJWT. 0 means 15 minutes.
+	RefreshAfter time.Duration
+	// MinRefreshInterval is the minimum time from an attempt to read the keys to the next attempt
+	// that is made because none of the keys verifies a token. 0 means 30 s.
+	MinRefreshInterval time.Duration
+
+	Now func() time.Time // returns the current time; nil means time.Now
+	Log *slog.Logger     // nil discards log records
 }
 
 // A JWTAuthenticator authenticates users by signed tokens (RFC 7519). The sub claim of a token is

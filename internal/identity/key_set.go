@@ -55,8 +55,8 @@ const (
 )
 
 // verify checks the signature of a token and returns the claims of the token. ok is false if the
-// token is malformed or none of the keys made the signature. verify does not check the claims,
-// whose validity depends on the time.
+// token is malformed or its signature matches none of the keys. verify does not check any claims,
+// because their validity depends on the time.
 func (s *keySet) verify(token string) (c jwt.Claims, ok bool) {
 	sum := sha256.Sum256([]byte(token))
 	s.mu.RLock()
@@ -193,7 +193,7 @@ func (s keySetLocation) String() string {
 	return s.url.Scheme + "://" + s.url.Host + s.url.Path
 }
 
-// read reads the set of keys from s and parses it. Its error names the location.
+// read reads the set of keys from s and parses it. Any error names the location.
 func (s keySetLocation) read(ctx context.Context) (*keySet, error) {
 	text, err := s.readBytes(ctx)
 	if err == nil && len(text) > maxKeySetBytes {

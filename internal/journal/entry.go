@@ -69,9 +69,9 @@ func (e *EntryWriter) lock() *recordedExchange {
 	return e.exchange
 }
 
-// update calls change with the exchange while holding its lock, and publishes the event that change
-// returns, unless the event has no kind. It sets the ID and Test of that event. It does nothing if
-// the exchange has ended or was dropped from the journal.
+// update calls change with the exchange while holding the exchange's lock. It then sets the ID and
+// Test of the event that change returned, releases the lock, and publishes the event, unless the
+// event has no kind. It does nothing if the exchange has ended or was dropped from the journal.
 func (e *EntryWriter) update(change func(s *recordedExchange) Event) {
 	s := e.lock()
 	if s == nil {

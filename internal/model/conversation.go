@@ -138,9 +138,9 @@ func (r *modelRun) describeClientTools() string {
 	return "The user's application has these tools. They cannot be called here:" + b.String()
 }
 
-// A conversationBuilder puts messages into the order that servers of models require: each tool call
+// A chatMessagesBuilder puts messages into the order that servers of models require: each tool call
 // is followed immediately by its result, and each result belongs to a call.
-type conversationBuilder struct {
+type chatMessagesBuilder struct {
 	messages      []chatMessage
 	knownCalls    map[string]state.Call // calls of earlier messages, by id
 	openCalls     []string              // ids of the calls in the last assistant message that have no result yet
@@ -152,7 +152,7 @@ type conversationBuilder struct {
 // histories that are incomplete or partly repeated. The argument known holds the tool calls of
 // earlier messages by their ids.
 func normalize(messages []chatMessage, known map[string]state.Call) []chatMessage {
-	t := &conversationBuilder{knownCalls: known, lastAssistant: -1}
+	t := &chatMessagesBuilder{knownCalls: known, lastAssistant: -1}
 	for _, w := range messages {
 		switch w.role {
 		case roleTool:
@@ -170,7 +170,7 @@ func normalize(messages []chatMessage, known map[string]state.Call) []chatMessag
 
 // closeCalls adds a result to each open tool call. The text of the result states that there is no
 // result.
-func (t *conversationBuilder) closeCalls() {
+func (t *chatMessagesBuilder) closeCalls() {
 	for _, id := range t.openCalls {
 		t.messages = append(t.messages, chatMessage{role: roleTool, call: id, text: "error: there is no result"})
 	}
@@ -180,7 +180,7 @@ func (t *conversationBuilder) closeCalls() {
 // addAssistant adds w, a message of the assistant. If the previous message is also one of the
 // assistant and has no tool calls, it adds the text and the calls of w to that message instead. It
 // does not add an empty message.
-func (t *conversationBuilder) addAssistant(w chatMessage) {
+func (t *chatMessagesBuilder) addAssistant(w chatMessage) {
 	t.closeCalls()
 	if w.text == "" && len(w.calls) == 0 {
 		return
@@ -205,7 +205,7 @@ func (t *conversationBuilder) addAssistant(w chatMessage) {
 // addResult adds the tool result w. If the call that w answers is not open but known from an
 // earlier message, addResult first adds the call. If the call is unknown or already has a result,
 // addResult adds w as a message of the user instead.
-func (t *conversationBuilder) addResult(w chatMessage) {
+func (t *chatMessagesBuilder) addResult(w chatMessage) {
 	i := slices.Index(t.openCalls, w.call)
 	c, remembered := t.knownCalls[w.call]
 	switch {
@@ -224,6 +224,6 @@ func (t *conversationBuilder) addResult(w chatMessage) {
 }
 
 // hasResult reports whether the conversation contains a result of the tool call with the id call.
-func (t *conversationBuilder) hasResult(call string) bool {
+func (t *chatMessagesBuilder) hasResult(call string) bool {
 	return slices.ContainsFunc(t.messages, func(w chatMessage) bool { return w.role == roleTool && w.call == call })
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A circumstance is what a server knows when it sends the stream of a run: about that run, and
+// A runFacts is what a server knows when it sends the stream of a run: about that run, and
 // about what preceded it.
-type circumstance struct {
+type runFacts struct {
 	prompt   string        // text of the last user message of the request that started the run
 	earlier  []string      // prompts of the earlier runs of the thread, oldest first
 	refused  bool          // a request about the thread was refused before, with a status other than 401 or 403
@@ -32,7 +32,7 @@ type circumstance struct {
 
 // follows reports whether an earlier run of the thread had the test prompt with the given name. The
 // name does not include "conformance:".
-func (c circumstance) follows(name string) bool {
+func (c runFacts) follows(name string) bool {
 	return slices.ContainsFunc(c.earlier, func(p string) bool { return isPrompt(p, name) })
 }
 
@@ -44,46 +44,46 @@ func isPrompt(text, name string) bool {
 // A hidingCondition is a condition under which a hidden mutant has its defect. In all other
 // circumstances, the mutant behaves like the correct server.
 type hidingCondition struct {
-	name, doc string                    // doc is a phrase to follow "only", such as "after a failed run"
-	holds     func(c circumstance) bool // reports whether the condition is met
+	name, doc string                // doc is a phrase to follow "only", such as "after a failed run"
+	holds     func(c runFacts) bool // reports whether the condition is met
 }
 
 // hidingConditions lists the conditions under which hidden mutants have their defects.
 var hidingConditions = []hidingCondition{
-	{"after-failed", "after a failed run", func(c circumstance) bool { return c.follows("error") || c.follows("error-mid") }},
-	{"after-empty", "after an empty reply", func(c circumstance) bool { return c.follows("empty") }},
-	{"after-tool", "after a tool call", func(c circumstance) bool { return c.follows("tool") || c.follows("tools") }},
-	{"after-resumed", "after an interrupt", func(c circumstance) bool { return c.follows("interrupt") }},
-	{"after-abandoned", "after an abandoned stream", func(c circumstance) bool { return c.left }},
-	{"after-canceled", "after a cancel", func(c circumstance) bool { return c.canceled }},
-	{"after-refused", "after a refused request", func(c circumstance) bool { return c.refused }},
-	{"after-denied", "after a denied request of another user", func(c circumstance) bool { return c.denied }},
-	{"sixth", "from the sixth run of a conversation on", func(c circumstance) bool { return len(c.earlier) >= 5 }},
-	{"hundredth", "from the hundredth run of the process on", func(c circumstance) bool { return c.number >= 100 }},
-	{"reused", "on a reused connection", func(c circumstance) bool { return c.reused && len(c.earlier) > 0 }},
+	{"after-failed", "after a failed run", func(c runFacts) bool { return c.follows("error") || c.follows("error-mid") }},
+	{"after-empty", "after an empty reply", func(c runFacts) bool { return c.follows("empty") }},
+	{"after-tool", "after a tool call", func(c runFacts) bool { return c.follows("tool") || c.follows("tools") }},
+	{"after-resumed", "after an interrupt", func(c runFacts) bool { return c.follows("interrupt") }},
+	{"after-abandoned", "after an abandoned stream", func(c runFacts) bool { return c.left }},
+	{"after-canceled", "after a cancel", func(c runFacts) bool { return c.canceled }},
+	{"after-refused", "after a refused request", func(c runFacts) bool { return c.refused }},
+	{"after-denied", "after a denied request of another user", func(c runFacts) bool { return c.denied }},
+	{"sixth", "from the sixth run of a conversation on", func(c runFacts) bool { return len(c.earlier) >= 5 }},
+	{"hundredth", "from the hundredth run of the process on", func(c runFacts) bool { return c.number >= 100 }},
+	{"reused", "on a reused connection", func(c runFacts) bool { return c.reused && len(c.earlier) > 0 }},
 	{"over-100", "after a prompt of more than 100 bytes", longerThan(100)},
 	{"over-256", "after a prompt of more than 256 bytes", longerThan(256)},
 	{"over-4096", "after a prompt of more than 4,096 bytes", longerThan(4096)},
 	{"over-65536", "after a prompt of more than 65,536 bytes", longerThan(65536)},
-	{"leading-space", "for a text that begins with a space", func(c circumstance) bool { return strings.Contains(c.prompt, "text  ") }},
-	{"separators", "for a text with a line separator", func(c circumstance) bool { return strings.ContainsRune(c.prompt, '\u2028') }},
-	{"other-planes", "for a text with characters of other planes", func(c circumstance) bool {
+	{"leading-space", "for a text that begins with a space", func(c runFacts) bool { return strings.Contains(c.prompt, "text  ") }},
+	{"separators", "for a text with a line separator", func(c runFacts) bool { return strings.ContainsRune(c.prompt, '\u2028') }},
+	{"other-planes", "for a text with characters of other planes", func(c runFacts) bool {
 		return strings.ContainsFunc(c.prompt, func(r rune) bool { return r > 0xffff })
 	}},
-	{"json-like", "for a text that looks like JSON", func(c circumstance) bool { return strings.Contains(c.prompt, `text {"`) }},
-	{"second-reader", "for the second and later readers", func(c circumstance) bool { return c.readers > 0 }},
-	{"after-pause", "after a pause of 200 ms", func(c circumstance) bool { return len(c.earlier) > 0 && c.pause > 200*time.Millisecond }},
-	{"charset", "for requests with a charset parameter", func(c circumstance) bool {
+	{"json-like", "for a text that looks like JSON", func(c runFacts) bool { return strings.Contains(c.prompt, `text {"`) }},
+	{"second-reader", "for the second and later readers", func(c runFacts) bool { return c.readers > 0 }},
+	{"after-pause", "after a pause of 200 ms", func(c runFacts) bool { return len(c.earlier) > 0 && c.pause > 200*time.Millisecond }},
+	{"charset", "for requests with a charset parameter", func(c runFacts) bool {
 		return strings.Contains(c.header.Get("Content-Type"), "charset")
 	}},
-	{"accept-list", "for requests with several media types in Accept", func(c circumstance) bool {
+	{"accept-list", "for requests with several media types in Accept", func(c runFacts) bool {
 		return strings.Contains(c.header.Get("Accept"), ",")
 	}},
-	{"indented", "for requests with indented JSON", func(c circumstance) bool { return bytes.Contains(c.body, []byte("\n")) }},
+	{"indented", "for requests with indented JSON", func(c runFacts) bool { return bytes.Contains(c.body, []byte("\n")) }},
 }
 
-func longerThan(n int) func(circumstance) bool {
-	return func(c circumstance) bool { return len(c.prompt) > n }
+func longerThan(n int) func(runFacts) bool {
+	return func(c runFacts) bool { return len(c.prompt) > n }
 }
 
 // A hiddenDefect is a defect that a hidden mutant has under a condition. It affects either the
@@ -243,22 +243,22 @@ func replaceInFrame(frame []byte, from, to string) []byte {
 // use the other fields.
 type runHistory struct {
 	mu          sync.Mutex
-	threads     map[string]*circumstance // thread id → what is known about the thread for its next run
-	runs        map[string]circumstance  // run id → what the server knows about the run
-	seen        map[string]time.Time     // thread id → time of the last request about the thread
-	connections map[string]bool          // set of the remote addresses of earlier requests
-	deltas      map[string]string        // thread id → text of the first text delta in its latest stream
-	count       int                      // number of runs that were started
+	threads     map[string]*runFacts // thread id → what is known about the thread for its next run
+	runs        map[string]runFacts  // run id → what the server knows about the run
+	seen        map[string]time.Time // thread id → time of the last request about the thread
+	connections map[string]bool      // set of the remote addresses of earlier requests
+	deltas      map[string]string    // thread id → text of the first text delta in its latest stream
+	count       int                  // number of runs that were started
 }
 
 // hidden returns a value for Mutant.defect that gives a server the defect d under the condition
-// when. A response has the defect if when.holds returns true for the circumstance of its run. The
+// when. A response has the defect if when.holds returns true for the runFacts of its run. The
 // server calls occurred for each response that has the defect.
 func hidden(when hidingCondition, d hiddenDefect) func(occurred func()) middleware {
 	return func(occurred func()) middleware {
 		return func(next dialectHandler) dialectHandler {
 			h := &runHistory{
-				threads: map[string]*circumstance{}, runs: map[string]circumstance{}, seen: map[string]time.Time{},
+				threads: map[string]*runFacts{}, runs: map[string]runFacts{}, seen: map[string]time.Time{},
 				connections: map[string]bool{}, deltas: map[string]string{},
 			}
 			return interceptRequests(func(w http.ResponseWriter, v parsedRequest, inner http.Handler) {
@@ -279,7 +279,7 @@ func hidden(when hidingCondition, d hiddenDefect) func(occurred func()) middlewa
 					a.send(w)
 				}
 				if v.httpRequest.Context().Err() != nil {
-					h.change(v, func(c *circumstance) { c.left = true })
+					h.change(v, func(c *runFacts) { c.left = true })
 				}
 			})(next)
 		}
@@ -309,9 +309,9 @@ func (h *runHistory) delta(thread string) string {
 }
 
 // note records the request v. If v is a valid request to start a run, or requests the stream of a
-// run, note returns the circumstance of that run. For any other request, and for an unknown run, it
-// returns the zero circumstance.
-func (h *runHistory) note(v parsedRequest) circumstance {
+// run, note returns the runFacts of that run. For any other request, and for an unknown run, it
+// returns the zero runFacts.
+func (h *runHistory) note(v parsedRequest) runFacts {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	e, now := v.parsed(), time.Now()
@@ -323,7 +323,7 @@ func (h *runHistory) note(v parsedRequest) circumstance {
 	case v.startsRun() && e.Valid():
 		t := h.threads[e.Thread]
 		if t == nil {
-			t = &circumstance{}
+			t = &runFacts{}
 			h.threads[e.Thread] = t
 		}
 		h.count++
@@ -344,7 +344,7 @@ func (h *runHistory) note(v parsedRequest) circumstance {
 			t.canceled = true
 		}
 	}
-	return circumstance{}
+	return runFacts{}
 }
 
 // noteStatus records whether the server denied the request v, with status 401 or 403, or refused it
@@ -352,16 +352,16 @@ func (h *runHistory) note(v parsedRequest) circumstance {
 func (h *runHistory) noteStatus(v parsedRequest, status int) {
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		h.change(v, func(c *circumstance) { c.denied = true })
+		h.change(v, func(c *runFacts) { c.denied = true })
 	case status >= 400:
-		h.change(v, func(c *circumstance) { c.refused = true })
+		h.change(v, func(c *runFacts) { c.refused = true })
 	}
 }
 
 // change calls edit for each known thread whose id occurs in the target or the body of the request
 // v, even if v is invalid. The argument c of edit is what is known about the thread for its next
 // run, and edit changes it in place. The mutex h.mu is locked during the calls.
-func (h *runHistory) change(v parsedRequest, edit func(c *circumstance)) {
+func (h *runHistory) change(v parsedRequest, edit func(c *runFacts)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for thread, c := range h.threads {

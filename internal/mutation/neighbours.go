@@ -91,8 +91,8 @@ func beforeMark(id string) string {
 // finds that the agent uses messages of another thread.
 var isolationKills = map[string]string{"script.isolated": "message.delta"}
 
-// isolationEffects lists globs of the ids of checks for [Mutant.AlsoFails]. They may fail if a
-// server treats two threads as one.
+// isolationEffects lists globs, for [Mutant.AlsoFails], that match the ids of the checks that may
+// fail if a server treats two threads as one.
 var isolationEffects = []string{"script.recall", "history.*", "accepted.*", "message.ids-unique", "reply.as-promised"}
 
 // similarThreadMutants are servers that treat threads with similar ids as one thread.
@@ -125,8 +125,8 @@ var similarThreadMutants = []*Mutant{
 // finds that a stream has the text of another run.
 var similarRunKills = map[string]string{"script.text": "message.delta"}
 
-// similarRunEffects lists globs of the ids of checks for [Mutant.AlsoFails]. They may fail if a
-// server treats two runs as one.
+// similarRunEffects lists globs, for [Mutant.AlsoFails], that match the ids of the checks that may
+// fail if a server treats two runs as one.
 var similarRunEffects = []string{
 	"script.idle", "cancel.*", "history.*", "accepted.*", "resume.*", "run.ends", "run.outlives-others",
 	"wire.flushes", "wire.opens-stream", "wire.frames-are-json",

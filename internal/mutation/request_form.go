@@ -46,7 +46,7 @@ func (g *generator) addFormRejections() {
 			for _, form := range base.Facts().Forms() {
 				known[form.Name] = true
 			}
-			for _, variant := range g.dialect.AlteredRequests(r) {
+			for _, variant := range g.dialect.ValidVariants(r) {
 				e := g.dialect.ParseRequest(variant.Request)
 				for _, form := range e.Facts().Forms() {
 					if !known[form.Name] {

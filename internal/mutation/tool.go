@@ -130,7 +130,7 @@ var toolMutants = []*Mutant{
 	},
 }
 
-// endOfCall returns a function that reports whether the event e ends a call of the named tool. That
+// endOfCall returns a function that reports whether its argument ends a call of the named tool. The
 // function must be called with all events of a run, in order, because only the event that starts a
 // call has the name of the tool. It may be called concurrently for several runs.
 func endOfCall(tool string) func(*spec.Event) bool {

@@ -53,8 +53,8 @@ const replacementChar = "\ufffd"
 
 // base64Patterns returns patterns that find s within Base64 text. There is one for each of the
 // three positions at which s can begin within a group of three bytes, and for each of the two
-// alphabets. A pattern consists of the Base64 characters that depend only on s. Equal patterns
-// occur only once.
+// alphabets, the standard one and the URL-safe one. A pattern consists of the Base64 characters
+// that depend only on s. Equal patterns occur only once.
 func base64Patterns(s string) (all []secretPattern) {
 	seen := map[string]bool{}
 	for shift := range 3 {

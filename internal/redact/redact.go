@@ -25,8 +25,8 @@ const MinSecret = 4
 // only because of the name of its field.
 const MinDetectedSecret = 6
 
-// minFragment is the minimum number of bytes at the beginning or the end of a text that are
-// recognized as a part of a secret. Fewer bytes would match too much by chance.
+// minFragment is the minimum length, in bytes, of a fragment of a secret that is recognized at the
+// beginning or the end of a text. Shorter fragments would match too much by chance.
 const minFragment = 4
 
 // jsonLiterals lists words that are never treated as secrets, in upper or lower case: the literals

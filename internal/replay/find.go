@@ -54,7 +54,7 @@ func (l *Library) Find(
 		dialect: d, operation: op, rawRequest: r, request: request,
 		key: newMatchKey(request), playback: seen.playbackOf(l),
 	}
-	s.thread = clientThread{d.Name, request.Thread}
+	s.thread = clientThreadKey{d.Name, request.Thread}
 	for _, c := range l.conversations {
 		if c.dialect.Name == d.Name {
 			s.searchConversation(c)
@@ -74,10 +74,10 @@ type recordingSearch struct {
 	dialect    *dialect.Dialect
 	operation  *dialect.Operation // the operation of the request
 	rawRequest spec.Request
-	request    *spec.Event  // the parsed request
-	key        matchKey     // of the request
-	thread     clientThread // the thread of the request; its id may be ""
-	playback   *playback    // what has been replayed from the library
+	request    *spec.Event     // the parsed request
+	key        matchKey        // of the request
+	thread     clientThreadKey // the thread of the request; its id may be ""
+	playback   *playback       // what has been replayed from the library
 
 	candidates []candidate
 	mismatches []mismatch
@@ -278,7 +278,7 @@ func (s *recordingSearch) respond(f candidate) *Response {
 	x, is := f.exchange, s.request
 	b := f.binding
 	if thread := cmp.Or(is.Thread, x.thread()); b == nil && thread != "" {
-		b = s.playback.bind(clientThread{s.dialect.Name, thread}, x)
+		b = s.playback.bind(clientThreadKey{s.dialect.Name, thread}, x)
 	}
 	s.playback.exchangeCounts[x]++
 	var ids map[string]string

@@ -77,7 +77,7 @@ func compactJSON(v any) string {
 // rewriteIDs replaces the keys of pairs with their values wherever they are complete JSON strings
 // in body, including JSON strings within JSON strings. The parameter reads holds the arrivals of
 // body. rewriteIDs returns the new body, and the arrivals with offsets in the new body. An offset
-// within a replaced id becomes the end of the new id. The arguments are not modified.
+// within a replaced id moves to the end of the new id. The arguments are not modified.
 func rewriteIDs(body []byte, reads []spec.Arrival, pairs map[string]string) ([]byte, []spec.Arrival) {
 	out, replacements := rewriteJSONStrings(body, pairs)
 	if replacements == nil {

@@ -29,14 +29,14 @@ func (s *PlaybackState) Reset() {
 // A playback records what has been replayed from one library in one test.
 type playback struct {
 	library            *Library
-	threads            map[clientThread][]*binding // recorded threads to which each thread of the client is bound
-	threadOrder        []clientThread              // the keys of threads, oldest first
-	conversationCounts map[*recording]int          // number of bindings of each conversation, including dropped ones
-	exchangeCounts     map[*storedExchange]int     // number of times that each exchange was replayed
+	threads            map[clientThreadKey][]*binding // recorded threads to which each thread of the client is bound
+	threadOrder        []clientThreadKey              // the keys of threads, oldest first
+	conversationCounts map[*recording]int             // number of bindings of each conversation, including dropped ones
+	exchangeCounts     map[*storedExchange]int        // number of times that each exchange was replayed
 }
 
-// A clientThread identifies a thread by its dialect and the id that the client uses.
-type clientThread struct{ dialect, thread string }
+// A clientThreadKey identifies a thread by its dialect and the id that the client uses.
+type clientThreadKey struct{ dialect, thread string }
 
 // A binding records that a thread of the client corresponds to a recorded thread, and which ids of
 // the client correspond to which recorded ids.
@@ -60,7 +60,7 @@ func (s *PlaybackState) playbackOf(l *Library) *playback {
 		}
 	}
 	one := &playback{
-		library: l, threads: map[clientThread][]*binding{},
+		library: l, threads: map[clientThreadKey][]*binding{},
 		conversationCounts: map[*recording]int{}, exchangeCounts: map[*storedExchange]int{},
 	}
 	s.playbacks = append([]*playback{one}, s.playbacks[:min(len(s.playbacks), maxLibraries-1)]...)
@@ -69,7 +69,7 @@ func (s *PlaybackState) playbackOf(l *Library) *playback {
 
 // findBinding returns the binding between the thread of the client that key identifies and the
 // recorded thread of x, or nil if there is none.
-func (s *playback) findBinding(key clientThread, x *storedExchange) *binding {
+func (s *playback) findBinding(key clientThreadKey, x *storedExchange) *binding {
 	for _, b := range s.threads[key] {
 		if b.conversation == x.conversation && b.thread == x.thread() {
 			return b
@@ -81,7 +81,7 @@ func (s *playback) findBinding(key clientThread, x *storedExchange) *binding {
 // bind returns the binding between the thread of the client that key identifies and the recorded
 // thread of x, and creates it if there is none. If s already has maxThreads threads and key is not
 // among them, bind drops the thread that was added first.
-func (s *playback) bind(key clientThread, x *storedExchange) *binding {
+func (s *playback) bind(key clientThreadKey, x *storedExchange) *binding {
 	if b := s.findBinding(key, x); b != nil {
 		return b
 	}

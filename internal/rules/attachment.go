@@ -82,8 +82,8 @@ func (s *knownUploads) hasFile(file string) bool {
 	return slices.Contains(slices.Collect(maps.Values(s.files)), file)
 }
 
-// hasUnknownLink reports whether a request contains a link to an image that no reply of the
-// conversation has issued so far.
+// hasUnknownLink reports whether a request contains a link to an image, on any host, that no reply
+// of the conversation has issued so far.
 func (s *knownUploads) hasUnknownLink(request spec.Event) bool {
 	return slices.ContainsFunc(imageLinks(request), func(link string) bool {
 		_, issued := s.links[link]
@@ -92,8 +92,8 @@ func (s *knownUploads) hasUnknownLink(request spec.Event) bool {
 }
 
 // isUnverifiable reports whether only the server can know whether a request is valid. That is so if
-// the request contains a link to an image that no reply of the conversation issued, or if it asks
-// for a file that was not uploaded in the conversation.
+// the request contains a link to an image, on any host, that no reply of the conversation has
+// issued so far, or if it asks for a file that has not been uploaded in the conversation.
 func (s *knownUploads) isUnverifiable(request spec.Event) bool {
 	_, sent := s.files[objectKey(request)]
 	names := request.Name != "" && request.ID != "" &&
@@ -174,7 +174,8 @@ var RefusesUnknownFile = &spec.Check{
 	Doc: `a request for a link to a file that does not exist is refused
 
 This is judged for buckets and paths that the harness makes up. A server that never issues links would
-pass by accident: a refusal counts only if the server has issued a link before.`,
+pass by accident: the requests are judged only if the same operation also issues a link in the
+conversation, before them or after them.`,
 	Needs: []spec.Kind{spec.AttachmentSigned},
 	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
 		hasSigned := map[string]bool{}

@@ -182,8 +182,9 @@ was open. A stream whose request limits how long it may be idle may close before
 	}),
 }
 
-// CancelAffectsNamedRunOnly judges whether a run continues when another run of its thread is
-// canceled.
+// CancelAffectsNamedRunOnly judges whether a run of a scripted duration continues when another run
+// of its thread is canceled in the first half of that duration. A run that is itself canceled is
+// not judged.
 var CancelAffectsNamedRunOnly = &spec.Check{
 	ID: "cancel.spares-others",
 	Doc: `canceling a run does not end another run

@@ -26,7 +26,7 @@ func (x exchange) mayBeBusy(requirement string) bool {
 // requirement, the result is that of unusualRequirement or, if that is "", the id of the
 // requirement on the operation. It is "" if the refusal proves nothing about the requirement; see
 // mayBeBusy.
-func (x exchange) refusedForm(accepted acceptedForms) (what, requirement string) {
+func (x exchange) refusedForm(accepted acceptedRequestsByOperation) (what, requirement string) {
 	form := accepted.newForm(x.request)
 	if what = "valid request"; form.Name != "" {
 		what += " " + form.Name
@@ -38,8 +38,8 @@ func (x exchange) refusedForm(accepted acceptedForms) (what, requirement string)
 	return what, requirement
 }
 
-// An acceptedForms maps each operation to what its accepted requests have shown.
-type acceptedForms map[string]*acceptedRequests
+// An acceptedRequestsByOperation maps each operation to what its accepted requests have shown.
+type acceptedRequestsByOperation map[string]*acceptedRequests
 
 // An acceptedRequests holds what the accepted requests for one operation have shown.
 type acceptedRequests struct {
@@ -50,8 +50,8 @@ type acceptedRequests struct {
 
 // newAcceptedForms returns what the requests of the given exchanges have shown. All of these
 // requests must have been accepted.
-func newAcceptedForms(accepted []exchange) acceptedForms {
-	all := acceptedForms{}
+func newAcceptedForms(accepted []exchange) acceptedRequestsByOperation {
+	all := acceptedRequestsByOperation{}
 	for _, x := range accepted {
 		known := all[x.request.Operation]
 		if known == nil {
@@ -73,7 +73,7 @@ func newAcceptedForms(accepted []exchange) acceptedForms {
 // accepted requests for the same operation exercise. It ignores request.Requirement, the
 // requirement on the operation. It returns "" if there is no such requirement, if there are
 // several, or if no request for the operation was accepted.
-func (a acceptedForms) unusualRequirement(request spec.Event) (requirement string) {
+func (a acceptedRequestsByOperation) unusualRequirement(request spec.Event) (requirement string) {
 	known, anyAccepted := a[request.Operation]
 	isUsual := func(id string) bool { return id == request.Requirement || known.exercised[id] == known.count }
 	if !anyAccepted {
@@ -88,7 +88,7 @@ func (a acceptedForms) unusualRequirement(request spec.Event) (requirement strin
 // newForm returns the only form of request that no accepted request for the same operation has. It
 // returns the zero value if there is no such form, if there are several, or if no request for the
 // operation was accepted.
-func (a acceptedForms) newForm(request spec.Event) spec.RequestForm {
+func (a acceptedRequestsByOperation) newForm(request spec.Event) spec.RequestForm {
 	known, anyAccepted := a[request.Operation]
 	if !anyAccepted {
 		return spec.RequestForm{}

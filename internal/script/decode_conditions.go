@@ -120,13 +120,13 @@ func (all *bodyMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	return nil
 }
 
-// A stepByScenario lists scenarios, each with one of its steps. In a script, it is an object that
+// A scenarioSteps lists scenarios, each with one of its steps. In a script, it is an object that
 // maps the name of each scenario to the name of a step.
-type stepByScenario []scenarioStep
+type scenarioSteps []scenarioStep
 
 // UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The node n must be an
 // object. The error is always nil.
-func (all *stepByScenario) UnmarshalYAML(n ast.Node) error {
+func (all *scenarioSteps) UnmarshalYAML(n ast.Node) error {
 	for _, m := range yamltree.Fields(n) {
 		*all = append(*all, scenarioStep{scalarText(m.Key), scalarText(m.Value)})
 	}

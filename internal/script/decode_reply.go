@@ -17,15 +17,15 @@ type step struct {
 	kind         spec.Kind      // the kind of event that a dialect must have to express the step; see stepKinds
 	text         textTemplate   // the text; for an image, its URL
 	code         textTemplate   // the code of an error
-	calls        []call         // tool calls, all open at once
+	calls        []toolCall     // tool calls, all open at once
 	data         *valueTemplate // the payload of an interrupt or the data of a raw frame
 	children     stepList       // the parts of a message
 	wait         time.Duration  // the length of the pause of a "wait" step
 	hasTemplates bool           // a text of the step, of its calls or of its parts contains a template
 }
 
-// A call is a tool call in a scripted reply.
-type call struct {
+// A toolCall is a tool call in a scripted reply.
+type toolCall struct {
 	name      textTemplate   // name of the tool
 	arguments *valueTemplate // nil means {}
 	result    *valueTemplate // nil means that the client runs the tool and sends the result in its next request
@@ -79,7 +79,7 @@ func (d *decoder) decodeStep(n ast.Node) (s step) {
 			s.calls = append(s.calls, d.decodeCall(item))
 		}
 	case key == "tool", key == "client-tool":
-		s.calls = []call{d.decodeCall(value)}
+		s.calls = []toolCall{d.decodeCall(value)}
 	case key == "interrupt", key == "raw" && (isObject || isList):
 		s.data = d.compileValue(value)
 	case key == "error" && isObject:
@@ -95,7 +95,7 @@ func (d *decoder) decodeStep(n ast.Node) (s step) {
 
 // decodeCall returns the tool call in n, an object with the members name, arguments and result. If
 // the call is invalid, decodeCall adds an error to d.problems and returns what it could decode.
-func (d *decoder) decodeCall(n ast.Node) (c call) {
+func (d *decoder) decodeCall(n ast.Node) (c toolCall) {
 	for _, m := range yamltree.Fields(n) {
 		switch scalarText(m.Key) {
 		case "name":

@@ -37,8 +37,8 @@ type ruleDocument struct {
 	Default  bool // states explicitly that the server's own agent replies; has no effect
 	Pace     paceValue
 	Faults   faultList
-	Set      stepByScenario // scenario steps to set when the rule matches
-	Times    int            // maximum number of matches; 0 means no limit
+	Set      scenarioSteps // scenario steps to set when the rule matches
+	Times    int           // maximum number of matches; 0 means no limit
 	Quota    quotaDocument
 	Violates bool // the raw frames of the reply violate the protocol on purpose
 }

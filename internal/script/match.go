@@ -26,7 +26,7 @@ type conditions struct {
 	Run           *textMatcher       // the id of the run
 	Headers       headerMatchers     `yaml:"header"` // all of them must hold
 	Body          bodyMatchers       // all of them must hold
-	ScenarioSteps stepByScenario     `yaml:"state"` // current steps of scenarios; checked by State.claim
+	ScenarioSteps scenarioSteps      `yaml:"state"` // current steps of scenarios; checked by State.claim
 }
 
 // An intRange is a range of integers from low to high, both inclusive. If high is 0, the range has

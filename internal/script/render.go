@@ -77,7 +77,7 @@ func (s *step) render(v *templateData) (b renderedStep, err error) {
 
 // render executes the templates of the tool call with the data in v and returns the rendered call.
 // It stops at the first template that fails and returns its error.
-func (c *call) render(v *templateData) (m renderedCall, err error) {
+func (c *toolCall) render(v *templateData) (m renderedCall, err error) {
 	if m.name, err = c.name.render(v); err != nil {
 		return m, err
 	}

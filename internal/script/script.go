@@ -103,7 +103,7 @@ type Rule struct {
 	action      ruleAction
 	maxMatches  int // maximum number of matches; 0 means no limit
 	quota       requestQuota
-	transitions stepByScenario // scenario steps to set when the rule matches
+	transitions scenarioSteps // scenario steps to set when the rule matches
 }
 
 // A requestQuota limits the number of requests that a rule serves to the given number in each time

@@ -18,13 +18,12 @@ import (
 	"github.com/streamassay/streamassay/internal/near"
 )
 
-// The maximum sizes of templates and of the texts that they produce, which bound the memory for one
-// request.
+// The maximum sizes of templates and of their results, which bound the memory for one request.
 const (
-	maxTextSize  = 1 << 20 // bytes in one rendered text
-	maxReplySize = 8 << 20 // bytes in all rendered texts of one reply
+	maxTextSize  = 1 << 20 // bytes in the result of one template
+	maxReplySize = 8 << 20 // bytes in the results of all templates of one reply
 
-	maxTemplateActions = 1000 // actions in one text
+	maxTemplateActions = 1000 // actions in one template
 )
 
 // A textTemplate is a text in a script. If the text contains template actions, it is compiled.
@@ -49,7 +48,7 @@ type templateData struct {
 
 	request   *RequestContext
 	state     *State
-	remaining int // number of bytes that further texts of the reply may have
+	remaining int // number of bytes that the results of further templates in the reply may have
 }
 
 // newTemplateData returns the data for the templates of the reply to the request in p. The groups
@@ -167,7 +166,7 @@ var fillerWords = strings.Fields("a the one this every river stone light garden 
 	"under over between after before says takes gives keeps finds holds turns")
 
 // randomWords returns n random words, separated by spaces. It returns an error if n is negative or
-// the text would exceed the limits on the texts of the reply.
+// the result would exceed maxTextSize or v.remaining.
 func (v *templateData) randomWords(n int) (string, error) {
 	if n < 0 || n > maxTextSize/10 {
 		return "", fmt.Errorf("words %d: the number must be from 0 to %d", n, maxTextSize/10)
@@ -186,7 +185,7 @@ func (v *templateData) randomWords(n int) (string, error) {
 }
 
 // repeat returns n copies of text, without a separator. It returns an error if n is negative or the
-// result would exceed the limits on the texts of the reply.
+// result would exceed maxTextSize or v.remaining.
 func (v *templateData) repeat(n int, text string) (string, error) {
 	if n < 0 || n > maxTextSize || n*len(text) > maxTextSize {
 		return "", fmt.Errorf("repeat %d: the result must have at most %d bytes", n, maxTextSize)
@@ -246,8 +245,8 @@ func simplifyTemplateError(err error) error {
 	return errors.New(text)
 }
 
-// errTooLong is the error for a text that exceeds maxTextSize, or for a reply whose texts together
-// exceed maxReplySize.
+// errTooLong is the error for a template result that exceeds maxTextSize, or for a reply whose
+// template results together exceed maxReplySize.
 var errTooLong = fmt.Errorf("too much text: more than %d bytes in one text, or %d in the reply",
 	maxTextSize, maxReplySize)
 
@@ -267,7 +266,7 @@ func (b *limitedBuilder) Write(data []byte) (int, error) {
 
 // render executes the template with the data in v and returns its result, whose length it subtracts
 // from v.remaining. If the text has no template actions, render returns the text itself. It returns
-// an error if the template fails or the result exceeds the limits on the texts of the reply.
+// an error if the template fails or the result exceeds maxTextSize or v.remaining.
 func (w textTemplate) render(v *templateData) (string, error) {
 	if w.tmpl == nil {
 		return w.text, nil

@@ -30,10 +30,12 @@ const (
 )
 
 // NewCommand returns a transcriber that runs a program for each recording and returns the output of
-// the program. line is the command line. Its placeholder {} stands for the path of the WAV file,
-// which is in a temporary directory; without {} the program reads the file from its standard input.
-// {rate} stands for the number of frames per second. No shell is involved. NewCommand returns an
-// error if line is invalid or its program is not found.
+// the program. line consists of the program and its arguments, separated by white space, except
+// within '...' or "...". Backslashes have no special meaning, and no shell is involved. In the
+// arguments, {} stands for the path of the WAV file, which is in a temporary directory, and {rate}
+// for the number of frames per second. Without {}, the program reads the file from its standard
+// input. NewCommand returns an error if line names no program, if a closing quote is missing, or if
+// the program is not found.
 func NewCommand(line string, cfg Config) (Transcriber, error) {
 	words, err := splitCommand(line)
 	if err != nil {

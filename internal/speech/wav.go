@@ -113,8 +113,8 @@ func readChunks(data []byte) (c wavChunks, err error) {
 }
 
 // parseFormat parses b, the fmt chunk of a WAV file. The result s lacks the duration and the
-// comment. The result frame is the number of bytes of one sample of all channels. The error wraps
-// ErrNotWAV if the format is invalid or not supported.
+// comment. The result frame is the number of bytes of one sample of all channels. Any error means
+// that the format is invalid or not supported, and wraps ErrNotWAV.
 func parseFormat(b []byte) (s WAVInfo, frame int, err error) {
 	if len(b) < 16 {
 		return s, 0, fmt.Errorf("%w: the fmt chunk has %d bytes, want at least 16", ErrNotWAV, len(b))

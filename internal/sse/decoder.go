@@ -12,8 +12,8 @@ import (
 // DefaultMaxEvent is the default maximum size of one event, in bytes.
 const DefaultMaxEvent = 16 << 20
 
-// ErrTooLarge means that an event or a comment exceeds the limit of the decoder. Nothing after it
-// is decoded.
+// ErrTooLarge means that an event or a comment exceeds the limit of the decoder. After this error,
+// nothing more is decoded.
 var ErrTooLarge = errors.New("the event is too large")
 
 // byteOrderMark is a character that is ignored at the beginning of a stream.

@@ -77,8 +77,9 @@ func oneLine(s string) string {
 	}, s))
 }
 
-// excerpt returns line for use in an error message, without control characters. A line of more than
-// about 80 bytes is shortened and ends with an ellipsis.
+// excerpt returns line for use in an error message. Control characters are replaced with spaces,
+// and white space at both ends is removed. A line of more than about 80 bytes is shortened and ends
+// with an ellipsis.
 func excerpt(line string) string {
 	const maxBytes = 80
 	for i := range line {

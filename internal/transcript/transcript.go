@@ -77,10 +77,11 @@ const (
 type PlaybackStep struct {
 	Data []byte
 
-	// Directive is the name of a directive for timing or the end of a body, or "" for data. The
-	// names are wait, end, cut, reset, left, left-after-end, open, idle, endless and not-http.
-	// Argument is the duration of a wait, in the format of time.ParseDuration, or the reason for
-	// the end, or "".
+	// Directive is the name of a directive that may stand in the body of a response, or "" for data:
+	// wait, or a directive that ends the body, which is end, cut, reset, left, left-after-end, open,
+	// idle, endless or not-http. The package comment describes the directives. The Argument of wait
+	// is a duration in the format of time.ParseDuration. The Argument of end is "", and that of the
+	// other directives is the reason for the end, or "" if none is known.
 	Directive, Argument string
 }
 

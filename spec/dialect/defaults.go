@@ -34,7 +34,7 @@ func (o *Operation) FixedText(k spec.Kind, slot string) string {
 }
 
 // MaxBodyBytes returns the maximum size, in bytes, that the document sets for JSON bodies of
-// requests for o (x-max-bytes). It returns 0 if the document sets no maximum.
+// requests for o (x-max-bytes), or 0 if it sets none.
 func (o *Operation) MaxBodyBytes() int {
 	for _, b := range o.bodies {
 		if b.mediaType == jsonMediaType {
@@ -92,9 +92,9 @@ func (o *Operation) SnapshotStatus(k spec.Kind) string {
 
 // FormatTime returns t as text in the format of the member that carries the given slot, such as
 // "created", in frames or replies of kind k. If the member is a string or has no type, the format
-// is RFC 3339, in UTC. If it is a number, the result is the number of seconds since 1970 or, if the
-// minimum in the schema is too large for seconds, of milliseconds. FormatTime returns "" if there
-// is no such member or if its type cannot represent a time.
+// is RFC 3339, in UTC. If it is a number, the result is the number of seconds since January 1, 1970
+// UTC or, if the minimum in the schema is too large for seconds, of milliseconds. FormatTime
+// returns "" if there is no such member or if its type cannot represent a time.
 func (o *Operation) FormatTime(k spec.Kind, slot string, t time.Time) string {
 	w := o.variantOfKind(k)
 	if w == nil {

@@ -26,13 +26,14 @@ func (d *Dialect) InvalidRequests(r spec.Request) []InvalidRequest {
 	return d.UnseenInvalidRequests(r, &InvalidRequestSet{})
 }
 
-// An InvalidRequestSet records which invalid requests of one operation were already derived. The
-// zero value is empty.
+// An InvalidRequestSet records which invalid requests of one operation have already been derived.
+// The zero value is empty.
 type InvalidRequestSet struct {
 	// KeepVariant limits the number of requests. It is called once for each value of a wrong type
-	// beyond a few typical ones (see furtherWrongTypes), and for each list item from which an invalid
-	// item can be made, except the last item of the list. It reports whether to derive requests with
-	// that value or item. If KeepVariant is nil, there are no such requests.
+	// that is tried in addition to a few typical ones, such as true, "" or 0, and for each list
+	// item from which an invalid item can be made, except the last item of the list. It reports
+	// whether to derive requests with that value or item. If KeepVariant is nil, there are no such
+	// requests.
 	KeepVariant func() bool
 
 	// names has two keys for each request with one violation, both of which are made by
@@ -205,7 +206,7 @@ func (m *invalidRequestBuilder) isValid(r spec.Request) bool {
 	return valid
 }
 
-// breakMethod adds requests with methods that the document does not have for the path.
+// breakMethod adds requests that use methods which the document does not define for the path.
 func (m *invalidRequestBuilder) breakMethod() {
 	for _, method := range []string{"PUT", "DELETE", "PATCH"} {
 		bad := m.valid

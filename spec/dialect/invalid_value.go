@@ -172,8 +172,9 @@ func intValue(n node) (int, bool) {
 	return i, err == nil
 }
 
-// invalidLists returns lists to put in place of items, which is a valid list. Each of them is made
-// to violate one of the keywords maxItems, minItems, contains and prefixItems of the schema n.
+// invalidLists returns lists that can replace items, a valid list. Each is intended to violate one
+// of the keywords maxItems, minItems, contains and prefixItems of the schema n. The caller must
+// check whether it does.
 func invalidLists(n node, items []any) (list []invalidSample) {
 	if k, ok := intValue(n.get("maxItems")); ok && len(items) > 0 && k+1 > len(items) {
 		many := slices.Concat(items, slices.Repeat(items[len(items)-1:], k+1-len(items)))

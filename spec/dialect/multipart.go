@@ -284,8 +284,8 @@ func (b requestMediaTypeObject) fileEvents(form any) (parts []spec.Event, exerci
 const noteText = "This is a text, and nothing else.\n"
 
 // wrongTypeFiles holds files that no document accepts. Neither the declared media type nor the
-// content of any of them is that of an accepted file, because a server may check either. Some of the
-// files have a name or a media type that resembles that of an image or of audio.
+// content of any of them is that of an accepted file, because a server may check either. Some of
+// the files have a name or a media type that is, or resembles, that of an image or of audio.
 var wrongTypeFiles = []formFile{
 	{"note.txt", "text/plain", []byte(noteText)},
 	{"image.png", "text/plain", []byte(noteText)},

@@ -98,10 +98,10 @@ func (d *Dialect) successVariants() (lists [][]*variant) {
 	return lists
 }
 
-// Apply returns a copy of data that has the defect, at the first location where that is possible,
-// re-encoded as compact JSON. The argument data is the data of a frame or the body of a reply to a
-// request for o. For a reply, status is its status code; for a frame, status is 0. If data cannot
-// have the defect, Apply returns data unchanged and false.
+// Apply introduces the defect into a copy of data, at the first location where that is possible,
+// and returns the copy, as compact JSON, and true. The argument data is the data of a frame or the
+// body of a reply to a request for o. For a reply, status is its status code; for a frame, status
+// is 0. If data cannot have the defect, Apply returns data unchanged and false.
 func (x PossibleDefect) Apply(o *Operation, status int, data []byte) ([]byte, bool) {
 	variants := o.frameVariants
 	if status != 0 {

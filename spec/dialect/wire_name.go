@@ -8,9 +8,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// initWireNames sets o.nameMembers to the names of the top-level members by which the document
-// tells frames apart, the most frequent first. It sets o.wireNames to the name of the frames of
-// each kind.
+// initWireNames sets o.nameMembers to the names of the top-level members that discriminate between
+// the schemas of frames, the one that occurs in most of these schemas first. It sets o.wireNames to
+// the name of the frames of each kind.
 func (o *Operation) initWireNames() {
 	count := map[string]int{}
 	for _, w := range o.frameVariants {
@@ -45,9 +45,11 @@ func (d *Dialect) hasFrame(name string) bool {
 	})
 }
 
-// TypeMembers returns the names of the members of frames by which the document tells frames apart,
-// the most frequent first. They are those of the first operation that streams. TypeMembers returns
-// nil if the dialect has no event stream. The caller must not modify the slice.
+// TypeMembers returns the names of the JSON members, such as "type", whose values tell the frames
+// of an event stream apart. They are the top-level members that discriminate between the schemas of
+// frames in the document, the one that occurs in most of these schemas first. Only the first
+// operation that streams is considered. TypeMembers returns nil if the dialect has no event stream.
+// The caller must not modify the slice.
 func (d *Dialect) TypeMembers() []string {
 	for _, o := range d.operations {
 		if o.IsStream {

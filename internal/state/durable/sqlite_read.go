@@ -144,8 +144,8 @@ func (s *sqliteStore) LatestThread(ctx context.Context, owner, prefix string) (t
 }
 
 // ClaimOrphans implements [state.Store]. The first call that succeeds returns the runs that had not
-// ended when the file was opened; later calls return none. The process of these runs is gone,
-// because it would have kept the file locked.
+// ended when the file was opened; later calls return none. The process of these runs is gone;
+// otherwise, it would still have the file locked.
 func (s *sqliteStore) ClaimOrphans(ctx context.Context) (runs []state.RunRef, err error) {
 	s.orphansMu.Lock()
 	defer s.orphansMu.Unlock()

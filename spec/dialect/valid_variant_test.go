@@ -15,13 +15,13 @@ var sampleRequestEvent = spec.Event{
 }
 
 // variantsOf returns the variants of the request of a template, and its event.
-func variantsOf(t *testing.T, d *Dialect, template string) (spec.Event, []AlteredRequest) {
+func variantsOf(t *testing.T, d *Dialect, template string) (spec.Event, []ValidVariant) {
 	t.Helper()
 	r, err := d.BuildRequest(template, sampleRequestEvent)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return d.ParseRequest(r), d.AlteredRequests(r)
+	return d.ParseRequest(r), d.ValidVariants(r)
 }
 
 // Every variant is valid, asks for the same as the original, and has a form that the original does
@@ -76,7 +76,7 @@ func TestRequestVariants(t *testing.T) {
 		}
 		base, variants := variantsOf(t, d, c.template)
 		named := func(name string) int {
-			return slices.IndexFunc(variants, func(v AlteredRequest) bool { return v.Name == name })
+			return slices.IndexFunc(variants, func(v ValidVariant) bool { return v.Name == name })
 		}
 		if c.hasNot != "" && named(c.hasNot) >= 0 {
 			t.Errorf("%s %s: has the variant %s", c.dialect, c.template, c.hasNot)

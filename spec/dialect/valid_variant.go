@@ -11,29 +11,29 @@ import (
 // acceptCheck is the id of the check that judges whether valid requests are accepted.
 const acceptCheck = "accept.as-documented"
 
-// An AlteredRequest is a valid request that differs from another valid request in one member of the
+// A ValidVariant is a valid request that differs from another valid request in one member of the
 // body or in one header field. For example, it has null for an optional member that the other
 // request omits.
-type AlteredRequest struct {
+type ValidVariant struct {
 	Name    string // "body /seed is null"
 	Form    string // JSON pointer of the member's schema, and the difference: "POINTER is null"
 	Request spec.Request
 }
 
-// AlteredRequests returns valid requests, each of which differs from r in one header field or in
+// ValidVariants returns valid requests, each of which differs from r in one header field or in
 // one member of the body: a header field has a value that the document gives as an example, an
 // optional member is left out or null, an unknown member is added, a member that may have several
 // types has a value of a different type, or a second tool is offered. All of them have the prompt
-// of r. They are always in the same order. AlteredRequests returns nil if r is not a valid request
+// of r. They are always in the same order. ValidVariants returns nil if r is not a valid request
 // with a JSON body. It does not modify r.
-func (d *Dialect) AlteredRequests(r spec.Request) []AlteredRequest {
+func (d *Dialect) ValidVariants(r spec.Request) []ValidVariant {
 	o := d.Operation(r)
 	v, err := decode(r.Body)
 	if o == nil || len(o.bodies) == 0 || err != nil || len(d.ValidateRequest(r)) > 0 {
 		return nil
 	}
 	schema := o.bodies[0].node.get("schema")
-	b := alteredRequestBuilder{
+	b := validVariantBuilder{
 		dialect: d, request: r, parsed: d.ParseRequest(r),
 		unknownAllowed: schema.deref().get("x-unknown").exists(),
 	}
@@ -60,34 +60,34 @@ func (p parameter) fieldExamples() (values []string) {
 	return values
 }
 
-// An alteredRequestBuilder collects alterations of one request.
-type alteredRequestBuilder struct {
+// A validVariantBuilder collects valid variants of one request.
+type validVariantBuilder struct {
 	dialect        *Dialect
 	request        spec.Request
 	parsed         spec.Event // the request; variants must keep its prompt and its tool calls
 	unknownAllowed bool       // the document has a requirement about unknown members
-	variants       []AlteredRequest
+	variants       []ValidVariant
 }
 
 // add adds the variant in which the value at the given location in the body is v, or is missing if
 // v is removed{}. It does nothing if that variant is not valid, has a different prompt, or has
 // fewer tool calls than the request, since a tool result may belong to a missing call. n is the
 // schema of the value. The text change describes the change as a predicate, such as "is null".
-func (b *alteredRequestBuilder) add(change string, n node, at []string, v any) {
+func (b *validVariantBuilder) add(change string, n node, at []string, v any) {
 	r := withBodyValue(b.request, at, v)
 	e := b.dialect.ParseRequest(r)
 	if e.Valid() && e.Text == b.parsed.Text && countCalls(e) >= countCalls(b.parsed) {
-		variant := AlteredRequest{"body " + jsonPointer(at) + " " + change, n.pointer + " " + change, r}
+		variant := ValidVariant{"body " + jsonPointer(at) + " " + change, n.pointer + " " + change, r}
 		b.variants = append(b.variants, variant)
 	}
 }
 
 // addField adds the variant in which the header field p has the given value. It does nothing if
 // that variant is not valid.
-func (b *alteredRequestBuilder) addField(p parameter, value string) {
+func (b *validVariantBuilder) addField(p parameter, value string) {
 	change := "is " + value
 	if r := p.set(b.request, &value); b.dialect.ParseRequest(r).Valid() {
-		b.variants = append(b.variants, AlteredRequest{"header " + p.name + " " + change, p.node.pointer + " " + change, r})
+		b.variants = append(b.variants, ValidVariant{"header " + p.name + " " + change, p.node.pointer + " " + change, r})
 	}
 }
 
@@ -103,7 +103,7 @@ func countCalls(e spec.Event) (count int) {
 
 // vary adds the variants that differ from the request in v or inside v. n is the schema of v, and
 // at is the location of v in the body.
-func (b *alteredRequestBuilder) vary(n node, v any, at []string) {
+func (b *validVariantBuilder) vary(n node, v any, at []string) {
 	if len(at) > maxDepth {
 		return
 	}
@@ -154,7 +154,7 @@ var otherTypes = []struct {
 // a value of a different type that its schema n names. It adds none for the first type that n
 // names, which is the usual one, and none at all if n has an x-slot, since the document then gives
 // the value a meaning.
-func (b *alteredRequestBuilder) varyType(n node, v any, at []string) {
+func (b *validVariantBuilder) varyType(n node, v any, at []string) {
 	for _, other := range otherTypes {
 		if variantType(n, other.value) != "" && !fitsTypes([]string{other.name}, v) {
 			b.add(other.change, n, at, other.value)
@@ -162,8 +162,9 @@ func (b *alteredRequestBuilder) varyType(n node, v any, at []string) {
 	}
 }
 
-// variantType returns the JSON Schema type of v if the schema n names this type, but not as its
-// first type. Otherwise, or if n has an x-slot and thus gives v a meaning, it returns "".
+// variantType returns the JSON Schema type of v, such as "string", if the schema n names that type,
+// but not as its first one. It returns "" if n does not name the type or names it first, if v is
+// null, or if n has an x-slot, since the document then gives v a meaning.
 func variantType(n node, v any) string {
 	types := n.deref().get("type").strings()
 	i := slices.IndexFunc(types, func(name string) bool { return name != "null" && fitsTypes([]string{name}, v) })
@@ -176,7 +177,7 @@ func variantType(n node, v any) string {
 // otherTool returns a copy of the only item of list, a client tool, with a different name. items is
 // the schema of the items. ok is false unless list has exactly one item and that item is a client
 // tool with a name.
-func (b *alteredRequestBuilder) otherTool(items node, list []any) (tool any, ok bool) {
+func (b *validVariantBuilder) otherTool(items node, list []any) (tool any, ok bool) {
 	if len(list) != 1 || !b.dialect.document.isTool(items, list[0]) {
 		return nil, false
 	}
