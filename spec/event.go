@@ -255,6 +255,8 @@ func (e Event) DisplayName() string {
 	switch {
 	case e.WireName != "":
 		return e.WireName
+	case e.Kind == Undecodable && e.Err != nil:
+		return "an event that cannot be read (" + e.Err.Error() + ")"
 	case e.Kind == Undecodable:
 		return "an event that cannot be read"
 	case e.Kind == Unrecognized:

@@ -31,9 +31,10 @@ const openTolerance = 200 * time.Millisecond
 
 // lingerAfterEnd returns a function for [wire.StopWhen.Linger], or nil if the response to r is not
 // an event stream. When the run has ended, the function sets *endedAt to the current time. If the
-// response is still open [spec.MaxOpenAfterEnd] and [openTolerance] later, the client stops reading
-// it, and the response ends with the error [spec.ErrStillOpen]. If the target has left a stream
-// open before, the client waits only for [laterGrace], and the error is [spec.ErrLeftAfterEnd].
+// response is still open after a further [spec.MaxOpenAfterEnd] plus [openTolerance], the client
+// stops reading it, and the response ends with the error [spec.ErrStillOpen]. If the target has
+// left a stream open before, the client waits only for [laterGrace], and the error is
+// [spec.ErrLeftAfterEnd].
 func (t *Conversation) lingerAfterEnd(r spec.Request, endedAt *time.Time) func(spec.Response) (time.Duration, error) {
 	return t.afterRunEnd(r, func() (time.Duration, error) {
 		*endedAt = time.Now()

@@ -28,11 +28,12 @@ func (t *Target) explainUnexercised(p ScenarioResult) string {
 	return promise
 }
 
-// describeDialogue describes one exchange of p: what was requested and how the server responded. It
-// chooses the first exchange with a symptom, which is a reason why little can be judged, such as a
-// status of 5xx. Only valid requests of the primary user are considered for that. If there is no
-// such exchange, it chooses the first exchange whose response has text, and if there is none, the
-// first exchange. If no request was sent, describeDialogue says so.
+// describeDialogue describes one exchange of p: what was requested and how the server responded.
+// Among the valid exchanges of the primary user, it chooses the first one with a symptom, which is
+// a reason why little can be judged, such as a 5xx status. If there is none, it chooses the first
+// of all exchanges whose response has text, which it describes as the reply to the first prompt of
+// p. If there is none either, it chooses the first exchange. If no request was sent, the
+// description says so.
 func describeDialogue(p ScenarioResult) string {
 	if len(p.summaries) == 0 {
 		return "no request was sent"

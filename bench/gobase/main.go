@@ -109,8 +109,8 @@ func sse(w http.ResponseWriter, rc *http.ResponseController, id int, v any) erro
 	return rc.Flush()
 }
 
-// read decodes the body of r. If the body is malformed, or its last message does not contain
-// "hello", read responds with an error and returns nil and false.
+// read decodes the body of r and returns it and true. If the body is malformed, or its last message
+// does not contain "hello", read responds with an error and returns nil and false.
 func read(w http.ResponseWriter, r *http.Request) (*RunAgentInput, bool) {
 	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
 	var in RunAgentInput

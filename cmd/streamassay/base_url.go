@@ -67,9 +67,9 @@ func parseBase(text string) (*url.URL, error) {
 	case u.User != nil:
 		return nil, errors.New("contains a user: send credentials with --header 'Authorization: Basic …'")
 	case u.RawQuery != "" || u.ForceQuery:
-		return nil, errors.New("has a query: a base URL is the prefix of the dialect's paths and has none")
+		return nil, errors.New("has a query (?…): a base URL is the prefix of the dialect's paths and has none")
 	case strings.Contains(text, "#"):
-		return nil, errors.New("has a fragment: a base URL is the prefix of the dialect's paths and has none")
+		return nil, errors.New("has a fragment (#…): a base URL is the prefix of the dialect's paths and has none")
 	}
 	return u, nil
 }

@@ -233,7 +233,7 @@ func (n *nameList) Set(text string) error {
 		case name == "" && strings.TrimSpace(text) == "":
 			return errors.New("is empty: give a name or leave it out")
 		case name == "":
-			return errors.New("has an empty name between commas (a comma too many)")
+			return errors.New("has an empty name before or after a comma (a comma too many)")
 		}
 		*n = append(*n, name)
 	}

@@ -87,7 +87,7 @@ func concludeReport(ctx context.Context, r *reports.Report, o reports.ConcludeOp
 }
 
 // signalGrace is the maximum time that diff may take, after a signal, to compare the conversations
-// that were already played.
+// that have already been played.
 const signalGrace = time.Second
 
 // withSignalGrace returns a context that is canceled [signalGrace] after ctx, with the same cause.

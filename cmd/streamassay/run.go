@@ -37,7 +37,7 @@ server is tested in every dialect, or in those given with --dialect.
 An exchange is a request and its response; a conversation is the exchanges of a scenario. A
 response that exceeds a limit (--timeout, --idle-timeout, --max-bytes, --max-events or
 --max-event) is reported as a finding; what arrived before the limit is still judged.
-` + totalLimits + `
+` + totalLimits("all responses of a target in one round") + `
 
 ` + capabilitiesText("--claim and --lacks", suites.Capabilities()) + `
 
@@ -55,9 +55,9 @@ that requires authentication carry 'Authorization: Bearer streamassay'.
 Exit codes: 0 something was tested and no MUST requirement is violated, 1 a MUST requirement
 is violated (with --strict: a MUST or SHOULD requirement), 2 usage or configuration error,
 3 nothing was tested (e.g. the target is unreachable), or the code would be 0 but the test
-is incomplete (a check could not judge, or --max-time was reached), 5 internal error,
-130 interrupted by SIGINT, 143 by SIGTERM. With several targets, or with --repeat, the exit
-code is the worst one; from the worst: 5, 143, 130, 1, 3, 0.`,
+is incomplete (a scenario could not be played to its end, or --max-time was reached),
+5 internal error, 130 interrupted by SIGINT, 143 by SIGTERM. With several targets, or with
+--repeat, the exit code is the worst one; from the worst: 5, 143, 130, 1, 3, 0.`,
 		Example: `  streamassay run
   streamassay run http://127.0.0.1:8080 --dialect agkit
   streamassay run http://127.0.0.1:8080 --dialect agkit --prompts natural    # an agent that uses a model
@@ -98,16 +98,18 @@ code is the worst one; from the worst: 5, 143, 130, 1, 3, 0.`,
 		"also list checks that found nothing to judge, were skipped (--lacks) or whose requirement no test can judge")
 	cmd.Flags().Var(&singleValue{value: &config}, "config",
 		"`FILE` YAML file instead of TARGET: a list \"targets:\" of items with url, dialects and fields named like the "+
-			"other flags, which they override (see docs/targets.yaml)")
+			"other flags; a field overrides its flag (see docs/targets.yaml)")
 	return cmd
 }
 
-// totalLimits is the part of the help of the run and diff commands that explains the limits on the
-// total size of all responses of a target in one round.
-const totalLimits = `There are limits for each target and round as a whole, too: all event streams together may have
-four times --max-bytes (at least 256MiB) and twice --max-events (at least 400000), and all
-other responses together four times --max-bytes. After that, no more requests for streams,
-or for other responses, are sent.`
+// totalLimits returns the part of the help of the run and diff commands that explains the limits on
+// the total size of all responses. The argument whole says to what each limit applies.
+func totalLimits(whole string) string {
+	return "There are also limits for " + whole + `:
+all event streams together may have four times --max-bytes (at least 256MiB) and twice
+--max-events (at least 400000), and all other responses together four times --max-bytes.
+After that, no more requests for streams, or for other responses, are sent.`
+}
 
 // capabilitiesText returns the paragraph of the help that explains CAPABILITY, the placeholder for
 // the value of certain flags. The argument flags names these flags, as in "--claim and --lacks",

@@ -118,7 +118,7 @@ var targetFlags = []targetOption{
 	{name: "seed", value: func(t *targetOptions) any { return &t.suite.Seed }, diff: asInRun,
 		usage: "`N` seed for random choices (default 0: random; the output shows the seed used)"},
 	{name: "salt", value: func(t *targetOptions) any { return &t.suite.Salt },
-		usage: "`N` salt for ids of threads, runs and messages (default 0: random, so that every execution uses new ids); " +
+		usage: "`N` salt for ids of threads, runs and messages (default 0: random, so that every execution uses new ids; --verbose shows it); " +
 			"give the same --salt and --seed to repeat the same requests, e.g. after restarting the target",
 		diff: "`N` salt for ids of threads, runs and messages (default 0: random, so that every execution uses new ids)"},
 	{name: "sequences",
@@ -127,8 +127,8 @@ var targetFlags = []targetOption{
 			"after the scenarios"},
 	{name: "deep", value: func(t *targetOptions) any { return &t.suite.Deep }, rerun: true,
 		usage: "play all generated conversations (up to a minute more) instead of only the first 16; each combines earlier " +
-			"prompts, a text, a form of the request, a new or reused connection, a way to read the stream and what follows " +
-			"(--sequences is independent of this)"},
+			"prompts, a text, a form of the request, a new or reused connection, a way to read the stream and a later " +
+			"request (--sequences is independent of this)"},
 	{name: "repeat", value: func(t *targetOptions) any { return boundedInt(&t.Repeat, 1, maxRounds) },
 		usage: "`N` number of rounds; requirements whose verdict differs between rounds are reported as flaky"},
 	{name: "ca", value: func(t *targetOptions) any { return &t.CA }, rerun: true, diff: asInRun,

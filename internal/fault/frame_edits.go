@@ -61,8 +61,8 @@ func replaceData(frame []byte, data sse.Line, other []byte) []byte {
 }
 
 // breakString is the argument of editData for the bad-utf8 fault. It returns a copy of data, the
-// data of an event, with a byte that is not valid UTF-8 in its last string. It returns nil and
-// false if data contains no string.
+// data of an event, with a byte that is not valid UTF-8 in its last string, and true. If data
+// contains no string, it returns nil and false.
 func breakString(_ Args, data []byte) ([]byte, bool) {
 	i := bytes.LastIndexByte(data, '"')
 	if i < 0 {

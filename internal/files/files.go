@@ -96,7 +96,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Put stores an uploaded image and returns the new file. Its error wraps ErrEmpty, ErrTooLarge,
+// Put stores an uploaded image and returns the new file. Any error wraps ErrEmpty, ErrTooLarge,
 // ErrNotImage or ErrUnavailable.
 func (s *Store) Put(ctx context.Context, up Upload) (File, error) {
 	if len(up.Data) == 0 {

@@ -25,9 +25,9 @@ func (s *Store) Link(base string, f File) string {
 	return strings.TrimSuffix(base, "/") + "/" + linkDir + "/" + f.Path + query
 }
 
-// ParseLink returns the file of a link that Link returned, whatever the base of the link and even
-// if the link has expired. It returns false for any other link. The file may no longer exist. Its
-// Size is 0, and its Type is set only if the path shows it; see Find.
+// ParseLink returns the file of a link that Link returned, and true, whatever the base of the link
+// and even if the link has expired. It returns false for any other link. The file may no longer
+// exist. Its Size is 0, and its Type is set only if the path shows it; see Find.
 func (s *Store) ParseLink(link string) (File, bool) {
 	f, _, ok := s.verifyLink(link)
 	return f, ok

@@ -56,9 +56,10 @@ var rejectedTypes = map[string]bool{
 	"application/x-rar-compressed": true, "application/wasm": true, "application/ogg": true,
 }
 
-// newPath returns a [File.Path] for a new image. It consists of a random id, the part that
-// cleanName keeps of name, the file name that the client sent, and the file name extension for
-// mediaType, if there is one. People can recognize the file by its name.
+// newPath returns a path for a new image: a name in the storage, without directories (see
+// [File.Path]). It consists of a random id, the result of cleanName(name) unless that is "", and
+// the file name extension for mediaType if there is one. The argument name is the file name that
+// the client sent, by which people can recognize the file.
 func newPath(name, mediaType string) string {
 	path := strings.ToLower(rand.Text())
 	if name = cleanName(name); name != "" {

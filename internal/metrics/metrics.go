@@ -55,8 +55,8 @@ func series(name string, labels ...string) string {
 }
 
 // Handler returns a handler that serves the metrics of m and those of the process in the text
-// format of Prometheus. While it serves maxScrapes requests, it responds to others with status 503.
-// If m is nil, the handler responds with status 404.
+// format of Prometheus. It serves at most four requests at the same time, and responds to others
+// with status 503. If m is nil, the handler responds with status 404.
 func (m *Counters) Handler() http.Handler {
 	if m == nil {
 		return http.NotFoundHandler()

@@ -19,7 +19,7 @@ type modelRun struct {
 	ctx            context.Context
 	turn           reference.Turn
 	remainingBytes int               // number of bytes that the model's server may still send
-	retried        bool              // a request was already repeated
+	retried        bool              // a request has already been repeated
 	serverIDs      map[string]string // id of a tool call in the dialect → id that the model's server gave it
 }
 

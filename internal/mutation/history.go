@@ -124,8 +124,8 @@ var historyContentMutants = []*Mutant{
 	},
 }
 
-// alsoWithOtherMessages lists ids of checks for [Mutant.AlsoFails]. They may fail if a history
-// contains the messages of other threads.
+// alsoWithOtherMessages lists the ids, for [Mutant.AlsoFails], of the checks that may fail if a
+// history contains the messages of other threads.
 var alsoWithOtherMessages = []string{"history.tells-once", "history.tells-only-sent-prompts", "history.tells-only-sent-images"}
 
 // historyThreadMutants are servers that return the history of the wrong thread, under a wrong id or

@@ -10,9 +10,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// alsoWithoutEnd lists ids of checks for [Mutant.AlsoFails]. They may fail if the terminal event of
-// a run is missing. Some of them judge failures and cancellations, which are reported only by that
-// event.
+// alsoWithoutEnd lists the ids, for [Mutant.AlsoFails], of the checks that may fail if the terminal
+// event of a run is missing. Some of them judge failures and cancellations, which are reported only
+// by that event.
 var alsoWithoutEnd = []string{"script.error", "script.error-mid", "error.visible", "cancel.run-ends", "wire.flushes", "wire.keeps-alive", "resume.ends"}
 
 // lifecycleMutants are servers that violate the rules about the start, progress and end of a run.

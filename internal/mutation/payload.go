@@ -191,9 +191,9 @@ func dropNulls(object string) string {
 // sequence of white space.
 func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// storedToo lists globs of the ids of checks for [Mutant.AlsoFails]. They may fail if a mutant
-// changes a text before the server receives it, because the server then stores and returns the
-// changed text.
+// storedToo lists globs, for [Mutant.AlsoFails], that match the ids of the checks that may fail if
+// a mutant changes a text before the server receives it, because the server then stores and returns
+// the changed text.
 var storedToo = []string{"script.*", "history.*", "accepted.keeps-prompt"}
 
 // payloadMutants are servers that change texts or JSON values before they send or store them,

@@ -9,8 +9,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// alsoOpen lists ids of checks for [Mutant.AlsoFails]. They fail in addition to wire.ends if the
-// body of a response does not end.
+// alsoOpen lists the ids, for [Mutant.AlsoFails], of the checks that fail in addition to wire.ends
+// if the body of a response does not end.
 var alsoOpen = []string{"run.closes-after-end", "wire.body-is-whole"}
 
 // streamEndMutants are servers that leave bodies open or cut them after the end of a run, send only

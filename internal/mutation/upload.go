@@ -144,8 +144,8 @@ func corruptBody(a *plainResponse) {
 	}
 }
 
-// alsoWithBadLinks lists ids of checks for [Mutant.AlsoFails]. They may fail if links to files do
-// not work, because histories have such links, too.
+// alsoWithBadLinks lists the ids, for [Mutant.AlsoFails], of the checks that may fail if links to
+// files do not work, because histories have such links, too.
 var alsoWithBadLinks = []string{"history.links-open"}
 
 // uploadLinkMutants are servers whose links to files have expired, need credentials or return bytes

@@ -8,12 +8,12 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// alsoWithoutFrame lists globs of the ids of checks for [Mutant.AlsoFails]. They may fail if a
-// frame cannot be decoded, because they miss the content of that frame.
+// alsoWithoutFrame lists globs, for [Mutant.AlsoFails], that match the ids of the checks that may
+// fail if a frame cannot be decoded, because they miss the content of that frame.
 var alsoWithoutFrame = []string{"script.*", "sequence.dense", "run.*", "tool.*", "message.*", "delta.joins-to-whole", "history.tells-the-answer"}
 
-// alsoWithoutLastFrame lists ids of checks for [Mutant.AlsoFails]. They may fail if the last frame
-// of a stream is not terminated, because clients discard such a frame.
+// alsoWithoutLastFrame lists the ids, for [Mutant.AlsoFails], of the checks that may fail if the
+// last frame of a stream is not terminated, because clients discard such a frame.
 var alsoWithoutLastFrame = []string{"script.error", "script.error-mid", "run.ends", "cancel.run-ends", "error.visible", "resume.ends", "resume.loses-nothing", "resume.tells-the-same", "wire.flushes", "wire.keeps-alive", "script.interrupt"}
 
 // wireMutants are servers that violate the rules about HTTP and event streams, such as media types,

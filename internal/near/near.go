@@ -13,8 +13,8 @@ const maxListed = 20
 
 // Suggest returns the end of an error message about word, which is not one of the known words. If a
 // known word is similar to word, the result names the most similar one, as in "; did you mean
-// text?". Otherwise the result lists the known words in alphabetical order, at most [maxListed] of
-// them, as in " (want one of a, b)".
+// text?". Otherwise the result lists the known words in alphabetical order, at most 20 of them, as
+// in " (want one of a, b)".
 //
 // A known word is similar if it begins with word or has an edit distance of 1 from it. If word has
 // more than three bytes, a known word that contains it or has an edit distance of 2 from it is

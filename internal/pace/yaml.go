@@ -201,8 +201,8 @@ func readInt(to *int, v any) error {
 	return nil
 }
 
-// toFloat converts v to a float64 if v is a number of any type that YAML and JSON decoders produce.
-// Otherwise it returns 0 and false.
+// toFloat returns v as a float64, and true, if v is a number of any type that YAML and JSON
+// decoders produce. Otherwise it returns 0 and false.
 func toFloat(v any) (float64, bool) {
 	switch v := v.(type) {
 	case float64:

@@ -23,9 +23,9 @@ var invisible = &unicode.RangeTable{R16: []unicode.Range16{
 }}
 
 // Escape returns s with unprintable characters replaced with escape sequences such as \n, \x1b and
-// \u202e. It leaves the unprintable characters that occur in the string keep unchanged. Combining
-// marks beyond [maxMarks] on one letter are escaped even if they occur in keep. Bytes that are not
-// valid UTF-8 are replaced with U+FFFD. Backslashes in s are not escaped.
+// \u202e. It leaves the unprintable characters that occur in the string keep unchanged. If one
+// letter has more than six combining marks, those after the sixth are escaped even if they occur in
+// keep. Bytes that are not valid UTF-8 are replaced with U+FFFD. Backslashes in s are not escaped.
 func Escape(s, keep string) string {
 	if isPlainASCII(s) {
 		return s

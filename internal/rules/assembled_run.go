@@ -207,7 +207,7 @@ func (s *assembledMessage) noteRole(e spec.Event, keep func(spec.Event) *spec.Ev
 }
 
 // addContent adds e, a content part, to the message s. It ignores a text part that is not complete
-// yet, or whose deltas were already added.
+// yet, or whose deltas have already been added.
 func (a *assembledRun) addContent(s *assembledMessage, e spec.Event) {
 	switch {
 	case e.Type != "" && e.Type != "text":

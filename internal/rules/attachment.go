@@ -174,7 +174,7 @@ var RefusesUnknownFile = &spec.Check{
 	Doc: `a request for a link to a file that does not exist is refused
 
 This is judged for buckets and paths that the harness makes up. A server that never issues links would
-pass by accident: the requests are judged only if the same operation also issues a link in the
+otherwise pass by accident, so the requests are judged only if the same operation issues a link in the
 conversation, before them or after them.`,
 	Needs: []spec.Kind{spec.AttachmentSigned},
 	Watch: eachExchange(func(p *spec.Pass) func(exchange) {

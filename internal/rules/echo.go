@@ -2,6 +2,7 @@ package rules
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/streamassay/streamassay/spec"
 )
@@ -20,6 +21,7 @@ A client with several open streams tells them apart by these ids. Not every even
 response must have the id.`,
 		Needs: []spec.Kind{kind},
 		Watch: func(p *spec.Pass) func(spec.Event) {
+			noun := strings.TrimPrefix(string(kind), "slot.")
 			isNamed := false
 			return eachResponseEvent(func(p *spec.Pass, x *exchange, e spec.Event) {
 				isNamed = isNamed && e.Kind != spec.HTTPResponse
@@ -27,11 +29,11 @@ response must have the id.`,
 				case !x.request.Valid() || want == "" || e.Kind == spec.Problem:
 				case slot(e) == "":
 					if e.Kind == spec.RunEnd && x.response.IsStream() && isRunRequest(x.request) {
-						p.Judge(e, isNamed, "no event of the response names an id; expected %q, as requested", want)
+						p.Judge(e, isNamed, "no event of the response names a %s id; expected %q, as requested", noun, want)
 					}
 				case e.Kind.Subject() == "run" || e.Kind == spec.CancelAccepted:
 					isNamed = true
-					p.Judge(e, slot(e) == want, "response names id %q; expected %q, as requested", slot(e), want)
+					p.Judge(e, slot(e) == want, "response names %s id %q; expected %q, as requested", noun, slot(e), want)
 				}
 			})(p)
 		},

@@ -137,8 +137,8 @@ func (s *messageStates) update(e spec.Event) {
 	}
 }
 
-// MessageStartsFirst judges whether the first event about the status of each message (see
-// isMessageStatus) is the start of the message.
+// MessageStartsFirst judges whether the first event about the status of each message (its start,
+// progress or end) is the start of the message.
 var MessageStartsFirst = &spec.Check{
 	ID: "message.starts-first",
 	Doc: `the first status event of a message is its start
@@ -154,8 +154,8 @@ It does not begin in progress or ended.`,
 }
 
 // MessageAnnounced judges whether each delta or other content of a message comes after an event
-// that announces the message. Any event about the status of the message (see isMessageStatus)
-// announces it; MessageStartsFirst judges whether the first such event is its start.
+// that announces the message. Any event about the status of the message (its start, progress or
+// end) announces it; MessageStartsFirst judges whether the first such event is its start.
 var MessageAnnounced = &spec.Check{
 	ID: "message.announced",
 	Doc: `a content or delta comes after the start of the message that it names
@@ -185,7 +185,7 @@ var MessageClosed = &spec.Check{
 }
 
 // MessageAppears judges whether each message that some content names also has an event about its
-// status (see isMessageStatus) in the stream, before or after that content.
+// status (its start, progress or end) in the stream, before or after that content.
 var MessageAppears = &spec.Check{
 	ID:    "message.known",
 	Doc:   "every message that a content names appears in the stream, before or after it",

@@ -37,7 +37,7 @@ and entries that are not messages of the answer, such as heartbeats.`,
 		if slices.Equal(want, got) || slices.Equal(uniqueIDs(want), got) {
 			p.Judge(e, true, "")
 		} else {
-			p.Judge(e, false, "output %s; expected all completed messages, in order of completion",
+			p.Judge(e, false, "output %s; expected exactly the messages completed in this run, in order of completion",
 				compareMessageIDs(got, want))
 		}
 	}),

@@ -109,7 +109,7 @@ func (a *assembledRun) judgeDeltaTimes(p *spec.Pass, argument string) {
 	if len(pieces) == 0 || a.pieceCount > maxPieces || !isCleanEnd(a.bodyEnd) || a.failure.Kind != "" {
 		return
 	}
-	number := func(i int) int { // the least number of the last delta that piece i may have, from 0
+	number := func(i int) int { // the smallest number, from 0, that the last delta in piece i may have
 		switch {
 		case len(pieces) <= n:
 			return i

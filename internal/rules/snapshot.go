@@ -101,7 +101,7 @@ func (s *streamedContent) observe(e spec.Event) {
 // each result must be of a known call. Messages and results that occur more than once in request or
 // in e are not compared, nor are texts of the assistant and results that are in both.
 func (s *streamedContent) judge(p *spec.Pass, request, e spec.Event) {
-	times := map[[2]string]int{} // how often a message or a result is told
+	times := map[[2]string]int{} // how often a message or a result occurs
 	for _, part := range slices.Concat(request.Parts, e.Parts) {
 		if times[[2]string{"message", part.Message}]++; part.Call != "" && part.Kind != spec.ToolCall {
 			times[[2]string{"result", part.Call}]++

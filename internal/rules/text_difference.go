@@ -39,7 +39,11 @@ func quotePairWith(quote func(string) string, got, want string) (quotedGot, quot
 		return quotedGot, quotedWant
 	}
 	difference := ""
-	if got != want {
+	switch {
+	case got == want || got == "":
+	case n == len(got):
+		difference = ", the beginning of the expected text"
+	default:
 		difference = fmt.Sprintf(", different from byte %d on", n)
 	}
 	return fmt.Sprintf("%s (%s%s)", quotedGot, pluralize(len(got), "byte"), difference),

@@ -35,9 +35,9 @@ func (c *candidateToolCalls) matching(e spec.Event) *[]*assembledCall {
 }
 
 // firstMatching returns the first call in *list for which fits returns true, or nil if there is
-// none. It removes from *list the calls before that one, or all calls if there is none; the
-// returned call and the calls after it stay in *list. Therefore, fits must not return true for a
-// call for which it has returned false before.
+// none. It removes from *list the calls before that one, or all calls if there is none, so fits
+// must not return true for a call for which it has returned false before. The returned call and the
+// calls after it stay in *list.
 func firstMatching(list *[]*assembledCall, fits func(u *assembledCall) bool) *assembledCall {
 	for len(*list) > 0 && !fits((*list)[0]) {
 		*list = (*list)[1:]

@@ -52,7 +52,7 @@ func None() Transcriber {
 
 // Scripted is a [Transcriber] for tests. It returns the comment in the WAV data (the ICMT chunk in
 // a LIST chunk of type INFO) or, without a comment, a sentence with the duration of the recording.
-// Its error is that of ParseWAV.
+// Any error is that of ParseWAV.
 func Scripted(_ context.Context, wav []byte) (string, error) {
 	info, err := ParseWAV(wav)
 	if err != nil {

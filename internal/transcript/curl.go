@@ -138,7 +138,7 @@ func finishCurlExchange(x *spec.Exchange, run curlCall) (notes []string) {
 // fields, and removes it from s.data. The result complete reports whether the head ends with an
 // empty line. The parameter end is the error with which the response ended, or nil. parseCurlHead
 // returns an error if the head is invalid, or if it is incomplete and end is nil. There is one
-// exception: if end is spec.ErrNotHTTP, an invalid status line is not an error, and all data is
+// exception: if end wraps spec.ErrNotHTTP, an invalid status line is not an error, and all data is
 // removed.
 func (s *sectionReader) parseCurlHead(end error) (r spec.Response, complete bool, err error) {
 	line, ended := s.nextLine()

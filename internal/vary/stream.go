@@ -31,9 +31,9 @@ func (v *Variation) NewStream(seed uint64) *StreamEncoder {
 // EncodeFrame encodes one frame or comment and returns it as a list of segments. The caller must
 // flush after each segment, except that it need not flush after the last one if CanJoin returns
 // true. The argument dst provides memory: the segments may use its free capacity, but they do not
-// include its bytes. They are valid until the next call. If the frame does not have the form in
-// which the reference server writes frames, its bytes are not changed. At the start of the stream,
-// a byte order mark may precede them even then.
+// include its bytes. The segments are valid until the next call. If the frame does not have the
+// form in which the reference server writes frames, its bytes are not changed. At the start of the
+// stream, a byte order mark may precede them even then.
 func (s *StreamEncoder) EncodeFrame(dst, frame []byte) (segments [][]byte) {
 	out := dst[len(dst):]
 	if !s.started && s.variation.Has(ByteOrderMark) {

@@ -119,9 +119,9 @@ func (c *Client) CloseIdleConnection() {
 }
 
 // Use calls do while the conversation holds a slot of Config.Memory. If the conversation has no
-// slot, Use waits for one and returns it after the call. It is intended for work that needs as much
-// memory as a large body. It returns false, without calling do, if ctx is done before a slot is
-// free.
+// slot, Use waits for one and gives it back after the call. It is intended for work that needs as
+// much memory as a large body. It returns false, without calling do, if ctx is done before a slot
+// is free.
 func (c *Client) Use(ctx context.Context, do func()) bool { return c.memory.use(ctx, do) }
 
 // WithHeader returns a client for the same conversation with different credentials: header replaces

@@ -29,11 +29,11 @@ func (d *Dialect) InvalidRequests(r spec.Request) []InvalidRequest {
 // An InvalidRequestSet records which invalid requests of one operation have already been derived.
 // The zero value is empty.
 type InvalidRequestSet struct {
-	// KeepVariant limits the number of requests. It is called once for each value of a wrong type
-	// that is tried in addition to a few typical ones, such as true, "" or 0, and for each list
-	// item from which an invalid item can be made, except the last item of the list. It reports
-	// whether to derive requests with that value or item. If KeepVariant is nil, there are no such
-	// requests.
+	// KeepVariant limits the number of requests. Of the values of a wrong type, a few typical ones
+	// are always tried. KeepVariant is called once for each of the others, such as true or "", and
+	// once for each list item from which an invalid item can be made, except the last item of the
+	// list. It reports whether to derive requests with that value or item. If KeepVariant is nil,
+	// no such requests are derived.
 	KeepVariant func() bool
 
 	// names has two keys for each request with one violation, both of which are made by
@@ -91,8 +91,8 @@ type invalidRequestBuilder struct {
 	dialect  *Dialect
 	valid    spec.Request     // the valid request, possibly with an added value
 	base     *spec.Request    // the valid request without the added value; nil if nothing was added
-	part     string           // pointer of the schema of the message or tool that is changed; "" if it is none
-	schema   string           // pointer of the schema whose value is changed; "" if it is no value of the body
+	part     string           // pointer of the schema of the message or tool that is changed; "" if none is
+	schema   string           // pointer of the schema whose value is changed; "" if it is not a value of the body
 	itemKind string           // suffix of names for an added list item
 	apart    bool             // the edits are not to be combined in pairs
 	only     string           // name of the only request to make; "" for all
@@ -118,7 +118,7 @@ func (m *invalidRequestBuilder) build() {
 	for _, p := range o.parameters {
 		m.breakParameter(p, path)
 	}
-	i := slices.IndexFunc(o.bodies, func(b requestMediaTypeObject) bool { return b.mediaType == jsonMediaType })
+	i := slices.IndexFunc(o.bodies, func(b requestMediaType) bool { return b.mediaType == jsonMediaType })
 	if i >= 0 && len(r.Body) > 0 {
 		m.breakContentType(o.bodies[i].node)
 		if v, err := decode(r.Body); err == nil {
@@ -126,15 +126,15 @@ func (m *invalidRequestBuilder) build() {
 			m.breakBodySize(o.bodies[i].limit, v)
 		}
 	}
-	if i := slices.IndexFunc(o.bodies, func(b requestMediaTypeObject) bool { return b.mediaType == formMediaType }); i >= 0 {
+	if i := slices.IndexFunc(o.bodies, func(b requestMediaType) bool { return b.mediaType == formMediaType }); i >= 0 {
 		m.breakForm(o.bodies[i])
 	}
 }
 
 // isWanted reports whether to make the request with the given name. It returns false if the request
-// was already made. If m.only is not "", isWanted returns true only for the request with that name
-// or, if that request has two violations, for the two requests that have one of these violations
-// each.
+// has already been made. If m.only is not "", isWanted returns true only for the request with that
+// name or, if that request has two violations, for the two requests that have one of these
+// violations each.
 func (m *invalidRequestBuilder) isWanted(name string) bool {
 	return !m.names[m.key(name, m.schema)] && (m.only == "" || slices.Contains(strings.Split(m.only, pairSeparator), name))
 }

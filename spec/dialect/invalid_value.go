@@ -35,9 +35,9 @@ var otherWords = map[string][]string{
 	"cancelled": {"canceled"},
 }
 
-// invalidValues returns values to put in place of the valid value v. Each of them is made to
-// violate one keyword of the schema n itself, but may violate others too, so callers must validate
-// it. Keywords of schemas within n are not considered.
+// invalidValues returns values that can replace the valid value v. Each is intended to violate one
+// keyword of the schema n itself, but may violate others too, so callers must validate it. Keywords
+// of schemas within n are not considered.
 func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidSample) {
 	add := func(bad, valid any, format string, args ...any) {
 		list = append(list, invalidSample{fmt.Sprintf(format, args...), bad, valid})
@@ -142,7 +142,7 @@ func furtherWrongTypes(n node) (list []invalidSample) {
 // the number next to the limit. Some servers refuse only the number next to the limit.
 const farOff = 100
 
-// unlistedValues returns objects to put in place of the list v: an empty object, which a server may
+// unlistedValues returns objects that can replace the list v: an empty object, which a server may
 // mistake for an absent list, and, if the only item of v is an object, that item. The result is nil
 // unless array is the only type in types.
 func unlistedValues(types []string, v any) (list []invalidSample) {
@@ -173,8 +173,8 @@ func intValue(n node) (int, bool) {
 }
 
 // invalidLists returns lists that can replace items, a valid list. Each is intended to violate one
-// of the keywords maxItems, minItems, contains and prefixItems of the schema n. The caller must
-// check whether it does.
+// of the keywords maxItems, minItems, contains and prefixItems of the schema n, but a list may turn
+// out to be valid, so callers must validate it.
 func invalidLists(n node, items []any) (list []invalidSample) {
 	if k, ok := intValue(n.get("maxItems")); ok && len(items) > 0 && k+1 > len(items) {
 		many := slices.Concat(items, slices.Repeat(items[len(items)-1:], k+1-len(items)))

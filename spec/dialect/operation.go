@@ -31,7 +31,7 @@ type Operation struct {
 	denials          []denialRule            // x-denied
 	parameters       []parameter
 	bodyRequired     bool
-	bodies           []requestMediaTypeObject // by media type, in alphabetical order
+	bodies           []requestMediaType // by media type, in alphabetical order
 	requestVariants  []*variant               // the variants of its body
 	templates        map[string]any           // bodies by template name; nil for a request without a body
 	bodylessTemplate string                   // template of requests without a JSON body (x-says)
@@ -42,7 +42,7 @@ type Operation struct {
 	wireNames        map[spec.Kind]string    // names of frames by kind
 	sentinel         string                  // in-band terminator of the stream; "" if there is none
 	encoding         streamEncoding
-	responses        map[string]responseMediaTypeObject // by documented status: "200", "4XX", "default"
+	responses        map[string]responseMediaType // by documented status: "200", "4XX", "default"
 	successStatus    int                                // the lowest documented status from 200 to 299; 0 if there is none
 	anySuccess       bool                               // other successful statuses are documented too
 	successMediaType string                             // media type of successStatus
@@ -56,8 +56,8 @@ type streamEncoding struct {
 	cursorAsID bool   // send the cursor as SSE id
 }
 
-// A requestMediaTypeObject describes the body of a request in one media type.
-type requestMediaTypeObject struct {
+// A requestMediaType describes the body of a request in one media type.
+type requestMediaType struct {
 	mediaType string
 	node      node            // the media type object
 	validate  func(any) error // validates a decoded body; nil if there is no schema
@@ -66,8 +66,8 @@ type requestMediaTypeObject struct {
 	files     map[string]formFileProperty // files of a form, by field name
 }
 
-// A responseMediaTypeObject describes the body of a response with one status.
-type responseMediaTypeObject struct {
+// A responseMediaType describes the body of a response with one status.
+type responseMediaType struct {
 	mediaType string     // spec.EventStream if documented, else the first media type; "" if there is no body
 	variants  []*variant // the variants of the body or, in an event stream, of the frames
 	example   string     // a body; used if the response is not JSON
@@ -97,7 +97,7 @@ func (d *Dialect) addPath(path string, item node) error {
 		o := &Operation{
 			Name: strings.ToUpper(method) + " " + path, Summary: op.get("summary").text(),
 			method: strings.ToUpper(method), path: path, node: op,
-			templates: map[string]any{}, responses: map[string]responseMediaTypeObject{},
+			templates: map[string]any{}, responses: map[string]responseMediaType{},
 		}
 		o.RequiresCredentials = requiresCredentials(op)
 		o.requirement, _ = d.document.requirementAt(op)
@@ -201,7 +201,7 @@ func (o *Operation) addBodies(request node) (err error) {
 				o.omissions = append(o.omissions, omission{member: names[j], requirement: requirement})
 			}
 		}
-		b := requestMediaTypeObject{mediaType: media, node: contents[i], limit: bodyLimitOf(contents[i]), judged: &judgedBodies{}}
+		b := requestMediaType{mediaType: media, node: contents[i], limit: bodyLimitOf(contents[i]), judged: &judgedBodies{}}
 		if media == formMediaType {
 			b.files = fileParts(contents[i])
 			o.AcceptsFiles = len(b.files) > 0
@@ -243,7 +243,7 @@ func (o *Operation) addResponses(op node) error {
 	}
 	statuses, responses := op.get("responses").members()
 	for i, status := range statuses {
-		r := responseMediaTypeObject{}
+		r := responseMediaType{}
 		code, _ := strconv.Atoi(status)
 		medias, contents := responses[i].get("content").members()
 		for j, media := range medias {
@@ -279,7 +279,7 @@ func (o *Operation) addResponses(op node) error {
 // responseFor returns what the document specifies for responses with the given status. It looks for
 // an entry for the status itself, then for its class, such as 4XX, and then for "default". The
 // second result is false if the document has none of these.
-func (o *Operation) responseFor(status int) (responseMediaTypeObject, bool) {
+func (o *Operation) responseFor(status int) (responseMediaType, bool) {
 	r, ok := o.responses[strconv.Itoa(status)]
 	if !ok {
 		r, ok = o.responses[fmt.Sprintf("%dXX", status/100)]

@@ -121,7 +121,7 @@ func (d *Dialect) validateBody(o *Operation, r spec.Request) (any, []spec.Violat
 	b := o.bodies[0]
 	if content := r.Header.Get("Content-Type"); content != "" {
 		media, _, err := mime.ParseMediaType(content)
-		i := slices.IndexFunc(o.bodies, func(b requestMediaTypeObject) bool { return matchesMediaType(b.mediaType, media) })
+		i := slices.IndexFunc(o.bodies, func(b requestMediaType) bool { return matchesMediaType(b.mediaType, media) })
 		if err != nil || i < 0 {
 			return nil, []spec.Violation{d.newViolation("header Content-Type", schemaError{
 				documentLocations: append([]documentLocation{{request.deref().pointer, 0}}, outer...),
@@ -178,7 +178,7 @@ func allowedMethods(path node) (all []string) {
 }
 
 // mediaTypes returns the media types of the given bodies, in the same order.
-func mediaTypes(bodies []requestMediaTypeObject) (all []string) {
+func mediaTypes(bodies []requestMediaType) (all []string) {
 	for _, b := range bodies {
 		all = append(all, b.mediaType)
 	}

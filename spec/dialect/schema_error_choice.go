@@ -208,8 +208,10 @@ func (b *schemaError) describeForbidden(not node) {
 		b.expected = "expected anything but " + listValues(all)
 	case len(not.object()) == 0:
 		b.expected = "it must not be there"
+	case len(not.get("type").strings()) > 0:
+		b.expected = "expected a value of another type"
 	default:
-		b.expected = "the document excludes it"
+		b.expected = "the document does not allow it"
 	}
 }
 

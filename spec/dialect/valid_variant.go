@@ -47,8 +47,8 @@ func (d *Dialect) ValidVariants(r spec.Request) []ValidVariant {
 }
 
 // fieldExamples returns the values that the document gives as examples of the header field p, which
-// must be accepted in every request. It returns nil if p is no header field, or if p has an x-slot,
-// since the value then depends on the conversation.
+// must be accepted in every request. It returns nil if p is not a header field, or if p has an
+// x-slot, since the value then depends on the conversation.
 func (p parameter) fieldExamples() (values []string) {
 	if p.in != "header" || p.slot != "" {
 		return nil

@@ -9,8 +9,8 @@ import (
 )
 
 // initWireNames sets o.nameMembers to the names of the top-level members that discriminate between
-// the schemas of frames, the one that occurs in most of these schemas first. It sets o.wireNames to
-// the name of the frames of each kind.
+// the schemas of frames; the member that most of these schemas have comes first. It sets
+// o.wireNames to the name of the frames of each kind.
 func (o *Operation) initWireNames() {
 	count := map[string]int{}
 	for _, w := range o.frameVariants {
@@ -47,7 +47,7 @@ func (d *Dialect) hasFrame(name string) bool {
 
 // TypeMembers returns the names of the JSON members, such as "type", whose values tell the frames
 // of an event stream apart. They are the top-level members that discriminate between the schemas of
-// frames in the document, the one that occurs in most of these schemas first. Only the first
+// frames in the document; the member that most of these schemas have comes first. Only the first
 // operation that streams is considered. TypeMembers returns nil if the dialect has no event stream.
 // The caller must not modify the slice.
 func (d *Dialect) TypeMembers() []string {

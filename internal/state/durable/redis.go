@@ -140,8 +140,8 @@ func (s *redisStore) nextToken() string { return strconv.FormatInt(s.lastToken.A
 // name in bytes, a colon, and the names of the thread and the run.
 func encodeRef(r state.RunRef) string { return strconv.Itoa(len(r.Thread)) + ":" + r.Thread + r.Run }
 
-// parseRunRef returns the reference for which encodeRef returns id. It returns false if id is not
-// a result of encodeRef.
+// parseRunRef returns the reference for which encodeRef returns id, and true. It returns false if
+// id does not have the form of such an id.
 func parseRunRef(id string) (state.RunRef, bool) {
 	size, rest, _ := strings.Cut(id, ":")
 	n, err := strconv.Atoi(size)

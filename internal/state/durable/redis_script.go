@@ -82,8 +82,8 @@ end
 `
 
 // clockScript defines the Lua function now() for other scripts. It returns the time of the Redis
-// server's clock in ms since 1970. The scripts use that clock because the clocks of the replicas,
-// the processes that share the server, may differ.
+// server's clock in ms since January 1, 1970 UTC. The scripts use that clock because the clocks of
+// the replicas, the processes that share the server, may differ.
 const clockScript = `
 local function now()
   local t = call('TIME')
