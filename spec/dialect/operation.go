@@ -32,9 +32,9 @@ type Operation struct {
 	parameters       []parameter
 	bodyRequired     bool
 	bodies           []requestMediaType // by media type, in alphabetical order
-	requestVariants  []*variant               // the variants of its body
-	templates        map[string]any           // bodies by template name; nil for a request without a body
-	bodylessTemplate string                   // template of requests without a JSON body (x-says)
+	requestVariants  []*variant         // the variants of its body
+	templates        map[string]any     // bodies by template name; nil for a request without a body
+	bodylessTemplate string             // template of requests without a JSON body (x-says)
 
 	frameVariants    []*variant              // the variants of the frames of its stream
 	carriers         map[spec.Kind]spec.Kind // kind of the frames that carry events of a kind; see Carrier
@@ -43,9 +43,9 @@ type Operation struct {
 	sentinel         string                  // in-band terminator of the stream; "" if there is none
 	encoding         streamEncoding
 	responses        map[string]responseMediaType // by documented status: "200", "4XX", "default"
-	successStatus    int                                // the lowest documented status from 200 to 299; 0 if there is none
-	anySuccess       bool                               // other successful statuses are documented too
-	successMediaType string                             // media type of successStatus
+	successStatus    int                          // the lowest documented status from 200 to 299; 0 if there is none
+	anySuccess       bool                         // other successful statuses are documented too
+	successMediaType string                       // media type of successStatus
 }
 
 // A streamEncoding states how the reference server encodes frames, apart from their data
