@@ -95,8 +95,8 @@ func (c *clientWriter) Flush() error {
 	return c.flush()
 }
 
-// flush sends buffered data to the client and returns any error from that. It does nothing if the
-// response writer does not support flushing. The caller must hold c.mu.
+// flush sends buffered data to the client and returns any error from flushing. If the response
+// writer does not support flushing, it does nothing and returns nil. The caller must hold c.mu.
 func (c *clientWriter) flush() error {
 	err := http.NewResponseController(c.ResponseWriter).Flush()
 	if errors.Is(err, http.ErrNotSupported) {

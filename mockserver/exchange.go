@@ -103,8 +103,8 @@ type variationKey struct {
 	dialect *dialect.Dialect
 }
 
-// maxVariations is the maximum number of variations that a mock keeps. It keeps variations for
-// later requests, because creating one is expensive.
+// maxVariations is the maximum number of variations that a mock keeps for later requests, because
+// creating a variation is expensive. Beyond it, the oldest variation is dropped.
 const maxVariations = 256
 
 // recordHead records in the journal the status and the header of the response. If the exchange has

@@ -44,7 +44,7 @@ type Config struct {
 // Defaults describes how the mock behaves where neither a script nor a request header specifies it.
 type Defaults struct {
 	Pace      pace.Pace    // timing of replies; the zero value sends everything at once
-	Faults    []fault.Spec // injected into every request to which they apply
+	Faults    []fault.Spec // injected into the response to every request to which they apply
 	Vary      *uint64      // seed of the legal variations of the encoding; nil: the reference's encoding
 	Strict    bool         // refuse a run that no rule or recording matches, with status 501
 	FlushEach bool         // flush after every event; otherwise events that are due together are sent together

@@ -58,10 +58,10 @@ func Recordings(paths ...string) Option {
 	}
 }
 
-// Fault returns an Option that injects faults into every request to which they apply. In text,
-// commas separate faults, and semicolons separate the parameters of a fault, as in "abort; event=3,
-// slow-head; for=2s". The command "streamassay list faults" prints all faults. The faults of
-// several such options are combined.
+// Fault returns an Option that injects faults into the response to every request to which they
+// apply. In text, commas separate faults, and semicolons separate the parameters of a fault, as in
+// "abort; event=3, slow-head; for=2s". The command "streamassay list faults" prints all faults. If
+// Fault is used several times, the faults are combined.
 func Fault(text string) Option {
 	return func(o *optionState) error {
 		faults, err := fault.Parse(text)

@@ -51,7 +51,7 @@ func (s *Server) requestSeed(base uint64, test, method, target string, body []by
 // time; see maxCounted. It is safe for concurrent use.
 type keyCounter struct {
 	mu                sync.Mutex
-	current, previous map[uint64]uint64
+	current, previous map[uint64]uint64 // occurrences by key; when current is full, it becomes previous
 }
 
 // maxCounted is the minimum number of keys that a keyCounter remembers. These are the keys that

@@ -29,9 +29,9 @@ type Finding struct {
 	Message     string
 }
 
-// Requests returns the requests in the journal of the test with the id test, or of all tests if
-// test is "", the oldest first. A request belongs to the test that its header X-Test-Id names. The
-// values of headers that usually carry credentials are redacted.
+// Requests returns the requests that the journal holds, oldest first: those of the test with the id
+// test or, if test is "", all requests. A request belongs to the test that its header X-Test-Id
+// names. The values of headers that usually carry credentials are redacted.
 func (s *Server) Requests(test string) (all []Request) {
 	var filter journal.Filter
 	if test != "" {

@@ -25,7 +25,7 @@ const maxTests = 1000
 type Settings struct {
 	Scripts *script.RuleSet `json:"-"`                // of a test: tried before the shared ones
 	Replay  *replay.Library `json:"-"`                // recorded responses, for requests that no rule matches
-	Faults  *[]fault.Spec   `json:"faults,omitempty"` // injected into every applicable request
+	Faults  *[]fault.Spec   `json:"faults,omitempty"` // injected into the response to every request to which they apply
 	Pace    *pace.Pace      `json:"pace,omitzero"`    // timing of replies
 	Seed    *uint64         `json:"seed,omitempty"`   // seed of the random choices
 	Vary    *uint64         `json:"vary,omitempty"`   // seed of the variations of the encoding

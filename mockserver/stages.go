@@ -47,8 +47,8 @@ func (s varyStage) WriteFrame(n int, frame []byte) error {
 	return nil
 }
 
-// A nextStageWriter is the writer to which a fault writes. It passes each write to the next stage as
-// one frame.
+// A nextStageWriter is the writer to which a fault writes. It passes each write to the next stage
+// as one frame.
 type nextStageWriter struct {
 	*clientWriter
 	next       frameWriter

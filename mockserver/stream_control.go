@@ -35,8 +35,8 @@ type StreamStatus struct {
 // liveStreams holds the streams that the server is sending. It is safe for concurrent use.
 type liveStreams struct {
 	mu   sync.Mutex
-	last uint64
-	live map[string]*Stream
+	last uint64             // id of the stream that was opened last
+	live map[string]*Stream // by id
 }
 
 // open creates a Stream with a new id for the response w, adds it to the open streams, and returns

@@ -145,7 +145,8 @@ func (w *runLogWriter) writeLoop() {
 // appendWithRetry stores an update and returns the position of the update's first event. It retries
 // for up to maxStoreOutage. ok is false if all attempts failed, or if the store no longer accepts
 // events of the run. last is the position of the run's last event that was stored before, or 0 if
-// none was. If the store reports that the run was canceled, appendWithRetry cancels it.
+// none was. If the store reports that the run was canceled, for example by another process,
+// appendWithRetry cancels the context of the run.
 func (w *runLogWriter) appendWithRetry(update state.RunUpdate, last int64) (first int64, ok bool) {
 	wait := minRetryWait
 	bounded := context.WithoutCancel(w.run.ctx)

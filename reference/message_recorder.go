@@ -11,7 +11,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// The roles of stored messages: who contributed a message.
+// The roles of stored messages. The role says who contributed the message.
 const (
 	roleUser      = "user"
 	roleAssistant = "assistant"

@@ -77,8 +77,8 @@ type Config struct {
 type Authenticator = identity.Authenticator
 
 // A Transcriber returns the text of a recording of speech. The server calls it, possibly
-// concurrently, only with recordings that it has checked to be WAV files. If the Transcriber returns
-// an error, the server responds with status 503.
+// concurrently, only with recordings that the server has checked to be WAV files. If the
+// Transcriber returns an error, the server responds with status 503.
 type Transcriber = speech.Transcriber
 
 // Limits bound what one request or user can make the server hold. A zero field selects
@@ -247,16 +247,16 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// A DialectMux serves several dialects, each below /NAME@VERSION. The conversations of all dialects are
-// kept in one store.
+// A DialectMux serves several dialects, each below /NAME@VERSION. The conversations of all dialects
+// are kept in one store.
 type DialectMux struct {
 	registry *runRegistry
 	servers  []*Server
 	mux      http.ServeMux
 }
 
-// NewDialectMux returns a handler that serves agent in each of the dialects. It serves the paths of a
-// dialect d below "/" + d.Name + d.Base. The caller must call Shutdown to release the handler's
+// NewDialectMux returns a handler that serves agent in each of the dialects. It serves the paths of
+// a dialect d below "/" + d.Name + d.Base. The caller must call Shutdown to release the handler's
 // resources.
 func NewDialectMux(dialects []*dialect.Dialect, agent Agent, cfg Config) *DialectMux {
 	cfg = cfg.withDefaults()
@@ -277,7 +277,8 @@ func NewDialectMux(dialects []*dialect.Dialect, agent Agent, cfg Config) *Dialec
 func (m *DialectMux) ServeHTTP(w http.ResponseWriter, r *http.Request) { m.mux.ServeHTTP(w, r) }
 
 // Shutdown calls [Server.Shutdown] on all servers concurrently and waits until all calls have
-// returned. It returns the first error in the order in which NewDialectMux received the dialects, or nil.
+// returned. It returns the first error in the order in which NewDialectMux received the dialects,
+// or nil.
 func (m *DialectMux) Shutdown(ctx context.Context) error {
 	errs := make([]error, len(m.servers))
 	var wait sync.WaitGroup

@@ -241,10 +241,10 @@ func (s *Server) writeResponse(c *requestContext, a dialect.EncodedResponse) {
 	_, _ = w.Write(a.Body) // an error means that the client left
 }
 
-// refuseViolation refuses a request that violates the dialect's document. The status, the code and
-// the text of the response are each the first that violation.Refusals contains, the responses that
-// the document requires for the violation. By default, the status is 400, the code is that of the
-// status (see refuse), and the text describes the violation.
+// refuseViolation refuses a request that violates the dialect's document. The response follows
+// violation.Refusals, the responses that the document requires for the violation: each of its
+// status, code and text is the first one found there. If there is none, the status is 400, the code
+// is the one that refuse selects for the status, and the text describes the violation.
 func (s *Server) refuseViolation(c *requestContext, violation spec.Violation) {
 	status, code, text := 0, "", ""
 	for _, d := range violation.Refusals {

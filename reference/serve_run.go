@@ -62,7 +62,7 @@ const maxIDAttempts = 10
 
 // startRun adds a run to the store and returns it; the caller must execute it. If the request
 // repeats an earlier one, r is nil and info describes the earlier run. ok is false if the request
-// was refused. idGenerated reports whether the server, rather than the client, chose the run's id.
+// was refused. idGenerated states whether the server, rather than the client, chose the run's id.
 func (s *Server) startRun(c *requestContext, idGenerated bool) (r *run, info state.RunInfo, ok bool) {
 	if !s.beginWork() {
 		s.refuse(c, http.StatusServiceUnavailable, "", errShutdown.text)
@@ -318,8 +318,8 @@ func (s *Server) encodeEvent(dst []byte, e *spec.Event) []byte {
 }
 
 // endOrphan ends a run whose server process is gone, by adding an error event to the run in the
-// store. It returns true if the run has ended or no longer exists, and false if the store failed, so
-// that the caller should try again.
+// store. It returns true if the run has ended or no longer exists, and false if the store failed
+// and the caller should try again.
 func (s *Server) endOrphan(ctx context.Context, ref state.RunRef) bool {
 	var update state.RunUpdate
 	thread := ref.Thread[len(s.dialect.Name)+1:]

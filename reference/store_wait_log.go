@@ -37,9 +37,9 @@ func (l *storeWaitLog) noteWaiting(s *Server, r *run, reason error) {
 		"waited", now.Sub(l.waiting[r]).Round(time.Millisecond), "waiting", len(l.waiting), "err", reason)
 }
 
-// noteDone records that the run r no longer waits for the store. kept reports whether the run's
-// events were stored; if not, the run was given up, and noteDone logs an error. It does nothing if
-// r did not wait.
+// noteDone records that the run r no longer waits for the store. It does nothing if r did not wait.
+// kept states whether the run's events were stored; if not, the run was given up, and noteDone logs
+// an error.
 func (l *storeWaitLog) noteDone(s *Server, r *run, kept bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

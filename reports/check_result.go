@@ -22,8 +22,8 @@ const maxPointer = 512
 // paths of requests are appended, or "" if it is unknown.
 //
 // A check fails or warns without a finding if its scenario promised to exercise it but did not.
-// Such a result counts as one judgement, so that the number of judgements is 0 only if nothing was
-// judged.
+// NewCheckResult counts this as one judgement, so that the number of judgements is never 0 for a
+// check that failed or warned.
 func NewCheckResult(scenario, base string, t spec.Trace, r spec.Result) Check {
 	c := Check{
 		ID: r.Obligation.Check.ID, Title: r.Obligation.Check.Title(), Level: r.Obligation.Level(), Scenario: scenario,

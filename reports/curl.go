@@ -93,7 +93,7 @@ func headerArgs(r spec.Request) (words []string) {
 
 // isHeaderToken reports whether name can safely begin the value of curl's option -H. This is the
 // case if name consists of one or more ASCII letters, digits, hyphens, underscores and dots. With
-// other characters, curl could do something else than send the header field: if the value begins
+// other characters, curl could do something other than send the header field: if the value begins
 // with @, for example, curl reads a file.
 func isHeaderToken(name string) bool {
 	for _, r := range name {
@@ -104,9 +104,9 @@ func isHeaderToken(name string) bool {
 	return name != ""
 }
 
-// bodyArgs returns the options of a curl command that send b as the body of the request. The
-// strings before and after must be placed before and after the whole command; each is "" if nothing
-// is needed there.
+// bodyArgs returns, in data, the options of a curl command that send b as the body of the request,
+// quoted for the shell. If b is empty, data is nil. The strings before and after must be placed
+// before and after the whole command; each is "" if nothing is needed there.
 func bodyArgs(b []byte) (before string, data []string, after string) {
 	switch {
 	case len(b) == 0:

@@ -167,8 +167,8 @@ func (f findingGroup) writeMarkdown(b *strings.Builder) {
 	}
 }
 
-// escapeMarkdown returns s as one line of text in which all characters that have a meaning in
-// Markdown are escaped.
+// escapeMarkdown returns s as one line of text, in which the characters that have a meaning in
+// Markdown are escaped. Line breaks become spaces; see singleLine.
 func escapeMarkdown(s string) string {
 	var b strings.Builder
 	for i, r := range singleLine(s) {
@@ -180,7 +180,8 @@ func escapeMarkdown(s string) string {
 	return b.String()
 }
 
-// codeSpan returns s as a Markdown code span on one line. Nothing in a code span is interpreted.
+// codeSpan returns s as a Markdown code span on one line. Line breaks become spaces; see
+// singleLine. Nothing in a code span is interpreted.
 func codeSpan(s string) string {
 	s = singleLine(s)
 	fence := strings.Repeat("`", longestBacktickRun(s)+1)

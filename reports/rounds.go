@@ -14,10 +14,10 @@ import (
 // requirement and check it keeps the worst result and counts the rounds with each verdict. The zero
 // value is a merger to which no round has been added.
 type RoundMerger struct {
-	report       *Report // of the first round, with the entries of the others merged into it
-	count        int     // of rounds
-	exit         int
-	verdict      spec.Verdict
+	report       *Report                    // of the first round, with the entries of the others merged into it
+	count        int                        // number of rounds
+	exit         int                        // worst exit code of a round so far
+	verdict      spec.Verdict               // worst verdict of a round so far
 	requirements map[[2]string]*roundCounts // dialect and requirement
 	checks       map[[3]string]*roundCounts // dialect, scenario and check
 }
@@ -45,6 +45,9 @@ func (s *RoundMerger) AddRound(r *Report) {
 	}
 	for _, d := range r.Dialects {
 		into := s.dialectReport(d.Dialect)
+		if s.report != r {
+			into.addCauses(&d)
+		}
 		for _, note := range d.Notes {
 			if !slices.Contains(into.Notes, note) {
 				into.Notes = append(into.Notes, note)
@@ -55,6 +58,25 @@ func (s *RoundMerger) AddRound(r *Report) {
 		}
 		for _, c := range d.Checks {
 			s.addCheck(into, c)
+		}
+	}
+}
+
+// addCauses appends to d the causes of other, the report of the same dialect in a later round, and
+// changes the checks of other so that they refer to these. A cause that d has already is not
+// appended again. No appended cause is fatal, because other rounds were played to their end.
+func (d *DialectReport) addCauses(other *DialectReport) {
+	index := make([]int, len(other.Causes)) // in d.Causes
+	for i, c := range other.Causes {
+		same := func(o Cause) bool { return o.Kind == c.Kind && o.Message == c.Message && o.Scenario == c.Scenario }
+		if index[i] = slices.IndexFunc(d.Causes, same); index[i] < 0 {
+			c.Fatal = false
+			index[i], d.Causes = len(d.Causes), append(d.Causes, c)
+		}
+	}
+	for i, c := range other.Checks {
+		if c.Cause != nil && *c.Cause < len(index) {
+			other.Checks[i].Cause = &index[*c.Cause]
 		}
 	}
 }

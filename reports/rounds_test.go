@@ -77,6 +77,26 @@ func TestRounds(t *testing.T) {
 	}
 }
 
+// TestCausesOfRounds checks that the merged report has the causes of all rounds, and that the results
+// of each round refer to their own.
+func TestCausesOfRounds(t *testing.T) {
+	withCause := func(v spec.Verdict, kind string) *Report {
+		r := round(v)
+		d := &r.Dialects[0]
+		d.Causes = []Cause{{Kind: kind, Message: "seen: " + kind, Scenario: "text", Fatal: true}}
+		d.Checks[0].Cause = new(int)
+		return r
+	}
+	var all RoundMerger
+	for _, r := range []*Report{round(spec.Passed), withCause(spec.Failed, "a"), withCause(spec.Silent, "b"), withCause(spec.Error, "b")} {
+		all.AddRound(r)
+	}
+	d := all.Merged().Dialects[0]
+	if len(d.Causes) != 2 || d.Causes[0].Fatal || d.Checks[0].Cause == nil || d.Causes[*d.Checks[0].Cause].Kind != "a" {
+		t.Errorf("causes %+v, and the check has %v", d.Causes, d.Checks[0].Cause)
+	}
+}
+
 // TestRoundsAreTold checks that every format shows which verdicts differ between rounds, and the
 // internal errors.
 func TestRoundsAreTold(t *testing.T) {

@@ -151,21 +151,21 @@ func (r *Report) writeDialects(b *strings.Builder, s TextStyle) {
 	b.WriteString("\n")
 }
 
-// writeWrapped writes text after indent, wrapped at [lineWidth]. Further lines begin with spaces of
-// the same width as indent.
+// writeWrapped writes indent, text and a line feed, wrapped at [lineWidth]. Each line after the
+// first begins with as many spaces as indent has columns.
 func writeWrapped(b *strings.Builder, indent, text string) {
 	deeper := strings.Repeat(" ", textWidth(indent))
 	b.WriteString(indent + wrapText(text, deeper, lineWidth-textWidth(indent)) + "\n")
 }
 
-// writeDimmed writes text like [writeWrapped], but in a dimmed color if the style has colors, and
-// with indent before every line.
+// writeDimmed writes text as [writeWrapped] does, but in a dimmed color if the style has colors,
+// and with indent, which must be ASCII, before every line.
 func (s TextStyle) writeDimmed(b *strings.Builder, indent, text string) {
 	b.WriteString(indent + s.colorize(dim, wrapText(text, indent, lineWidth-len(indent))) + "\n")
 }
 
-// writeLabelled writes label, padded to nine characters, then text and a line feed. It wraps text at
-// lineWidth columns, with all lines after the first aligned to the start of text.
+// writeLabelled writes label, padded to nine characters, then text and a line feed. It wraps text
+// at lineWidth columns, with all lines after the first aligned to the start of text.
 func writeLabelled(b *strings.Builder, label, text string) {
 	writeWrapped(b, fmt.Sprintf("  %-9s  ", label), text)
 }

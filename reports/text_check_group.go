@@ -11,7 +11,7 @@ import (
 // Limits on what the text report and the Markdown summary show for one check that did not pass. A
 // text report in a verbose style has no such limits.
 const (
-	maxFindingGroups   = 3 // groups of similar findings; also requirements
+	maxFindingGroups   = 3 // groups of similar findings; it also limits the requirements that are shown
 	maxSimilarFindings = 2 // findings of a group that are shown after its first one
 	maxSameChecks      = 8 // other checks that the same bytes violate
 )
@@ -61,9 +61,9 @@ func (d DialectReport) writeCauses(b *strings.Builder, s TextStyle, blocking boo
 	}
 }
 
-// consequenceText returns a text that states how many checks could not run, or failed, only because
-// of the cause. It returns "" if there are none. Unless verbose is true, the text names the flag
-// with which reports list these checks.
+// consequenceText returns a text that states how many checks could not run, failed or had nothing
+// to judge only because of the cause. It returns "" if there are none. Unless verbose is true, the
+// text names the flag with which reports list these checks.
 func (c Cause) consequenceText(verbose bool) string {
 	if c.Consequences == 0 {
 		return ""
@@ -78,8 +78,8 @@ func (c Cause) consequenceText(verbose bool) string {
 	return s
 }
 
-// writeExcerpt writes the first lines of text, the excerpt of a request or response, with label
-// before the first line.
+// writeExcerpt writes text, the excerpt of a request or response, with label before the first line.
+// It writes at most 8 lines of the head and 6 of the body; a note says how much was left out.
 func (s TextStyle) writeExcerpt(b *strings.Builder, label, text string) {
 	head, body, _ := strings.Cut(text, "\n\n")
 	lines := displayLines(head, lineWidth-13, 8)
@@ -223,8 +223,9 @@ func (g checkGroup) writeRequirements(b *strings.Builder, violated []Requirement
 	}
 }
 
-// quotedText returns the text of the requirement, shortened to limit columns. The text is in
-// quotation marks if it is a quotation from a protocol document.
+// quotedText returns at most the first limit columns of the requirement's text, followed by a note
+// if some of it was left out (see truncateText). If the text is a quotation from a protocol
+// document, quotedText adds quotation marks, which do not count toward the limit.
 func (r RequirementResult) quotedText(limit int) string {
 	if (spec.Requirement{Source: r.Source}).Quoted() {
 		return "“" + truncateText(r.Quote, limit) + "”"

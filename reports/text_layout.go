@@ -11,17 +11,19 @@ import (
 // lineWidth is the width to which the text report is wrapped, in columns.
 const lineWidth = 100
 
-// safeText returns s with those characters escaped that a terminal or browser may interpret instead
-// of showing: control characters, bidirectional controls and characters without width. Every text
-// from the server must pass through safeText before it is shown.
+// safeText returns s with escapes such as \n and \u202e in place of the characters that a terminal
+// or browser might interpret instead of showing: control characters, bidirectional controls,
+// invisible characters and excessive combining marks. Every text from the server must pass through
+// safeText before it is shown.
 func safeText(s string) string { return printable.Escape(s, "") }
 
-// singleLine returns s on one line, with single spaces between words and with the characters
-// escaped that are unsafe to print.
+// singleLine returns s as one line that is safe to print (see safeText). It replaces each sequence
+// of white space, including line breaks, with one space, and removes white space at both ends.
 func singleLine(s string) string { return safeText(strings.Join(strings.Fields(s), " ")) }
 
 // truncateText returns s unchanged if it takes at most limit columns. Otherwise it returns the
-// first limit columns of s and a note with the number of characters left out.
+// first limit columns of s, followed by a note with the number of characters left out. The note
+// does not count toward the limit.
 func truncateText(s string, limit int) string {
 	at := 0
 	for i, r := range s {
@@ -34,7 +36,7 @@ func truncateText(s string, limit int) string {
 
 // wrapText breaks s into lines of at most width columns, joined by newlines. Lines are broken
 // between words or between ideographs; a word is broken only if it is longer than a line. All lines
-// but the first begin with indent, which does not count towards width.
+// but the first begin with indent, which does not count toward width.
 func wrapText(s, indent string, width int) string {
 	var lines []string
 	var now strings.Builder

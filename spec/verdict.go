@@ -133,8 +133,8 @@ func NewClientPlan(checks []*Check, catalogue, server []Requirement, kinds []Kin
 // returns the strictest requirement of the obligation.
 func (d Obligation) Requirement(f Finding) Requirement { return d.requirementByID(f.Event.Requirement) }
 
-// requirementByID returns the requirement of the obligation with the given id. If there is none, it
-// returns the strictest requirement of the obligation.
+// requirementByID returns the requirement of d that has the given id. If there is none, it returns
+// the strictest requirement of d.
 func (d Obligation) requirementByID(id string) Requirement {
 	strictest := d.Requirements[0]
 	for _, r := range d.Requirements {

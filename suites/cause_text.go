@@ -87,8 +87,8 @@ func joinFirst(names []string, limit int) string {
 
 // describeResponse describes the response of the exchange for a message, as in `404 Not Found,
 // body: '{"detail":"Not Found"}'`. The description begins with the status line. If the exchange has
-// a symptom and a body, more follows: the content type of a successful response (2xx) or an HTML
-// page, and the beginning of the body of any other response. If there was no response,
+// a symptom and a body, a second part follows: for a successful response (2xx) or an HTML page, the
+// content type; for any other response, the beginning of the body. If there was no response,
 // describeResponse says so, and why if that is known.
 func (o exchangeSummary) describeResponse() string {
 	if o.status == 0 {
@@ -330,8 +330,8 @@ func hostPort(u *url.URL) string {
 }
 
 // similarDialect returns the name of the dialect, other than own, in which the largest share of the
-// events in o.bodyPrefix is valid. It returns "" if that share is not above 79%. If several
-// dialects have the same share, it prefers the default version of a family.
+// events in o.bodyPrefix is valid. In case of a tie, it prefers the default version of a family. It
+// returns "" if the largest share does not exceed a threshold of 79%.
 func similarDialect(own *dialect.Dialect, o exchangeSummary) string {
 	all, err := dialect.All()
 	if err != nil {

@@ -207,7 +207,7 @@ func findEncoded(parts []ScenarioResult) (Cause, bool) {
 
 // attribute records in d.causeOf, for each check result in parts, the first cause in d.Causes that
 // alone explains the result, if there is one. It also sets the field Checks of each cause to the
-// number of different checks whose results it explains, all or some of them.
+// number of different checks with at least one result for which it recorded that cause.
 func (d *Diagnosis) attribute(parts []ScenarioResult) {
 	judged := map[string]bool{}
 	for _, p := range parts {
@@ -282,7 +282,7 @@ func (c Cause) matchesSymptom(o exchangeSummary) bool {
 
 // affectsEvent reports whether a finding about event e of scenario result p is a consequence of the
 // cause. It returns true if the exchange of e matches the cause (see [Cause.matchesSymptom]) and
-// the symptom affects events of this kind.
+// the symptom affects events of the same kind as e.
 func (c Cause) affectsEvent(p ScenarioResult, e spec.Event) bool {
 	if e.Exchange >= len(p.summaries) || !c.matchesSymptom(p.summaries[e.Exchange]) {
 		return false

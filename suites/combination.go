@@ -68,10 +68,10 @@ func (t *Target) dimensions() []dimension {
 
 // A combination is a conversation that is generated from one value of each dimension.
 type combination struct {
-	name   string     // its scenario name; see [CombinationName]
-	values []int      // by index of the dimension: index of the value
-	rng    *rand.Rand // for its ids; not shared, so that they do not depend on other combinations
-	result ScenarioResult
+	name   string         // its scenario name; see [CombinationName]
+	values []int          // by index of the dimension: index of the value
+	rng    *rand.Rand     // for its ids; not shared, so that they do not depend on other combinations
+	result ScenarioResult // the zero value until the combination has been played
 }
 
 // defaultCombinations is the number of combinations that a run plays unless Target.Deep is set.

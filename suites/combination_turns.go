@@ -9,8 +9,8 @@ import (
 // silence is how long the client pauses in a combination that has a pause.
 const silence = 250 * time.Millisecond
 
-// repliesBetween is the number of prompts that the client of a combination sends before the main
-// prompt in order to make the conversation long.
+// repliesBetween is the number of prompts that the client of a combination sends between the
+// preceding turns and the main prompt in order to make the conversation long.
 const repliesBetween = 8
 
 // betweenValues lists the values of [betweenDimension]: what happens between the turns that precede

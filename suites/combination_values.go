@@ -116,11 +116,12 @@ func (c *combinationPlayer) sendRefused() {
 	}
 }
 
-// invalidMembers returns requests on the current thread that are invalid because of one member of
-// the body, which is neither the prompt nor the thread id. It does not send them. There is one
-// request for each class of status codes, such as 4xx, with which the document lets servers refuse
-// such requests, in ascending order. A request comes first if the document states no status for its
-// refusal. The current run stays the same.
+// invalidMembers returns requests on the current thread, each of which is invalid because of one
+// member of its body. That member is neither the prompt nor the thread id. invalidMembers groups
+// all such requests by the class, such as 4xx, of the first status code that the document states
+// for their refusal, and returns one request of each group, in ascending order of the classes. The
+// group for which the document states no status code comes first. invalidMembers does not send the
+// requests, and the current run stays the same.
 func (c *combinationPlayer) invalidMembers() (all []spec.Request) {
 	e := c.PromptEvent("text", c.word())
 	e.Thread, e.Run = c.Thread, c.NewID()
@@ -177,7 +178,7 @@ func asksMain(doc, scenario string, args func(c *combinationPlayer) string) dime
 }
 
 // asksWithText is like [asksMain], but the argument of the prompt is a text of the class that the
-// combination prescribes.
+// combination prescribes. The description contains the name of the scenario.
 func asksWithText(scenario string) dimensionValue {
 	v := asksMain("the prompt "+scenario+" with TEXT", scenario, sampleText)
 	v.takesText = true

@@ -16,12 +16,12 @@ const (
 	maxQuickDuration      = 2 * time.Second // scenarios that took longer are not replayed
 )
 
-// confirmFindings replays scenarios in parts that have findings, with new thread and run ids. If a
-// finding does not occur in every replay, confirmFindings sets the field Seen of the finding to the
-// number of plays in which it occurred, and the field Plays to the number of all plays. Verdicts do
-// not change, because a violation that occurs only once is still a violation. At most
-// [maxConfirmedScenarios] scenarios are replayed, and only those that do not take long (see
-// [isQuick]).
+// confirmFindings replays scenarios whose results in parts have findings, with new thread and run
+// ids. If a finding does not occur in every replay, confirmFindings sets the field Seen of the
+// finding to the number of plays in which it occurred, and the field Plays to the number of all
+// plays, including the original one. Verdicts do not change, because a violation that occurs only
+// once is still a violation. At most [maxConfirmedScenarios] scenarios are replayed, and only those
+// that do not take long (see [isQuick]).
 func (t *Target) confirmFindings(ctx context.Context, parts []ScenarioResult) {
 	left := maxConfirmedScenarios
 	for i, p := range parts {

@@ -176,9 +176,9 @@ func (t *Conversation) fail(err error) {
 	}
 }
 
-// LastEvent returns the last event of kind k in the response of the last exchange. Parts of events
-// count as events, too. LastEvent returns the zero event if the response contains no event of that
-// kind.
+// LastEvent returns the last event of kind k in the response of the last exchange. The parts of an
+// event, such as the messages of a history, count as events, too. LastEvent returns the zero event
+// if the response contains no event of that kind.
 func (t *Conversation) LastEvent(k spec.Kind) (last spec.Event) {
 	for e := range t.Events(1) {
 		for _, part := range append(slices.Clone(e.Parts), e) {

@@ -32,8 +32,9 @@ func (t *Target) hasUserCredentials() bool {
 		slices.ContainsFunc(t.Header, func(f spec.HeaderField) bool { return t.isCredentialHeader(f.Name) })
 }
 
-// headerFor returns the header fields to send with every request of principal who. ids is the
-// source of the random credentials of the unknown user.
+// headerFor returns the header fields to send with every request of principal who. Only the
+// credentials of the principals differ, and an anonymous client has none. ids is the source of the
+// random credentials of the unknown user.
 func (t *Target) headerFor(who spec.Principal, ids *rand.Rand) spec.Header {
 	header := spec.Header{}
 	for _, f := range t.Header {

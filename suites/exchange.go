@@ -92,7 +92,7 @@ func (t *Conversation) recordCost(r *spec.Response, tracker *limitTracker, guard
 }
 
 // abandon sets r.End to an error that wraps [spec.ErrClientLeft] and cause, the reason why the
-// client left before the end of the response. If cause is an [limitStopError] and the body has a
+// client left before the end of the response. If cause is a [limitStopError] and the body has a
 // content coding, abandon also drops the body, because decoding it could take as long as decoding
 // all earlier bodies did.
 func abandon(r *spec.Response, cause error) {
@@ -148,7 +148,7 @@ func (t *Conversation) checkDecodedSize(r *spec.Response, tracker *limitTracker)
 type eventSizeGuard struct {
 	maxEventBytes int                      // maximum size of one event, in bytes
 	next          func(spec.Response) bool // the caller's own condition for leaving; nil: none
-	hasHead       bool                     // stream and encoded are set
+	hasHead       bool                     // stream and encoded have been determined
 	stream        bool                     // the response is an event stream
 	encoded       bool                     // the response has a content coding
 	scanned       int                      // number of bytes of the body in which data lines were searched

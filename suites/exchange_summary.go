@@ -80,8 +80,8 @@ type exchangeSummary struct {
 }
 
 // summarizeExchanges returns an iterator that yields the given events unchanged. They must be the
-// events of recording t, decoded in dialect d. While the iterator is consumed, it appends one
-// summary for each exchange to *list. The summary of an exchange is complete after the end of its
+// events of recording t, decoded in dialect d. While it is consumed, the iterator appends to *list
+// one summary for each exchange. The summary of an exchange is complete after the end of its
 // body.
 func summarizeExchanges(
 	d *dialect.Dialect, t spec.Trace, events iter.Seq[spec.Event], list *[]exchangeSummary,

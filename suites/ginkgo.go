@@ -92,7 +92,8 @@ func resultSummary(r spec.Result) string {
 // fails if a check of the scenario failed or could not be judged because of an error. The argument
 // dialectName is the name of the dialect as on the command line, such as "runs@2026-04". The
 // handler must serve the paths of the dialect's document below the base path of that document. The
-// functions adjust are called before the test, in order, and may change the [Target].
+// adjust functions are called in order before the test and may change the [Target]. If the dialect
+// is unknown or the target is invalid, Test calls t.Fatal.
 func Test(t *testing.T, h http.Handler, dialectName string, adjust ...func(*Target)) {
 	t.Helper()
 	d, err := dialect.Open(dialectName)

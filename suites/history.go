@@ -120,10 +120,11 @@ func (t *Conversation) pollHistory(isComplete func(page spec.Event) bool) (page 
 	}
 }
 
-// completeHistory requests the history of the current thread repeatedly, like
-// [Conversation.pollHistory], and returns it as soon as it seems to contain all messages, or is one
-// page of several. If [historyTimeout] passes first, it returns the incomplete history. If the
-// dialect or the target has no histories, completeHistory sends nothing and returns the zero event.
+// completeHistory requests the history of the current thread repeatedly, as
+// [Conversation.pollHistory] does, and returns it as soon as it seems to contain all messages, or
+// is one page of several. If [historyTimeout] passes first, it returns the incomplete history. If
+// the dialect or the target has no histories, completeHistory sends nothing and returns the zero
+// event.
 func (t *Conversation) completeHistory() spec.Event {
 	if !t.canSend("history") {
 		return spec.Event{}

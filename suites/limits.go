@@ -61,8 +61,8 @@ func (l Limits) validate() error {
 const maxLargeConversations = 1
 
 // maxOverruns is how many responses of one kind, streams or other replies, must exceed a limit
-// before the client stops sending requests for that kind. Even then, the client goes on if at least
-// as many responses of that kind have stayed within the limits.
+// before the client stops sending requests for that kind. Even then, the client goes on as long as
+// at least as many responses of that kind have stayed within the limits as have exceeded one.
 const maxOverruns = 2
 
 // Limits on all streams together, and on all other responses together, as multiples of the limit on

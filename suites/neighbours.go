@@ -312,10 +312,11 @@ func runFirstRuns(t *Conversation) {
 	}
 }
 
-// duringStreams sends the given requests, each of which must ask for an event stream, one after the
-// other, and reads all responses to their ends at the same time. It calls the function request
-// once, as soon as every response has a frame with data or has ended. duringStreams returns when
-// the call and all responses have ended.
+// duringStreams sends the given requests, each of which must ask for an event stream, and reads all
+// responses to their ends at the same time. As soon as the response to a request has a frame with
+// data or has ended, it sends the next request or, after the last one, calls the function request.
+// If streams is empty, it only calls request. duringStreams returns when the call and all responses
+// have ended.
 func (t *Conversation) duringStreams(streams []spec.Request, request func()) {
 	if len(streams) == 0 {
 		request()

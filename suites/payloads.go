@@ -144,9 +144,9 @@ func parsedSamples() []textClass {
 	return slices.DeleteFunc(slices.Clone(textSamples), func(s textClass) bool { return !isParsed(s.make("word")) })
 }
 
-// joinedSamples returns three classes of texts, one for each kind of special characters: white
+// joinedSamples returns three classes of texts, one for each kind of special character: white
 // space, characters beyond ASCII, and ASCII punctuation. A text of each class consists of the texts
-// of all [textSamples] with that kind of characters, joined with line feeds. joinedSamples leaves
+// of all [textSamples] with that kind of character, joined with line feeds. joinedSamples leaves
 // out texts of at least 100 bytes, those of [parsedSamples], and texts that differ from a plain
 // text only by white space at the beginning or end.
 func joinedSamples() []textClass {

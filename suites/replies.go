@@ -152,8 +152,8 @@ func (t *Conversation) sendRefusedForms(r spec.Request) (refused bool) {
 	return true
 }
 
-// sendShortAndLongForms is like [Conversation.sendRefusedForms], but sends all forms that lack a
-// member or have a text of too many characters. They need not name the same run as r.
+// sendShortAndLongForms is like [Conversation.sendRefusedForms], but sends all forms in which
+// something is missing or a text is too short or too long. They need not name the same run as r.
 func (t *Conversation) sendShortAndLongForms(r spec.Request) (refused bool) {
 	for _, m := range t.refusedForms(r) {
 		shortOrLong := strings.HasSuffix(m.Name, " is missing") || strings.HasSuffix(m.Name, " characters")

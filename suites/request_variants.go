@@ -92,7 +92,7 @@ func (t *Conversation) sendAndReadAgain(r spec.Request) {
 // placeholders, and then its variants, except those whose form (see [dialect.ValidVariant]) is in
 // sent. It adds the forms of the variants that it sends to sent. If no variants are left, it does
 // not send the request either. If the server does not accept the request itself, which the accepts
-// scenario judges, it sends no variants.
+// scenario judges, or the response to it ends early, sendVariants sends no variants.
 func (t *Conversation) sendVariants(template string, e spec.Event, sent map[string]bool) {
 	t.Run = t.NewID()
 	r := t.BuildRequest(template, e)

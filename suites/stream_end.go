@@ -134,7 +134,7 @@ func runCloses(t *Conversation) {
 // similar-runs scenario read at the same time.
 const maxOpenStreams = 5
 
-// maxStreams returns n or, if that is less, the stream limit of the target.
+// maxStreams returns n or, if that is known and less than n, the stream limit of the target.
 func (t *Conversation) maxStreams(n int) int {
 	if limit := t.target.StreamLimit; limit > 0 {
 		return min(n, limit)

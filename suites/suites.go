@@ -246,7 +246,8 @@ func (t *Target) plan(s Scenario) spec.Plan {
 	return all
 }
 
-// isSelected reports whether t.Only selects the check of obligation o or one of its requirements.
+// isSelected reports whether t.Only matches the check of obligation o or one of its requirements.
+// It returns false if t.Only is empty.
 func (t *Target) isSelected(o spec.Obligation) bool {
 	return matchesAny(t.Only, o.Check.ID) ||
 		slices.ContainsFunc(o.Requirements, func(r spec.Requirement) bool { return matchesAny(t.Only, r.ID) })
@@ -313,8 +314,9 @@ func (t *Target) playScenario(ctx context.Context, s Scenario, seed uint64) Scen
 }
 
 // detectScripted reports whether the agent follows the test prompts. If the configuration of the
-// target does not say whether it does, detectScripted asks the agent for a random word, and returns
-// true if the reply is exactly that word.
+// target does not say whether it does, detectScripted asks the agent to reply with a randomly
+// chosen word, and returns true only if the reply is exactly that word. It returns false if the
+// request fails.
 func (t *Target) detectScripted(ctx context.Context) bool {
 	switch {
 	case t.PromptStyle == NaturalPrompts || t.lacksCapability("scripted"):

@@ -20,8 +20,8 @@ type timingCheck struct {
 }
 
 // timingChecks maps the name of a scenario to its timing check. A busy client may read so late that
-// everything a server sent over time arrives at once, or an event arrives late. It may also cancel
-// a run so late that another run has already ended.
+// an event seems late, or that events seem to arrive at once although the server sent them one by
+// one. It may also cancel a run so late that another run has already ended.
 var timingChecks = map[string]timingCheck{
 	"idle":     {rules.ScriptIdle, 1, nil},
 	"slow":     {rules.DeltasArriveIncrementally, maxTimingRetries, nil},
@@ -91,7 +91,7 @@ func (t *Target) hasLateDeltas(p *ScenarioResult) bool {
 // That is the case if the check has findings, unless c has a precondition. It is also the case if
 // the check had nothing to judge although at least one exchange is complete and the precondition,
 // if any, judged something. failsTiming evaluates p if needed. It returns false if the check is not
-// selected, the conversation cannot be judged, or the agent is not scripted.
+// selected, the agent is not scripted, or the conversation is empty, incomplete or trimmed.
 func (t *Target) failsTiming(p *ScenarioResult, c timingCheck) bool {
 	if p.Err != nil || p.IncompleteReason != nil || p.Trimmed || len(p.Trace.Exchanges) == 0 || !p.Trace.Scripted {
 		return false

@@ -22,9 +22,9 @@ import (
 // A backendKind is one kind of backend that a server can use, such as the SQLite store. T is the
 // type of an opened backend.
 type backendKind[T any] struct {
-	// syntax describes the flag values that select the kind: only a name, such as "memory", a name
-	// followed by text that is not empty ("dir:PATH") or by a base URL ("openai:BASE_URL"), or a URL
-	// ("s3://BUCKET"). An explanation in parentheses may follow.
+	// syntax describes the flag values that select the kind: only a name, such as "memory"; a name, a
+	// colon and text that is not blank ("dir:PATH"); a name, a colon and a base URL
+	// ("openai:BASE_URL"); or a URL ("s3://BUCKET"). An explanation in parentheses may follow.
 	syntax string
 	hidden bool   // not shown in help and errors
 	keeps  string // for help: how many ended runs a store keeps by default, such as "1000 in memory"; "" shows nothing
@@ -114,7 +114,7 @@ func filesIn(
 	}
 }
 
-// A backendFlag is a flag, such as --state, that selects a backend from several kinds. T is the
+// A backendFlag is a flag, such as --state, that selects one of several kinds of backend. T is the
 // type of the opened backend.
 type backendFlag[T any] struct {
 	name  string           // name of the flag, without dashes
@@ -206,8 +206,8 @@ type backendFlags struct {
 	model, speechModel string                          // values of --model and --speech-model; "" if not given
 }
 
-// addFlags sets p to the default backends, and adds the flags that change p, such as --agent and
-// --model, to the given flag set.
+// addFlags sets p to the default backends, and adds to flags the flags that change p, such as
+// --agent and --model.
 func (p *backendFlags) addFlags(flags *pflag.FlagSet) {
 	p.agent = backendFlag[reference.Agent]{"agent", "scripted", agentKinds}
 	p.state = backendFlag[state.Store]{"state", "memory", stateKinds}

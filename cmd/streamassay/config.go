@@ -47,10 +47,11 @@ func (s configPosition) settingName(name string) string {
 	return "--" + name
 }
 
-// locate adds the position of the target in the --config file to the usage error err. The line in
-// the position is that of the field with which the message begins. If the message does not begin
-// with a field, it is the first line of the target. Errors that are not usage errors, errors that
-// already have a position, and errors of a target that flags define are returned unchanged.
+// locate returns err, an error about the target, with the position of the target in the --config
+// file put before its message. The line in the position is that of the field with which the message
+// begins. If the message does not begin with a field, it is the first line of the target. locate
+// returns err unchanged if it is not a usage error, if it already has a position, or if flags
+// define the target.
 func (s configPosition) locate(err error) error {
 	var exit exitError
 	located := "--config " + s.file + ":"
@@ -71,8 +72,9 @@ func (s configPosition) locationPrefix(message string) string {
 	return fmt.Sprintf("--config %s:%d: target %d: ", s.file, line, s.index)
 }
 
-// readConfig returns the targets in a --config file. If a target does not set an option, it has the
-// value of the option in flags. Errors are usage errors that name the file and, if known, the line.
+// readConfig returns the targets in a --config file. Options that a target does not set have the
+// values that they have in flags. Errors are usage errors that name the file and, if known, the
+// line.
 func readConfig(file string, flags targetOptions) ([]targetOptions, error) {
 	data, err := readConfigFile(file)
 	if err != nil {
@@ -224,7 +226,7 @@ func (t *targetOptions) setFields(fields yaml.MapSlice) error {
 	return nil
 }
 
-// setField sets the option in t to value, the value of the field with the given key in a --config
+// setField sets the option o in t to value, the value of the field with the given key in a --config
 // file. The argument set holds the flags that set the options in t. If value is invalid, setField
 // returns a usage error that names the field.
 func (o targetOption) setField(set *pflag.FlagSet, t *targetOptions, key string, value any) error {

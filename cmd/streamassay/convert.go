@@ -112,7 +112,8 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 }
 
 // write writes f to the output directory. If the file exists already, write overwrites it if
-// --force is set, and returns a usage error otherwise. Errors of writing are usage errors, too.
+// --force is set, and returns a usage error otherwise. If the file cannot be written, write returns
+// a usage error, too.
 func (c convertOptions) write(f replay.OutputFile) error {
 	path, how := filepath.Join(c.dir, filepath.Base(f.Name)), os.O_WRONLY|os.O_CREATE|os.O_EXCL
 	if c.force {

@@ -34,8 +34,8 @@ type destination struct {
 }
 
 // newDestination returns the destination to which path leads; "-" stands for standard output. It
-// follows symbolic links, but does not create or open the file. It returns an error if path cannot
-// be that of a file, for example because its directory does not exist. The error does not contain
+// follows symbolic links, but does not create or open the file. It returns an error if there can be
+// no file at path, for example because its directory does not exist. The error does not contain
 // path, which the caller adds.
 func newDestination(path string) (destination, error) {
 	d := destination{path: path, fd: -1}

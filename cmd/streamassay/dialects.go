@@ -80,7 +80,7 @@ func recordedDialect(t *transcript.Transcript, given []*dialect.Dialect) (*diale
 	return d, nil
 }
 
-// addDialectFlag adds the --dialect flag, with completion of its values, to cmd. The names given
+// addDialectFlag adds to cmd the --dialect flag, with completion of its values. The names given
 // with the flag are appended to list. The argument purpose is the beginning of the help text of the
 // flag; it says what the dialects are used for.
 func addDialectFlag(cmd *cobra.Command, list *[]string, purpose string) {
@@ -89,6 +89,6 @@ func addDialectFlag(cmd *cobra.Command, list *[]string, purpose string) {
 	completeDialects(cmd)
 }
 
-// completeDialects makes shells offer the names of the embedded dialects as completions of the
-// value of the --dialect flag of cmd.
+// completeDialects makes shells offer the names of the embedded dialects as completions for the
+// --dialect flag of cmd.
 func completeDialects(cmd *cobra.Command) { completeFlag(cmd, "dialect", dialect.Names()) }

@@ -98,9 +98,9 @@ func (j targetRun) collectTakes(ctx context.Context, sh stdio) (h diffSide, err 
 	return h, nil
 }
 
-// relativeEvents returns the events of the trace t in dialect d. If base, the base URL of the
-// target, has a host, that host is replaced with a fixed name in texts and headers, so that the
-// events of two servers do not differ in their hosts.
+// relativeEvents decodes the trace t in dialect d and returns the events. If base, the base URL of
+// the target, has a host, then that host, with its port, is replaced with a fixed name in texts and
+// headers, so that the events of two servers do not differ in their hosts.
 func relativeEvents(d *dialect.Dialect, t spec.Trace, base string) []spec.Event {
 	events := slices.Collect(d.Events(t))
 	u, err := url.Parse(base)
@@ -153,10 +153,10 @@ func (d diffOptions) readSide(root string) (h diffSide, err error) {
 }
 
 // addRecording adds the recording t to h as one take of a conversation, unless --only or --skip
-// excludes the conversation. It modifies t: it completes the requests and removes the base path
-// from them. The argument given holds the dialects of the --dialect flag. addRecording returns a
-// usage error if the dialect of t is unknown, or if t does not name its dialect and given does not
-// have exactly one element.
+// excludes the conversation. It modifies t: it completes requests of which only the body was
+// recorded, and removes the base path from the requests. The argument given holds the dialects of
+// the --dialect flag. addRecording returns a usage error if the dialect of t is unknown, or if t
+// does not name its dialect and given does not have exactly one element.
 func (d diffOptions) addRecording(h *diffSide, t *transcript.Transcript, given []*dialect.Dialect) error {
 	of, err := recordedDialect(t, given)
 	if err != nil {

@@ -70,8 +70,8 @@ func generateDocuments(dialects []*dialect.Dialect) (map[string][]byte, error) {
 	}, nil
 }
 
-// checksDocument returns the text of docs/checks.md, which lists all checks. It says of each check
-// which of the given dialects require it.
+// checksDocument returns the text of docs/checks.md, which lists all checks. For each check, it
+// names the given dialects that require the check.
 func checksDocument(dialects []*dialect.Dialect) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Checks\n\nGenerated from the code by `make docs`. %d checks of servers and %d of clients; each is written once for all dialects.\n",
@@ -121,8 +121,8 @@ this project.
 // tableCell returns s on one line, escaped for a cell of a Markdown table.
 func tableCell(s string) string { return strings.ReplaceAll(oneLine(s), "|", "\\|") }
 
-// faultsDocument returns the text of docs/faults.md, which lists all faults. It says of each fault
-// to which of the given dialects it applies.
+// faultsDocument returns the text of docs/faults.md, which lists all faults. For each fault, it
+// names the given dialects to which the fault applies, unless these are all of them.
 func faultsDocument(dialects []*dialect.Dialect) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `# Faults

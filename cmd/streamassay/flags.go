@@ -124,9 +124,9 @@ func unknownFlags(cmd *cobra.Command, first string, args []string) []string {
 const maxSimilarFlags = 3
 
 // similarFlags returns the names of the flags of cmd that the user may have meant by name, the name
-// of an unknown flag. If a flag differs from name in only a few letters, the result is the nearest
-// such flag. Otherwise, it consists of the flags that have a word in common with name, where
-// hyphens separate words, or is nil if there are more than [maxSimilarFlags] of them.
+// of an unknown flag. If a flag is similar to name, as defined by [near.Suggest], the result is
+// only the most similar flag. Otherwise, it consists of the flags that have a word in common with
+// name, where hyphens separate words, or is nil if there are more than [maxSimilarFlags] of them.
 func similarFlags(cmd *cobra.Command, name string) []string {
 	var all, shared []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {

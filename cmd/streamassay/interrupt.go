@@ -34,8 +34,8 @@ func (i interruptError) exitCode() int {
 	return exitcode.Interrupted
 }
 
-// exitFlagKey is the context key of a flag of type *atomic.Bool. If the flag is true, a second
-// signal ends the program at once.
+// exitFlagKey is the context key of an *atomic.Bool. If the Bool is true, a second signal ends the
+// program at once.
 type exitFlagKey struct{}
 
 // withSignals returns a copy of parent that is canceled by SIGINT or SIGTERM, with an

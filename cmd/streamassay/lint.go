@@ -88,9 +88,10 @@ error, 130 interrupted by SIGINT, 143 by SIGTERM.`,
 }
 
 // run judges the recordings in files, which are the arguments of the command, prints notes on them
-// to standard error, and writes the reports. It returns nil if the exit code of the report is 0.
-// Otherwise it returns an error with that exit code or, if the recordings cannot be judged or the
-// reports cannot be written, with the exit code for that.
+// to standard error, and writes the reports. It returns nil if the exit code of the report is 0,
+// and otherwise an error with that exit code. If a flag is invalid or the recordings cannot be
+// read, it returns a usage error. If a report cannot be written, it returns an error with the exit
+// code for internal errors.
 func (l lintOptions) run(ctx context.Context, sh stdio, files []string) error {
 	started := time.Now()
 	outs, err := parseOutputs("--report", l.reports)
@@ -153,12 +154,12 @@ func (l lintOptions) run(ctx context.Context, sh stdio, files []string) error {
 }
 
 // evaluate judges the recordings in list. It returns their dialects, in the order in which they
-// first occur in list, and the results by the name of the dialect. All recordings of a dialect are
-// judged together: none of them satisfies a requirement unless at least one contains a complete
-// exchange. If ctx is done, evaluate leaves out the remaining recordings. It returns a usage error
-// if the dialect of a recording is unknown, or if a recording does not name its dialect and
-// --dialect is not given. It modifies the recordings: it completes their requests and strips base
-// paths from them.
+// first occur in list, and the results by the name of the dialect. The recordings of a dialect are
+// judged together: a check can pass only if at least one of them contains a complete exchange. If
+// ctx is done, evaluate leaves out the remaining recordings. It returns a usage error if the
+// dialect of a recording is unknown, or if a recording does not name its dialect and --dialect is
+// not given. It modifies the recordings: it sets their dialect if --dialect is given, completes
+// requests of which only the body was recorded, and removes base paths from the requests.
 func (l lintOptions) evaluate(ctx context.Context, list []*transcript.Transcript) (
 	dialects []*dialect.Dialect, parts map[string][]suites.ScenarioResult, err error,
 ) {

@@ -81,8 +81,7 @@ func listCommand(sh stdio) *cobra.Command {
 	return cmd
 }
 
-// completeFlag makes shells offer the given values as completions of the value of the named flag of
-// cmd.
+// completeFlag makes shells offer the given values as completions for the named flag of cmd.
 func completeFlag(cmd *cobra.Command, flag string, values []string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }

@@ -15,9 +15,10 @@ const (
 	maxGCPercent = 1000     // upper bound of the GC percentage
 )
 
-// startGCTuning makes the GC percentage depend on the heap size: it sets the percentage now and
-// again after each collection. It does nothing if the environment variable GOGC is set. The
-// function env must return the value of an environment variable, or "" if the variable is not set.
+// startGCTuning makes the GC percentage depend on the heap size: it sets the percentage
+// immediately, and anew after each collection. It does nothing if the environment variable GOGC is
+// set. The function env must return the value of an environment variable, or "" if the variable is
+// not set.
 func startGCTuning(env func(string) string) {
 	if env("GOGC") == "" {
 		tuneGC()

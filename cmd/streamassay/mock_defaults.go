@@ -22,7 +22,8 @@ type mockDefaultFlags struct {
 	strict                  bool     // reply 501 to requests to start a run that no script or recording answers
 }
 
-// addFlags adds the flags whose values m holds, such as --seed, --fault and --pace, to f.
+// addFlags sets m to the defaults, and adds to f the flags that change m, such as --seed, --fault
+// and --pace.
 func (m *mockDefaultFlags) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&m.seed, "seed", "",
 		"`N` seed for ids and random choices; also freezes the clock at "+mockserver.Epoch.Format(time.RFC3339)+", unless "+
@@ -103,7 +104,7 @@ func parseSeedFlag(flag, text string) (*uint64, error) {
 	return &n, nil
 }
 
-// addJournalFlags adds the flags --journal, --journal-bytes and --journal-body to f. They set the
+// addJournalFlags adds to f the flags --journal, --journal-bytes and --journal-body, which set the
 // limits in c on the size of the journal. The values that c has when addJournalFlags is called are
 // the defaults.
 func addJournalFlags(f *pflag.FlagSet, c *journal.Config) {

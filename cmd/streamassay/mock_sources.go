@@ -263,8 +263,8 @@ func (p mockSources) reloadOnChange(ctx context.Context, w *fsnotify.Watcher, re
 	}
 }
 
-// reload reads the files again and makes the mock m use them. If the files have errors, the errors
-// are printed to out, and the mock keeps the files that were loaded before.
+// reload reads the files again and makes the mock m use them. If the files have errors or cannot be
+// read, reload prints the errors to out, and the mock keeps the files that were loaded before.
 func (p mockSources) reload(m *mockserver.Server, dialects []*dialect.Dialect, out io.Writer) {
 	l, err := p.read(out, dialects)
 	if err != nil {

@@ -41,12 +41,17 @@ not (with --check: more of them than the table states, or the table is not up to
 2 usage error, 5 a correct server failed or a canary survived, so that nothing is proven.`,
 		Example: `  streamassay mutants --only 'text-*' --dialect agkit
   streamassay mutants --each 1 --sample 10
-  streamassay mutants --write docs`,
+  streamassay mutants --write docs
+  streamassay mutants --only text-inverted --write docs                      # the rows of one mutant`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			filtered, sampled := plan.NamePattern != "" || len(names) > 0, plan.MaxDialects != 0 || plan.SampleEvery != 0
-			if (to != "" || check != "") && filtered || to != "" && (check != "" || sampled) {
-				return usageError("--write and --check need all mutants: give one of them, without --only and --dialect, " +
-					"and --write without --each and --sample")
+			sampled := plan.MaxDialects != 0 || plan.SampleEvery != 0
+			switch {
+			case to != "" && check != "":
+				return usageError("give --write or --check, not both")
+			case to != "" && (sampled || len(names) > 0):
+				return usageError("--write needs every mutant in all its dialects: give it without --dialect, --each and --sample")
+			case check != "" && (len(plan.NamePatterns) > 0 || len(names) > 0):
+				return usageError("--check needs all mutants: give it without --only and --dialect")
 			}
 			var err error
 			if plan.Dialects, err = dialectsNamed("--dialect", names); err != nil {
@@ -87,7 +92,8 @@ not (with --check: more of them than the table states, or the table is not up to
 		},
 	}
 	addDialectFlag(cmd, &names, "dialect to test")
-	cmd.Flags().StringVar(&plan.NamePattern, "only", "", "run only mutants whose name matches this `GLOB`")
+	cmd.Flags().Var((*nameList)(&plan.NamePatterns), "only",
+		"run only mutants whose name matches this `GLOB` (repeatable); with --write, the results of the others stay as they are")
 	cmd.Flags().Var(countValue(&plan.MaxDialects), "each",
 		"run each mutant in at most `N` of its dialects, different ones for different mutants (default: all)")
 	cmd.Flags().Var(countValue(&plan.SampleEvery), "sample", "run only every `N`th mutant (default: all)")
@@ -149,10 +155,12 @@ func printOutcome(sh stdio, o mutation.Outcome) {
 // 0, or an error with the exit code. If the results are invalid, it prints no summary and returns
 // an internal error. At most one of writeDir and checkDir may be set.
 //
-// If writeDir is not empty, concludeMutants writes [mutantsFile] to that directory. If checkDir is
-// not empty, it returns an error if there are more survivors or unexpected failures than the file
-// mutantsFile in that directory states, or if that file is not up to date. If both are empty, it
-// returns an error if there is any survivor or unexpected failure.
+// If writeDir is not empty, concludeMutants writes [mutantsFile] to that directory. Results of
+// mutants that were not run are taken from the existing file, without which concludeMutants returns
+// an error. If checkDir is not empty, it returns an error if there are more survivors or unexpected
+// failures than the file mutantsFile in that directory states, or if all mutants were run and that
+// file is not up to date. If both are empty, it returns an error if there is any survivor or
+// unexpected failure.
 func concludeMutants(sh stdio, r *mutation.Report, writeDir, checkDir string) error {
 	if len(r.InvalidReasons) > 0 {
 		return exitError{exitInternal, "invalid results: " + strings.Join(r.InvalidReasons, "; ")}
@@ -161,7 +169,15 @@ func concludeMutants(sh stdio, r *mutation.Report, writeDir, checkDir string) er
 	survivors, over := 0, 0
 	switch {
 	case writeDir != "":
-		if err := os.WriteFile(filepath.Join(writeDir, mutantsFile), r.Markdown(), 0o644); err != nil {
+		file := filepath.Join(writeDir, mutantsFile)
+		if text, err := os.ReadFile(file); !r.IsComplete && err != nil {
+			return usageError("--only adds to the results of all mutants: %v", err)
+		} else if !r.IsComplete {
+			if err := r.Merge(text); err != nil {
+				return usageError("%s: %v", file, err)
+			}
+		}
+		if err := os.WriteFile(file, r.Markdown(), 0o644); err != nil {
 			return usageError("%v", err)
 		}
 		return nil

@@ -32,7 +32,7 @@ func newProgress(sh stdio, dialects int) *progressLine {
 
 // callback returns the progress function for the suite of the dialect with the given name and the
 // index i, counted from 0. The function shows how many scenarios have been played, summed over all
-// dialects.
+// dialects, and the names of the dialect and of the scenario with which it was called.
 func (p *progressLine) callback(i int, name string) suites.ProgressFunc {
 	return func(scenario string, played, of int) {
 		p.mu.Lock()

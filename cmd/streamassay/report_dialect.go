@@ -9,7 +9,8 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// A reportBuilder builds the part of a report about one dialect from the results of scenarios.
+// A reportBuilder builds, from the results of scenarios, the part of a report that is about one
+// dialect.
 type reportBuilder struct {
 	target     suites.Target                      // the target, for the dialect that the part is about
 	base       string                             // base URL in curl commands
@@ -17,8 +18,8 @@ type reportBuilder struct {
 	rerun      func(suites.ScenarioResult) string // returns a command that plays the scenario again; "" means none
 }
 
-// dialectReport returns the part of the report about the dialect of t.target. The argument parts
-// holds the results of all scenarios in that dialect.
+// dialectReport returns the part of the report that is about the dialect of t.target. The argument
+// parts holds the results of all scenarios in that dialect.
 func (t reportBuilder) dialectReport(parts []suites.ScenarioResult) reports.DialectReport {
 	d := reports.DialectReport{Dialect: t.target.Dialect.Name}
 	why := suites.Diagnose(t.target, parts)

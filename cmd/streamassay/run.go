@@ -103,7 +103,8 @@ is incomplete (a scenario could not be played to its end, or --max-time was reac
 }
 
 // totalLimits returns the part of the help of the run and diff commands that explains the limits on
-// the total size of all responses. The argument whole says to what each limit applies.
+// the total size of all responses. The argument whole says to what each limit applies, as in "all
+// responses of a target in one round".
 func totalLimits(whole string) string {
 	return "There are also limits for " + whole + `:
 all event streams together may have four times --max-bytes (at least 256MiB) and twice
@@ -258,8 +259,9 @@ func (j *targetRun) newSuiteTarget(d *dialect.Dialect) (s suites.Target, err err
 
 // runAll executes the runs in jobs one after the other and writes their reports. It returns an
 // error with the worst of their exit codes, or nil if that code is 0. If a report cannot be
-// written, the code is that of an internal error. runAll stops at the first run that cannot be
-// executed, and after a signal.
+// written, or if the verdicts of the Ginkgo suite differ from those of the reports, the code is
+// that of an internal error. runAll stops at the first run that cannot be executed, and after a
+// signal.
 func runAll(ctx context.Context, sh stdio, jobs []targetRun) error {
 	var all targetExitCodes
 	var results []suites.ScenarioResult
@@ -359,9 +361,10 @@ func (j targetRun) runRound(ctx context.Context, sh stdio) (*reports.Report, []s
 	return report, all, nil
 }
 
-// startReference starts the embedded reference server on a free loopback port and stores its URL,
-// and the credentials of two users, in each of j.suiteTargets. The caller must call stop to end the
-// server.
+// startReference starts the embedded reference server on a free loopback port. In each of
+// j.suiteTargets, it stores the URL of the server and the credentials of two users. It also makes
+// the targets claim all capabilities, unless the prompts are natural or --lacks excludes the
+// capability "scripted". The caller must call stop to end the server.
 func (j *targetRun) startReference() (stop func(), err error) {
 	var dialects []*dialect.Dialect
 	for _, s := range j.suiteTargets {

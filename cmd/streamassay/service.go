@@ -30,7 +30,7 @@ type service struct {
 	control        string                                  // address of the control port, HOST:PORT
 	controlHandler func(done <-chan struct{}) http.Handler // for the control port; nil means none; shutdown closes done
 	seed           *uint64                                 // printed at the start; nil means none
-	watch          func() (stop func())                    // called once requests are served, stop at the end, or nil
+	watch          func() (stop func())                    // called when serving begins, stop at shutdown; nil means none
 	command        []string                                // the client command; empty means none
 }
 

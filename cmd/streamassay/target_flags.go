@@ -160,7 +160,7 @@ func newTargetOptions() targetOptions {
 	}}
 }
 
-// addRunFlags adds the flags of the run command that set the options in t to cmd. The current
+// addRunFlags adds to cmd the flags of the run command that set the options in t. The current
 // values of the options are the defaults of the flags.
 func (t *targetOptions) addRunFlags(cmd *cobra.Command) {
 	t.addFlags(cmd, func(o targetOption) string { return o.usage })
@@ -176,7 +176,7 @@ func (t *targetOptions) addDiffFlags(cmd *cobra.Command) {
 	})
 }
 
-// addFlags adds the flags that set the options in t to cmd. It calls usage for each option to get
+// addFlags adds to cmd the flags that set the options in t. It calls usage for each option to get
 // the help text of its flag. If the text is "", the option gets no flag.
 func (t *targetOptions) addFlags(cmd *cobra.Command, usage func(targetOption) string) {
 	for _, o := range targetFlags {
@@ -189,8 +189,8 @@ func (t *targetOptions) addFlags(cmd *cobra.Command, usage func(targetOption) st
 	}
 }
 
-// addTo adds the flag that sets the option in t to the flag set, with the given help text. The
-// current value of the option is the default of the flag.
+// addTo adds to set the flag that sets the option o in t, with the given help text. The current
+// value of the option is the default of the flag.
 func (o targetOption) addTo(set *pflag.FlagSet, t *targetOptions, usage string) {
 	switch to := o.value(t).(type) {
 	case pflag.Value:
@@ -216,9 +216,9 @@ func (o targetOption) fieldName() string {
 	return o.name
 }
 
-// rerunFlags returns the flags of the run that change which requests are sent or how the responses
-// are judged, with their values, quoted for a shell. It leaves out options that have their default
-// values.
+// rerunFlags returns the flags that a command line needs to play a scenario of the run again: those
+// of the options that have rerun set and whose values are not the defaults. Each element holds one
+// flag and, unless the flag is boolean, its value, quoted for a shell.
 func (j targetRun) rerunFlags() (words []string) {
 	defaults := newTargetOptions()
 	for _, o := range targetFlags {

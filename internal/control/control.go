@@ -47,7 +47,7 @@ const (
 	maxPageSize     = 1000             // exchanges in one response
 	defaultPageSize = 100              // exchanges in one response if the request sets no limit
 	maxWait         = 60 * time.Second // maximum timeout of a request that waits for exchanges
-	defaultWait     = 10 * time.Second // timeout of such a request if it sets none
+	defaultWait     = 10 * time.Second // timeout of a request that waits for exchanges but sets no timeout
 	writeTimeout    = 30 * time.Second // for one write of a response
 )
 

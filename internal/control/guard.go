@@ -62,7 +62,7 @@ func (s *server) isAllowedHost(hostport string) bool {
 }
 
 // isSameOrigin reports whether the request has no Origin header, or has a single one that names the
-// origin of the control port.
+// origin of the control port. That origin consists of the scheme and the Host of the request.
 func isSameOrigin(r *http.Request) bool {
 	origins := r.Header["Origin"]
 	switch {

@@ -16,10 +16,10 @@ import (
 // ndjson is the media type of newline-delimited JSON.
 const ndjson = "application/x-ndjson"
 
-// listExchanges handles GET /v1/journal: it responds with the exchanges that match the query. If
-// the client accepts NDJSON, the response has that format and contains all of these exchanges,
-// unless the query sets a limit. Otherwise the response is a JSON object with at most 100
-// exchanges, or with as many as the query allows.
+// listExchanges handles GET /v1/journal: it responds with the exchanges that match the query,
+// oldest first. If the client accepts NDJSON, the response has that format and contains all of
+// these exchanges, unless the query sets a limit. Otherwise the response is a JSON object with the
+// number of all matching exchanges and with at most 100 of them, or as many as the query allows.
 func (s *server) listExchanges(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	f, err := parseFilter(query)
 	if err != nil {

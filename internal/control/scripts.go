@@ -104,10 +104,10 @@ type ruleInfo struct {
 // yamlMediaType is the media type of a script in a response.
 const yamlMediaType = "application/yaml"
 
-// getScripts handles GET /v1/scripts: it responds with the rules, as JSON, of the test in the query
-// or, without a test, with those that all tests share. If the client accepts YAML, it responds
-// instead with the text of the script that putScripts has set, or with status 404 if putScripts has
-// set none.
+// getScripts handles GET /v1/scripts: it responds with a JSON object that contains the rules of the
+// test in the query or, without a test, the rules that all tests share, and the text of the script
+// if it was set by putScripts. If the client accepts YAML, it responds instead with only this text,
+// or with status 404 if putScripts has set no script.
 func (s *server) getScripts(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	s.mu.Lock()

@@ -229,7 +229,7 @@ func (s *server) getState(w http.ResponseWriter, r *http.Request, query url.Valu
 
 // putState handles PUT /v1/state: in the scripts of the test in the query or, without a test, in
 // those that all tests share, it sets the current steps of the scenarios that the body names and
-// sets all other scenarios back to their first step.
+// sets all other scenarios back to their first step. It responds with the resulting steps.
 func (s *server) putState(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	var to scriptState

@@ -213,7 +213,12 @@ func (s *server) endStream(w http.ResponseWriter, r *http.Request, query url.Val
 	if err := checkEvent(*to.Event); err != nil {
 		return err
 	}
-	if sent := one.Status().Events; sent > *to.Event && one.Status().Held == nil {
+	status := one.Status()
+	sent := status.Events
+	if status.Held != nil {
+		sent = min(sent, *status.Held) // the event at the hold is counted, but waits
+	}
+	if sent > *to.Event {
 		return conflict("event %d has been sent already (%d events so far)", *to.Event, sent)
 	}
 	if !s.longRequests.tryAcquire() {

@@ -11,8 +11,9 @@ import (
 )
 
 // verifyCalls handles POST /v1/verify: it compares the exchanges that match the query with the
-// expected calls in the body. It responds with the calls that were received too rarely, too often
-// or in the wrong order.
+// expected calls in the body. The response has status 200 even if calls were received too rarely,
+// too often or in the wrong order: its member ok reports whether there are no such failures, and
+// failures lists them.
 func (s *server) verifyCalls(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	f, err := parseFilter(query)
 	if err != nil {
@@ -42,8 +43,9 @@ func (s *server) verifyCalls(w http.ResponseWriter, r *http.Request, query url.V
 }
 
 // waitForExchanges handles POST /v1/wait. The body contains a filter, a number n and a timeout. The
-// response is sent when n exchanges match the filter, or when the timeout has passed. It has status
-// 200 in both cases: its member ok reports whether n exchanges matched, and seen is their number.
+// response is sent when at least n exchanges match the filter, or when the timeout has passed. It
+// has status 200 in both cases: its member ok reports whether n exchanges matched, and seen is the
+// number of exchanges that match.
 func (s *server) waitForExchanges(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	var to struct {
 		Filter  journal.Filter `json:"filter"`

@@ -80,7 +80,7 @@ func (d Document) unmappedLines(r spec.Requirement) (all []LineRange) {
 }
 
 // requirementsWithoutLines returns the requirements for servers, in the given dialects, that no
-// clause of any document names. Such requirements were observed of released servers or derived from
+// clause of any document names. Such requirements were observed in released servers or derived from
 // other requirements. If several dialects have the requirement, the result contains only that of
 // the first one.
 func requirementsWithoutLines(documents []Document, dialects []*dialect.Dialect) (all []spec.Requirement) {

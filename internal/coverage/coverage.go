@@ -60,7 +60,7 @@ type Clause struct {
 type LineRange struct{ From, To int }
 
 // UnmarshalYAML sets l to a range of lines that is written as "12" or "12-15". It calls decode to
-// get the text. It returns an error if decode does, or if the text has another form.
+// get the text. It returns an error if decode does, or if the text is not a valid range.
 func (l *LineRange) UnmarshalYAML(decode func(any) error) error {
 	var text string
 	if err := decode(&text); err != nil {
@@ -174,9 +174,9 @@ func (d Document) validate(known map[string]bool) error {
 }
 
 // validate returns an error unless the clause has either requirements and a summary, or a reason
-// why it is informative. A clause with requirements must not have a normative word, because the
-// word only shows that it was not overlooked in lines that require nothing. The requirements must
-// be distinct and contained in known, the set of the ids of all requirements.
+// why it is informative. A clause with requirements must not have a normative word, because that
+// field records a word that sounds like an obligation in lines that require nothing. The
+// requirements must be distinct and contained in known, the set of the ids of all requirements.
 func (c Clause) validate(known map[string]bool) error {
 	switch {
 	case (c.Informative == "") == (len(c.Requirements) == 0):

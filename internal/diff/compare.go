@@ -107,7 +107,7 @@ type comparer struct {
 	notes     []string // descriptions of unpaired exchanges that do not count as differences
 }
 
-// newComparer returns a comparer that ignores differences in the fields in volatile.
+// newComparer returns a comparer that ignores differences in the given volatile fields.
 func newComparer(volatile volatileFields) *comparer {
 	return &comparer{volatile: volatile, idsAToB: map[string]map[string]string{}, idsBToA: map[string]map[string]string{}}
 }
@@ -206,9 +206,10 @@ func (m *comparer) compareExchange(a, b exchangeEvents) {
 	}
 }
 
-// pairedRange returns the indexes in pairs of the first and the last pair that has events on both
-// sides. Pairs for the start or the end of a response do not count. The slice a holds the events of
-// side A, to which the pairs refer. If there is no such pair, first is len(pairs) and last is -1.
+// pairedRange returns the indexes, in the slice pairs, of the first and the last pair that has
+// events on both sides. Pairs for the start or the end of a response do not count. The slice a
+// holds the events of side A, to which the pairs refer. If there is no such pair, first is
+// len(pairs) and last is -1.
 func pairedRange(pairs []indexPair, a []spec.Event) (first, last int) {
 	first, last = len(pairs), -1
 	for i, p := range pairs {
@@ -277,10 +278,11 @@ func newSide(x exchangeEvents, e spec.Event) *DifferenceSide {
 }
 
 // compareEvent returns the fields in which the events a and b differ, or nil if they match.
-// Volatile fields are left out. The argument open states, in its fields startsMidway and
-// clientLeft, whether at least one of the two streams was resumed, or was left by the client; its
-// other fields are not used. If either is true, compareEvent ignores differences that result only
-// from where a stream was cut.
+// Volatile fields, which differ between recordings of the same target, are left out. The argument
+// open states in open.startsMidway whether at least one of the two streams was resumed, and in
+// open.clientLeft whether the client left at least one of them early. If either is true,
+// compareEvent ignores differences that result only from where a stream was cut. The other fields
+// of open are not used.
 func (m *comparer) compareEvent(a, b spec.Event, open exchangeEvents) (fields []FieldDiff) {
 	differ := func(name, va, vb string) {
 		if !m.volatile[string(a.Kind)+" "+name] && !m.volatile[string(b.Kind)+" "+name] {
@@ -309,9 +311,10 @@ func (m *comparer) compareEvent(a, b spec.Event, open exchangeEvents) (fields []
 	return fields
 }
 
-// factsMatch reports whether a and b, two values of the same fact, match according to a.comparison.
-// Ids that match are recorded as in [comparer.matchIDs]. The argument kind is the kind of the
-// events that have the facts, and open has the same meaning as in [comparer.compareEvent].
+// factsMatch reports whether a and b, two values of the same fact, match according to a.comparison
+// or, if open states that a stream was cut, could differ only for that reason. Ids that match are
+// recorded as in [comparer.matchIDs]. The argument kind is the kind of the events that have the
+// facts, and open has the same meaning as in [comparer.compareEvent].
 func (m *comparer) factsMatch(kind spec.Kind, a, b fact, open exchangeEvents) bool {
 	cut := open.startsMidway || open.clientLeft
 	switch {

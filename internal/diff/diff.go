@@ -34,8 +34,9 @@ type ConversationDiff struct {
 	Notes       []string     `json:"notes,omitempty"`   // unpaired exchanges that do not count as differences
 }
 
-// A Difference is one difference between two responses: an event that only one side has, or an
-// event that differs between the sides. If a side lacks the event, its pointer is nil.
+// A Difference is one difference between two conversations: an event that only one side has, or an
+// event that differs between the sides. An exchange that only one side has is represented by the
+// event for its request. If a side lacks the event, the pointer for that side is nil.
 type Difference struct {
 	Request string          `json:"asked"` // description of the request
 	A       *DifferenceSide `json:"a"`

@@ -52,8 +52,8 @@ func (r *eventEditor) pass(e *spec.Event) {
 	r.emit(&moved)
 }
 
-// replace emits e, a changed copy of an event, in place of that event, with its sequence number
-// adjusted as by pass.
+// replace emits e, a changed copy of an event, in place of that event. It adjusts the sequence
+// number as pass does.
 func (r *eventEditor) replace(e *spec.Event) {
 	r.Applied()
 	r.pass(e)

@@ -45,9 +45,9 @@ func startLate(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// repeatAtEnd returns an edit for editEvents that sends an event again after the last event of the
-// stream: the last delta or, if the run has no delta, the last event before the terminal event. The
-// edit emits events with r.
+// repeatAtEnd returns an edit for editEvents that sends one event again after the last event of the
+// stream. The repeated event is the last delta or, if the run has no delta, the last event before
+// the terminal event. The edit emits events with r.
 func repeatAtEnd(r *eventEditor) func(*spec.Event) {
 	var last, delta *spec.Event
 	seq := ""
@@ -233,9 +233,9 @@ func shiftNumbers(delta int64) func(Args) Effect {
 	})
 }
 
-// sendTwice returns an edit for editEvents that sends one event twice, both times with the same
-// sequence number: the first event at or after the trigger for which r.isTarget returns true. The
-// edit emits events with r.
+// sendTwice returns an edit for editEvents that sends one event twice with the same sequence
+// number. That event is the first one at or after the trigger for which r.isTarget returns true.
+// The edit emits events with r.
 func sendTwice(r *eventEditor) func(*spec.Event) {
 	isAffected := r.first(r.isTarget)
 	return func(e *spec.Event) {
@@ -293,9 +293,10 @@ func changeTexts(e *spec.Event) {
 	})
 }
 
-// mapEvent returns a copy of e in which the results of change replace e itself and its parts, at
-// any depth. Parts for which keep is false are left out; for e itself, keep is ignored. If e has no
-// parts and is neither a tool call nor a tool result, mapEvent returns e and does not call change.
+// mapEvent applies change to e and to the parts of e, at any depth, and returns the resulting
+// event. It does not modify e. Parts for which keep is false are left out; for e itself, keep is
+// ignored. If e has no parts and is neither a tool call nor a tool result, mapEvent returns e and
+// does not call change.
 func mapEvent(e *spec.Event, change func(spec.Event) (part spec.Event, keep bool)) *spec.Event {
 	if e.Parts == nil && e.Kind != spec.ToolCall && e.Kind != spec.ToolResult {
 		return e

@@ -13,10 +13,10 @@ import (
 )
 
 // editFrame returns a value for [Fault.NewEffect]. The effect calls change with each frame whose
-// data is a JSON object until change returns true for ok; it then sends the result out of that call
-// in place of the frame. It starts at the trigger or, if no trigger is set, with the second frame.
-// The argument data is the only data field of the frame, because the reference server writes the
-// data of an event on one line.
+// data is a JSON object until change returns true for ok. The frame of that last call is replaced
+// with out, the other result of the call. The effect starts at the trigger or, if no trigger is
+// set, with the second frame. The argument data is the only data field of the frame, because the
+// reference server writes the data of an event on one line.
 func editFrame(change func(a Args, frame []byte, data sse.Line) (out []byte, ok bool)) func(Args) Effect {
 	return func(a Args) Effect {
 		n, done := -1, false
@@ -45,8 +45,8 @@ func startIndex(t Trigger) int {
 }
 
 // editData returns a value for [Fault.NewEffect]. The effect calls change with the data of each
-// frame that editFrame selects until change returns true for ok, and replaces the data of that
-// frame with the result out.
+// frame that editFrame selects until change returns true for ok. The data of the frame of that last
+// call is replaced with out, the other result of the call.
 func editData(change func(a Args, data []byte) (out []byte, ok bool)) func(Args) Effect {
 	return editFrame(func(a Args, frame []byte, data sse.Line) ([]byte, bool) {
 		out, ok := change(a, data.Value)

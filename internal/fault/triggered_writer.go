@@ -41,9 +41,10 @@ func newTriggeredWriter(
 	return c
 }
 
-// WriteFrame writes frame number n of the stream, counted from 0. If the frame reaches the position
-// of the fault, it writes only the bytes before that position and calls inject with the rest of the
-// frame. It returns the first error from writing or from inject.
+// WriteFrame writes frame, which has the index n in the stream, counted from 0; for a comment, n is
+// -1. If the frame reaches the position of the fault, it writes only the bytes before that position
+// and calls inject with the rest of the frame. It returns the first error from writing or from
+// inject.
 func (c *triggeredWriter) WriteFrame(n int, frame []byte) error {
 	switch {
 	case c.done:

@@ -7,16 +7,17 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An effectFactory creates the effect of a fault, like the field NewEffect of [fault.Fault]. It is
-// called once per response and returns what the fault does to that response.
+// An effectFactory creates the effect of a fault, as the field NewEffect of [fault.Fault] does. It
+// is called once per response and returns what the fault does to that response.
 type effectFactory = func(fault.Args) fault.Effect
 
 // editEvents returns the effectFactory of a fault that replaces the events of runs. For each
 // response, it calls begin, which returns an edit. It calls the edit with each event e of the run,
 // in order, and the edit calls emit with each event that is to be sent in place of e, if any. The
-// edit must not modify e or keep it after the call. The sequence numbers of the original events are
-// assigned to the emitted events in order, so that the numbers stay dense if events are dropped or
-// inserted.
+// edit must not modify e or keep it after the call. The emitted events get new sequence numbers,
+// which stay dense if events are dropped or inserted: the first emitted event gets the number of
+// the first event of the run, the second that of the second, and so on. If the numbers of all
+// events so far are used up, an emitted event gets the number after the previous one.
 func editEvents(begin func() func(e *spec.Event, emit func(*spec.Event))) effectFactory {
 	return func(fault.Args) fault.Effect {
 		var seen []string // the sequence numbers of the run so far
@@ -93,9 +94,10 @@ func swapEvents(fits func(*spec.Event) bool) effectFactory {
 	})
 }
 
-// firstOnly returns the effectFactory of a fault that affects only the first event of each response
-// for which fits returns true. For each response, it calls begin with a function that returns true
-// for this event only. The effectFactory that begin returns creates the effect on the response.
+// firstOnly returns the effectFactory of a fault that affects only one event of each response: the
+// first event for which fits returns true. For each response, it calls begin with a function that
+// returns true for this event only. The effectFactory that begin returns creates the effect on the
+// response.
 func firstOnly(fits func(*spec.Event) bool, begin func(fits func(*spec.Event) bool) effectFactory) effectFactory {
 	return func(a fault.Args) fault.Effect {
 		done := false

@@ -25,7 +25,7 @@ type runFacts struct {
 	denied   bool          // a request about the thread was denied with status 401 or 403 before
 	number   int           // number of the run among all runs of the server, from 1
 	readers  int           // number of earlier requests for the stream of the run
-	pause    time.Duration // time from the previous request about the thread to the start of the run
+	pause    time.Duration // time from the previous request about the thread to the run's start; maximal if none
 	header   http.Header   // of the request that started the run
 	body     []byte        // of the request that started the run
 }
@@ -122,11 +122,11 @@ var (
 	}
 )
 
-// editDelta returns a function for hiddenDefect.edit. It makes an edit that replaces the text of
-// the first text delta that is not empty with change(text, earlier). The argument text is the
-// original text, and earlier is the argument of the same name of [hiddenDefect.edit]. If earlier
-// and the result of change are both "", the text is not changed. The edit calls occurred if it
-// changes the text.
+// editDelta returns a function for the field hiddenDefect.edit. That function returns an edit that
+// replaces the text of the first text delta that is not empty with change(text, earlier). The
+// argument text is the original text, and earlier is the argument of the same name of
+// [hiddenDefect.edit]. If earlier and the result of change are both "", the text is not changed.
+// The edit calls occurred if it changes the text.
 func editDelta(change func(text, earlier string) string) func(parsedRequest, string, func()) streamEdit {
 	return func(v parsedRequest, earlier string, occurred func()) streamEdit {
 		done := false
@@ -220,11 +220,10 @@ func dropEnd(v parsedRequest, _ string, occurred func()) streamEdit {
 	}}
 }
 
-// replaceInFrame returns a copy of frame with the argument to in place of each string in the JSON
-// data that is equal to the argument from. Names of members are not replaced, but the members may
-// be in a different order. If the data is missing or is not JSON, replaceInFrame returns frame
-// itself.
-func replaceInFrame(frame []byte, from, to string) []byte {
+// replaceInFrame returns a copy of frame in which text replaces each string in the JSON data that
+// is equal to old. Names of members are not replaced, but the members may be in a different order.
+// If the data is missing or is not JSON, replaceInFrame returns frame itself.
+func replaceInFrame(frame []byte, old, text string) []byte {
 	line, ok := sse.FindField(frame, "data")
 	if !ok {
 		return frame
@@ -235,7 +234,7 @@ func replaceInFrame(frame []byte, from, to string) []byte {
 	if d.Decode(&v) != nil {
 		return frame
 	}
-	data, _ := json.Marshal(replaceString(v, from, to))
+	data, _ := json.Marshal(replaceString(v, old, text))
 	return slices.Concat(frame[:line.ValueStart], data, frame[line.ValueEnd():])
 }
 
@@ -287,8 +286,8 @@ func hidden(when hidingCondition, d hiddenDefect) func(occurred func()) middlewa
 }
 
 // listening returns a copy of edit that also records the text of the first text delta of a stream
-// in h.deltas. The stream is the response to the request v. To do so, the copy has a different
-// function sent, so that the function sent of edit is never called.
+// in h.deltas. The stream is the response to the request v. The copy does this in its function
+// sent, which replaces that of edit, so edit.sent is never called.
 func (h *runHistory) listening(v parsedRequest, edit streamEdit) streamEdit {
 	done := false
 	edit.sent = func(frame []byte) {

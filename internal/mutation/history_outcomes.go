@@ -10,7 +10,8 @@ import (
 )
 
 // dropPrompts returns a middleware that removes certain user messages from the histories that the
-// server returns: those that begin with "conformance:" followed by one of the given prompts.
+// server returns. It removes the messages whose text begins with "conformance:" followed by one of
+// the given prompts.
 func dropPrompts(prompts ...string) middleware {
 	return editHistories(func(_ parsedRequest, e *spec.Event) {
 		e.Parts = slices.DeleteFunc(e.Parts, func(m spec.Event) bool {
@@ -22,10 +23,10 @@ func dropPrompts(prompts ...string) middleware {
 }
 
 // refuseLong returns a middleware that makes the server seem to limit the length of a text in bytes
-// instead of characters. The function value returns the text of the decoded request ask to which
-// the limit applies. If a request to start a run has a text of more than limit bytes, but at most
-// limit characters, the middleware sends a refusal with status 422 in place of a successful
-// response. It does not replace event streams.
+// instead of characters. The limited text is value(ask), where ask is the decoded request. If a
+// request to start a run has a text of more than limit bytes, but at most limit characters, the
+// middleware sends a refusal with status 422 in place of a successful response. It does not replace
+// event streams.
 func refuseLong(limit int, value func(ask *spec.Event) string) middleware {
 	return editResponses(func(v parsedRequest, a *plainResponse) {
 		text := value(v.parsed())

@@ -205,8 +205,8 @@ func newChunk(k spec.Kind, e *spec.Event, chunk spec.Event) spec.Event {
 	return chunk
 }
 
-// endReasoningEarly is a fault that swaps the last delta of reasoning with the end of the
-// reasoning.
+// endReasoningEarly is the effectFactory of a fault that swaps the last delta of reasoning with the
+// end of the reasoning.
 var endReasoningEarly = editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 	var held *spec.Event
 	return func(e *spec.Event, emit func(*spec.Event)) {
@@ -230,9 +230,10 @@ var endReasoningEarly = editEvents(func() func(e *spec.Event, emit func(*spec.Ev
 	}
 })
 
-// sendResultsFirst is a fault that sends the result of a tool call before the events of the call.
-// It holds back the events of tool calls until any other event arrives. If that event is a tool
-// result, it is sent before the events that were held back. Otherwise, it is sent after them.
+// sendResultsFirst is the effectFactory of a fault that sends the result of a tool call before the
+// events of the call. The effect holds back the events of tool calls until any other event arrives.
+// If that event is a tool result, it is sent before the events that were held back. Otherwise, it
+// is sent after them.
 var sendResultsFirst = editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 	var held []spec.Event
 	return func(e *spec.Event, emit func(*spec.Event)) {

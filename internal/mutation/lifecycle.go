@@ -186,8 +186,8 @@ var lifecycleMutants = []*Mutant{
 	},
 }
 
-// extraMessage returns two events, the start and a delta of a message that the prompt did not ask
-// for. Their thread and run are those of e.
+// extraMessage returns the start event and one delta of a message that the prompt did not ask for.
+// Their thread and run are those of e.
 func extraMessage(e *spec.Event) []spec.Event {
 	m := spec.Event{Thread: e.Thread, Run: e.Run, Message: e.Run + "-another"}
 	return []spec.Event{
@@ -210,8 +210,9 @@ func stopAfter(fits func(*spec.Event) bool) effectFactory {
 	}
 }
 
-// shiftCreated returns the effect of a fault with which each event of a run states an earlier
-// creation time of the run than the event before. It is an effectFactory.
+// shiftCreated returns the effect of a fault that changes the creation time of the run in its
+// events, so that each event states an earlier time than the previous event. It is an
+// effectFactory.
 func shiftCreated(a fault.Args) fault.Effect {
 	shift := int64(0)
 	return changeEvents(anyEvent, func(e *spec.Event) {

@@ -33,8 +33,8 @@ type loggedRun struct {
 // treats them. A valid request to start a run adds the run to the log. For each request v that
 // names a run r in the log, the middleware calls serve, which returns the request to send to the
 // server in place of v and the edit of the stream with which the server responds. Other requests
-// are passed on unchanged. The mutex log.mu is locked during the calls of serve and, in the
-// response to a request for a stream, of the function frame of the edit.
+// are passed on unchanged. The mutex log.mu is locked while serve runs. If v is a request for a
+// stream, it is also locked while the function frame of the edit runs.
 func logRuns(serve func(log *runActivity, r *loggedRun, v parsedRequest) (spec.Request, streamEdit)) middleware {
 	return func(next dialectHandler) dialectHandler {
 		log := &runActivity{runs: map[string]*loggedRun{}}
@@ -76,10 +76,10 @@ func (log *runActivity) note(v parsedRequest) *loggedRun {
 	return r
 }
 
-// watch returns a copy of edit that also records in r the frames that are sent, and whether the run
-// has ended. The copy is for the stream that is the response to the request v, which names the run
-// r. Its function frame locks log.mu while it runs. If v is not a request for a stream, watch
-// returns edit unchanged.
+// watch returns a copy of edit that also records in r which frames are sent, the time of the latest
+// one and whether the run has ended. The copy is for the stream that is the response to the request
+// v, which names the run r. Its function frame locks log.mu while it runs. If v is not a request
+// for a stream, watch returns edit unchanged.
 func (log *runActivity) watch(r *loggedRun, v parsedRequest, edit streamEdit) streamEdit {
 	if !v.isOperation("listen") {
 		return edit
@@ -100,7 +100,7 @@ func (log *runActivity) watch(r *loggedRun, v parsedRequest, edit streamEdit) st
 	return edit
 }
 
-// isOfSibling reports whether cursor is the id of a frame that was sent for another run of the
+// isOfSibling reports whether cursor is the id of a frame that was sent for a different run in the
 // thread of r. The caller must hold log.mu.
 func (log *runActivity) isOfSibling(r *loggedRun, cursor string) bool {
 	for _, other := range log.runs {
@@ -118,8 +118,8 @@ func without(v parsedRequest, name string) spec.Request {
 	return r
 }
 
-// unedited returns the request v and an edit that changes nothing. A function for logRuns returns
-// these results if it leaves the request and the response unchanged.
+// unedited returns the request v and an edit that changes nothing. The function that is passed to
+// logRuns returns these results if it leaves the request and the response unchanged.
 func unedited(v parsedRequest) (spec.Request, streamEdit) { return v.raw, streamEdit{} }
 
 // liveMutants are servers that have a defect only while a run goes on, or only after its end.

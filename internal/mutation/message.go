@@ -147,8 +147,8 @@ func dropMessageIDs(late bool) effectFactory {
 	})
 }
 
-// dropMessageEnds is a fault that drops the events that end messages and reasoning, and empties the
-// list of messages in the event that ends the run.
+// dropMessageEnds is the effectFactory of a fault that drops the events that end messages and
+// reasoning, and empties the list of messages in the event that ends the run.
 var dropMessageEnds = editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 	return func(e *spec.Event, emit func(*spec.Event)) {
 		if e.Kind == spec.MessageEnd || e.Kind == spec.ReasoningEnd {

@@ -84,10 +84,11 @@ func parseRequest(d *dialect.Dialect, r *http.Request, body []byte) parsedReques
 	return v
 }
 
-// isOperation reports whether v is a request for the operation of the template named phrase, such
-// as "history". It returns false if the dialect does not have the template.
-func (v parsedRequest) isOperation(phrase string) bool {
-	o, ok := v.dialect.TemplateOperation(phrase)
+// isOperation reports whether v is a request for the operation to which requests of the given
+// template, such as "history", are sent. It returns false if the dialect does not have the
+// template.
+func (v parsedRequest) isOperation(template string) bool {
+	o, ok := v.dialect.TemplateOperation(template)
 	return ok && v.dialect.Operation(v.raw) == o
 }
 

@@ -225,10 +225,11 @@ func pendOnlyOnce(input spec.Kind) middleware {
 	}
 }
 
-// crossWhenCrowded is a middleware that mixes up the texts of concurrent streams. While the server
-// is handling at least twelve requests, the middleware replaces the text of each delta with the
-// text of the latest delta of any stream. It affects only deltas of 100 to 1,000 bytes in which no
-// character is escaped.
+// crossWhenCrowded is a middleware that mixes up the texts of concurrent streams. It affects only
+// message deltas whose text has 100 to 1,000 bytes and contains no character that is escaped. It
+// delays each of these deltas by 20 milliseconds. If the server is then handling at least twelve
+// requests, the middleware replaces the text of the delta with that of the latest such delta of any
+// stream.
 var crossWhenCrowded middleware = func(next dialectHandler) dialectHandler {
 	var mu sync.Mutex
 	open, latest := 0, ""

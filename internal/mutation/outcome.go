@@ -132,8 +132,8 @@ const refusals = "refusals"
 
 // skippedScenarios returns the names of the scenarios that are not played because they cannot find
 // the mutant. The only scenario that is ever skipped is the one that sends invalid requests, which
-// takes as long as all others together. It is played only if a check of refusals or of accepted
-// requests must find the mutant. If m is nil, all scenarios are played, and the result is nil.
+// takes as long as all others together. It is played only if a check whose id begins with "refuse."
+// or "accept." must find the mutant. If m is nil, all scenarios are played, and the result is nil.
 func (m *Mutant) skippedScenarios() []string {
 	if m == nil {
 		return nil

@@ -64,7 +64,8 @@ type responseEditor struct {
 }
 
 // Header returns the header of the response. For an event stream, the first call of WriteHeader or
-// Write sends it. For any other response, serveEdited returns it to its caller, who sends it later.
+// Write sends the header. For any other response, nothing is sent: serveEdited returns the response
+// to its caller, who sends it later.
 func (h *responseEditor) Header() http.Header { return h.plain.header }
 
 // WriteHeader sets the status. If the Content-Type is that of an event stream, it also sends the

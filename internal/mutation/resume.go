@@ -9,8 +9,8 @@ import (
 
 // editResumed returns a middleware that edits streams that are resumed from a cursor. It calls
 // begin with each valid request v for such a stream, and begin returns the edit of that stream. The
-// argument r holds the frames of all runs that were sent so far in streams that were not resumed.
-// It is shared by all calls of begin.
+// argument r, which all calls of begin share, holds for each run the frames that were sent so far
+// in streams that were not resumed.
 func editResumed(begin func(v parsedRequest, r *runFrames) streamEdit) middleware {
 	return func(next dialectHandler) dialectHandler {
 		r := &runFrames{frames: map[string][][]byte{}}

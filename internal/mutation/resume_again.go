@@ -32,9 +32,9 @@ func editResumedAgain(edit func(n int, frame []byte) [][]byte) middleware {
 	})
 }
 
-// insertOtherRun returns a middleware that inserts an event of another run into resumed streams,
-// before the frame with the index at, counted from 0. The event is a copy of the first event of the
-// requested run, but names another run, and its frame has no id line.
+// insertOtherRun returns a middleware that inserts an event into resumed streams, before the frame
+// with the index at, counted from 0. The event is a copy of the first event of the requested run,
+// but names a different run, and its frame has no id line.
 func insertOtherRun(at int) middleware {
 	return editResumed(func(v parsedRequest, r *runFrames) streamEdit {
 		return editByIndex(func(n int, frame []byte) [][]byte {

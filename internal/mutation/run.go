@@ -2,6 +2,7 @@ package mutation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"runtime"
@@ -23,14 +24,14 @@ var Canary = &Mutant{
 
 // A RunOptions selects which mutants are run, and in which dialects.
 type RunOptions struct {
-	Dialects    []*dialect.Dialect // the dialects in which mutants are run, if they apply to them
-	NamePattern string             // a glob that the names of the mutants match, as in [path.Match]; "" for all
+	Dialects     []*dialect.Dialect // the dialects in which mutants are run, if they apply to them
+	NamePatterns []string           // globs, as in [path.Match]; a mutant is run if its name matches any; empty for all
 	// MaxDialects is the maximum number of dialects in which each mutant is run; 0 means no maximum.
 	// If a mutant applies to more dialects, the choice depends on its index in the result of [All],
 	// so that different mutants are run in different dialects.
 	MaxDialects int
 	// SampleEvery is n if only every n-th mutant is run, counted in the result of [All] before
-	// NamePattern is applied. The values 0 and 1 select all mutants.
+	// NamePatterns is applied. The values 0 and 1 select all mutants.
 	SampleEvery int
 	// Progress, unless nil, is called after each run of a mutant, or of the correct server, in a
 	// dialect. The argument o is the outcome of the run, played is the number of runs so far, and
@@ -59,9 +60,9 @@ type job struct {
 // Run runs the suite against the mutants that plan selects and, in each dialect, also against the
 // correct server and the canary. It runs several jobs at the same time. Because a server that
 // shares the machine with others may respond late, a job with an unexpected outcome is run again
-// while no other job is running, and the second outcome counts. If plan is invalid or selects no
-// mutant, Run returns nil and an error. If ctx is canceled or the suite does not run to its end in
-// a job, Run returns a report of the completed jobs and an error.
+// while no other job is running, and the second outcome counts. If [RunOptions.Validate] returns an
+// error for plan, Run returns nil and an error. If ctx is canceled or the suite does not run to its
+// end in a job, Run returns a report of the completed jobs and an error.
 func Run(ctx context.Context, plan RunOptions) (*Report, error) {
 	jobs, err := plan.jobs()
 	if err != nil {
@@ -104,10 +105,10 @@ type runner struct {
 	judged map[string]passingScenarios // by the name of the dialect
 }
 
-// run runs the jobs with the given indexes and stores their outcomes in r. At most abreast jobs run
-// at the same time. After the first error, or when ctx is canceled, run starts no more jobs. It
-// returns the first error or, if ctx was canceled before, the cause that [context.Cause] returns
-// for ctx.
+// run runs the jobs with the given indexes and stores their outcomes in r. The argument abreast is
+// the maximum number of jobs that run at the same time. After the first error, or when ctx is
+// canceled, run starts no more jobs. It returns the first error or, if ctx was canceled before, the
+// cause that [context.Cause] returns for ctx.
 func (r *runner) run(ctx context.Context, which []int, abreast int) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -162,8 +163,9 @@ func (r *runner) runJob(ctx context.Context, i int) error {
 // value has the names of the scenarios in which the requirement was met.
 type passingScenarios map[[2]string][]string
 
-// newJudgedScenarios returns the scenarios in which the correct server passed each check. The
-// argument parts has the results of the scenarios that were played against that server.
+// newJudgedScenarios returns, for each check and each requirement that it judges, the scenarios in
+// which the correct server met the requirement. The argument parts has the results of the scenarios
+// that were played against that server.
 func newJudgedScenarios(parts []suites.ScenarioResult) passingScenarios {
 	j := passingScenarios{}
 	for _, p := range parts {
@@ -227,26 +229,37 @@ func (j job) name() string {
 	return j.mutant.Name
 }
 
-// Validate returns an error if p.NamePattern is malformed or if p selects no mutant.
+// Validate returns an error if an element of p.NamePatterns is malformed or matches no mutant, or
+// if p selects no mutant.
 func (p RunOptions) Validate() error {
 	_, err := p.jobs()
 	return err
 }
 
 // jobs returns the jobs that p selects. The first ones, which are always included, are the correct
-// server and the canary in each dialect. If p.NamePattern is malformed or p selects no mutant, jobs
-// returns an error.
+// server and the canary in each dialect. If an element of p.NamePatterns is malformed or matches no
+// mutant, or if p selects no mutant, jobs returns an error.
 func (p RunOptions) jobs() (jobs []job, err error) {
-	if _, err := path.Match(p.NamePattern, ""); err != nil {
-		return nil, fmt.Errorf("%q is not a glob: %w", p.NamePattern, err)
+	unmatched := map[string]bool{}
+	for _, pattern := range p.NamePatterns {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return nil, fmt.Errorf("%q is not a glob: %w", pattern, err)
+		}
+		unmatched[pattern] = true
 	}
 	for _, d := range p.Dialects {
 		jobs = append(jobs, job{dialect: d}, job{d, Canary})
 	}
 	sure := len(jobs)
 	for n, m := range All(p.Dialects) {
-		matched, _ := path.Match(p.NamePattern, m.Name)
-		if !matched && p.NamePattern != "" || p.SampleEvery > 1 && n%p.SampleEvery != 0 {
+		matched := len(p.NamePatterns) == 0
+		for _, pattern := range p.NamePatterns {
+			if ok, _ := path.Match(pattern, m.Name); ok {
+				matched = true
+				delete(unmatched, pattern)
+			}
+		}
+		if !matched || p.SampleEvery > 1 && n%p.SampleEvery != 0 {
 			continue
 		}
 		fit := slices.DeleteFunc(slices.Clone(p.Dialects), func(d *dialect.Dialect) bool { return !m.AppliesTo(d) })
@@ -258,9 +271,14 @@ func (p RunOptions) jobs() (jobs []job, err error) {
 			jobs = append(jobs, job{d, m})
 		}
 	}
+	for _, pattern := range p.NamePatterns {
+		if unmatched[pattern] {
+			return nil, fmt.Errorf("%q matches no mutant of the %d dialects (see streamassay list mutants)",
+				pattern, len(p.Dialects))
+		}
+	}
 	if len(jobs) == sure {
-		return nil, fmt.Errorf("%q matches no mutant of the %d dialects (see streamassay list mutants)",
-			p.NamePattern, len(p.Dialects))
+		return nil, errors.New("no mutant is selected")
 	}
 	return jobs, nil
 }
@@ -271,7 +289,7 @@ func (p RunOptions) jobs() (jobs []job, err error) {
 func (p RunOptions) newReport(outcomes []Outcome) *Report {
 	r := &Report{
 		Dialects: p.Dialects, Mutants: All(p.Dialects),
-		IsComplete: p.MaxDialects == 0 && p.SampleEvery <= 1 && p.NamePattern == "",
+		IsComplete: p.MaxDialects == 0 && p.SampleEvery <= 1 && len(p.NamePatterns) == 0,
 	}
 	for _, o := range outcomes {
 		switch {

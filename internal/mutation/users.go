@@ -34,8 +34,9 @@ func serveLatestAs(which func(m *threadRegistry, who string) bool) middleware {
 	})
 }
 
-// rememberConnection is a middleware that takes valid requests without the credentials of a known
-// user for requests of the user who last sent a request over the same connection.
+// rememberConnection is a middleware that identifies users by their connections. It passes on a
+// valid request without the credentials of a known user as a request of the known user who last
+// sent a request over the same connection.
 func rememberConnection(next dialectHandler) dialectHandler {
 	var users sync.Map // remote address → value of the Authorization header
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
@@ -49,8 +50,9 @@ func rememberConnection(next dialectHandler) dialectHandler {
 	})(next)
 }
 
-// ignoreOwnersOfUnknownRuns is a middleware that grants valid requests of the other user for the
-// stream or the cancel of a run that nobody started, in whatever thread.
+// ignoreOwnersOfUnknownRuns is a middleware that passes on certain valid requests of the other user
+// as requests of the primary user. These are the requests for the stream of a run, or to cancel a
+// run, that no client has asked to start, in any thread.
 func ignoreOwnersOfUnknownRuns(next dialectHandler) dialectHandler {
 	var started sync.Map // ids of runs
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
@@ -67,8 +69,8 @@ func ignoreOwnersOfUnknownRuns(next dialectHandler) dialectHandler {
 
 // usersMutants are servers that return the history of another user if a request for a history names
 // no thread, that identify users by their connections, or that look at the owner of a thread only
-// if the run exists. Mutants that accept other requests for the data of another user, or requests without
-// valid credentials, are generated instead; see deniedRequests.
+// if the run exists. Mutants that accept other requests for the data of another user, or requests
+// without valid credentials, are generated instead; see deniedRequests.
 var usersMutants = []*Mutant{
 	{
 		Name: "history-of-anybody", Doc: "the latest conversation is that of all users",

@@ -66,7 +66,7 @@ type fixtureConverter struct {
 	problems          []FileProblem
 	failed            bool              // the current fixture cannot be converted
 	toolByCallID      map[string]string // tool names by call id
-	nextIndex         map[string]int    // the next sequenceIndex, by the text of the match object without it
+	nextIndex         map[string]int    // the next sequenceIndex, by the text of the rest of the match object
 	userMessageWarned bool              // the warning about userMessage was given
 }
 

@@ -124,10 +124,10 @@ func (c *fixtureConverter) toolResultCondition(m matchMembers) (o orderedMap) {
 }
 
 // isNextInSequence reports whether index, the sequenceIndex in the match object raw, is the next
-// one in its sequence. If so, it also counts the fixture; otherwise it records an error. Fixtures
-// whose match objects differ only in the sequenceIndex form a sequence. The indexes must be 0, 1, 2
-// and so on in the order of the file, because the fixtures become rules that match once each, in
-// that order.
+// index of its sequence. If so, it increments the next index of the sequence; otherwise it records
+// an error. Fixtures whose match objects differ only in the sequenceIndex form a sequence. Their
+// indexes must be 0, 1, 2 and so on in the order of the file, because the fixtures become rules
+// that match once each, in that order.
 func (c *fixtureConverter) isNextInSequence(raw json.RawMessage, index int) bool {
 	var all map[string]json.RawMessage
 	_ = json.Unmarshal(raw, &all) // cannot fail: readMatch decoded it already

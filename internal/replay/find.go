@@ -18,7 +18,7 @@ const maxReasons = 20
 // Find returns the recorded response to the request r in dialect d. If no recording matches, the
 // response is nil and the reasons explain why, beginning with the closest recording. If the library
 // is empty or r is not an operation of d, both results are nil. The parameter request is r as
-// parsed by d. It must have no thread or run id that the client did not send. If it is nil, Find
+// parsed by d, without thread and run ids that the client did not send. If request is nil, Find
 // parses r. The parameter seen holds what has been replayed, and Find updates it; nil stands for an
 // empty state.
 //
@@ -140,9 +140,9 @@ func (s *recordingSearch) searchConversation(c *recording) {
 	}
 }
 
-// match compares the exchange of candidate f with the request. If they match, it sets the other
-// fields of f and returns a mismatch whose reason is "". Otherwise it returns a mismatch with a
-// reason.
+// match compares f.exchange with the request. If they match, it sets all other fields of f and
+// returns a mismatch whose reason is "". Otherwise it returns a mismatch with a reason, and f must
+// not be used.
 func (s *recordingSearch) match(f *candidate) (m mismatch) {
 	x := f.exchange
 	if !x.hasNoRequest() {
@@ -241,11 +241,10 @@ func (s *recordingSearch) checkCursor(f *candidate) string {
 }
 
 // scoreCandidate completes f.score and sets f.playCount for candidate f, whose exchange matches the
-// request. If the request names a thread that is bound to the recorded thread, f.playCount is the
-// number of times that the exchange was replayed in that binding. If the request names a thread
-// that is not bound to it, f.playCount is the number of bindings of the recorded conversation. If
-// the request names no thread, f.playCount is the total number of times that the exchange was
-// replayed.
+// request. If the request names no thread, f.playCount is the total number of times that the
+// exchange was replayed. If the thread of the request is bound to the recorded thread, f.playCount
+// is the number of times that the exchange was replayed in this binding. If it is not bound to the
+// recorded thread, f.playCount is the number of bindings of the recorded conversation.
 func (s *recordingSearch) scoreCandidate(f *candidate) {
 	was, is := f.exchange.request, s.request
 	switch {

@@ -141,8 +141,9 @@ func problemOf(err error) FileProblem {
 // NewLibrary returns a library of the transcripts in list, and the problems found in them. The
 // parameter dialects lists the dialects that are served, of which there must be at least one. A
 // transcript of a dialect that is not served is omitted with a warning. It is an error if a
-// transcript names an unknown dialect, if it names none and several are served, or if there is no
-// response to replay. If at least one of the problems is an error, the library is nil.
+// transcript names an unknown dialect, if it names none and several are served, or if none of the
+// transcripts has a response that can be replayed. If at least one of the problems is an error, the
+// library is nil.
 func NewLibrary(list []*transcript.Transcript, dialects []*dialect.Dialect) (*Library, []FileProblem) {
 	l := &Library{}
 	b := libraryBuilder{library: l, dialects: dialects}
@@ -208,8 +209,8 @@ func (b *libraryBuilder) addTranscript(t *transcript.Transcript) {
 }
 
 // dialectOf returns the served dialect in which transcript t was recorded. If t does not name a
-// dialect and only one is served, dialectOf returns that one. If t was not recorded in a served
-// dialect, or if this is unknown, dialectOf records a problem and returns nil.
+// dialect, dialectOf returns the only served dialect. It records a problem and returns nil if t
+// names a dialect that is unknown or not served, or if t names none and several are served.
 func (b *libraryBuilder) dialectOf(t *transcript.Transcript) *dialect.Dialect {
 	if t.Dialect == "" {
 		if len(b.dialects) == 1 {

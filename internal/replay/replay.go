@@ -59,7 +59,7 @@ func (l *Library) Len() int {
 	return l.exchanges
 }
 
-// A recording holds the exchanges of one transcript that can be replayed.
+// A recording holds the replayable exchanges of one transcript.
 type recording struct {
 	index     int    // position in the library, starting at 0
 	file      string // name of the transcript

@@ -123,8 +123,8 @@ func decodeMap(dec *json.Decoder, depth int) (any, bool) {
 var isKey = regexp.MustCompile(`^([\pL\pN_$@]\PC*)?$`).MatchString
 
 // parseExactNumber parses s, a JSON number, and returns it as an int64 or, if it is not an integer
-// of 64 bits, as a float64. The second result is false if s is not a number, or if the value,
-// written in its shortest form without an exponent, is not exactly s. That is so for 1.0 and 1e3.
+// of 64 bits, as a float64. The second result is false if s is not a number, or if the shortest
+// form of the value without an exponent differs from s. For example, it is false for 1.0 and 1e3.
 func parseExactNumber(s string) (any, bool) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return n, strconv.FormatInt(n, 10) == s

@@ -23,7 +23,7 @@ type streamAccount struct {
 	event spec.Event
 
 	prompts  map[string]string // by run key: the last prompt that was sent for the run
-	messages messageTracker
+	messages messageTracker    // which messages of the current stream are open
 }
 
 // streamsOf returns the streamAccount of the conversation to which p applies. All passes over that

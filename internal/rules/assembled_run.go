@@ -21,7 +21,7 @@ type assembledRun struct {
 	hasOtherThreads   bool          // earlier runs were in other threads, and the thread of request is new
 	otherStates       []string      // if hasOtherThreads: the states in the requests of the earlier runs, as JSON text
 	madeThread        bool          // request names no thread, and the response names one that is new
-	skipsPendingInput bool          // the thread was waiting for input that request does not have
+	skipsPendingInput bool          // the thread was waiting for input that request does not contain
 	threadBusy        bool          // the end of an earlier run of the thread was not seen
 	ended             bool          // the end of the run was seen
 	succeeded         bool          // the run ended and was a success
@@ -31,9 +31,9 @@ type assembledRun struct {
 	messages          []*assembledMessage          // in order of their start
 	messagesByID      map[string]*assembledMessage // "" is the key of a message without an id
 	pieceCount        int                          // number of pieces of text in all messages, kept or not
-	toolCalls         []*assembledCall
-	callIndex         toolCallIndex // finds the calls in toolCalls
-	interrupts        []spec.Event
+	toolCalls         []*assembledCall             // in order of their start
+	callIndex         toolCallIndex                // finds the calls in toolCalls
+	interrupts        []spec.Event                 // in order
 	stateEvents       []spec.Event                 // the first snapshots and deltas of the state; see maxMarks
 	steps             []stepMark                   // the first starts and ends of steps that have a name; see maxMarks
 	silence           silence                      // the longest silence before the first text

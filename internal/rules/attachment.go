@@ -76,8 +76,8 @@ func (s *knownUploads) record(request, e spec.Event) {
 	}
 }
 
-// hasFile reports whether a file that consists of the bytes in file was uploaded in the
-// conversation.
+// hasFile reports whether a file with exactly the bytes in the argument file was uploaded in the
+// conversation so far.
 func (s *knownUploads) hasFile(file string) bool {
 	return slices.Contains(slices.Collect(maps.Values(s.files)), file)
 }
@@ -203,8 +203,8 @@ conversation, before them or after them.`,
 	}),
 }
 
-// RefusesForeignLink judges whether a server refuses to start a run with an image from another
-// host.
+// RefusesForeignLink judges whether a server refuses to start a run whose request links to an image
+// on a foreign host, that is, a host other than those of the links that the server has issued.
 var RefusesForeignLink = &spec.Check{
 	ID: "attachment.refuses-foreign-link",
 	Doc: `a run with an image that was not uploaded to the server is refused

@@ -17,8 +17,8 @@ var clientChecks = []*spec.Check{
 }
 
 // refusalStatuses lists the status codes of refusals that do not blame a particular value in the
-// request: missing credentials or permissions, a request that is too large, and an unsupported
-// media type.
+// request: missing credentials or permissions, a body or header that is too large, and an
+// unsupported media type.
 var refusalStatuses = []int{
 	http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
 	http.StatusRequestHeaderFieldsTooLarge,
@@ -193,7 +193,7 @@ func eachReference(judge func(p *spec.Pass, request, response spec.Event, sent *
 
 // A serverSentIDs holds what a server has sent, so that ids can be looked up in it.
 type serverSentIDs struct {
-	cursors    map[string]bool // of the events that were sent
+	cursors    map[string]bool // the cursors of the events that were sent
 	bodies     [][]byte        // the bytes of the events and replies that were sent
 	incomplete bool            // whether a part of a response is missing
 }

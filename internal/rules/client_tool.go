@@ -16,14 +16,15 @@ func offersTool(request spec.Event, name string) bool {
 	})
 }
 
-// isLeftToClient reports whether the client has to run the tool of the call k: the request offers
-// the tool, and the call has ended without a result. It returns false if k is nil.
+// isLeftToClient reports whether the client has to run the tool of the call k. That is so if the
+// request for the stream offers the tool, and the call has ended without a result. It returns false
+// if k is nil.
 func (c *callTracker) isLeftToClient(k *callState) bool {
 	return k != nil && k.ended && !k.hasResult && c.isClientTool(k)
 }
 
-// offeredTools returns the quoted names of the tools that the request offers, joined by " or ", or
-// "no tool" if it offers none.
+// offeredTools returns the quoted names of the tools that the request for the stream offers, joined
+// by " or ". It returns "no tool" if the request offers none.
 func (c *callTracker) offeredTools() string {
 	var names []string
 	for _, p := range c.request.PartsOf(spec.InputTool) {
@@ -32,7 +33,7 @@ func (c *callTracker) offeredTools() string {
 	return cmp.Or(strings.Join(names, " or "), "no tool")
 }
 
-// isClientTool reports whether k is a call of a tool that the request offers.
+// isClientTool reports whether k is a call of a tool that the request for the stream offers.
 func (c *callTracker) isClientTool(k *callState) bool { return offersTool(c.request, k.start.Name) }
 
 // ClientCallIsLeftOpen judges whether a server leaves the calls of client tools to the client.

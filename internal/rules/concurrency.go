@@ -110,10 +110,11 @@ func judgeStreams(judge func(p *spec.Pass, a *streamTimeline)) checkFunc {
 	}
 }
 
-// observeStream returns a function that records the stream that request asked for. It must be
-// called with each event of the stream. It adds each terminal event to a.runEnds and, at the end of
-// the body, the stream to a.streams. A stream whose transfer was cut off is not added to a.streams.
-// The unused parameter gives observeStream the signature that eachStream requires.
+// observeStream returns a function that records the stream that request asked for. The returned
+// function must be called with each event of the stream. It adds each terminal event to a.runEnds
+// and, at the end of the body, the stream to a.streams. A stream whose transfer was cut off is not
+// added to a.streams. The unused parameter gives observeStream the signature that eachStream
+// requires.
 func (a *streamTimeline) observeStream(_ *spec.Pass, request spec.Event) func(spec.Event) {
 	l := completedStream{request: request}
 	_, interval, _ := scriptedDeltas(request)

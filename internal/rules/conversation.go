@@ -125,9 +125,9 @@ func (c *conversation) observe(e spec.Event) {
 // request counts as failed if the status is 0 or 5xx. Requests for a history are ignored.
 //
 // The thread is added to c.changedOtherwise if the request failed, or if the request is an invalid
-// prompt that was accepted. It is added to c.touchedThreads if the request was accepted or failed,
-// and no run of the thread has been accepted yet. Two kinds of requests do not count there: an
-// accepted valid prompt, which starts the first run itself, and valid requests that name no thread.
+// prompt that was accepted. It is added to c.touchedThreads if no run of the thread has been
+// accepted yet and the request was accepted or failed, with two exceptions: an accepted valid
+// prompt, because it starts the first run itself, and a valid request that names no thread.
 func (c *conversation) markTouched(status int) {
 	_, prompt := c.request.Prompt()
 	failed := status == 0 || status/100 == 5
@@ -163,9 +163,10 @@ func (c *conversation) addRun(e spec.Event) {
 	c.runs = append(c.runs, &acceptedRun{request: c.request, acceptance: e})
 }
 
-// openStream sets c.stream to the run that the current request names, because the current response
-// is a stream of that run. It also sets c.content, so that the content of the stream is collected,
-// unless the stream was requested with a cursor or the content of the run is already known.
+// openStream sets c.stream to the run that the current request names. It must be called only if the
+// current response is a stream of that run. If the stream was requested without a cursor, and the
+// content of the run is not known yet, openStream also sets c.content, so that the content of the
+// stream is collected.
 func (c *conversation) openStream() {
 	if c.stream = c.streams[runKey(c.request)]; c.stream == nil {
 		c.stream = &runStream{toolResults: map[string]bool{}}

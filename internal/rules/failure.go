@@ -40,8 +40,8 @@ var ErrorSaysFailed = &spec.Check{
 var stackTracePattern = regexp.MustCompile(
 	`Traceback \(most recent call last\)|(\n|\\n)(\t|\\t|    )at |goroutine \d+ \[`)
 
-// NoStackTrace judges whether error responses, and events of streams that report a failure, are free
-// of stack traces, which would reveal internals of the server.
+// NoStackTrace judges whether error responses, and events of streams that report a failure, are
+// free of stack traces, which would reveal internals of the server.
 var NoStackTrace = &spec.Check{
 	ID:  "error.no-stack-trace",
 	Doc: "errors contain no stack trace",

@@ -183,9 +183,9 @@ func containsString(v any, s string) bool {
 	return false
 }
 
-// matchesText reports whether content, the content of a message in a history, contains text, which
-// a user sent. White space may have been added to the text. If content is a JSON string, array or
-// object, it must equal text.
+// matchesText reports whether content, the content of a message in a history, contains text. White
+// space may have been added at any place within text. If content is a JSON string, array or object,
+// however, it must equal text: a prompt that a server stored as encoded JSON does not match.
 func matchesText(content, text string) bool {
 	if content == text {
 		return true

@@ -273,8 +273,8 @@ This is judged by the other histories of the same thread in the conversation.`,
 }
 
 // MoreDaysExist judges whether an earlier day exists if a history reports one. NoMoreDaysExist
-// judges whether no earlier day exists if a history reports none. Both apply only if another request
-// asked for the history before the day of the reporting history.
+// judges whether no earlier day exists if a history reports none. Both apply only if another
+// request asked for the history before the day of the reporting history.
 var (
 	MoreDaysExist = moreCheck("history.more-is-there",
 		"an earlier day exists if a history reports one", "true",
@@ -372,8 +372,10 @@ func parseTimestamp(s string) (at time.Time, zoned, ok bool) {
 	return time.Time{}, false, false
 }
 
-// HistorySequenceIsOrdered judges whether the sequence numbers of the messages of a history
-// strictly increase or strictly decrease.
+// HistorySequenceIsOrdered judges whether the sequence numbers of successive messages in a history
+// always increase or always decrease. Both are right because a history may begin with its oldest or
+// with its newest message. A history in which a message has no numeric sequence number is not
+// judged.
 var HistorySequenceIsOrdered = &spec.Check{
 	ID: "history.seq-orders",
 	Doc: `the sequence numbers of the messages of a history are unique and in order

@@ -117,7 +117,8 @@ This is judged for threads that are known to be new, except for the pages of ear
 	}
 )
 
-// HistoryLinkOpens judges whether the links to images in a history return the images.
+// HistoryLinkOpens judges whether a request for the link to an image in a history returns status
+// 200 and the bytes of a file that was uploaded in the conversation.
 var HistoryLinkOpens = &spec.Check{
 	ID: "history.links-open",
 	Doc: `the link to an image in a history returns the image

@@ -117,8 +117,8 @@ func (k spanKey) ended(open map[spanKey]bool) spanKey {
 	return k
 }
 
-// text returns the id, the message id or the name in the key, whichever comes first in this order
-// and is not "".
+// text returns the id in the key. If that is "", it returns the message id and, if that is "" too,
+// the name.
 func (k spanKey) text() string { return cmp.Or(k.id, k.message, k.name) }
 
 // noun returns a word for what the key identifies: "message", "reasoning", "call" or "step".

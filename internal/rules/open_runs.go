@@ -86,8 +86,8 @@ func isRunRequest(request spec.Event) bool {
 	})
 }
 
-// observeFrame updates the fields runEnded, runFailed, runRejected, streamDone and waitsForClient of
-// x with e, the next frame of the stream. The frame must not be a refusal.
+// observeFrame updates the fields runEnded, runFailed, runRejected, streamDone and waitsForClient
+// of x with e, the next frame of the stream. The frame must not be a refusal.
 func (x *exchange) observeFrame(e spec.Event) {
 	x.runEnded, x.streamDone = x.runEnded || isTerminal(e), x.streamDone || e.Kind == spec.Done
 	x.runFailed = x.runFailed || e.Kind == spec.RunError

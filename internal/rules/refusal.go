@@ -61,8 +61,8 @@ func (x exchange) isCutOff() bool {
 	return x.status() != 0 && !x.runEnded && !x.streamDone && failed
 }
 
-// String returns a description of the response for a finding, such as "got status 422 BAD_INPUT". The
-// description of an error contains the beginning of its message, if it has one. If there was no
+// String returns a description of the response for a finding, such as "got status 422 BAD_INPUT".
+// The description of an error contains the beginning of its message, if it has one. If there was no
 // response, String returns the reason, such as "got no response in time".
 func (x exchange) String() string {
 	switch {
@@ -104,9 +104,9 @@ func (x exchange) refusesExpectation() bool {
 }
 
 // satisfies reports whether the response is a refusal as d requires it: its status, its error code
-// and its body match, and it is not an event stream if d.Plain is true. A refusal event, or a terminal
-// event with the status "rejected", satisfies d only if d.InBand is true. If d.Accept is true, any
-// 2xx response without a refusal event satisfies d, too.
+// and its body match, and it is not an event stream if d.Plain is true. A refusal event, or a
+// terminal event with the status "rejected", satisfies d only if d.InBand is true. If d.Accept is
+// true, any 2xx response without a refusal event satisfies d, too.
 func (x exchange) satisfies(d spec.RefusalRequirement) bool {
 	if x.refusedInBand || x.runRejected && d.InBand {
 		return d.InBand
@@ -162,8 +162,9 @@ func matchesStatus(want string, status int) bool {
 	return want == strconv.Itoa(status)
 }
 
-// namedStatuses returns the given status codes and classes of status codes, such as "422" and "4XX",
-// for the message of a finding. A class that includes one of the codes before it is "another 4XX".
+// namedStatuses returns the given status codes and classes of status codes, such as "422" and
+// "4XX", for the message of a finding. A class that includes one of the codes before it is "another
+// 4XX".
 func namedStatuses(statuses []string) (names []string) {
 	for i, status := range statuses {
 		isInClass := func(code string) bool { return strings.HasSuffix(status, "XX") && code[:1] == status[:1] }
@@ -298,10 +299,12 @@ func (d *operationState) judgeOrDefer(x exchange, satisfied bool, judge func()) 
 	}
 }
 
-// judgeCombined judges the response to a request with several violations. It must be the right
-// refusal for at least one of the violations. If it is not, the finding is about the violation for
-// which the verdict is mildest. If the document does not specify the refusal for one of the
-// violations, judgeCombined judges nothing.
+// judgeCombined judges the response to a request with several violations. The response must be the
+// right refusal for at least one of them. If it is not, the finding is about the violation for
+// which the verdict is mildest.
+//
+// judgeCombined judges nothing if the document specifies no refusal for one or more of the
+// violations, or if refusedLastValid returns true for x.
 func (d *operationState) judgeCombined(p *spec.Pass, x exchange) {
 	evidence, satisfied, least := x.request, false, spec.Error
 	for _, violation := range x.request.Violations {
@@ -362,10 +365,11 @@ func isRequestIndependentStatus(status int) bool {
 }
 
 // isExcused reports whether the status of x may be right although the request is valid, because of
-// the caller's identity or the state of the server. The statuses 403, 404, 409 and 410 do not excuse
-// the refusal of a run if the server has accepted requests of the same user in the thread, and the
-// thread has been idle for conflictSettleTime. A request that names a run again may be refused as a
-// duplicate. The caller must make sure that the thread is not busy; see [openRuns.mayRefuse].
+// the caller's identity or the state of the server. The statuses 403, 404, 409 and 410 do not
+// excuse the refusal of a run if the server has accepted requests of the same user in the thread,
+// and the thread has been idle for conflictSettleTime. A request that names a run again may be
+// refused as a duplicate. The caller must make sure that the thread is not busy; see
+// [openRuns.mayRefuse].
 func (x exchange) isExcused() bool {
 	isJudged := isRunRequest(x.request) && !x.runKnown && x.idle >= conflictSettleTime
 	return isStateDependentStatus(x.status()) && (!isJudged || isRequestIndependentStatus(x.status()))

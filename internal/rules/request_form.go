@@ -45,11 +45,11 @@ type acceptedRequestsByOperation map[string]*acceptedRequests
 type acceptedRequests struct {
 	count     int             // the number of accepted requests
 	forms     map[string]bool // the names of the forms that at least one request has
-	exercised map[string]int  // the number of requests that exercised a requirement, by its id
+	exercised map[string]int  // by requirement id: the number of requests that exercised the requirement
 }
 
-// newAcceptedForms returns what the requests of the given exchanges have shown. All of these
-// requests must have been accepted.
+// newAcceptedForms returns, for each operation, what the requests of the given exchanges have
+// shown. All of these requests must have been accepted.
 func newAcceptedForms(accepted []exchange) acceptedRequestsByOperation {
 	all := acceptedRequestsByOperation{}
 	for _, x := range accepted {

@@ -32,8 +32,8 @@ func (t *observedStream) isOpened() bool {
 type streamFrame struct {
 	cursor                        string
 	hash                          uint64 // of raw; see streamsByRun.hashSeed
-	exchange, frame, line, offset int
-	raw                           []byte
+	exchange, frame, line, offset int    // the position of the frame, as in [spec.Event]
+	raw                           []byte // the bytes of the frame
 	kind                          spec.Kind
 }
 
@@ -86,7 +86,7 @@ type streamsByRun struct {
 	runs         map[string][]*observedStream // by run key, in order of their requests
 	runOrder     []string                     // the keys of runs, in order of the first stream
 	resumed      []*observedStream            // the responses to requests with a cursor, including refusals
-	firstRequest map[string]int               // by run key: the exchange of the first request that named the run
+	firstRequest map[string]int               // by run key: the index of the first exchange whose request named the run
 	issuedBy     map[string]*observedStream   // by cursor: the first stream that had it
 	current      *observedStream              // the stream that is being received; nil if there is none
 	hashSeed     maphash.Seed                 // for the hashes of frames
@@ -314,7 +314,7 @@ var ResumeEndsRun = &spec.Check{
 }
 
 // ResumeAcceptsThreadCursor judges whether the stream of a run starts at the beginning of the run
-// if it is requested with a cursor of an earlier run.
+// if it is requested with a cursor of an earlier run of the same thread.
 var ResumeAcceptsThreadCursor = &spec.Check{
 	ID: "resume.takes-thread-cursor",
 	Doc: `a cursor of an earlier run of the same thread resumes a later run from its start

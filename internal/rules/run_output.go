@@ -113,9 +113,9 @@ Members that only one of the two has are not compared.`,
 // Without a maximum, the comparison could take quadratic time.
 const maxCompletions = 4
 
-// A completedMessage is a message that was completed in a stream. To save memory, since a run may
-// have very many messages, it has only those fields of the event that are compared with the output
-// of the run.
+// A completedMessage is a message that was completed in a stream. It has only those fields of the
+// completing event that are compared with the output of the run, because a run may have very many
+// messages.
 type completedMessage struct {
 	id, status, role string
 	kind             string // the type of the message

@@ -93,8 +93,8 @@ func (a *assembledRun) describeEnd() string {
 }
 
 // These checks judge whether a scripted target does what a test prompt asks for. ScriptReasoning
-// and ScriptReasoningApart are about the same prompt, and each other check is about a prompt of its
-// own.
+// and ScriptReasoningApart are about the same prompt. Each of the other checks is about a different
+// prompt.
 var (
 	ScriptText = scriptCheck("text", "asked for a text, a target sends exactly that text in one message",
 		func(p *spec.Pass, a *assembledRun, words string) {

@@ -75,8 +75,8 @@ var ScriptClientResults = &spec.Check{
 
 // toolResults returns the new results of client tools in the request of the run, in order. These
 // are the results after the last message of the user or the assistant. Earlier ones are part of the
-// history. toolResults returns nil unless the request continues a run that was asked for a call of a
-// client tool.
+// history. toolResults returns nil unless the request continues a run that was asked for a call of
+// a client tool.
 func (a *assembledRun) toolResults() (texts []string) {
 	if _, asked := a.request.Prompt(); asked || !strings.HasPrefix(a.continuedPrompt, "conformance:client-tool ") {
 		return nil

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -126,17 +127,18 @@ func expectedState(state, patches string) (result string, ok bool) {
 	return state, true
 }
 
-// leakedMember looks for a member of the object got that is not a member of the object want, but
-// that one of the objects in others has with the same value. It returns the name of such a member.
-// All of these objects are JSON texts. The result ok is false if there is no such member.
+// leakedMember returns the name of a member of the object got that the object want does not have,
+// but that one of the objects in others has with the same value. All of these objects are JSON
+// texts. If there are several such members, it returns the first in alphabetical order. The result ok
+// is false if there is none.
 func leakedMember(got, want string, others []string) (name string, ok bool) {
-	expected := decodeMembers(want)
-	for name, value := range decodeMembers(got) {
+	expected, found := decodeMembers(want), decodeMembers(got)
+	for _, name := range slices.Sorted(maps.Keys(found)) {
 		if _, ok := expected[name]; ok {
 			continue
 		}
 		for _, other := range others {
-			if v, ok := decodeMembers(other)[name]; ok && reflect.DeepEqual(v, value) {
+			if v, ok := decodeMembers(other)[name]; ok && reflect.DeepEqual(v, found[name]) {
 				return name, true
 			}
 		}

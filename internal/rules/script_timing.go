@@ -37,13 +37,14 @@ func (a *assembledRun) textPieces() (all []keptPiece) {
 }
 
 // judgeIdleTime judges whether no text arrived during the silence that the prompt conformance:idle
-// asks for, and whether other events interrupted the silence. The string argument is the argument of
-// the prompt, a number of milliseconds. If that is not a positive number, if there is no text, or if
-// the times of arrival are unknown, judgeIdleTime judges nothing.
+// asks for, and whether other events interrupted the silence. The string argument is the argument
+// of the prompt, a number of milliseconds. If that is not a positive number, if there is no text,
+// or if the times of arrival are unknown, judgeIdleTime judges nothing.
 //
-// An event that arrives late shortens the silence after it. So a silence of three quarters of the
-// time is enough. If all events arrived within less than that, for example because the stream was
-// requested late, the silence is not judged.
+// Because an event that arrives late shortens the silence after it, three quarters of the requested
+// time without any event are enough. If the time from the first event to the first text is shorter
+// than that, for example because the stream was requested late, interruptions are not judged. For
+// other times at which they are not judged, see minSilence and maxSilence.
 func (a *assembledRun) judgeIdleTime(p *spec.Pass, argument string) {
 	ms, err := strconv.Atoi(argument)
 	pieces := a.textPieces()
@@ -76,7 +77,7 @@ type silence struct {
 	begin   time.Duration // when the first event of the stream arrived
 	last    time.Duration // when the latest event arrived
 	longest time.Duration // the longest time between two events
-	end     *spec.Event   // the event that ended the longest silence; before that, the first event
+	end     *spec.Event   // the event that ended the longest silence; initially, the first event
 }
 
 // observe updates s with e, the next event of the stream. If e ends the longest silence so far, s

@@ -66,9 +66,9 @@ var SequenceDense = &spec.Check{
 	}),
 }
 
-// describeSequence describes a sequence number for the message of a finding. The argument n is the
-// sequence number of an event, and before is that of the previous event. Each of them is "" if its
-// event has none.
+// describeSequence describes a sequence number for the message of a finding, as in "got sequence
+// number 7 after 5". The argument n is the sequence number of an event, and before is that of the
+// previous event. Each of them is "" if its event has none.
 func describeSequence(n, before string) string {
 	text := "got no sequence number"
 	if n != "" {

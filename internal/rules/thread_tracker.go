@@ -174,7 +174,8 @@ func (a *assembledRun) markEnded(e spec.Event) {
 	}
 }
 
-// hasFailed reports whether the stream has shown the failure of the run. It returns false if a is nil.
+// hasFailed reports whether the stream has shown the failure of the run. It returns false if a is
+// nil.
 func (a *assembledRun) hasFailed() bool { return a != nil && a.failure.Kind != "" }
 
 // newRun returns a new run for a request, together with what is known about the earlier prompts of

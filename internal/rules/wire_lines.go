@@ -9,13 +9,14 @@ import (
 
 var wireLineChecks = []*spec.Check{LinesEndWithLF, NoTerminator}
 
-// LinesEndWithLF judges whether the lines of events end with LF, and not with CR or CRLF.
+// LinesEndWithLF judges whether all lines of each event in a stream end with a single LF, and not
+// with CR or CRLF.
 var LinesEndWithLF = &spec.Check{
 	ID: "wire.lines-end-with-lf",
 	Doc: `the lines of an event end with LF
 
-Event streams may also use CR and CRLF (HTML section 9.2.6); this is for protocols that allow
-only one of the three. The blank line that ends an event is one of its lines. Comments are not judged.`,
+The HTML standard also permits CR and CRLF (section 9.2.6). This check is for protocols that
+permit only LF. The blank line that ends an event is judged as well. Comments are not judged.`,
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		return func(e spec.Event) {
 			if e.IsFrame() && !e.Implied {

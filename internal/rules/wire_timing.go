@@ -55,7 +55,8 @@ cancel.spares-others judges, and a stream with an idle limit, which may end betw
 const minDeltaSpan = 300 * time.Millisecond
 
 // minCountedDeltas is the smallest number of requested deltas for which the pauses between them are
-// counted. With fewer, a short stall of the client would hide most of the pauses of a correct stream.
+// counted. With fewer, a short stall of the client would hide most of the pauses of a correct
+// stream.
 const minCountedDeltas = 8
 
 // maxPause is the longest pause between two deltas that counts in full, as a multiple of the

@@ -84,9 +84,9 @@ func (s *statusReply) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 // A paceValue is the pace of a reply, as a script states it.
 type paceValue struct{ pace.Pace }
 
-// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The value of the
-// node n must be one that [pace.Parse] accepts; otherwise an error is added to the problems of the
-// file. The returned error is always nil.
+// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. It stores in
+// p.Pace the result of [pace.Parse] for the value of the node n. If [pace.Parse] does not accept
+// the value, an error is added to the problems of the file. The returned error is always nil.
 func (p *paceValue) UnmarshalYAML(ctx context.Context, n ast.Node) (err error) {
 	var v any
 	if err = yaml.NodeToValue(n, &v); err == nil {

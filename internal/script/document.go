@@ -121,8 +121,9 @@ func invalidUTF8Position(data []byte) filePosition {
 	return filePosition{strings.Count(before, "\n") + 1, utf8.RuneCountInString(line) + 1}
 }
 
-// yamlError converts err, an error from the YAML parser, to a *positionError with the position of
-// err and the beginning of its message. If err has no position, the position is unknown.
+// yamlError converts err, an error from the YAML parser, to a *positionError with the same
+// position, which is the zero value if err has none. The text of the result contains at most 200
+// bytes of the message of err.
 func yamlError(err error) error {
 	var where yaml.Error
 	if errors.As(err, &where) {
@@ -279,7 +280,7 @@ func member(n ast.Node, key string) *ast.MappingValueNode {
 
 // lookup returns the node at a location below n. The location consists of the keys of members and
 // the indexes of items, counted from 0, that lead to the node. If there is no such node, lookup
-// returns the last node on the path that exists.
+// returns the node at the longest existing prefix of the location.
 func lookup(n ast.Node, location ...string) ast.Node {
 	found, _, _ := yamltree.Find(n, location...)
 	return found

@@ -94,11 +94,11 @@ func dialectNames(dialects []*dialect.Dialect) string {
 	return joinNames(all)
 }
 
-// lintFaults adds a warning to d.problems for each fault of the rule that has no effect in some of
-// the served dialects, because they lack a kind of event that the fault requires. If the rule does
-// not list its dialects, lintFaults warns only about faults that have no effect in any of them. The
-// argument served holds the served dialects to which the rule applies, and at is the node of the
-// list of faults.
+// lintFaults adds a warning to d.problems for each fault of the rule that has no effect in at least
+// one dialect in served, because the dialect lacks a kind of event that the fault requires. If the
+// rule does not list its dialects, lintFaults warns only about faults that have no effect in any
+// dialect in served. The argument served holds the served dialects to which the rule applies, and
+// at is the node of the list of faults.
 func (d *decoder) lintFaults(rule *Rule, served []*dialect.Dialect, at ast.Node) {
 	for i, use := range rule.action.faults {
 		var lacks []*dialect.Dialect
@@ -121,10 +121,10 @@ func (d *decoder) lintFaults(rule *Rule, served []*dialect.Dialect, at ast.Node)
 	}
 }
 
-// lintStep adds a warning to d.problems if no served dialect can express the step s or a part of
-// it. The warning says what is sent instead. If s is a client-tool step and clients of the served
-// dialects cannot send the result of a tool, lintStep adds an error. The argument served holds the
-// served dialects to which the rule applies.
+// lintStep adds a warning to d.problems for the step s, and one for each part of it, that no
+// dialect in served can express. The warning says what is sent instead. If s is a client-tool step
+// and none of the dialects in served lets clients send the result of a tool, lintStep adds an error
+// instead of the warning. The argument served holds the served dialects to which the rule applies.
 func (d *decoder) lintStep(s *step, served []*dialect.Dialect) {
 	for i := range s.children {
 		d.lintStep(&s.children[i], served)

@@ -49,9 +49,9 @@ func Load(sources []Source, dialects []*dialect.Dialect) (*RuleSet, []Problem) {
 	return s, append(problems, s.shadowedRules()...)
 }
 
-// LoadChecked loads scripts like [Load] and, if that succeeds, checks their replies like
-// [RuleSet.CheckReplies]. It returns all problems that were found; if at least one of them is an
-// error, the rule set is nil. If check is nil, replies are not checked.
+// LoadChecked loads scripts as [Load] does and, if that succeeds, checks their replies as
+// [RuleSet.CheckReplies] does. It returns all problems that were found; if at least one of them is
+// an error, the rule set is nil. If check is nil, replies are not checked.
 func LoadChecked(sources []Source, dialects []*dialect.Dialect, check ReplyCheckFunc) (*RuleSet, []Problem) {
 	set, problems := Load(sources, dialects)
 	if set == nil || check == nil {

@@ -39,7 +39,9 @@ type intRange struct{ low, high int }
 type textMatcher struct {
 	equals, contains *string
 	matches          *regexp.Regexp
-	exists           *bool // nil: the text must exist if another field is set
+	// If exists is true, the text must exist; if false, it must be absent. If exists is nil, the
+	// text must exist if another field is set.
+	exists *bool
 }
 
 // A toolResultMatcher is a condition on the result of a tool that the client ran: on the name of

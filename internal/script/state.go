@@ -52,7 +52,7 @@ func NewState() *State {
 	return s
 }
 
-// Reset makes the state empty, like a state that [NewState] returns.
+// Reset removes everything from the state, so that it equals a new one from [NewState].
 func (s *State) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +96,7 @@ func (s *State) currentStep(scenario string) string {
 // steps must already be met. It updates the counter and the quota of r, and sets the scenario steps
 // that r sets. If a scenario is not at the step that r requires, or r has reached its maximum
 // number of matches, claim changes nothing and why is the reason. If the quota is exhausted, claim
-// changes nothing and after is the time until the quota is renewed. Otherwise why is "" and after
+// changes nothing and after is how long until the quota is renewed. Otherwise why is "" and after
 // is 0. All of this is one atomic operation, so that concurrent requests cannot exceed a limit.
 func (s *State) claim(r *Rule, now time.Time) (why string, after time.Duration) {
 	if r.maxMatches == 0 && r.quota.requests == 0 &&
@@ -122,8 +122,8 @@ func (s *State) claim(r *Rule, now time.Time) (why string, after time.Duration) 
 }
 
 // spendQuota takes one request, sent at the time now, from the quota of rule r. If the quota is
-// exhausted, it returns the time until the quota is renewed. Otherwise, or if r has no quota, it
-// returns 0. The caller must hold s.mu.
+// exhausted, it takes nothing and returns how long until the quota is renewed. Otherwise, or if r
+// has no quota, it returns 0. The caller must hold s.mu.
 func (s *State) spendQuota(r *Rule, now time.Time) (after time.Duration) {
 	if r.quota.requests == 0 {
 		return 0
@@ -155,10 +155,11 @@ func (s *State) nextCount(name string) int {
 // thread, unless thread is "". Turns are counted from 1; n is 0 if no user message is known. The
 // argument run is the id of the run that the request names, or "". The argument info describes the
 // user messages of the request. If the request repeats the history of the thread, n is the number
-// of user messages in the request, so that a client can return to an earlier turn. If the request
-// names the run of the latest turn, it is a repetition and is not counted again. The function undo,
-// which is never nil, restores the previous state of the thread, unless a different request has
-// changed the state in the meantime.
+// of user messages in the request, so that a client can return to an earlier turn. Otherwise, a
+// request that ends with a user message begins a new turn, unless it names the run of the latest
+// turn and thus repeats the request of that turn; n is never less than the number of user messages
+// in the request. The function undo, which is never nil, restores the previous state of the thread,
+// unless a different request has changed the state in the meantime.
 func (s *State) recordTurn(thread, run string, info userMessages) (n int, undo func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -241,7 +242,8 @@ func (m *boundedMap[T]) put(key string, v T) {
 // memory. Longer keys are truncated to this length, so that keys with the same beginning are equal.
 const maxKeyLength = 1024
 
-// blockedReason is like blockedReasonLocked, but acquires s.mu, so the caller must not hold it.
+// blockedReason returns the result of blockedReasonLocked. It acquires s.mu, so the caller must not
+// hold it.
 func (s *State) blockedReason(r *Rule) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

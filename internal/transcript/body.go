@@ -140,8 +140,9 @@ func (b *bodyParser) applyDirective(line []byte) error {
 	return b.addEnd(word, arg)
 }
 
-// parseDirective splits line, a directive, into its name word and its argument arg. It returns an
-// error if [bodyParser.allowedDirectives] does not contain the name.
+// parseDirective splits line, a directive. The result word is the name of the directive, and arg is
+// its argument, or "" if it has none. parseDirective returns an error if the result of
+// [bodyParser.allowedDirectives] does not contain the name.
 func (b *bodyParser) parseDirective(line string) (word, arg string, err error) {
 	word, arg, _ = strings.Cut(strings.TrimPrefix(line, directivePrefix+" "), " ")
 	if known := b.allowedDirectives(); !slices.Contains(known, word) {

@@ -102,10 +102,11 @@ func startsWithHead(data []byte) bool {
 }
 
 // finishCurlExchange completes the response of x, the exchange of the call of curl that run
-// describes. It sets the framing. If the exit code is unknown and the body is shorter than
-// Content-Length, it sets spec.ErrTruncated as the end. If the body was recorded decoded, it
-// removes Content-Encoding. It returns notes about contradictions between head and body, or nil if
-// there are none.
+// describes. It sets the framing. If the body is text although the header has a Content-Encoding,
+// which means that curl decoded the body, it removes this field. Otherwise, if the exit code is
+// unknown and the body is shorter than Content-Length, but not empty, it sets an end that wraps
+// spec.ErrTruncated. It returns notes about contradictions between head and body, or nil if there
+// are none. A response without a status is left unchanged.
 func finishCurlExchange(x *spec.Exchange, run curlCall) (notes []string) {
 	r := &x.Response
 	if r.Status == 0 {

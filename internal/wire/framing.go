@@ -9,15 +9,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// maxSizeLine is the maximum size, in bytes, of the line before a chunk. The line contains the size
-// of the chunk and may contain extensions.
+// maxSizeLine is the maximum size, in bytes, of the line before a chunk, including its line end and
+// the line end after the data of the previous chunk. The line contains the size of the chunk and
+// may contain extensions.
 const maxSizeLine = 4 << 10
 
 // bodyReader determines how the end of the body is marked (RFC 9112 section 6.3), sets
 // resp.Framing, and returns a reader of the body without its framing. The argument method is the
 // method of the request. The reader returns io.EOF only at the marked end of the body, which may be
-// the end of the connection. It sets resp.Trailer if there is a trailer. bodyReader returns an
-// error if Content-Length is invalid.
+// the end of the connection. The reader also stores the trailer, if there is one, in resp.Trailer.
+// bodyReader returns an error if Content-Length is invalid.
 func bodyReader(br *bufio.Reader, method string, resp *spec.Response) (io.Reader, error) {
 	if hasNoBody(method, resp.Status) {
 		resp.Framing = spec.FramingNone
@@ -110,8 +111,8 @@ type chunkedReader struct {
 }
 
 // Read reads from the current chunk, or from the next one if the current chunk has been read
-// completely. It returns io.EOF after the trailer, and io.ErrUnexpectedEOF if the connection ends
-// before that.
+// completely. It returns io.EOF after the trailer, io.ErrUnexpectedEOF if the connection ends
+// before that, and an error that wraps spec.ErrNotHTTP if the framing of a chunk is malformed.
 func (c *chunkedReader) Read(p []byte) (int, error) {
 	for c.left == 0 {
 		if c.ended {

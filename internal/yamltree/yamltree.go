@@ -51,10 +51,10 @@ func Line(n ast.Node) int {
 	return n.GetToken().Position.Line
 }
 
-// Find follows path from n. The elements of path are keys of mappings and indexes of sequences,
-// counted from 0. Find returns the last node that it reaches, the line of that node, from 1, and
-// the number of steps that it made. The line of the value of a field is the line of its key. If
-// steps is less than len(path), the tree does not contain the rest of the path.
+// Find follows path from n. The elements of path are keys of mappings and decimal indexes of
+// sequences, counted from 0. Find returns the last node that it reaches, the line of that node,
+// from 1, and the number of steps that it made. The line of the value of a field is the line of its
+// key. If steps is less than len(path), the tree does not contain the rest of the path.
 func Find(n ast.Node, path ...string) (found ast.Node, line, steps int) {
 	line = Line(n)
 	for _, step := range path {

@@ -61,9 +61,9 @@ type openChunks []openChunk
 // o. If e is a chunk without an id that continues an open message or call, appendEvents sets the id
 // of that message or call in e.
 //
-// The argument e is the event of a frame or an event that a frame carries. It must have been
-// decoded, because an event that could not be decoded may belong to anything. The argument chunk is
-// the x-chunk of the variant of e, or nil if there is none.
+// The argument e is the event of a frame or an event that a frame carries. Its kind must be neither
+// Undecodable nor Unrecognized, because an event of these kinds may belong to any message or call.
+// The argument chunk is the x-chunk of the variant of e, or nil if there is none.
 func (o *openChunks) appendEvents(events []spec.Event, chunk *chunkKinds, e *spec.Event) []spec.Event {
 	key := ""
 	if chunk != nil && chunk.by != nil {
@@ -96,27 +96,28 @@ func (o *openChunks) appendEvents(events []spec.Event, chunk *chunkKinds, e *spe
 	return append(events, impliedBy(e, start))
 }
 
-// setID reports whether a chunk continues an open message or call and, if it does, sets *id to the
-// id of that message or call. Before the call, *id is the id in the chunk, or "" if the chunk has
-// none. The argument chunk is the x-chunk of the variant of the chunk, key is the value of its slot
-// chunk.by ("" if chunk.by is nil), and lane is its lane.
+// setID reports whether a chunk continues an open message or tool call and, if it does, sets *id to
+// the id of that message or call. Before the call, *id is the id that the chunk states, or "" if it
+// states none. The argument kinds is the x-chunk of the variant of the chunk, key is the value that
+// the chunk has for the slot kinds.by ("" if kinds.by is nil), and lane is the value that it has
+// for the slot lane.
 //
-// Only the messages and calls that were started with the same x-chunk and key are considered. A
-// chunk with an id continues the one that has this id. A chunk without an id continues the first
-// one in its lane. If there is none there and lane is "", the chunk continues the first one in any
-// lane.
-func (o *openChunks) setID(id *string, chunk *chunkKinds, key, lane string) bool {
+// A chunk can continue only a message or call that was started by a chunk with the same x-chunk and
+// key. If the chunk states an id, it continues the open message or call with this id. If it states
+// none, it continues the earliest started one in its lane. If there is none in its lane and lane is
+// "", it continues the earliest started one in any lane.
+func (o *openChunks) setID(id *string, kinds *chunkKinds, key, lane string) bool {
 	find := func(matches func(openChunk) bool) int {
 		return slices.IndexFunc(*o, func(open openChunk) bool {
-			return open.kinds == chunk && open.key == key && matches(open)
+			return open.kinds == kinds && open.key == key && matches(open)
 		})
 	}
-	i := find(func(open openChunk) bool { return *id == *chunk.id(&open.end) || *id == "" && open.end.Lane == lane })
+	i := find(func(open openChunk) bool { return *id == *kinds.id(&open.end) || *id == "" && open.end.Lane == lane })
 	if i < 0 && *id == "" && lane == "" {
 		i = find(func(openChunk) bool { return true })
 	}
 	if i >= 0 {
-		*id = *chunk.id(&(*o)[i].end)
+		*id = *kinds.id(&(*o)[i].end)
 	}
 	return i >= 0
 }

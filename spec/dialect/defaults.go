@@ -118,7 +118,7 @@ func (o *Operation) FormatTime(k spec.Kind, slot string, t time.Time) string {
 }
 
 // noSlots is an event with empty slots, for calls of variantFor that should choose by the kind
-// alone. Such an event fits every variant except one for steps with x-encloses.
+// alone. Such an event fits every variant except those that have x-encloses.
 var noSlots spec.Event
 
 // variantOfKind returns the variant with which o encodes events of kind k. It looks for a variant

@@ -232,7 +232,7 @@ func (d *Dialect) Catalogue() []spec.Requirement { return slices.Clone(d.require
 
 // Kinds returns the kinds of all events and parts that the document describes, sorted. For each
 // slot that these events or the parameters of requests carry, the result also contains the kind
-// "slot.NAME".
+// "slot.NAME". If the document has an x-chunk, the result contains [spec.SlotChunk].
 func (d *Dialect) Kinds() []spec.Kind { return slices.Clone(d.kinds()) }
 
 // findKinds computes the result of [Dialect.Kinds].

@@ -56,11 +56,12 @@ func readDocument(files fs.FS, dir, version string) (*document, error) {
 	return s, s.compiler.AddResource(s.url, tree)
 }
 
-// readTree reads a document like [readDocument], and returns it as decoded JSON in tree. If the
-// file of the version is a merge patch, tree is the document after the patch. The result sources
-// has the file of the version, followed by the files of the document that it extends. The parameter
-// extending lists the files that extend this one, so that a cycle is detected. readTree returns an
-// error if a file is missing or invalid, or extends itself.
+// readTree reads a document as [readDocument] does, but returns it as decoded JSON in tree. If the
+// file of the version is a merge patch, tree is the patched document. The result sources lists the
+// file of the version, followed by the files of the document that it extends. The argument
+// extending lists the files that extend this one, directly or indirectly, so that a cycle can be
+// detected; it is nil in the outermost call. readTree returns an error if a file is missing or
+// invalid, or if a document extends itself.
 func readTree(files fs.FS, dir, version string, extending []string) (
 	tree map[string]any, sources []sourceFile, err error,
 ) {
@@ -131,8 +132,8 @@ func mergePatch(target, patch any) any {
 }
 
 // index records every x-error of the document in s.refusals and every x-requirement in
-// s.requirements. The key is the pointer of the object that has the extension. It also records
-// every x-without in s.requirements, by the pointer of the x-without itself.
+// s.requirements. In both maps, the key is the pointer of the object that has the extension. index
+// also records every x-without in s.requirements, by the pointer of the x-without itself.
 func (s *document) index() {
 	s.walk("", s.root, func(pointer, name string, v any) bool {
 		parent := pointer[:strings.LastIndexByte(pointer, '/')]
@@ -245,8 +246,9 @@ func followRefs(n node) iter.Seq[node] {
 	}
 }
 
-// deref returns the node to which n refers by $ref, directly or through further references. It
-// returns n itself if n is not a reference.
+// deref returns the node to which n refers by $ref, directly or through further references, or n
+// itself if n is not a reference. If a $ref points to nothing in the document, the value of the
+// returned node is nil. A $ref to a different document is not followed.
 func (n node) deref() (last node) {
 	for at := range followRefs(n) {
 		last = at

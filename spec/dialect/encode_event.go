@@ -25,9 +25,10 @@ func (o *Operation) CanEncode(e spec.Event) bool {
 	return w != nil
 }
 
-// Carrier returns the kind of the frames that carry events of kind k in a list (x-parts: events).
-// Such events are encoded as Parts of the event of that frame. Carrier returns "" if events of kind
-// k can be sent in a frame or an envelope of their own, or not at all.
+// Carrier returns the kind of the frames in which the stream of o carries events of kind k as items
+// of a list (x-parts: events). To send such events, encode an event of the returned kind with these
+// events as its Parts. Carrier returns "" if events of kind k can be sent in a frame or an envelope
+// of their own, or not at all.
 func (o *Operation) Carrier(k spec.Kind) spec.Kind { return o.carriers[k] }
 
 // initCarriers sets o.carriers, from which [Operation.Carrier] gets its result.

@@ -9,9 +9,9 @@ import (
 
 // UseEndpoint replaces the path with "/" in those requests of the recordings in list that were sent
 // to the endpoint of the server. It modifies the recordings, which must all be of the same server.
-// It does nothing unless d.IsEndpoint. A path is that of the endpoint if it is "/" or d.Base. It
-// also is if at least one POST request to it succeeded and is a valid request to the endpoint, or
-// succeeded and started a run.
+// It does nothing unless d.IsEndpoint. A path is considered that of the endpoint if it is "/" or
+// d.Base, or if at least one POST request to it succeeded and either started a run or is valid as a
+// request to the endpoint.
 func (d *Dialect) UseEndpoint(list ...*spec.Trace) {
 	if !d.IsEndpoint {
 		return

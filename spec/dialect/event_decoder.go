@@ -152,8 +152,10 @@ func (t *eventDecoder) events() iter.Seq[spec.Event] {
 }
 
 // decodeFrames returns an iterator over the events of the frames and comments in the body, which is
-// an event stream. If a frame exceeds the size limit, or if bytes follow the last frame, a final
-// event reports that. Bytes after the last frame are not reported if the client stopped reading.
+// an event stream. Frames without data are left out, because clients ignore them. If a frame
+// exceeds the size limit, the last event has kind Undecodable. If bytes follow the last complete
+// frame, the last event has kind Incomplete, but if the client stopped reading, such bytes are
+// ignored.
 func (t *eventDecoder) decodeFrames() iter.Seq[spec.Event] {
 	return func(yield func(spec.Event) bool) {
 		dec := sse.NewDecoder(t.limit)
@@ -270,8 +272,8 @@ func takeSeparate(e *spec.Event) (events []spec.Event) {
 	return events
 }
 
-// separateFrame is a value of Frame. It marks a part as an event of its own while the frame that
-// carries the part is being decoded.
+// separateFrame is a value of [spec.Event.Frame]. It marks a part as an event of its own while the
+// frame that carries the part is being decoded.
 const separateFrame = -2
 
 func isSeparate(part spec.Event) bool { return part.Frame == separateFrame }
@@ -314,10 +316,11 @@ func (d *Dialect) decodeFrameData(o *Operation, e *spec.Event, data []byte, mode
 	return w
 }
 
-// inheritSubject changes the subject of the kind of e from message to reasoning if the message of e
-// started as reasoning. This is necessary because in some dialects only the start of a message
-// tells the two apart. If e is itself such a start, inheritSubject records the message for the
-// events that follow. In dialects that have deltas of reasoning, it does nothing.
+// inheritSubject changes the kind of e from a kind of messages to the corresponding kind of
+// reasoning, such as message.delta to reasoning.delta, if the message of e started as reasoning.
+// This is necessary because in some dialects only the start of a message tells the two apart. If e
+// is itself the start of reasoning, inheritSubject records the id of the message for the events
+// that follow. In dialects that have deltas of reasoning, it does nothing.
 func (t *eventDecoder) inheritSubject(e *spec.Event) {
 	subject, phase := e.Kind.Subject(), e.Kind.Phase()
 	switch {
@@ -331,9 +334,11 @@ func (t *eventDecoder) inheritSubject(e *spec.Event) {
 	}
 }
 
-// decodeBody returns the event of the body of a response that is not an event stream. The event has
-// kind Undecodable if the body is invalid JSON or too large, and kind Unrecognized if the document
-// does not describe the body or if the body is not JSON by its media type.
+// decodeBody returns the event for the body of a response that is not an event stream. The event
+// has the kind of the schema that the body matches. The kind is Undecodable if the body has more
+// than t.limit bytes or is not valid JSON, and Unrecognized if the body matches no schema. If the
+// media type of the body is not JSON, or if the document describes no JSON body for the status of
+// the response, the body is not parsed, and the kind is Unrecognized.
 func (t *eventDecoder) decodeBody() spec.Event {
 	r := t.exchange.Response
 	e := spec.Event{

@@ -57,8 +57,9 @@ func OpenFile(path string, checks []*spec.Check) (*Dialect, error) {
 	return d, nil
 }
 
-// withoutCatalogue returns err. If err says that the catalogue of the document at path cannot be
-// read, withoutCatalogue first adds to its message that the document needs a catalogue.
+// withoutCatalogue returns err. If err is about the catalogue of the document at path as a whole,
+// as when there is no such file, withoutCatalogue first adds to its message that a catalogue is
+// expected.
 func withoutCatalogue(err error, path string) error {
 	e, ok := errors.AsType[*FileError](err)
 	if ok && e.Line == 0 && e.File == catalogueFile(filepath.ToSlash(path)) {

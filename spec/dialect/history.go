@@ -76,8 +76,9 @@ func (o *Operation) historyMember() string {
 }
 
 // AppendRequest appends to h those messages of the request r that h does not contain, and returns
-// the result. It returns h if requests for the operation of r do not repeat the history, or if the
-// body of r is not valid JSON.
+// the result. Two messages count as the same if their compact JSON is equal. AppendRequest returns
+// h if requests for the operation of r do not repeat the history, or if the body of r is not valid
+// JSON.
 func (d *Dialect) AppendRequest(h History, r spec.Request) History {
 	o := d.Operation(r)
 	v, err := decode(r.Body)

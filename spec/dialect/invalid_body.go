@@ -87,9 +87,10 @@ func bodyLimitOf(media node) (m bodyLimit) {
 // is no limit.
 func (m bodyLimit) isExceeded(body []byte) bool { return m.maxBytes > 0 && len(body) > m.maxBytes }
 
-// breakBodySize adds two requests whose body has more bytes than limit allows. It adds none if there
-// is no maximum. The argument v is the decoded body of the valid request, from which the large body
-// is made.
+// breakBodySize adds two requests whose body has more bytes than limit allows. The second one
+// consists mostly of three-byte characters, for servers that count characters instead of bytes.
+// breakBodySize adds none if there is no maximum. The argument v is the decoded body of the valid
+// request, from which the large bodies are made.
 func (m *invalidRequestBuilder) breakBodySize(limit bodyLimit, v any) {
 	if limit.maxBytes == 0 {
 		return

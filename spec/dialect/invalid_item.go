@@ -8,14 +8,15 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A furtherItem records which constraints were violated in a list item that follows a valid item of
-// the same kind. A constraint is a keyword of the schema together with a requirement on the
-// refusal. Only one request is made for each constraint.
+// A furtherItem records which constraints were violated so far in a list item that follows a valid
+// item of the same kind, so that only one request is made for each constraint. A constraint is a
+// requirement on the refusal together with a keyword of the schema. Each key of seen consists of
+// the id of the requirement and the name of the keyword.
 type furtherItem struct{ seen map[[2]string]bool }
 
 // isNew reports whether v is the first violation of its constraint, and records the constraint. The
-// requirement of the constraint is the first one by which the document demands a refusal of v. If
-// there is none, isNew returns false.
+// constraint consists of the violated keyword and the first requirement in v.Refusals that demands
+// a refusal (see isDemanded). If v.Refusals has no such requirement, isNew returns false.
 func (f *furtherItem) isNew(v spec.Violation) bool {
 	i := slices.IndexFunc(v.Refusals, isDemanded)
 	if i < 0 {

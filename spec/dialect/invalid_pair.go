@@ -17,11 +17,12 @@ type requestEdit struct {
 	apply     func(spec.Request) spec.Request
 }
 
-// addEdit applies change to the valid request and adds the result, on the same conditions as add,
-// under the given name followed by m.itemKind. The argument valid is the valid counterpart. If
-// m.base is not nil, addEdit uses *m.base instead, but outside of breakFurtherItems only if valid
-// is equal to m.valid. If the request was added, m.base is nil and m.apart is false, addEdit also
-// appends the change to m.edits, from which addPairs makes its requests.
+// addEdit adds the request that change makes from m.valid, on the same conditions as add. The name
+// of the request is the given name followed by m.itemKind. Its valid counterpart is the argument
+// valid. If a value was added to m.valid (m.base is not nil), however, the counterpart is *m.base,
+// except that outside of breakFurtherItems it remains valid if valid differs from m.valid. If the
+// request was added, m.base is nil and m.apart is false, addEdit also appends the change to
+// m.edits, from which addPairs makes its requests.
 func (m *invalidRequestBuilder) addEdit(name string, valid spec.Request, change func(spec.Request) spec.Request) {
 	if name += m.itemKind; !m.isWanted(name) {
 		return

@@ -45,7 +45,8 @@ type InvalidRequestSet struct {
 }
 
 // UnseenInvalidRequests is like [Dialect.InvalidRequests], but leaves out the requests that the set
-// seen contains. It adds the requests that it returns to seen.
+// seen contains, and also derives the requests that seen.KeepVariant selects. It adds the requests
+// that it returns to seen.
 func (d *Dialect) UnseenInvalidRequests(r spec.Request, seen *InvalidRequestSet) []InvalidRequest {
 	return d.invalidRequests(r, seen, "")
 }
@@ -61,8 +62,9 @@ func (o *Operation) TemplatesBySimplicity() []string {
 	return all
 }
 
-// InvalidRequestByName returns the request that [Dialect.InvalidRequests] derives from the valid
-// request r under the given name. ok is false if it derives none with that name.
+// InvalidRequestByName returns the invalid request with the given name that is derived from the
+// valid request r. This may also be one that is derived only if [InvalidRequestSet.KeepVariant]
+// selects it. ok is false if there is no request with that name.
 func (d *Dialect) InvalidRequestByName(r spec.Request, name string) (m InvalidRequest, ok bool) {
 	if all := d.invalidRequests(r, &InvalidRequestSet{}, name); len(all) > 0 {
 		return all[0], true
@@ -71,7 +73,7 @@ func (d *Dialect) InvalidRequestByName(r spec.Request, name string) (m InvalidRe
 }
 
 // invalidRequests is like [Dialect.UnseenInvalidRequests], but if only is not "", it returns only
-// the request with that name.
+// the request with that name, without calling seen.KeepVariant.
 func (d *Dialect) invalidRequests(r spec.Request, seen *InvalidRequestSet, only string) []InvalidRequest {
 	if seen.names == nil {
 		*seen = InvalidRequestSet{seen.KeepVariant, map[string]bool{}, map[string]bool{}, map[string]bool{}}
@@ -140,7 +142,7 @@ func (m *invalidRequestBuilder) isWanted(name string) bool {
 }
 
 // wantsWithin reports whether requests that differ in the value at the location at of the body may
-// be wanted. It returns false only if m.only is the name of another request.
+// be wanted. It returns false only if m.only is the name of a request that does not differ there.
 func (m *invalidRequestBuilder) wantsWithin(at []string) bool {
 	return strings.Contains(m.only, "body "+jsonPointer(at)) || m.only == ""
 }
@@ -286,9 +288,10 @@ func (m *invalidRequestBuilder) breakValue(n node, v any, at []string, depth int
 	}
 }
 
-// addFurtherWrongTypes adds requests in which a value of the body is replaced with one of the
-// values that furtherWrongTypes returns for the schema n, for each of them for which keepsVariant
-// returns true. The argument at is the location of the replaced value in the body.
+// addFurtherWrongTypes adds requests in which the value at the location at in the body is replaced
+// with a value of a wrong type. It tries each value that furtherWrongTypes returns for n, the
+// schema of the replaced value, but asks keepsVariant about each and skips it if keepsVariant
+// returns false.
 func (m *invalidRequestBuilder) addFurtherWrongTypes(n node, at []string) {
 	m.apart = true
 	for _, f := range furtherWrongTypes(n) {
@@ -299,16 +302,16 @@ func (m *invalidRequestBuilder) addFurtherWrongTypes(n node, at []string) {
 	m.apart = false
 }
 
-// keepsVariant reports whether to derive requests with the next of the values and items that are
-// subject to InvalidRequestSet.KeepVariant. It returns what KeepVariant returns, or false if
+// keepsVariant reports whether to derive requests with the next value or list item for which
+// [InvalidRequestSet.KeepVariant] decides that. It returns what KeepVariant returns, or false if
 // KeepVariant is nil. If m.only is not "", it returns true without calling KeepVariant.
 func (m *invalidRequestBuilder) keepsVariant() bool {
 	return m.only != "" || m.KeepVariant != nil && m.KeepVariant()
 }
 
-// addBodyEdit adds a request in whose body one value is replaced with v, or removed if v is
+// addBodyEdit adds a request in which one value of the body is replaced with v, or removed if v is
 // removed{}. The argument at is the location of the value, and n is its schema or, if the value is
-// removed or added, that of the object around it. The name of the request consists of the
+// removed or added, the schema of the object around it. The name of the request consists of the
 // location and the argument what, such as "is missing". The argument valid is the valid
 // counterpart.
 func (m *invalidRequestBuilder) addBodyEdit(n node, at []string, what string, valid spec.Request, v any) {
@@ -347,9 +350,10 @@ func (m *invalidRequestBuilder) breakMembers(n node, v map[string]any, at []stri
 }
 
 // applicableSchemas returns the schemas that apply to the value v: n, the schemas of its allOf, and
-// one of the alternatives of its oneOf and anyOf that v matches, recursively. If v matches several
-// alternatives, applicableSchemas prefers the first one for which hasDiscriminators is true, and
-// otherwise takes the first. It returns nil if n does not exist.
+// one alternative of its oneOf or anyOf, each followed by the schemas that apply within it in the
+// same way. The alternative is the first one that v matches and for which hasDiscriminators is true
+// or, if there is none, the first one that v matches. applicableSchemas returns nil if n does not
+// exist.
 func (s *document) applicableSchemas(n node, v any) []node {
 	n = n.deref()
 	if !n.exists() {

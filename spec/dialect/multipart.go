@@ -361,8 +361,9 @@ func (m *invalidRequestBuilder) withFormField(form map[string]any, name string, 
 	return r
 }
 
-// breakFile adds requests that violate what the document specifies for a file. The argument f is
-// the file in the named field of the form of the valid request, and part describes the field.
+// breakFile adds requests that violate what the document specifies for a file. The argument form is
+// the form of the valid request, f is the file in its field with the given name, and part describes
+// that field.
 func (m *invalidRequestBuilder) breakFile(form map[string]any, name string, f formFile, part formFileProperty) {
 	where := "body /" + name
 	m.add(where+" is empty, of type "+f.media, m.withFormField(form, name, formFile{f.name, f.media, nil}), m.valid)

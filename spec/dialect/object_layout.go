@@ -70,8 +70,8 @@ func (w *variant) layoutOf(schemas []node, path []string, depth int) *objectLayo
 	return f
 }
 
-// addMembers adds the members that the schema n describes to f.fields, and the names of those that
-// n requires to the argument required. It does not follow the allOf of n.
+// addMembers adds to f.fields the members that the schema n describes, and to the argument required
+// the names of the members that n requires. It does not follow the allOf of n.
 func (f *objectLayout) addMembers(n node, required map[string]bool) {
 	for _, name := range n.get("required").strings() {
 		required[name] = true

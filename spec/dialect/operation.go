@@ -137,9 +137,9 @@ func requiresCredentials(op node) bool {
 	return len(all) > 0 && !slices.ContainsFunc(all, func(n node) bool { return len(n.object()) == 0 })
 }
 
-// addParameters adds the given parameter objects, or references to such objects, to o.parameters,
-// and those with x-absent also to o.omissions. It returns an error if a parameter names an unknown
-// slot.
+// addParameters adds to o.parameters the parameters that list describes, and to o.omissions those
+// of them that have x-absent. Each item of list is a parameter object or a reference to one.
+// addParameters returns an error if a parameter names an unknown slot.
 func (o *Operation) addParameters(list []node) (err error) {
 	for _, n := range list {
 		p := parameter{
@@ -188,9 +188,9 @@ func (o *Operation) omittedRequirements(r spec.Request, body any, path map[strin
 
 const jsonMediaType = "application/json"
 
-// addBodies adds the media types, the templates and the members with x-absent of a requestBody
-// object to o. The argument request has no value if the operation has no body. addBodies returns an
-// error if a schema names an unknown slot or has an incomplete x-chunk.
+// addBodies adds to o the media types, the templates and the members with x-absent of a requestBody
+// object. The argument request is that object; it has no value if the operation has no body.
+// addBodies returns an error if a schema names an unknown slot or has an incomplete x-chunk.
 func (o *Operation) addBodies(request node) (err error) {
 	o.bodyRequired, _ = request.get("required").value.(bool)
 	medias, contents := request.get("content").members()
@@ -224,7 +224,7 @@ func (o *Operation) addBodies(request node) (err error) {
 	return nil
 }
 
-// addResponses adds the x-stream and the documented responses of the operation object op to o. It
+// addResponses adds to o the x-stream and the documented responses of the operation object op. It
 // returns an error if a schema names an unknown slot or has an incomplete x-chunk.
 func (o *Operation) addResponses(op node) error {
 	if stream := op.get("x-stream"); stream.exists() {
@@ -297,7 +297,7 @@ func (d *Dialect) Operation(r spec.Request) *Operation {
 	return o
 }
 
-// operationsAt returns the operations on the path of r, for any method.
+// operationsAt returns the operations whose path matches that of r, whatever their method.
 func (d *Dialect) operationsAt(r spec.Request) (all []*Operation) {
 	path, _, _ := strings.Cut(r.Target, "?")
 	for _, o := range d.operations {

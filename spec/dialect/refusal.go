@@ -57,8 +57,8 @@ func (d *Dialect) TextRequirement() string {
 }
 
 // textRequirement returns the id of the first requirement on the member that carries the slot text.
-// If there is no such member, or if it has no requirement, textRequirement returns the variant's
-// default requirement.
+// If there is no such member, or if it has no requirement, textRequirement returns
+// w.defaultRequirement.
 func (w *variant) textRequirement() string {
 	for _, site := range w.slots {
 		if site.slot != "text" {

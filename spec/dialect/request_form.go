@@ -13,10 +13,10 @@ import (
 )
 
 // requestForms returns the forms of r, a request for o. There is one form for each feature of r
-// that other valid requests may lack: a way of encoding, a header field that is left out or has an
-// example value of the document, or, in the body, a member that is left out, null, unknown or not
-// of its usual type, or a list with no items or several. v is the decoded body of r, or nil if
-// there is none.
+// that other valid requests may lack. Such a feature is a way of encoding r, or a header field that
+// is left out or has a value that the document gives as an example. In the body, it is a member
+// that is left out, null, unknown or not of its usual type, or a list that has no items or several.
+// v is the decoded body of r, or nil if there is none.
 func (d *Dialect) requestForms(o *Operation, r spec.Request, v any) []spec.RequestForm {
 	forms := append(encodingForms(r), o.fieldForms(r)...)
 	if len(o.bodies) == 0 {

@@ -170,10 +170,10 @@ func jsonPointer(tokens []string) (p string) {
 	return p
 }
 
-// walkOutward calls f for each pointer in b.documentLocations and for the pointers to the values in
-// the document that contain it, innermost first, until f returns true. here is true if what the
-// document states at pointer is about exactly the location of the error, and false if it is about a
-// larger part of the validated value.
+// walkOutward calls f with each pointer in b.documentLocations, innermost first, each followed by
+// the pointers to the values that enclose it in the document, from the inside out, until f returns
+// true. The argument here is true if what the document states at pointer is about exactly the
+// location of the error, and false if it is about a larger part of the validated value.
 func (b schemaError) walkOutward(f func(pointer string, here bool) bool) {
 	for _, place := range b.documentLocations {
 		here := place.depth >= len(b.location)
@@ -242,8 +242,8 @@ func refusalList(n node) []node {
 }
 
 // refusal returns n, one entry of an x-error or x-denied, as a refusal requirement without a level.
-// keyword is the violated keyword, and here is whether the x-error is at exactly the location of
-// the violation. The second result is false if the entry does not apply to the keyword.
+// keyword is the violated keyword, and here states whether the entry is about exactly the location
+// of the violation. The second result is false if the entry does not apply to the keyword.
 func (n node) refusal(keyword string, here bool) (spec.RefusalRequirement, bool) {
 	d := spec.RefusalRequirement{
 		Status: n.get("status").strings(), Code: n.get("code").strings(), Text: n.get("text").text(),

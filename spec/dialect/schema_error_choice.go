@@ -86,16 +86,17 @@ func (b *schemaError) describeByType(choices []node, branches [][]schemaError) b
 	return len(types) > 0
 }
 
-// A discriminatingMember is a member for which each of several alternative schemas allows only constants.
+// A discriminatingMember is a member for which each of several alternative schemas allows only
+// constants.
 type discriminatingMember struct {
 	name     string
 	values   []any // the constants of all alternatives, each once
 	required bool  // all alternatives require the member
 }
 
-// constantMembersOf returns the constant members of the given choices, which are alternative schemas
-// of the document, sorted by name. There must be at least one choice. The result is kept for the
-// next call and must not be modified.
+// constantMembersOf returns the discriminating members of the given choices, which are alternative
+// schemas of the document. The members are sorted by name. There must be at least one choice. The
+// result is kept for the next call and must not be modified.
 func (s *document) constantMembersOf(choices []node) (all []discriminatingMember) {
 	var pointers []string
 	for _, choice := range choices {

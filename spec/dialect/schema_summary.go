@@ -46,8 +46,8 @@ var closingKeywords = []string{
 	"unevaluatedProperties", "additionalProperties", "patternProperties", "propertyNames", "maxProperties",
 }
 
-// add adds what the schema n states to s and to the summaries of the members and items inside s.
-// depth is the number of schemas around n. If depth exceeds maxDepth, add only marks s as closed.
+// add adds to s, and to the summaries of the members and items inside s, what the schema n states.
+// depth is the number of schemas around n. If depth exceeds maxDepth, add only sets s.Closed.
 func (s *SchemaSummary) add(n node, depth int) {
 	if depth > maxDepth {
 		s.Closed = true

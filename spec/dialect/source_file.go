@@ -64,7 +64,7 @@ func catalogueFile(version string) string {
 	return strings.TrimSuffix(file, extension) + ".requirements" + extension
 }
 
-// isYAMLFile reports whether a file name has one of the extensions of YAML files.
+// isYAMLFile reports whether a file name ends in .yaml or .yml.
 func isYAMLFile(name string) bool {
 	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
 }

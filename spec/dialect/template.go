@@ -115,11 +115,11 @@ func (d *Dialect) fillTemplate(template any, e *spec.Event) (v any, ok bool) {
 	return template, true
 }
 
-// fillString returns t, a string of a template, with the slots of e filled in for each {{slot}}. A
-// string that consists only of a placeholder may have a modifier: {{slot?}} is left out if the slot
-// is empty, {{slot*}} becomes the slot's text decoded as JSON, and {{slot#}} becomes an integer.
-// The second result is false if the string must be left out. This is also the case if the slot's
-// text is not JSON, or not an integer, as the modifier requires.
+// fillString returns t, a string of a template, with each {{slot}} replaced with the value that e
+// has for that slot. A string that consists only of a placeholder may have a modifier: {{slot?}} is
+// left out if the slot is empty, {{slot*}} becomes the slot's text decoded as JSON, and {{slot#}}
+// becomes an integer. The second result is false if the string must be left out. This is also the
+// case if the slot's text is not JSON, or not an integer, as the modifier requires.
 func fillString(t string, e *spec.Event) (any, bool) {
 	name, opened := strings.CutPrefix(t, "{{")
 	name, closed := strings.CutSuffix(name, "}}")

@@ -120,8 +120,8 @@ func (d *Dialect) checkStreamExamples(o *Operation, examples []node) error {
 	return nil
 }
 
-// level returns the level of the requirement on servers with the given id, or MUST if there is no
-// such requirement.
+// level returns the level of the requirement with the given id, or MUST if no requirement on
+// servers has that id.
 func (d *Dialect) level(id string) spec.Level {
 	for _, r := range d.Requirements {
 		if r.ID == id {

@@ -129,8 +129,8 @@ func (b valueBounds) contains(v any) bool {
 }
 
 // keyOf returns the cache key of the value v. ok is false if v must not be cached because it is not
-// an object, because its key would be longer than maxKeyBytes, or because a significant member of
-// it is an object or array.
+// an object, because its key would be longer than maxKeyBytes, or because one of its significant
+// members (see [validationCache]) is an object or array.
 func (m *validationCache) keyOf(v any) (key string, ok bool) {
 	object, ok := v.(map[string]any)
 	if !ok || len(object) > maxKeyBytes/2 { // a member takes at least two bytes

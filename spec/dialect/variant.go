@@ -66,14 +66,16 @@ func (p partLocation) rank() int {
 }
 
 // A requirementLocation is a location in the values of a variant, together with the requirement
-// that applies there. A value of the variant exercises the requirement if it has a value, other
-// than null, at the location. If required is true, it is enough that the value has the object
-// around the location, since the requirement is also about whether the member is present.
+// that applies there. A value of the variant exercises the requirement if something other than null
+// is at the location. If required is true, the requirement is also about whether the member at the
+// location is present, and it is enough that the object around the location is present.
 type requirementLocation struct {
-	path        []string
-	id          string
-	required    bool
-	matchesForm func(any) error // if not nil, only values for which it returns nil exercise the requirement
+	path     []string // as in slotLocation; empty for the value as a whole
+	id       string   // id of the requirement
+	required bool
+	// If matchesForm is not nil, a value of the variant exercises the requirement only if matchesForm
+	// returns nil for at least one value at the location.
+	matchesForm func(any) error
 }
 
 // isEnvelope reports whether frames of the variant do not stand for an event of their own, but only
@@ -281,8 +283,8 @@ func (w *variant) addRequirements(s *document, p node, path []string, required b
 	}
 }
 
-// matchVariant returns the first of the variants whose discriminators the value v has, or nil if
-// there is none.
+// matchVariant returns the first of the variants that the value v matches (see [variant.matches]),
+// or nil if there is none.
 func matchVariant(variants []*variant, v any) *variant {
 	for _, w := range variants {
 		if w.matches(v) {
@@ -331,8 +333,8 @@ func childAt(v any, token string) any {
 	return nil
 }
 
-// valueAt returns the value at a location within v, which consists of member names and array
-// indexes. It returns nil if there is no such value.
+// valueAt returns the value at the given location within v. The location consists of member names
+// and array indexes. valueAt returns nil if there is no such value.
 func valueAt(v any, location []string) any {
 	for _, token := range location {
 		v = childAt(v, token)
