@@ -50,8 +50,8 @@ hostile: ## test hostile servers with the default limits, and write docs/hostile
 steady: build ## count verdicts that change in 200 rounds against the reference on a busy machine
 	./scripts/steady.sh
 
-vary: ## look for false alarms: 50 legal variations of mock and scripted agent in each dialect
-	VARY_SEEDS=50 go test ./mockserver ./suites -run Varied -timeout 1h
+vary: ## look for false alarms: 50 legal variations of recordings, and of mock and scripted agent in each dialect
+	VARY_SEEDS=50 go test ./mockserver ./suites ./internal/vary -run "Varied|TestLegal" -timeout 1h
 
 faults: ## test that the suite finds each fault of the mock in every version of every protocol
 	ALL_VERSIONS=1 go test ./mockserver -run TestEveryFaultIsSeen -timeout 1h

@@ -207,6 +207,30 @@ func remembered(t *testing.T, ctx context.Context, f *follower, base string) {
 	}
 }
 
+// killWhenHeard kills the server 300 ms after a quarter of the followers have received an event, or
+// when ctx is done.
+func killWhenHeard(ctx context.Context, all []*follower, server *served) {
+	hears := func(f *follower) bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return len(f.frames) > 0
+	}
+	for ctx.Err() == nil {
+		n := 0
+		for _, f := range all {
+			if hears(f) {
+				n++
+			}
+		}
+		time.Sleep(10 * time.Millisecond)
+		if n >= len(all)/4 {
+			time.Sleep(290 * time.Millisecond)
+			break
+		}
+	}
+	server.kill()
+}
+
 // TestKillSQLite checks that everything that a server with a SQLite store has acknowledged is still
 // there after the server was killed.
 func TestKillSQLite(t *testing.T) {
@@ -215,7 +239,7 @@ func TestKillSQLite(t *testing.T) {
 	all := followers(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	time.AfterFunc(600*time.Millisecond, first.kill)
+	go killWhenHeard(ctx, all, first)
 	forAll(all, func(_ int, f *follower) {
 		if f.open(ctx, runsBase(first), killedPrompt); f.opened {
 			_ = f.listen(ctx, runsBase(first)) // until the server is dead
@@ -232,7 +256,7 @@ func TestKillRedis(t *testing.T) {
 	all := followers(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	time.AfterFunc(600*time.Millisecond, replicas[0].kill)
+	go killWhenHeard(ctx, all, replicas[0])
 	forAll(all, func(i int, f *follower) { // opened here, heard there
 		if f.open(ctx, runsBase(replicas[i%2]), killedPrompt); f.opened {
 			_ = f.listen(ctx, runsBase(replicas[i/2%2]))

@@ -42,7 +42,8 @@ func (r *Report) Merge(document []byte) error {
 			check = line
 		case !isItem || isRun[mutant] || !exists:
 		case section == "Survivors" || section == "Over-kills":
-			return fmt.Errorf("%s is listed as one of the %s: run all mutants, or this one, too", mutant, strings.ToLower(section))
+			return fmt.Errorf("%s is listed as one of the %s: run all mutants, or this one, too",
+				mutant, strings.ToLower(section))
 		case section == "Equivalent to the correct server":
 			outcomeOf(mutant, dialect).IsEquivalent = true
 		case section == "Which":

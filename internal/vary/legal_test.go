@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -62,7 +63,7 @@ func record(name string) []suites.ScenarioResult {
 
 // seeds returns the number of variations of each dialect to try.
 func seeds() uint64 {
-	if testing.Short() {
+	if os.Getenv("VARY_SEEDS") == "" {
 		return 20
 	}
 	return 50
