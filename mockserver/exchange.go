@@ -44,7 +44,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{server: s, request: r, scope: scope, settings: scope.effectiveSettings()}
 	ctx, end := context.WithCancelCause(r.Context())
 	defer end(nil)
-	ctx = context.WithValue(ctx, exchangeKey{}, x)
+	ctx = context.WithValue(ctx, exchangeContextKey{}, x)
 	out := newResponseWriter(x, &clientWriter{ResponseWriter: w, exchange: x, ctx: ctx, cancel: end})
 	var err error
 	if x.overrides, err = parseOverrides(r.Header); err != nil {

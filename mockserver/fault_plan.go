@@ -61,7 +61,7 @@ func (x *exchange) streamEffects(p *faultPlan, n int) (all []fault.Effect) {
 // text of use the first time that it changes something. Random choices are drawn from r.
 func (x *exchange) newEffect(use fault.Spec, r *rand.Rand, applied func(fault string)) fault.Effect {
 	var once sync.Once
-	return use.NewEffect(fault.ResponseArgs{
+	return use.NewEffect(fault.ResponseContext{
 		Rand: r, TypeMembers: x.dialect.TypeMembers(),
 		Applied: func() { once.Do(func() { applied(use.String()) }) },
 	})

@@ -13,11 +13,11 @@ import (
 // An Option changes the configuration of a server that [New] or [NewTest] creates. If an argument
 // of an option is invalid, or a file that an argument names cannot be read, New returns an error
 // and NewTest fails the test.
-type Option func(*optionState) error
+type Option func(*configBuilder) error
 
-// An optionState holds the configuration to which options are applied, and the scripts and
+// A configBuilder holds the configuration to which options are applied, and the scripts and
 // recordings that are loaded after the last option was applied.
-type optionState struct {
+type configBuilder struct {
 	*Config
 	scripts    []script.Source
 	recordings []string
@@ -27,7 +27,7 @@ type optionState struct {
 // YAML; docs/mock.md in the repository describes the format. If the script has a defect, [New]
 // returns an error that names the line of the defect.
 func Script(text string) Option {
-	return func(o *optionState) error {
+	return func(o *configBuilder) error {
 		o.scripts = append(o.scripts, script.Source{Name: fmt.Sprintf("script %d", len(o.scripts)+1), Data: []byte(text)})
 		return nil
 	}
@@ -36,7 +36,7 @@ func Script(text string) Option {
 // ScriptFiles returns an Option that adds the rules of the scripts in the files with the given
 // names.
 func ScriptFiles(names ...string) Option {
-	return func(o *optionState) error {
+	return func(o *configBuilder) error {
 		for _, name := range names {
 			data, err := os.ReadFile(name)
 			if err != nil {
@@ -52,7 +52,7 @@ func ScriptFiles(names ...string) Option {
 // matches. Each path names a recording (.txtar, .http, .sse or .har) or a directory that contains
 // recordings.
 func Recordings(paths ...string) Option {
-	return func(o *optionState) error {
+	return func(o *configBuilder) error {
 		o.recordings = append(o.recordings, paths...)
 		return nil
 	}
@@ -63,7 +63,7 @@ func Recordings(paths ...string) Option {
 // "abort; event=3, slow-head; for=2s". The command "streamassay list faults" prints all faults. If
 // Fault is used several times, the faults are combined.
 func Fault(text string) Option {
-	return func(o *optionState) error {
+	return func(o *configBuilder) error {
 		faults, err := fault.Parse(text)
 		o.Defaults.Faults = append(o.Defaults.Faults, faults...)
 		return err
@@ -73,7 +73,7 @@ func Fault(text string) Option {
 // Pace returns an Option that sets the timing of replies. The argument text is a pace in the YAML
 // form that [ParsePace] accepts.
 func Pace(text string) Option {
-	return func(o *optionState) (err error) {
+	return func(o *configBuilder) (err error) {
 		o.Defaults.Pace, err = ParsePace(text)
 		return err
 	}
@@ -82,7 +82,7 @@ func Pace(text string) Option {
 // Seed returns an Option that sets [Config.Seed], so that equal requests get equal responses in
 // every run of the program.
 func Seed(seed uint64) Option {
-	return func(o *optionState) error {
+	return func(o *configBuilder) error {
 		o.Config.Seed = &seed
 		return nil
 	}
@@ -91,7 +91,7 @@ func Seed(seed uint64) Option {
 // Vary returns an Option that makes the server encode its responses in an unusual form that the
 // protocol allows. The seed selects the form.
 func Vary(seed uint64) Option {
-	return func(o *optionState) error {
+	return func(o *configBuilder) error {
 		o.Defaults.Vary = &seed
 		return nil
 	}
@@ -101,7 +101,7 @@ func Vary(seed uint64) Option {
 // rule nor a recording matches. Without this option, the scripted agent of package reference
 // answers such a run.
 func Strict() Option {
-	return func(o *optionState) error {
+	return func(o *configBuilder) error {
 		o.Defaults.Strict = true
 		return nil
 	}
@@ -112,7 +112,7 @@ func Strict() Option {
 // scripts or recordings have errors, apply returns an error that lists all problems, each with its
 // file and line. After an error, c is only partly configured and must not be used.
 func (c *Config) apply(options []Option) error {
-	o := &optionState{Config: c}
+	o := &configBuilder{Config: c}
 	for _, option := range options {
 		if err := option(o); err != nil {
 			return err

@@ -80,14 +80,14 @@ func (c *keyCounter) reset() {
 	c.current, c.previous = nil, nil
 }
 
-// exchangeKey is the type of the key under which the exchange of a request is stored in the context
+// exchangeContextKey is the type of the key under which the exchange of a request is stored in the context
 // of the request.
-type exchangeKey struct{}
+type exchangeContextKey struct{}
 
 // newID returns a UUID, drawn from the random source of the exchange in ctx. It panics if ctx
 // contains no exchange.
 func newID(ctx context.Context) string {
-	x, _ := ctx.Value(exchangeKey{}).(*exchange)
+	x, _ := ctx.Value(exchangeContextKey{}).(*exchange)
 	return x.newID()
 }
 

@@ -5,9 +5,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// eventFeatures describes what the event stream of a dialect can express. It is derived from
+// dialectFeatures describes what the event stream of a dialect can express. It is derived from
 // the dialect's document once, when a server is created.
-type eventFeatures struct {
+type dialectFeatures struct {
 	op             *dialect.Operation // the operation that streams runs
 	runProgress    bool               // has an event for a run in progress
 	messageStart   bool               // has an event for the start of a message
@@ -33,13 +33,13 @@ type enclosingMessage struct {
 }
 
 // newEventFeatures returns the features of the event stream of o, an operation that streams runs.
-func newEventFeatures(o *dialect.Operation) *eventFeatures {
+func newEventFeatures(o *dialect.Operation) *dialectFeatures {
 	has := func(k spec.Kind) bool { return o.CanEncode(spec.Event{Kind: k}) }
 	in := func(k spec.Kind) enclosingMessage {
 		kind, role, there := o.Container(k)
 		return enclosingMessage{kind, role, there, has(k)}
 	}
-	return &eventFeatures{
+	return &dialectFeatures{
 		op: o, runProgress: has(spec.RunProgress), messageStart: has(spec.MessageStart), messageEnd: has(spec.MessageEnd),
 		reasoning: has(spec.ReasoningStart), streamedCalls: has(spec.ToolStart), interrupt: has(spec.Interrupt),
 		enveloped:      o.HasEnvelopes(),
@@ -52,7 +52,7 @@ func newEventFeatures(o *dialect.Operation) *eventFeatures {
 
 // contentKind returns the kind of event that the dialect uses for a complete content part of the
 // given type, such as "image". It returns "" if the dialect cannot send such a part.
-func (v *eventFeatures) contentKind(contentType string) spec.Kind {
+func (v *dialectFeatures) contentKind(contentType string) spec.Kind {
 	for _, k := range []spec.Kind{spec.ContentEnd, spec.ContentPart} {
 		if v.op.CanEncode(spec.Event{Kind: k, Type: contentType}) {
 			return k

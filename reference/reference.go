@@ -133,7 +133,7 @@ type Server struct {
 	dialect          *dialect.Dialect
 	agent            Agent
 	cfg              Config
-	features         *eventFeatures
+	features         *dialectFeatures
 	registry         *runRegistry
 	metrics          *metrics.DialectCounters
 	ownsRegistry     bool                          // no other server uses the registry

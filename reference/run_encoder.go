@@ -15,7 +15,7 @@ import (
 // maps them to kinds that the dialect has, and adds ids, sequence numbers, timestamps
 // and the complete messages that the dialect repeats.
 type runEncoder struct {
-	*eventFeatures
+	*dialectFeatures
 	thread, run string
 	now         func() time.Time
 	emit        func(*spec.Event) // is called with each event of the dialect, which it must not retain
@@ -44,9 +44,9 @@ type openMessage struct {
 // newEncoder returns an encoder for the events of one run, where thread and run are the ids that
 // the client uses. The encoder calls add with each event that the dialect sends; add must not
 // retain the event. now returns the current time.
-func (v *eventFeatures) newEncoder(thread, run string, now func() time.Time, add func(*spec.Event)) *runEncoder {
+func (v *dialectFeatures) newEncoder(thread, run string, now func() time.Time, add func(*spec.Event)) *runEncoder {
 	return &runEncoder{
-		eventFeatures: v, thread: thread, run: run, now: now, emit: add,
+		dialectFeatures: v, thread: thread, run: run, now: now, emit: add,
 		messages: messageRecorder{run: run, now: now},
 	}
 }
@@ -219,7 +219,7 @@ func (t *runEncoder) addContent(e *spec.Event) {
 		t.addText(spec.MessageDelta, e.Message, "", e.Text)
 		return
 	}
-	kind := t.eventFeatures.contentKind(e.Type)
+	kind := t.dialectFeatures.contentKind(e.Type)
 	if kind == "" {
 		t.addText(spec.MessageDelta, e.Message, "", "\n"+e.Text)
 		return
@@ -285,9 +285,9 @@ func (t *runEncoder) addToolEvent(e *spec.Event) {
 	switch {
 	case e.Kind == spec.ToolEnd:
 		delete(t.pendingCalls, e.Call)
-		t.emitEnclosed(call, t.eventFeatures.callMessage)
+		t.emitEnclosed(call, t.dialectFeatures.callMessage)
 	case t.snapshotStatus != "":
-		in := t.eventFeatures.callMessage
+		in := t.dialectFeatures.callMessage
 		m := t.messageFor(spec.MessageStart, call.Message, in.role, in.kind)
 		var part spec.Event
 		m.initContent(&part, spec.ToolCall)

@@ -242,7 +242,7 @@ func (s *Server) streamRun(c *requestContext, r *run, out sink) {
 // encodeTerminal encodes the terminal event of the run and returns the outcome of the run. If cause
 // is not nil, the terminal event is a failure with that cause. Otherwise it is the latest event of
 // the agent or, if the latest event does not end a run, a successful end.
-func (t *runEncoder) encodeTerminal(cause error) (outcome metrics.Outcome) {
+func (t *runEncoder) encodeTerminal(cause error) (outcome metrics.RunOutcome) {
 	switch {
 	case cause != nil:
 		t.last = stopEvent(cause)

@@ -8,12 +8,12 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A checkGroup combines the results of one check that have the same verdict, in one or more
+// A checkResultGroup combines the results of one check that have the same verdict, in one or more
 // scenarios. Reports for people show a group as one entry.
-type checkGroup struct {
-	Check                  // the most useful result: one with findings, from the scenario with the fewest requests
-	Elsewhere []string     // names of the other scenarios
-	Same      []checkGroup // groups of other checks that the same bytes violate
+type checkResultGroup struct {
+	Check                        // the most useful result: one with findings, from the scenario with the fewest requests
+	Elsewhere []string           // names of the other scenarios
+	Same      []checkResultGroup // groups of other checks that the same bytes violate
 
 	locations map[findingLocation]bool // of the findings in all scenarios
 }
@@ -38,8 +38,8 @@ func (c Check) locationOf(f Finding) findingLocation {
 // checkGroups returns the results of the dialect that have verdict v, in one group per check and in
 // the order of the report. Unless all is true, it omits results with a [Cause], which is reported
 // in their place.
-func (d DialectReport) checkGroups(v spec.Verdict, all bool) []checkGroup {
-	var list []checkGroup
+func (d DialectReport) checkGroups(v spec.Verdict, all bool) []checkResultGroup {
+	var list []checkResultGroup
 	at := map[string]int{}
 	for _, c := range d.Checks {
 		if c.Verdict != v || c.Cause != nil && !all {
@@ -50,7 +50,7 @@ func (d DialectReport) checkGroups(v spec.Verdict, all bool) []checkGroup {
 		case !known:
 			i = len(list)
 			at[c.ID] = i
-			list = append(list, checkGroup{Check: c, locations: map[findingLocation]bool{}})
+			list = append(list, checkResultGroup{Check: c, locations: map[findingLocation]bool{}})
 		case len(c.Findings) > 0 && (len(list[i].Findings) == 0 || c.Requests < list[i].Requests):
 			list[i].Elsewhere = append(list[i].Elsewhere, list[i].Scenario)
 			list[i].Check = c
@@ -68,15 +68,15 @@ func (d DialectReport) checkGroups(v spec.Verdict, all bool) []checkGroup {
 // warned. Unless all is true, it omits results with a [Cause], which is reported in their place,
 // and merges groups whose checks fail because of the same bytes: of several such groups it returns
 // only the one that describes the defect best (see byPrecision), with the others in its field Same.
-func (d DialectReport) failedGroups(all bool) []checkGroup {
+func (d DialectReport) failedGroups(all bool) []checkResultGroup {
 	list := slices.Concat(d.checkGroups(spec.Failed, all), d.checkGroups(spec.Warned, all))
 	if all {
 		return list
 	}
-	var kept []checkGroup
+	var kept []checkResultGroup
 	for _, i := range byPrecision(list) {
 		g := list[i]
-		if k := slices.IndexFunc(kept, func(o checkGroup) bool { return o.coversGroup(g) }); k >= 0 {
+		if k := slices.IndexFunc(kept, func(o checkResultGroup) bool { return o.coversGroup(g) }); k >= 0 {
 			kept[k].Same = append(kept[k].Same, g)
 			continue
 		}
@@ -86,7 +86,7 @@ func (d DialectReport) failedGroups(all bool) []checkGroup {
 	for i, g := range list {
 		position[g.ID+g.Verdict.String()] = i
 	}
-	slices.SortStableFunc(kept, func(a, b checkGroup) int {
+	slices.SortStableFunc(kept, func(a, b checkResultGroup) int {
 		return position[a.ID+a.Verdict.String()] - position[b.ID+b.Verdict.String()]
 	})
 	return kept
@@ -96,12 +96,12 @@ func (d DialectReport) failedGroups(all bool) []checkGroup {
 // precede warnings. Groups with the same verdict are ordered by their checks: checks of the
 // protocol precede checks of the test prompts. Within that order, groups whose first finding has no
 // JSON Pointer come last, and groups that are equally precise keep the order of list.
-func byPrecision(list []checkGroup) []int {
+func byPrecision(list []checkResultGroup) []int {
 	order := make([]int, len(list))
 	for i := range order {
 		order[i] = i
 	}
-	rank := func(g checkGroup) int {
+	rank := func(g checkResultGroup) int {
 		n := 0
 		if g.Verdict != spec.Failed {
 			n += 4
@@ -121,7 +121,7 @@ func byPrecision(list []checkGroup) []int {
 // coversGroup reports whether a report that shows g can omit the group o: the first findings of
 // both groups are at the same place, and g has a finding at every place where o has one. The result
 // is false if one of the groups has no findings, or if not all findings of o were kept.
-func (g checkGroup) coversGroup(o checkGroup) bool {
+func (g checkResultGroup) coversGroup(o checkResultGroup) bool {
 	if len(g.Findings) == 0 || len(o.Findings) == 0 || o.Dropped > 0 ||
 		g.locationOf(g.Findings[0]) != o.locationOf(o.Findings[0]) {
 		return false
@@ -134,12 +134,12 @@ func (g checkGroup) coversGroup(o checkGroup) bool {
 	return true
 }
 
-// A findingGroup holds findings of one check that differ only in details, such as numbers.
-type findingGroup struct{ Findings []Finding }
+// A similarFindings holds findings of one check that differ only in details, such as numbers.
+type similarFindings struct{ Findings []Finding }
 
 // findingGroups returns the findings of c in groups of similar findings, which have equal
 // similarityKeys. The groups are in the order of their first findings.
-func (c Check) findingGroups() (all []findingGroup) {
+func (c Check) findingGroups() (all []similarFindings) {
 	at := map[string]int{}
 	for _, f := range c.Findings {
 		key := f.similarityKey()
@@ -147,7 +147,7 @@ func (c Check) findingGroups() (all []findingGroup) {
 		if !known {
 			i = len(all)
 			at[key] = i
-			all = append(all, findingGroup{})
+			all = append(all, similarFindings{})
 		}
 		all[i].Findings = append(all[i].Findings, f)
 	}

@@ -32,11 +32,11 @@ func WriteHTML(w io.Writer, r *Report) error {
 		"shown":      func(v spec.Verdict) bool { return v == spec.Failed || v == spec.Warned || v == spec.Error },
 		"groups":     DialectReport.pageGroups,
 		"worst":      DialectReport.worstVerdict,
-		"broken":     func(d DialectReport, g checkGroup) []RequirementResult { return d.violatedRequirements(g.Check) },
+		"broken":     func(d DialectReport, g checkResultGroup) []RequirementResult { return d.violatedRequirements(g.Check) },
 		"tally":      DialectReport.summaryLine,
 		"place":      Finding.locationText,
-		"further":    func(f findingGroup) int { return max(0, len(f.Findings)-maxPageFindings) },
-		"rest":       func(f findingGroup) []Finding { return f.Findings[1:min(len(f.Findings), maxPageFindings)] },
+		"further":    func(f similarFindings) int { return max(0, len(f.Findings)-maxPageFindings) },
+		"rest":       func(f similarFindings) []Finding { return f.Findings[1:min(len(f.Findings), maxPageFindings)] },
 		"faults":     Check.findingGroups,
 		"headline":   Check.headline,
 		"again":      func(c Check) string { return c.reproduceCommand(maxCommand) },
@@ -64,7 +64,7 @@ var verdictsWorstFirst = []spec.Verdict{spec.Failed, spec.Warned, spec.Error, sp
 // pageGroups returns the groups of checks of the dialect that the HTML page shows, in the order of
 // [verdictsWorstFirst]. It omits results with a [Cause], and silent or skipped results of
 // checks that were judged in another scenario.
-func (d DialectReport) pageGroups() []checkGroup {
+func (d DialectReport) pageGroups() []checkResultGroup {
 	all := d.failedGroups(false)
 	judged := map[string]bool{}
 	for _, c := range d.Checks {

@@ -105,7 +105,7 @@ func (c Cause) writeMarkdown(b *strings.Builder, d DialectReport) {
 // writeMarkdown writes the group as Markdown: its findings, the violated requirements, the other
 // checks that the same bytes violate, and a command that reproduces the result. The check of the
 // group must not have passed.
-func (g checkGroup) writeMarkdown(b *strings.Builder, d DialectReport) {
+func (g checkResultGroup) writeMarkdown(b *strings.Builder, d DialectReport) {
 	fmt.Fprintf(b, "\n### %s %s (%s)\n\n", g.Verdict, codeSpan(g.ID), escapeMarkdown(d.Dialect))
 	if g.Note != "" {
 		fmt.Fprintf(b, "- %s\n\n", codeSpan(truncateText(g.Note, 600)))
@@ -148,7 +148,7 @@ func (g checkGroup) writeMarkdown(b *strings.Builder, d DialectReport) {
 
 // writeMarkdown writes the first finding of the group as Markdown, followed by the number of
 // similar findings.
-func (f findingGroup) writeMarkdown(b *strings.Builder) {
+func (f similarFindings) writeMarkdown(b *strings.Builder) {
 	first := f.Findings[0]
 	fmt.Fprintf(b, "- %s  \n  %s\n", codeSpan(truncateText(first.Message, 600)), codeSpan(first.locationText()))
 	if first.Event != nil || first.Request == "" && first.Response == "" {

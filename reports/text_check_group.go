@@ -95,7 +95,7 @@ func (s TextStyle) writeExcerpt(b *strings.Builder, label, text string) {
 // writeText writes the group to the text report: its findings, the violated requirements, the other
 // checks that the same bytes violate, and how to reproduce the result. The check of the group must
 // not have passed.
-func (g checkGroup) writeText(b *strings.Builder, d DialectReport, s TextStyle) {
+func (g checkResultGroup) writeText(b *strings.Builder, d DialectReport, s TextStyle) {
 	fmt.Fprintf(b,
 		"%s  %s  %s\n", s.colorVerdict(g.Verdict, strings.ToUpper(g.Verdict.String())), s.colorize(bold, safeText(g.ID)), s.colorize(dim, safeText(d.Dialect)))
 	if g.Note != "" {
@@ -153,7 +153,7 @@ func (c Check) reproduceCommand(limit int) string {
 
 // writeFindings writes the findings of the group, similar findings together. The parameter violated
 // holds the requirements to which the findings refer.
-func (g checkGroup) writeFindings(b *strings.Builder, violated []RequirementResult, s TextStyle) {
+func (g checkResultGroup) writeFindings(b *strings.Builder, violated []RequirementResult, s TextStyle) {
 	left := 0
 	for i, f := range g.findingGroups() {
 		if i >= maxFindingGroups && !s.Verbose {
@@ -191,7 +191,7 @@ func (f Finding) shortMessage() string {
 
 // writeFinding writes the finding f with its place and the bytes that prove it. The parameter
 // violated holds the requirements to which the findings of the check refer.
-func (g checkGroup) writeFinding(b *strings.Builder, f Finding, violated []RequirementResult, s TextStyle) {
+func (g checkResultGroup) writeFinding(b *strings.Builder, f Finding, violated []RequirementResult, s TextStyle) {
 	writeWrapped(b, "  • ", truncateText(singleLine(f.Message), 600))
 	at := f.locationText()
 	if len(violated) > 1 && f.Requirement != "" {
@@ -209,7 +209,7 @@ func (g checkGroup) writeFinding(b *strings.Builder, f Finding, violated []Requi
 }
 
 // writeRequirements writes the text and the source of each requirement in violated.
-func (g checkGroup) writeRequirements(b *strings.Builder, violated []RequirementResult, s TextStyle) {
+func (g checkResultGroup) writeRequirements(b *strings.Builder, violated []RequirementResult, s TextStyle) {
 	for i, requirement := range violated {
 		if i == maxFindingGroups && !s.Verbose {
 			fmt.Fprintf(b, "  … and %s\n", countNoun(len(violated)-i, "more requirement"))
@@ -235,7 +235,7 @@ func (r RequirementResult) quotedText(limit int) string {
 
 // writeSameChecks writes the other checks that the same bytes violate. These checks have no entries
 // of their own in the report.
-func (g checkGroup) writeSameChecks(b *strings.Builder, d DialectReport, s TextStyle) {
+func (g checkResultGroup) writeSameChecks(b *strings.Builder, d DialectReport, s TextStyle) {
 	for i, o := range g.Same {
 		if i == maxSameChecks && !s.Verbose {
 			fmt.Fprintf(b, "  … and %s that the same bytes violate\n", countNoun(len(g.Same)-i, "more check"))

@@ -63,7 +63,7 @@ type Pass struct {
 	violated   map[string]int // number of failed judgements, likewise
 	findings   []Finding
 	onFinding  func(Finding)
-	run        *runState // shared with the other passes of a Run
+	run        *sharedState // shared with the other passes of a Run
 }
 
 // A Finding is a failed judgement. Event is the evidence, and Message states what was seen and what
@@ -177,7 +177,7 @@ func truncate(s string, limit int) string {
 func Run(plan Plan, events iter.Seq[Event], onFinding func(Obligation, Finding)) Evaluation {
 	passes := make([]Pass, len(plan.Obligations))
 	watch := make([]func(Event), len(plan.Obligations))
-	state := &runState{shared: map[sharedKey]any{}}
+	state := &sharedState{shared: map[sharedValueKey]any{}}
 	for i, d := range plan.Obligations {
 		passes[i] = Pass{obligation: d, judged: map[string]int{}, violated: map[string]int{}, run: state}
 		if onFinding != nil {
@@ -185,7 +185,7 @@ func Run(plan Plan, events iter.Seq[Event], onFinding func(Obligation, Finding))
 		}
 		watch[i] = d.Check.Watch(&passes[i])
 	}
-	progress := completeness{hasRunStart: plan.HasRunStart, hasRunEnd: plan.HasRunEnd}
+	progress := completenessTracker{hasRunStart: plan.HasRunStart, hasRunEnd: plan.HasRunEnd}
 	for e := range events {
 		if e.Principal == PrimaryUser {
 			progress.observe(e)
@@ -222,11 +222,11 @@ func UntilDone(ctx context.Context, events iter.Seq[Event]) iter.Seq[Event] {
 	}
 }
 
-// A completeness tracks whether a conversation has at least one complete exchange. An exchange is
+// A completenessTracker tracks whether a conversation has at least one complete exchange. An exchange is
 // complete if its response is a stream that starts a run, has content and ends the run, and if all
-// of its frames are well-formed. A completeness also tracks whether the conversation has a request
+// of its frames are well-formed. A completenessTracker also tracks whether the conversation has a request
 // or a frame of the dialect, and whether its responses are HTTP.
-type completeness struct {
+type completenessTracker struct {
 	hasRunStart, hasRunEnd bool // whether the dialect has the kinds RunStart and RunEnd
 	complete               bool // at least one exchange was complete
 	recognized             bool // at least one frame belonged to the dialect
@@ -240,7 +240,7 @@ type completeness struct {
 type exchangeProgress struct{ isStream, hasContent, malformed, opened, ended bool }
 
 // observe updates s according to e, the next event of the conversation.
-func (s *completeness) observe(e Event) {
+func (s *completenessTracker) observe(e Event) {
 	switch {
 	case e.Kind == HTTPRequest:
 		s.exchangeProgress = exchangeProgress{}

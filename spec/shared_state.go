@@ -1,31 +1,31 @@
 package spec
 
-// A runState is what the passes of one [Run] share: the values that several checks use, and the
+// A sharedState is what the passes of one [Run] share: the values that several checks use, and the
 // functions to call at the end of the conversation.
-type runState struct {
-	shared    map[sharedKey]any
-	observers []observer // update the shared values
-	atEnd     []func()   // to be called after the last event
+type sharedState struct {
+	shared    map[sharedValueKey]any
+	observers []sharedValueUpdater // update the shared values
+	atEnd     []func()             // to be called after the last event
 }
 
-// An observer updates one shared value with the events of all principals, or only with those of the
+// A sharedValueUpdater updates one shared value with the events of all principals, or only with those of the
 // primary user.
-type observer struct {
+type sharedValueUpdater struct {
 	observe       func(Event)
 	allPrincipals bool
 }
 
-// A sharedKey identifies a shared value by its name and by the events that update it. Checks that
+// A sharedValueKey identifies a shared value by its name and by the events that update it. Checks that
 // see the events of all principals do not share values with checks that see only the events of the
 // primary user.
-type sharedKey struct {
+type sharedValueKey struct {
 	name          string
 	allPrincipals bool
 }
 
 // observe updates the shared values according to the event e. It must be called before any check
 // sees e.
-func (s *runState) observe(e Event) {
+func (s *sharedState) observe(e Event) {
 	for _, o := range s.observers {
 		if o.allPrincipals || e.Principal == PrimaryUser {
 			o.observe(e)
@@ -49,14 +49,14 @@ func (p *Pass) AtEnd(f func()) { p.run.atEnd = append(p.run.atEnd, f) }
 // called before those of the checks that use the value. Run calls all checks from one goroutine, so
 // the value needs no lock.
 func Shared[T any](p *Pass, name string, create func() (value T, observe func(Event))) T {
-	key := sharedKey{name: name, allPrincipals: p.obligation.Check.AllPrincipals}
+	key := sharedValueKey{name: name, allPrincipals: p.obligation.Check.AllPrincipals}
 	value, ok := p.run.shared[key]
 	if !ok {
 		created, observe := create()
 		value = created
 		p.run.shared[key] = value
 		if observe != nil {
-			p.run.observers = append(p.run.observers, observer{observe, key.allPrincipals})
+			p.run.observers = append(p.run.observers, sharedValueUpdater{observe, key.allPrincipals})
 		}
 	}
 	return value.(T)

@@ -13,11 +13,11 @@ import (
 // A combinationPlayer plays the conversation of one combination.
 type combinationPlayer struct {
 	*sequencePlayer
-	name  string     // part of each word, so that words are unique in the run
-	words int        // the number of words used so far
-	tool  string     // the name of the client tool; "" means "paint"
-	text  textClass  // class of the texts in the main prompt
-	json  jsonSample // class of the JSON objects in the main prompt
+	name  string    // part of each word, so that words are unique in the run
+	words int       // the number of words used so far
+	tool  string    // the name of the client tool; "" means "paint"
+	text  textClass // class of the texts in the main prompt
+	json  jsonClass // class of the JSON objects in the main prompt
 
 	precede func(c *combinationPlayer) // plays what precedes the main prompt; nil: nothing precedes it
 	read    func(c *combinationPlayer) // reads the stream of the main run; nil: once, to its end

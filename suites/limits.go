@@ -74,10 +74,10 @@ const (
 	fullSizedResponses = 4 // limit on the total number of bytes, as a multiple of Limits.MaxBytes
 )
 
-// A runResources holds what all conversations of a run share: the limits on the memory for recorded
+// A sharedRunState holds what all conversations of a run share: the limits on the memory for recorded
 // responses and on the total bytes and events of all responses, and what some of them found out
 // about the server.
-type runResources struct {
+type sharedRunState struct {
 	memory   *wire.MemoryLimiter
 	trackers map[bool]*limitTracker // true: of event streams; false: of all other responses
 	judgeCtx context.Context        // evaluations stop when it ends
@@ -104,8 +104,8 @@ type limitTracker struct {
 type responseTotals struct{ events, bytes int }
 
 // newRunResources returns the resources of a new run. l holds the limits on each single response.
-func newRunResources(l Limits) *runResources {
-	b := &runResources{
+func newRunResources(l Limits) *sharedRunState {
+	b := &sharedRunState{
 		memory:   wire.NewMemoryLimiter(maxLargeConversations, l.MaxBytes),
 		trackers: map[bool]*limitTracker{}, judgeCtx: context.Background(),
 	}

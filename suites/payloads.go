@@ -204,13 +204,13 @@ var toolNames = []string{"paint", "sketch.it", "größe", strings.Repeat("measur
 // objectSamples returns classes of JSON objects that cover all [jsonSamples] with fewer objects.
 // They are those of the jsonSamples whose objects contain an empty object, null or a member with an
 // empty name, and one class whose objects combine an object of each of the jsonSamples.
-func objectSamples() (all []jsonSample) {
+func objectSamples() (all []jsonClass) {
 	for i, s := range jsonSamples {
 		if object := s.make("word"); strings.Contains(object, "{}") || strings.Contains(object, "null") || strings.Contains(object, `"":`) {
 			all = append(all, jsonSamples[i])
 		}
 	}
-	return append(all, jsonSample{"an object of many objects", func(word string) string {
+	return append(all, jsonClass{"an object of many objects", func(word string) string {
 		var members []string
 		for i, s := range jsonSamples {
 			members = append(members, fmt.Sprintf(`"part %d":%s`, i, s.make(word)))

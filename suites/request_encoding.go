@@ -11,16 +11,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A requestEncoding is one of several equivalent forms of a request. The server must respond to all
+// An equivalentRequestForm is one of several equivalent forms of a request. The server must respond to all
 // of them in the same way.
-type requestEncoding struct {
+type equivalentRequestForm struct {
 	doc     string                            // description that follows "requests"; "" for the usual form
 	rewrite func(r spec.Request) spec.Request // returns r in this form, without modifying r
 }
 
 // requestForms are forms of a request that servers must treat alike, according to HTTP (RFC 9110)
 // and JSON (RFC 8259). The first form leaves requests as they are.
-var requestForms = []requestEncoding{
+var requestForms = []equivalentRequestForm{
 	{"", func(r spec.Request) spec.Request { return r }},
 	{"with a charset parameter in its Content-Type", func(r spec.Request) spec.Request {
 		return withField(r, "Content-Type", func(v string) string { return v + "; charset=utf-8" })

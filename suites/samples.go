@@ -81,9 +81,9 @@ func longText(word string, n int) string {
 	return b.String()[:n-1] + "."
 }
 
-// A jsonSample is a class of JSON objects, such as those with null members. A server must store the
+// A jsonClass is a class of JSON objects, such as those with null members. A server must store the
 // objects and send them with the same value.
-type jsonSample struct {
+type jsonClass struct {
 	doc  string                   // description of one object, such as "a plain object"
 	make func(word string) string // returns the JSON text of an object, which usually contains word
 }
@@ -91,7 +91,7 @@ type jsonSample struct {
 // jsonSamples are classes of objects that a careless server changes. The first class is plain. The
 // numbers in the objects are exact in IEEE 754 double precision, and the integers are in the range
 // on which all implementations agree (RFC 8259, section 6).
-var jsonSamples = []jsonSample{
+var jsonSamples = []jsonClass{
 	{"a plain object", func(w string) string { return `{"city":` + jsonText(w) + `}` }},
 	{"an empty object", func(string) string { return `{}` }},
 	{"an object with null members", func(w string) string { return `{"a":null,"b":[null],"word":` + jsonText(w) + `}` }},

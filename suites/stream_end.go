@@ -78,7 +78,7 @@ func (t *Conversation) afterRunEnd(
 // noteOpenStream is called when the response r is over. It sets b.leavesOpen if the body was open
 // for more than [maxQuickClose] after the end of its run. The argument endedAt is the time of that
 // end, or zero if it is unknown.
-func (b *runResources) noteOpenStream(r spec.Response, endedAt time.Time) {
+func (b *sharedRunState) noteOpenStream(r spec.Response, endedAt time.Time) {
 	if errors.Is(r.End, spec.ErrStillOpen) || !endedAt.IsZero() && time.Since(endedAt) > maxQuickClose {
 		b.leavesOpen.Store(true)
 	}

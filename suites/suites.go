@@ -79,7 +79,7 @@ type Target struct {
 
 	isScripted bool                // the agent follows the test prompts; set by Run and Rejudge
 	faultNames map[string][]string // by template: names of invalid requests; see collectFaults
-	resources  *runResources       // set by Check
+	resources  *sharedRunState     // set by Check
 }
 
 // A ScenarioResult is the recorded conversation of one scenario and its evaluation.

@@ -101,7 +101,7 @@ func totalLen(h dialect.History) (n int) {
 // the order in which they began. The result is nil if the run did not end, or failed, or if the
 // arguments of a tool call are too long to be repeated.
 func answerMessages(events iter.Seq[spec.Event]) (messages []spec.Event) {
-	b := messageAssembler{byID: map[string]*repeatedMessage{}, calls: map[string]*repeatedPart{}}
+	b := messageAssembler{byID: map[string]*messageDraft{}, calls: map[string]*partDraft{}}
 	for e := range events {
 		b.observe(e)
 	}
@@ -123,22 +123,22 @@ func answerMessages(events iter.Seq[spec.Event]) (messages []spec.Event) {
 	return messages
 }
 
-// A repeatedPart is a message or a tool call that is being assembled from the events of a stream.
+// A partDraft is a message or a tool call that is being assembled from the events of a stream.
 // The Text of the embedded event is not used.
-type repeatedPart struct {
+type partDraft struct {
 	spec.Event
 	text strings.Builder
 }
 
 // add appends delta to the text. If the text already exceeds [maxRepeatedText], it does nothing.
-func (p *repeatedPart) add(delta string) {
+func (p *partDraft) add(delta string) {
 	if p.text.Len() <= maxRepeatedText {
 		p.text.WriteString(delta)
 	}
 }
 
 // event returns the part with its text, cut to at most [maxRepeatedText] bytes.
-func (p *repeatedPart) event() spec.Event {
+func (p *partDraft) event() spec.Event {
 	e := p.Event
 	if e.Text = p.text.String(); len(e.Text) > maxRepeatedText {
 		e.Text = strings.ToValidUTF8(e.Text[:maxRepeatedText], "")
@@ -146,24 +146,24 @@ func (p *repeatedPart) event() spec.Event {
 	return e
 }
 
-// A repeatedMessage is a message that is being assembled, with the tool calls that belong to it.
-type repeatedMessage struct {
-	repeatedPart
-	calls []*repeatedPart
+// A messageDraft is a message that is being assembled, with the tool calls that belong to it.
+type messageDraft struct {
+	partDraft
+	calls []*partDraft
 }
 
 // newAnswerMessage returns a message whose text is empty and whose other slots are those of e.
-func newAnswerMessage(e spec.Event) *repeatedMessage {
-	return &repeatedMessage{repeatedPart: repeatedPart{Event: e}}
+func newAnswerMessage(e spec.Event) *messageDraft {
+	return &messageDraft{partDraft: partDraft{Event: e}}
 }
 
 // A messageAssembler assembles messages from the events of one stream.
 type messageAssembler struct {
-	request  spec.Event                  // request for the stream
-	messages []*repeatedMessage          // messages of the assistant, and tool results, in the order of the stream
-	byID     map[string]*repeatedMessage // messages of the assistant by their ids
-	calls    map[string]*repeatedPart    // tool calls by their ids
-	ended    bool                        // the run has ended without failing
+	request  spec.Event               // request for the stream
+	messages []*messageDraft          // messages of the assistant, and tool results, in the order of the stream
+	byID     map[string]*messageDraft // messages of the assistant by their ids
+	calls    map[string]*partDraft    // tool calls by their ids
+	ended    bool                     // the run has ended without failing
 }
 
 // observe updates the messages with e, the next event of the stream.
@@ -184,7 +184,7 @@ func (b *messageAssembler) observe(e spec.Event) {
 	case spec.ToolStart:
 		if b.calls[e.Call] == nil {
 			m := b.assistant(cmp.Or(e.ID, e.Call)) // its parent or, if it names none, a message of its own
-			b.calls[e.Call] = &repeatedPart{Event: spec.Event{Kind: spec.ToolCall, Call: e.Call, Name: e.Name}}
+			b.calls[e.Call] = &partDraft{Event: spec.Event{Kind: spec.ToolCall, Call: e.Call, Name: e.Name}}
 			m.calls = append(m.calls, b.calls[e.Call])
 		}
 	case spec.ToolDelta:
@@ -206,10 +206,10 @@ func (b *messageAssembler) observe(e spec.Event) {
 // not sent as separate events. These are the results of tool calls and, if no message of the stream
 // has text, the texts of new messages.
 func (b *messageAssembler) addSnapshot(messages []spec.Event) {
-	hasText := slices.ContainsFunc(b.messages, func(m *repeatedMessage) bool { return m.text.Len() > 0 })
+	hasText := slices.ContainsFunc(b.messages, func(m *messageDraft) bool { return m.text.Len() > 0 })
 	for _, told := range messages {
 		isKnown := func(m spec.Event) bool { return m.Message == told.Message }
-		isAnswered := func(m *repeatedMessage) bool { return m.Kind == spec.InputToolResult && m.Call == told.Call }
+		isAnswered := func(m *messageDraft) bool { return m.Kind == spec.InputToolResult && m.Call == told.Call }
 		switch {
 		case strings.HasPrefix(told.Text, "["): // content in parts
 		case told.Kind == spec.HistoryTool && b.calls[told.Call] != nil && !slices.ContainsFunc(b.messages, isAnswered):
@@ -223,7 +223,7 @@ func (b *messageAssembler) addSnapshot(messages []spec.Event) {
 
 // assistant returns the assistant's message with the given id. If there is no such message, it adds
 // an empty one.
-func (b *messageAssembler) assistant(id string) *repeatedMessage {
+func (b *messageAssembler) assistant(id string) *messageDraft {
 	m := b.byID[id]
 	if m == nil {
 		m = newAnswerMessage(spec.Event{Kind: spec.InputAssistant, Message: id})

@@ -8,9 +8,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A timingCheck holds a check that may fail in a scenario, or have nothing to judge, merely because
+// A timingSensitiveCheck holds a check that may fail in a scenario, or have nothing to judge, merely because
 // the machine is busy. In that case, the scenario is replayed.
-type timingCheck struct {
+type timingSensitiveCheck struct {
 	check   *spec.Check
 	retries uint64 // maximum number of times that the scenario is replayed
 
@@ -22,7 +22,7 @@ type timingCheck struct {
 // timingChecks maps the name of a scenario to its timing check. A busy client may read so late that
 // an event seems late, or that events seem to arrive at once although the server sent them one by
 // one. It may also cancel a run so late that another run has already ended.
-var timingChecks = map[string]timingCheck{
+var timingChecks = map[string]timingSensitiveCheck{
 	"idle":     {rules.ScriptIdle, 1, nil},
 	"slow":     {rules.DeltasArriveIncrementally, maxTimingRetries, nil},
 	"together": {rules.CancelAffectsNamedRunOnly, 1, rules.CancelEndsRun},
@@ -92,7 +92,7 @@ func (t *Target) hasLateDeltas(p *ScenarioResult) bool {
 // the check had nothing to judge although at least one exchange is complete and the precondition,
 // if any, judged something. failsTiming evaluates p if needed. It returns false if the check is not
 // selected, the agent is not scripted, or the conversation is empty, incomplete or trimmed.
-func (t *Target) failsTiming(p *ScenarioResult, c timingCheck) bool {
+func (t *Target) failsTiming(p *ScenarioResult, c timingSensitiveCheck) bool {
 	if p.Err != nil || p.IncompleteReason != nil || p.Trimmed || len(p.Trace.Exchanges) == 0 || !p.Trace.Scripted {
 		return false
 	}

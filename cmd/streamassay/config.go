@@ -120,9 +120,9 @@ func readConfigFile(file string) ([]byte, error) {
 	return data, nil
 }
 
-// A configItem is one target of a --config file, parsed as YAML, whose fields have not been checked
+// A configTarget is one target of a --config file, parsed as YAML, whose fields have not been checked
 // yet.
-type configItem struct {
+type configTarget struct {
 	fields     yaml.MapSlice
 	line       int            // line on which the target begins, from 1
 	fieldLines map[string]int // line of each field, from 1, by the name of the field
@@ -131,7 +131,7 @@ type configItem struct {
 // configItems splits data, the content of a --config file, into its targets. It returns an error if
 // data is invalid or has no targets. Errors begin with ":" or ":LINE:", so that the caller can put
 // the file name before them.
-func configItems(data []byte) ([]configItem, error) {
+func configItems(data []byte) ([]configTarget, error) {
 	file, err := parser.ParseBytes(data, 0)
 	if err != nil {
 		return nil, yamlError(err)
@@ -162,10 +162,10 @@ func configItems(data []byte) ([]configItem, error) {
 	if len(list) == 0 {
 		return nil, errors.New(": no targets: want a list `targets:` of items with `url:` and `dialects:`")
 	}
-	var items []configItem
+	var items []configTarget
 	for i, one := range list {
 		node, line, _ := yamltree.Find(root, "targets", strconv.Itoa(i))
-		item := configItem{fieldLines: fieldLineNumbers(node), line: line}
+		item := configTarget{fieldLines: fieldLineNumbers(node), line: line}
 		var ok bool
 		if item.fields, ok = one.(yaml.MapSlice); !ok {
 			return nil, fmt.Errorf(":%d: target %d: must be a mapping with `url:` and `dialects:`", item.line, i+1)

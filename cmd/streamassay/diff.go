@@ -138,9 +138,9 @@ func (d diffOptions) run(ctx context.Context, sh stdio, a, b string) error {
 	}
 	soon, stop := withSignalGrace(ctx)
 	defer stop()
-	compared, late := runUntilDone(soon, func() (comparedSides, error) { return compareSides(left, right), nil })
+	compared, late := runUntilDone(soon, func() (diffResult, error) { return compareSides(left, right), nil })
 	if report.Dialects, report.Only = compared.dialects, compared.only; late != nil {
-		report.Dialects = []diff.DialectDiff{}
+		report.Dialects = []diff.DialectReport{}
 	}
 	if left.timedOut || right.timedOut {
 		report.Incomplete = fmt.Sprintf("stopped after %s (--max-time)", formatDuration(d.suite.Limits.RunTimeout))
@@ -163,10 +163,10 @@ func (d diffOptions) run(ctx context.Context, sh stdio, a, b string) error {
 	return nil
 }
 
-// A comparedSides is the result of comparing the two sides of diff.
-type comparedSides struct {
-	dialects []diff.DialectDiff // differences between conversations of the same dialect and name
-	only     []string           // conversations that only one side has, such as "runs@2026-04 cancel: only in A"
+// A diffResult is the result of comparing the two sides of diff.
+type diffResult struct {
+	dialects []diff.DialectReport // differences between conversations of the same dialect and name
+	only     []string             // conversations that only one side has, such as "runs@2026-04 cancel: only in A"
 }
 
 // readRecordings reads the recordings at the paths a and b, each a file or a directory, and returns
@@ -210,10 +210,10 @@ func checkSide(word string) error {
 
 // compareSides compares each conversation of a with the conversation of b that has the same dialect
 // and name, and lists the conversations that only one side has.
-func compareSides(a, b diffSide) comparedSides {
-	c := comparedSides{dialects: []diff.DialectDiff{}}
+func compareSides(a, b diffSide) diffResult {
+	c := diffResult{dialects: []diff.DialectReport{}}
 	for _, name := range a.dialects {
-		of := diff.DialectDiff{Dialect: name, Conversations: []diff.ConversationDiff{}}
+		of := diff.DialectReport{Dialect: name, Conversations: []diff.ConversationDiff{}}
 		for _, left := range a.conversations[name] {
 			i := slices.IndexFunc(b.conversations[name], func(t diff.Conversation) bool { return t.Name == left.Name })
 			if i < 0 {
@@ -245,7 +245,7 @@ func (d diffOptions) redactReport(r *diff.Report) {
 			for i := range c.Differences {
 				difference := &c.Differences[i]
 				difference.Request = hide(difference.Request)
-				for _, s := range []*diff.DifferenceSide{difference.A, difference.B} {
+				for _, s := range []*diff.DifferingEvent{difference.A, difference.B} {
 					if s != nil {
 						s.Facts = hide(s.Facts)
 					}

@@ -77,7 +77,7 @@ func (j targetRun) collectTakes(ctx context.Context, sh stdio) (h diffSide, err 
 		}
 		defer stop()
 	}
-	j.started, j.saveErrors = time.Now(), &saveError{}
+	j.started, j.saveErrors = time.Now(), &firstSaveError{}
 	for k := range takesPerTarget {
 		_, parts, err := j.forRound(k).runRound(ctx, sh)
 		if err != nil {

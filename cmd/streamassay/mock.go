@@ -23,9 +23,9 @@ import (
 // A mockOptions holds the flags and arguments of the mock command.
 type mockOptions struct {
 	endpoint     listenFlags
-	control      string           // address of the control API, as HOST:PORT, or "off"
-	defaults     mockDefaultFlags // settings that a script or a request can override
-	journal      journal.Config   // limits on the size of the journal
+	control      string               // address of the control API, as HOST:PORT, or "off"
+	defaults     overridableMockFlags // settings that a script or a request can override
+	journal      journal.Config       // limits on the size of the journal
 	limits       limitFlags
 	log          logFlags
 	check        bool          // check the scripts and recordings, and serve nothing

@@ -13,9 +13,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A mockDefaultFlags holds the flags of a mock for the settings that a script or a request can
+// An overridableMockFlags holds the flags of a mock for the settings that a script or a request can
 // override.
-type mockDefaultFlags struct {
+type overridableMockFlags struct {
 	seed, vary, pace, clock string   // "" if the flag is not given
 	flush                   string   // "coalesce" or "each"
 	faults                  []string // values of --fault
@@ -24,7 +24,7 @@ type mockDefaultFlags struct {
 
 // addFlags sets m to the defaults, and adds to f the flags that change m, such as --seed, --fault
 // and --pace.
-func (m *mockDefaultFlags) addFlags(f *pflag.FlagSet) {
+func (m *overridableMockFlags) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&m.seed, "seed", "",
 		"`N` seed for ids and random choices; also freezes the clock at "+mockserver.Epoch.Format(time.RFC3339)+", unless "+
 			"--clock is given (default: random seed, running clock)")
@@ -51,7 +51,7 @@ func (m *mockDefaultFlags) addFlags(f *pflag.FlagSet) {
 
 // mockConfig returns the configuration that the flags describe, for a mock of the given dialects.
 // If a flag is invalid, it returns a usage error that names the flag.
-func (m *mockDefaultFlags) mockConfig(dialects []*dialect.Dialect) (cfg mockserver.Config, err error) {
+func (m *overridableMockFlags) mockConfig(dialects []*dialect.Dialect) (cfg mockserver.Config, err error) {
 	cfg = mockserver.Config{Dialects: dialects}
 	cfg.Defaults.Strict, cfg.Defaults.FlushEach = m.strict, m.flush == "each"
 	if cfg.Seed, err = parseSeedFlag("--seed", m.seed); err != nil {

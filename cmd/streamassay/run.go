@@ -135,7 +135,7 @@ type targetRun struct {
 	suiteTargets []suites.Target // the target in each dialect
 	embedded     bool            // the target is the embedded reference server
 	started      time.Time       // when the first round began
-	saveErrors   *saveError      // stores the first error of [targetRun.saveBeforeTrim]; nil until the run begins
+	saveErrors   *firstSaveError // stores the first error of [targetRun.saveBeforeTrim]; nil until the run begins
 
 	// reparse returns the trace that rejudge judges again; nil means [reparseTranscript].
 	reparse func(suites.ScenarioResult) (spec.Trace, error)
@@ -303,7 +303,7 @@ func runAll(ctx context.Context, sh stdio, jobs []targetRun) error {
 // report and the results from which the report is made. If there are several rounds, the results
 // are those of the round with the worst exit code.
 func (j targetRun) run(ctx context.Context, sh stdio) (*reports.Report, []suites.ScenarioResult, error) {
-	j.started, j.saveErrors = time.Now(), &saveError{}
+	j.started, j.saveErrors = time.Now(), &firstSaveError{}
 	if j.embedded {
 		stop, err := j.startReference()
 		if err != nil {

@@ -52,9 +52,9 @@ func (j targetRun) saveConversation(p suites.ScenarioResult, path string) error 
 	return nil
 }
 
-// A saveError holds the first error of [targetRun.saveBeforeTrim], which may be called by several
+// A firstSaveError holds the first error of [targetRun.saveBeforeTrim], which may be called by several
 // goroutines at the same time.
-type saveError struct {
+type firstSaveError struct {
 	mu  sync.Mutex
 	err error // nil means that there was no error; protected by mu
 }

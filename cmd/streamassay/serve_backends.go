@@ -82,7 +82,7 @@ func (b *openedBackends) closeStore() error {
 // the case if ending is done, which means that the server is shutting down, or if a test write to a
 // store fails. The reason why a write failed is only logged, because it may name internal hosts.
 func (b *openedBackends) readyCheck(ending context.Context) func(context.Context) error {
-	var look sharedCheck
+	var look sharedReadinessCheck
 	return func(ctx context.Context) error {
 		if ending.Err() != nil {
 			return errors.New("shutting down")
@@ -106,10 +106,10 @@ func (b *openedBackends) pingStores(ctx context.Context) error {
 	return nil
 }
 
-// A sharedCheck runs a check once for all callers that wait at the same time, so that many
+// A sharedReadinessCheck runs a check once for all callers that wait at the same time, so that many
 // concurrent requests for /readyz cause only one write to each store. A check that hangs does not
 // delay a caller beyond the end of the context of that caller. The zero value is ready to use.
-type sharedCheck struct{ group singleflight.Group }
+type sharedReadinessCheck struct{ group singleflight.Group }
 
 // maxCheckTime is the maximum duration of one check, even if its callers are willing to wait
 // longer.
@@ -118,7 +118,7 @@ const maxCheckTime = 10 * time.Second
 // run waits until the check that is in progress has ended and returns its error. If no check is in
 // progress, run first starts one by calling do in a new goroutine. If ctx is done before the check
 // has ended, run returns an error at once, and the check continues.
-func (l *sharedCheck) run(ctx context.Context, do func(context.Context) error) error {
+func (l *sharedReadinessCheck) run(ctx context.Context, do func(context.Context) error) error {
 	done := l.group.DoChan("", func() (any, error) {
 		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxCheckTime)
 		defer cancel()

@@ -273,8 +273,8 @@ func (m *comparer) addOneSided(x exchangeEvents, e spec.Event, side string) {
 }
 
 // newSide returns the side of a difference that has the event e in the exchange x.
-func newSide(x exchangeEvents, e spec.Event) *DifferenceSide {
-	return &DifferenceSide{Exchange: x.index, Event: e.Frame, Kind: e.Kind, Facts: describeEvent(e)}
+func newSide(x exchangeEvents, e spec.Event) *DifferingEvent {
+	return &DifferingEvent{Exchange: x.index, Event: e.Frame, Kind: e.Kind, Facts: describeEvent(e)}
 }
 
 // compareEvent returns the fields in which the events a and b differ, or nil if they match.

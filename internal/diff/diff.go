@@ -39,13 +39,13 @@ type ConversationDiff struct {
 // event for its request. If a side lacks the event, the pointer for that side is nil.
 type Difference struct {
 	Request string          `json:"asked"` // description of the request
-	A       *DifferenceSide `json:"a"`
-	B       *DifferenceSide `json:"b"`
+	A       *DifferingEvent `json:"a"`
+	B       *DifferingEvent `json:"b"`
 	Fields  []FieldDiff     `json:"fields,omitempty"` // fields that differ, if both sides have the event
 }
 
-// A DifferenceSide is the event that one side of a difference has.
-type DifferenceSide struct {
+// A DifferingEvent is the event that one side of a difference has.
+type DifferingEvent struct {
 	Exchange int       `json:"exchange"` // index in the conversation, starting at 0
 	Event    int       `json:"event"`    // index of the frame in the exchange, starting at 0; -1 if the event is not a frame
 	Kind     spec.Kind `json:"kind"`

@@ -23,12 +23,12 @@ type Report struct {
 
 	Incomplete string `json:"incomplete,omitempty"` // why the comparison ended early; "" if it did not
 
-	Dialects []DialectDiff `json:"dialects"`
-	Only     []string      `json:"only,omitempty"` // descriptions of the conversations that only one side has
+	Dialects []DialectReport `json:"dialects"`
+	Only     []string        `json:"only,omitempty"` // descriptions of the conversations that only one side has
 }
 
-// A DialectDiff holds the results of the comparison for one dialect.
-type DialectDiff struct {
+// A DialectReport holds the results of the comparison for one dialect.
+type DialectReport struct {
 	Dialect       string             `json:"dialect"`
 	Conversations []ConversationDiff `json:"conversations"`
 }
@@ -162,7 +162,7 @@ func (c ConversationDiff) write(b *strings.Builder, dialect string, times map[st
 // writeSummary writes to b how many conversations and events of the dialect were compared, how many
 // differences they have, and which conversations were not compared. For each conversation, it adds
 // the volatile fields, the first note and the number of notes.
-func (d DialectDiff) writeSummary(b *strings.Builder) {
+func (d DialectReport) writeSummary(b *strings.Builder) {
 	compared, differ, differences, events := 0, 0, 0, 0
 	var out []string
 	for _, c := range d.Conversations {
@@ -193,12 +193,12 @@ func (d DialectDiff) writeSummary(b *strings.Builder) {
 
 // title returns the kind of the event and its index in the exchange, such as "message.delta (event
 // 3)". If the event is not a frame, there is a dash in place of the index.
-func (s DifferenceSide) title() string {
+func (s DifferingEvent) title() string {
 	return string(s.Kind) + " (event " + eventNumber(s.Event) + ")"
 }
 
 // text returns the title and the facts of the event in one line.
-func (s DifferenceSide) text() string {
+func (s DifferingEvent) text() string {
 	return s.title() + " " + s.Facts
 }
 

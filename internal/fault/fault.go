@@ -67,11 +67,11 @@ type Args struct {
 	Ints      map[string]int
 	Durations map[string]time.Duration
 	Strings   map[string]string
-	ResponseArgs
+	ResponseContext
 }
 
-// ResponseArgs holds what a fault needs to know about the response that it affects.
-type ResponseArgs struct {
+// ResponseContext holds what a fault needs to know about the response that it affects.
+type ResponseContext struct {
 	Rand        *rand.Rand // source of all random choices
 	TypeMembers []string   // names of the JSON members that state the type of an event; nil: unknown
 	Applied     func()     // to be called, any number of times, when the fault changes the response; never nil

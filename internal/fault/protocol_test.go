@@ -223,7 +223,7 @@ func newReportingEffect(t *testing.T, text string) (effect fault.Effect, hasAppl
 		t.Fatalf("%s: %v", text, err)
 	}
 	applied := false
-	effect = uses[0].NewEffect(fault.ResponseArgs{
+	effect = uses[0].NewEffect(fault.ResponseContext{
 		Rand: rand.New(rand.NewPCG(1, 2)), TypeMembers: []string{"type"}, Applied: func() { applied = true },
 	})
 	return effect, func() bool { return applied }

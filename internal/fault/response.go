@@ -57,7 +57,7 @@ var responseFaults = []*Fault{
 				h.Header.Set("Location", "?") // a client that follows it is redirected again
 				h.Header.Del("Content-Type")
 			}, WrapBody: func(w StreamWriter) FrameWriter {
-				return frameFuncs{frame: func(int, []byte) error { return w.Finish(Clean) }}
+				return frameWriterFuncs{frame: func(int, []byte) error { return w.Finish(Clean) }}
 			}}
 		}},
 	{Name: "wrong-status", Doc: "the status code of the response is wrong; header and body are unchanged",

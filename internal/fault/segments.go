@@ -16,7 +16,7 @@ import (
 func drip(a Args, w StreamWriter) FrameWriter {
 	size, limit := a.Ints["bytes"], a.Ints["for"]
 	sent, slow, hasReached := int64(0), 0, eventReached(a.Trigger)
-	return frameFuncs{frame: func(n int, frame []byte) error {
+	return frameWriterFuncs{frame: func(n int, frame []byte) error {
 		reached := hasReached(n)
 		for len(frame) > 0 {
 			piece := frame
@@ -49,7 +49,7 @@ func drip(a Args, w StreamWriter) FrameWriter {
 func splitFrames(a Args, w StreamWriter) FrameWriter {
 	offsets, _ := parseOffsets(a.Strings["at"]) // already validated
 	hasReached, pass := eventReached(a.Trigger), writeFrames(w)
-	return frameFuncs{frame: func(n int, frame []byte) error {
+	return frameWriterFuncs{frame: func(n int, frame []byte) error {
 		if !hasReached(n) {
 			return pass(n, frame)
 		}
@@ -126,7 +126,7 @@ func batchFrames(a Args, w StreamWriter, batch int) FrameWriter {
 		held, count = nil, 0
 		return writeSegment(w, p)
 	}
-	return frameFuncs{close: send, frame: func(n int, frame []byte) error {
+	return frameWriterFuncs{close: send, frame: func(n int, frame []byte) error {
 		if !hasReached(n) {
 			return pass(n, frame)
 		}
@@ -146,7 +146,7 @@ func batchFrames(a Args, w StreamWriter, batch int) FrameWriter {
 // writer leaves out the line end that completes the last event, so that clients ignore that event.
 func dropLastBlankLine(a Args, w StreamWriter) FrameWriter {
 	var held []byte // the last line end of the preceding frame
-	return frameFuncs{frame: func(n int, frame []byte) error {
+	return frameWriterFuncs{frame: func(n int, frame []byte) error {
 		out := append(held, frame...)
 		held = nil
 		if n >= 0 {

@@ -202,12 +202,12 @@ func (u Spec) MaxStreams() int {
 // r.Applied each time it changes something, from any goroutine; many faults never do, because the
 // run ends before their trigger. The effect is empty if the parameter "chance" exempts this
 // response.
-func (u Spec) NewEffect(r ResponseArgs) Effect {
+func (u Spec) NewEffect(r ResponseContext) Effect {
 	if chance, isSet := u.params["chance"]; isSet && r.Rand.IntN(100) >= int(chance.number) {
 		return Effect{}
 	}
 	a := Args{
-		Trigger: u.Trigger, ResponseArgs: r,
+		Trigger: u.Trigger, ResponseContext: r,
 		Ints: map[string]int{}, Durations: map[string]time.Duration{}, Strings: map[string]string{},
 	}
 	for _, p := range u.Fault.Params {

@@ -116,7 +116,7 @@ func TestChance(t *testing.T) {
 	strikes := func(seed uint64) (n int) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		for range 1000 {
-			if uses[0].NewEffect(fault.ResponseArgs{Rand: r, Applied: func() {}}).OnEvent != nil {
+			if uses[0].NewEffect(fault.ResponseContext{Rand: r, Applied: func() {}}).OnEvent != nil {
 				n++
 			}
 		}

@@ -17,17 +17,17 @@ func wrapBody(wrap func(a Args, w StreamWriter) FrameWriter) func(Args) Effect {
 	}
 }
 
-// frameFuncs is a FrameWriter made of two functions.
-type frameFuncs struct {
+// frameWriterFuncs is a FrameWriter made of two functions.
+type frameWriterFuncs struct {
 	frame func(n int, frame []byte) error
 	close func() error // may be nil
 }
 
 // WriteFrame calls b.frame with its arguments and returns the error.
-func (b frameFuncs) WriteFrame(n int, frame []byte) error { return b.frame(n, frame) }
+func (b frameWriterFuncs) WriteFrame(n int, frame []byte) error { return b.frame(n, frame) }
 
 // Close calls b.close and returns its error. If b.close is nil, it returns nil.
-func (b frameFuncs) Close() error {
+func (b frameWriterFuncs) Close() error {
 	if b.close == nil {
 		return nil
 	}
@@ -48,7 +48,7 @@ func writeFrames(w StreamWriter) func(n int, frame []byte) error {
 func editStream(begin func(a Args) func(n int, frame []byte) []byte) func(Args) Effect {
 	return wrapBody(func(a Args, w StreamWriter) FrameWriter {
 		edit := begin(a)
-		return frameFuncs{frame: func(n int, frame []byte) error {
+		return frameWriterFuncs{frame: func(n int, frame []byte) error {
 			out := edit(n, frame)
 			if !bytes.Equal(out, frame) {
 				a.Applied()
@@ -142,7 +142,7 @@ func compress(a Args) Effect {
 		},
 		WrapBody: func(w StreamWriter) FrameWriter {
 			z := gzip.NewWriter(w)
-			return frameFuncs{close: z.Close, frame: func(_ int, frame []byte) error {
+			return frameWriterFuncs{close: z.Close, frame: func(_ int, frame []byte) error {
 				if _, err := z.Write(frame); err != nil {
 					return err
 				}

@@ -25,7 +25,7 @@ func endStreamAt(how StreamEnd) func(Args) Effect {
 // unchanged and calls f after the last one.
 func atStreamEnd(f func(a Args, w StreamWriter) error) func(Args) Effect {
 	return wrapBody(func(a Args, w StreamWriter) FrameWriter {
-		return frameFuncs{frame: writeFrames(w), close: func() error { return f(a, w) }}
+		return frameWriterFuncs{frame: writeFrames(w), close: func() error { return f(a, w) }}
 	})
 }
 

@@ -122,7 +122,7 @@ func endOffset(t *testing.T, seed uint64) int {
 		t.Fatal(err)
 	}
 	w := &recordingWriter{}
-	w.send(uses[0].NewEffect(fault.ResponseArgs{Rand: rand.New(rand.NewPCG(seed, 0)), Applied: func() {}}).WrapBody(w), 0, sent[0], sent[1], sent[3], sent[4])
+	w.send(uses[0].NewEffect(fault.ResponseContext{Rand: rand.New(rand.NewPCG(seed, 0)), Applied: func() {}}).WrapBody(w), 0, sent[0], sent[1], sent[3], sent[4])
 	return len(w.segments)
 }
 

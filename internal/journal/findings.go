@@ -22,8 +22,8 @@ type Finding struct {
 	Message     string     `json:"message"`
 }
 
-// An evaluation holds the results of the checks of clients for one exchange.
-type evaluation struct {
+// An exchangeEvaluation holds the results of the checks of clients for one exchange.
+type exchangeEvaluation struct {
 	id                     uint64
 	dialect, test, request string // request is the method and the target, such as "POST /runs"
 	findings               []Finding
@@ -52,7 +52,7 @@ func (j *Journal) clientPlan(name string) spec.Plan {
 // result and returns the stored result in later calls, because earlier exchanges, on which the
 // result depends, may be dropped in the meantime. The result is empty if the exchange itself was
 // dropped.
-func (j *Journal) evaluate(r entryRef) (v evaluation) {
+func (j *Journal) evaluate(r entryRef) (v exchangeEvaluation) {
 	if !r.lock() {
 		return v
 	}
@@ -78,7 +78,7 @@ func (j *Journal) evaluate(r entryRef) (v evaluation) {
 
 // judge applies the checks of plan to events and adds the results to v. The last events are those
 // of the exchange that v is about; those of earlier exchanges precede them.
-func (v *evaluation) judge(plan spec.Plan, events []spec.Event) {
+func (v *exchangeEvaluation) judge(plan spec.Plan, events []spec.Event) {
 	for _, r := range spec.Run(plan, slices.Values(events), nil).Results {
 		v.judged[r.Obligation.Check.ID] = r.Judged
 		for _, f := range r.Findings {
@@ -93,8 +93,8 @@ func (v *evaluation) judge(plan spec.Plan, events []spec.Event) {
 
 // newEvaluation returns an evaluation of the exchange s without results. The caller must hold the
 // lock of s.
-func (s *recordedExchange) newEvaluation() evaluation {
-	return evaluation{
+func (s *recordedExchange) newEvaluation() exchangeEvaluation {
+	return exchangeEvaluation{
 		id: s.id, dialect: s.dialect, test: s.test, request: s.method + " " + s.target, judged: map[string]int{},
 	}
 }
@@ -210,7 +210,7 @@ func (j *Journal) keepFindings(s *recordedExchange) {
 // evaluations returns the evaluations of all exchanges. The result dropped holds the stored
 // evaluations of exchanges that were dropped; their field judged is nil. The result kept holds the
 // evaluations of the exchanges in the journal.
-func (j *Journal) evaluations() (dropped, kept []evaluation) {
+func (j *Journal) evaluations() (dropped, kept []exchangeEvaluation) {
 	j.mu.Lock()
 	dropped = slices.Clone(j.dropped)
 	j.mu.Unlock()

@@ -47,9 +47,9 @@ type Journal struct {
 
 	mu            sync.Mutex // never acquired while a recordedExchange is locked
 	lastID        uint64
-	entries       []*recordedExchange // sorted by id
-	dropped       []evaluation        // evaluations of dropped exchanges that have findings
-	freeExchanges []*recordedExchange // unused ones, for reuse
+	entries       []*recordedExchange  // sorted by id
+	dropped       []exchangeEvaluation // evaluations of dropped exchanges that have findings
+	freeExchanges []*recordedExchange  // unused ones, for reuse
 }
 
 // New returns an empty journal with the configuration cfg. It replaces each limit that is 0 or
@@ -89,7 +89,7 @@ func (j *Journal) Clear() {
 func (j *Journal) dropTests(match func(test string) bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.dropped = slices.DeleteFunc(j.dropped, func(v evaluation) bool { return match(v.test) })
+	j.dropped = slices.DeleteFunc(j.dropped, func(v exchangeEvaluation) bool { return match(v.test) })
 	j.entries = slices.DeleteFunc(j.entries, func(s *recordedExchange) bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()

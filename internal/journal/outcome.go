@@ -12,10 +12,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An Outcome is a report on all clients of a mock. Its checks are those that judge clients. The
+// A ClientReport is a report on all clients of a mock. Its checks are those that judge clients. The
 // dialect with the empty name stands for the requests that belong to no dialect; the report on it
 // also contains the checks of the expected calls.
-type Outcome struct {
+type ClientReport struct {
 	reports.Report
 	Strict    bool               `json:"strict"`
 	Exchanges int                `json:"asked"`     // number of exchanges that were judged
@@ -26,12 +26,12 @@ type Outcome struct {
 // Conclude judges the exchanges in j. The outcome contains the findings about these exchanges and
 // those that j kept of dropped exchanges, a check for each expected call, the verdict and the exit
 // code.
-func (x Expectations) Conclude(j *Journal) Outcome {
-	out := Outcome{Strict: x.Strict, Forgotten: j.Forgotten(), Failures: j.Verify(Filter{}, x)}
+func (x Expectations) Conclude(j *Journal) ClientReport {
+	out := ClientReport{Strict: x.Strict, Forgotten: j.Forgotten(), Failures: j.Verify(Filter{}, x)}
 	out.Dialects = []reports.DialectReport{}
 	dropped, kept := j.evaluations()
 	out.Exchanges = len(kept)
-	byDialect, found := map[string][]evaluation{}, 0
+	byDialect, found := map[string][]exchangeEvaluation{}, 0
 	for _, v := range slices.Concat(dropped, kept) {
 		if x.AllowUnmatched {
 			v.findings = slices.DeleteFunc(slices.Clone(v.findings), func(f Finding) bool {
@@ -65,7 +65,7 @@ func (x Expectations) Conclude(j *Journal) Outcome {
 // clientReport returns the report on the requests of the dialect with the given name. The argument
 // plan is the plan for judging the clients of that dialect, and evaluations holds the evaluations
 // of the dialect's requests.
-func clientReport(name string, plan spec.Plan, evaluations []evaluation) reports.DialectReport {
+func clientReport(name string, plan spec.Plan, evaluations []exchangeEvaluation) reports.DialectReport {
 	d := reports.DialectReport{
 		Dialect: name, Causes: []reports.Cause{}, Requirements: []reports.RequirementResult{}, Checks: []reports.Check{},
 	}
@@ -90,7 +90,7 @@ func clientReport(name string, plan spec.Plan, evaluations []evaluation) reports
 // o. If c has no finding about the violated requirement yet, addFinding also appends the result for
 // that requirement to violated. It returns the possibly extended slice violated.
 func addFinding(
-	c *reports.Check, violated []reports.RequirementResult, o spec.Obligation, v evaluation, f Finding,
+	c *reports.Check, violated []reports.RequirementResult, o spec.Obligation, v exchangeEvaluation, f Finding,
 ) []reports.RequirementResult {
 	verdict := f.Level.FailureVerdict()
 	c.Judged, c.Verdict = max(c.Judged, 1), max(c.Verdict, verdict)
@@ -134,7 +134,7 @@ func (x Expectations) callChecks(failures []UnmetExpectation) (all []reports.Che
 
 // WriteJSON writes the outcome to w as one line of JSON. It returns the first error from encoding
 // the outcome or from writing to w.
-func (o Outcome) WriteJSON(w io.Writer) error {
+func (o ClientReport) WriteJSON(w io.Writer) error {
 	data, err := encodeJSON(o)
 	if err == nil {
 		_, err = w.Write(append(data, '\n'))
@@ -144,7 +144,7 @@ func (o Outcome) WriteJSON(w io.Writer) error {
 
 // Text returns the outcome as text: a line for each finding and a last line with the verdict and
 // the number of exchanges.
-func (o Outcome) Text() string {
+func (o ClientReport) Text() string {
 	var b strings.Builder
 	for _, d := range o.Dialects {
 		for _, c := range d.Checks {

@@ -60,7 +60,7 @@ type exchangeData struct {
 	status        int
 	header        spec.Header
 	headTime      time.Time
-	pieces        []piece
+	pieces        []bodyWrite
 	droppedPieces int    // number of writes that were not kept
 	sentBytes     []byte // the beginning of the response body
 	sentSize      int64  // size of the response body
@@ -69,8 +69,8 @@ type exchangeData struct {
 	endReason  EndReason
 	endedAfter time.Duration
 
-	evaluation *evaluation // of the exchange after its end; nil: not judged yet
-	otherBytes int64       // memory of everything but sentBytes, pieces and header
+	evaluation *exchangeEvaluation // of the exchange after its end; nil: not judged yet
+	otherBytes int64               // memory of everything but sentBytes, pieces and header
 }
 
 // An answeredItem identifies the tool call or the interrupt that a part of a request answers. Its
@@ -80,9 +80,9 @@ type answeredItem struct {
 	id   string
 }
 
-// A piece is one write of the response body. Its bytes follow those of the previous piece in
+// A bodyWrite is one write of the response body. Its bytes follow those of the previous bodyWrite in
 // sentBytes.
-type piece struct {
+type bodyWrite struct {
 	at   time.Duration
 	size int
 }
@@ -261,7 +261,7 @@ func (s *recordedExchange) addPiece(at time.Duration, data []byte, maxBody int) 
 		s.droppedPieces++
 		return
 	}
-	s.pieces = append(s.pieces, piece{at, len(data)})
+	s.pieces = append(s.pieces, bodyWrite{at, len(data)})
 	if room := maxBody - len(s.sentBytes); room > 0 {
 		s.sentBytes = append(s.sentBytes, data[:min(len(data), room)]...)
 	}

@@ -7,14 +7,14 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 )
 
-// An Outcome is the way in which a run ended. It is the value of the "outcome" label of metrics.
-type Outcome string
+// A RunOutcome is the way in which a run ended. It is the value of the "outcome" label of metrics.
+type RunOutcome string
 
 // The ways in which a run can end.
 const (
-	Finished Outcome = "finished" // the run ended successfully
-	Failed   Outcome = "failed"   // the run ended with an error
-	Canceled Outcome = "canceled" // the run was stopped
+	Finished RunOutcome = "finished" // the run ended successfully
+	Failed   RunOutcome = "failed"   // the run ended with an error
+	Canceled RunOutcome = "canceled" // the run was stopped
 )
 
 // DialectCounters are the metrics of one dialect, that is one version of a protocol. Their series
@@ -22,7 +22,7 @@ const (
 type DialectCounters struct {
 	Streams     *metrics.Gauge // streams that are open
 	RunsStarted *metrics.Counter
-	RunsEnded   map[Outcome]*metrics.Counter
+	RunsEnded   map[RunOutcome]*metrics.Counter
 	Events      *metrics.Counter // events of streams
 	EventBytes  *metrics.Counter // total size of these events
 
@@ -50,7 +50,7 @@ func (m *Counters) ForDialect(name string, operations []string) *DialectCounters
 	d := &DialectCounters{
 		Streams:        m.set.GetOrCreateGauge(series("streams_open", "dialect", name), nil),
 		RunsStarted:    m.counter("runs_begun_total", "dialect", name),
-		RunsEnded:      map[Outcome]*metrics.Counter{},
+		RunsEnded:      map[RunOutcome]*metrics.Counter{},
 		Events:         m.counter("events_total", "dialect", name),
 		EventBytes:     m.counter("event_bytes_total", "dialect", name),
 		counters:       m,
@@ -61,7 +61,7 @@ func (m *Counters) ForDialect(name string, operations []string) *DialectCounters
 	for _, o := range operations {
 		d.operations[o] = m.statusClasses(name, o)
 	}
-	for _, o := range []Outcome{Finished, Failed, Canceled} {
+	for _, o := range []RunOutcome{Finished, Failed, Canceled} {
 		d.RunsEnded[o] = m.counter("runs_ended_total", "dialect", name, "outcome", string(o))
 	}
 	return d

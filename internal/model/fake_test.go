@@ -74,7 +74,7 @@ func stopFake() {
 	}
 }
 
-// An upstream is the fake as used by one test.
+// An upstreamExchange is the fake as used by one test.
 type upstream struct {
 	*testing.T
 	root   string

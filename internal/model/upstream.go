@@ -24,9 +24,9 @@ const (
 	trailingTimeout = time.Second     // idle timeout after a finish reason
 )
 
-// An upstream is one request to the model's server, with the response. The request fails if the
+// An upstreamExchange is one request to the model's server, with the response. The request fails if the
 // server sends nothing for idleTimeout, or sends more bytes than the run may still receive.
-type upstream struct {
+type upstreamExchange struct {
 	*modelRun
 	ctx         context.Context
 	cancel      context.CancelCauseFunc
@@ -38,15 +38,15 @@ type upstream struct {
 
 // openUpstream returns an upstream whose request has not been sent yet. The idle timeout starts at
 // once. The caller must call the stop method of the result.
-func (r *modelRun) openUpstream() *upstream {
-	w := &upstream{modelRun: r, idleTimeout: r.Timeout}
+func (r *modelRun) openUpstream() *upstreamExchange {
+	w := &upstreamExchange{modelRun: r, idleTimeout: r.Timeout}
 	w.ctx, w.cancel = context.WithCancelCause(r.ctx)
 	w.timer = time.AfterFunc(w.idleTimeout, func() { w.cancel(errTimeout) })
 	return w
 }
 
 // stop cancels the request if it is still in progress, and releases its resources.
-func (w *upstream) stop() {
+func (w *upstreamExchange) stop() {
 	w.timer.Stop()
 	w.cancel(nil)
 	if w.body != nil {
@@ -57,7 +57,7 @@ func (w *upstream) stop() {
 // request sends params to the model's server. If it returns nil, the response is an event stream,
 // which the caller can read with frames. Otherwise the error is a runError or, if the run was
 // stopped, the error of the run's context.
-func (w *upstream) request(params requestBody) error {
+func (w *upstreamExchange) request(params requestBody) error {
 	body, err := json.Marshal(params)
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func (w *upstream) request(params requestBody) error {
 // stopped, this is the error of the run's context. Otherwise it is the runError that err wraps or,
 // if there is none, the runError with which the request was canceled. If there is none of these, it
 // is fallback.
-func (w *upstream) classify(err error, fallback *runError) error {
+func (w *upstreamExchange) classify(err error, fallback *runError) error {
 	var f *runError
 	switch cause := context.Cause(w.ctx); {
 	case w.modelRun.ctx.Err() != nil:
@@ -90,7 +90,7 @@ func (w *upstream) classify(err error, fallback *runError) error {
 // send sends a request with the given body and returns the response, whatever its status. The stop
 // method closes the response body. If the server asks for a retry, send repeats the request, at
 // most once per run. It returns an error if the request fails or is canceled.
-func (w *upstream) send(body []byte) (*http.Response, error) {
+func (w *upstreamExchange) send(body []byte) (*http.Response, error) {
 	for {
 		req, err := http.NewRequestWithContext(w.ctx, http.MethodPost, w.completionsURL, bytes.NewReader(body))
 		if err != nil {
@@ -139,7 +139,7 @@ func retryAfter(res *http.Response) (wait time.Duration, ok bool) {
 
 // waitRetry waits for the duration d. The idle timeout is stopped meanwhile, and starts again
 // afterwards. waitRetry returns an error if the request is canceled before d has elapsed.
-func (w *upstream) waitRetry(d time.Duration) error {
+func (w *upstreamExchange) waitRetry(d time.Duration) error {
 	w.timer.Stop()
 	defer w.timer.Reset(w.idleTimeout)
 	timer := time.NewTimer(d)
@@ -154,7 +154,7 @@ func (w *upstream) waitRetry(d time.Duration) error {
 
 // responseError returns the error to report for res, a response that is not an event stream. It
 // reads the body of res, which may contain an error message, but does not close it.
-func (w *upstream) responseError(res *http.Response) error {
+func (w *upstreamExchange) responseError(res *http.Response) error {
 	w.timer.Reset(w.idleTimeout)
 	defer w.timer.Stop()
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
@@ -174,7 +174,7 @@ func (w *upstream) responseError(res *http.Response) error {
 // frames returns an iterator over the data of the events in the response, in the order in which
 // they arrive. The data is valid only until the next iteration. When the iterator ends, w.readErr
 // is the reason, which is io.EOF at the end of the body.
-func (w *upstream) frames() iter.Seq[[]byte] {
+func (w *upstreamExchange) frames() iter.Seq[[]byte] {
 	return func(yield func(data []byte) bool) {
 		decoder := sse.NewDecoder(maxBytes)
 		for piece := make([]byte, 32<<10); w.readErr == nil; {
@@ -191,7 +191,7 @@ func (w *upstream) frames() iter.Seq[[]byte] {
 
 // read reads from the response body into p. It returns an error if the run has already received as
 // many bytes as it may. The idle timeout runs only during a call of read.
-func (w *upstream) read(p []byte) (n int, err error) {
+func (w *upstreamExchange) read(p []byte) (n int, err error) {
 	if w.remainingBytes <= 0 {
 		return 0, errTooLong
 	}
@@ -204,4 +204,4 @@ func (w *upstream) read(p []byte) (n int, err error) {
 
 // shortenTimeout reduces the idle timeout to at most trailingTimeout. It must be called only after
 // the finish reason, when nothing but the end of the stream can follow.
-func (w *upstream) shortenTimeout() { w.idleTimeout = min(w.idleTimeout, trailingTimeout) }
+func (w *upstreamExchange) shortenTimeout() { w.idleTimeout = min(w.idleTimeout, trailingTimeout) }

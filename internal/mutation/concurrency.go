@@ -135,7 +135,7 @@ func redirectCancel(choose func(runs []string, named string) []string) middlewar
 				next.ServeHTTP(w, v.httpRequest)
 				return
 			}
-			var last *plainResponse
+			var last *bufferedResponse
 			for _, victim := range choose(runs, run) {
 				other := v.raw
 				other.Target = strings.ReplaceAll(other.Target, url.QueryEscape(run), url.QueryEscape(victim))

@@ -105,9 +105,9 @@ func acceptDenied(occurred func(), requirement string) middleware {
 // which is never empty, holds what the requirement demands of the refusal. The middleware calls
 // occurred before each call of edit.
 func editRefusals(
-	occurred func(), requirement string, edit func(a *plainResponse, refusals []spec.RefusalRequirement),
+	occurred func(), requirement string, edit func(a *bufferedResponse, refusals []spec.RefusalRequirement),
 ) middleware {
-	return editResponses(func(v parsedRequest, a *plainResponse) {
+	return editResponses(func(v parsedRequest, a *bufferedResponse) {
 		if refusals := v.expectedRefusals(requirement, a.status); a.status >= 400 && len(refusals) > 0 {
 			occurred()
 			edit(a, refusals)
@@ -119,7 +119,7 @@ func editRefusals(
 // requirement with the given id prescribes. The new status is one that the requirement does not
 // allow. The middleware calls occurred for each such refusal.
 func refuseWithOtherStatus(occurred func(), requirement string) middleware {
-	return editRefusals(occurred, requirement, func(a *plainResponse, refusals []spec.RefusalRequirement) {
+	return editRefusals(occurred, requirement, func(a *bufferedResponse, refusals []spec.RefusalRequirement) {
 		a.status = statusOtherThan(refusals[0].Status)
 	})
 }
@@ -141,7 +141,7 @@ func statusOtherThan(allowed []string) int {
 // with the given id prescribes. It replaces the error codes and the text that the requirement
 // demands with meaningless ones. It calls occurred for each such refusal.
 func hideRefusalText(occurred func(), requirement string) middleware {
-	return editRefusals(occurred, requirement, func(a *plainResponse, refusals []spec.RefusalRequirement) {
+	return editRefusals(occurred, requirement, func(a *bufferedResponse, refusals []spec.RefusalRequirement) {
 		for _, r := range refusals {
 			for _, code := range r.Code {
 				a.body = bytes.ReplaceAll(a.body, []byte(`"`+code+`"`), []byte(`"SOMETHING_ELSE"`))
@@ -157,7 +157,7 @@ func hideRefusalText(occurred func(), requirement string) middleware {
 // id prescribes into event streams. Each stream has a single frame, whose data is the body of the
 // refusal on one line. The middleware calls occurred for each such refusal.
 func refuseWithStream(occurred func(), requirement string) middleware {
-	return editRefusals(occurred, requirement, func(a *plainResponse, _ []spec.RefusalRequirement) {
+	return editRefusals(occurred, requirement, func(a *bufferedResponse, _ []spec.RefusalRequirement) {
 		a.header.Set("Content-Type", spec.EventStream)
 		a.body = []byte("data: " + strings.ReplaceAll(string(a.body), "\n", " ") + "\n\n")
 	})
@@ -205,8 +205,8 @@ func (v parsedRequest) withDefect() (spec.Request, bool) {
 // operations that the requirement with the given id is about. Replies are the responses to valid
 // requests that have a 2xx status and are not event streams. The argument e of edit is the decoded
 // request, which edit must not change. The argument a is the response, which edit changes in place.
-func editPromisedReply(occurred func(), requirement string, edit func(e *spec.Event, a *plainResponse)) middleware {
-	return editResponses(func(v parsedRequest, a *plainResponse) {
+func editPromisedReply(occurred func(), requirement string, edit func(e *spec.Event, a *bufferedResponse)) middleware {
+	return editResponses(func(v parsedRequest, a *bufferedResponse) {
 		if e := v.parsed(); e.Valid() && e.Requirement == requirement && a.status/100 == 2 {
 			occurred()
 			edit(e, a)
@@ -216,7 +216,7 @@ func editPromisedReply(occurred func(), requirement string, edit func(e *spec.Ev
 
 // changeReplyStatus changes the status of the response a to one that the document does not specify
 // for the request e. It can be passed to editPromisedReply as the function edit.
-func changeReplyStatus(e *spec.Event, a *plainResponse) {
+func changeReplyStatus(e *spec.Event, a *bufferedResponse) {
 	switch e.StatusCode {
 	case 0: // any successful one is documented
 		a.status = http.StatusInternalServerError
@@ -229,7 +229,7 @@ func changeReplyStatus(e *spec.Event, a *plainResponse) {
 
 // changeReplyMediaType changes the Content-Type of the response a to a media type that no document
 // specifies. It can be passed to editPromisedReply as the function edit.
-func changeReplyMediaType(_ *spec.Event, a *plainResponse) {
+func changeReplyMediaType(_ *spec.Event, a *bufferedResponse) {
 	a.header.Set("Content-Type", "application/x-unknown")
 }
 
@@ -252,7 +252,7 @@ func injectDefect(occurred func(), x dialect.PossibleDefect) middleware {
 		}
 		return bad
 	}
-	replies := editResponses(func(v parsedRequest, a *plainResponse) {
+	replies := editResponses(func(v parsedRequest, a *bufferedResponse) {
 		if o := v.dialect.Operation(v.raw); o != nil && a.status/100 == 2 {
 			a.body = apply(o, a.status, a.body)
 		}

@@ -206,7 +206,7 @@ func (g *generator) addReplies() {
 			if err != nil || e.IsStream() || e.Requirement == "" {
 				continue
 			}
-			add := func(defect, doc string, edit func(e *spec.Event, a *plainResponse)) {
+			add := func(defect, doc string, edit func(e *spec.Event, a *bufferedResponse)) {
 				place := string(spec.HTTPResponse)
 				g.add(e.Requirement, defect, Mutant{
 					Doc:       "requests that " + e.Requirement + " is about are answered with another " + doc,

@@ -41,15 +41,15 @@ func isPrompt(text, name string) bool {
 	return first == "conformance:"+name
 }
 
-// A hidingCondition is a condition under which a hidden mutant has its defect. In all other
+// A defectCondition is a condition under which a hidden mutant has its defect. In all other
 // circumstances, the mutant behaves like the correct server.
-type hidingCondition struct {
+type defectCondition struct {
 	name, doc string                // doc is a phrase to follow "only", such as "after a failed run"
 	holds     func(c runFacts) bool // reports whether the condition is met
 }
 
 // hidingConditions lists the conditions under which hidden mutants have their defects.
-var hidingConditions = []hidingCondition{
+var hidingConditions = []defectCondition{
 	{"after-failed", "after a failed run", func(c runFacts) bool { return c.follows("error") || c.follows("error-mid") }},
 	{"after-empty", "after an empty reply", func(c runFacts) bool { return c.follows("empty") }},
 	{"after-tool", "after a tool call", func(c runFacts) bool { return c.follows("tool") || c.follows("tools") }},
@@ -86,9 +86,9 @@ func longerThan(n int) func(runFacts) bool {
 	return func(c runFacts) bool { return len(c.prompt) > n }
 }
 
-// A hiddenDefect is a defect that a hidden mutant has under a condition. It affects either the
+// A conditionalDefect is a defect that a hidden mutant has under a condition. It affects either the
 // stream of a run (edit is set) or the response to the request that starts the run (status is set).
-type hiddenDefect struct {
+type conditionalDefect struct {
 	name, doc string   // name is a part of the names of mutants; doc says what is wrong
 	checks    []string // globs that match the ids of checks; at least one of the checks must find the defect
 	// edit returns the edit of the stream that is the response to the request v. The edit calls
@@ -104,7 +104,7 @@ var (
 	textChecks = []string{
 		"script.*", "content.*", "delta.*", "message.*", "run.output-*", "resume.*", "history.*", "done.*", "sequence.*", "reasoning.*",
 	}
-	hiddenDefects = []hiddenDefect{
+	hiddenDefects = []conditionalDefect{
 		{name: "drops-last-delta", doc: "the last piece of a text is missing", checks: textChecks, edit: dropLastDelta},
 		{name: "loses-character", doc: "a piece of a text lacks its last character", checks: textChecks, edit: editDelta(func(s, _ string) string {
 			runes := []rune(s)
@@ -122,10 +122,10 @@ var (
 	}
 )
 
-// editDelta returns a function for the field hiddenDefect.edit. That function returns an edit that
+// editDelta returns a function for the field conditionalDefect.edit. That function returns an edit that
 // replaces the text of the first text delta that is not empty with change(text, earlier). The
 // argument text is the original text, and earlier is the argument of the same name of
-// [hiddenDefect.edit]. If earlier and the result of change are both "", the text is not changed.
+// [conditionalDefect.edit]. If earlier and the result of change are both "", the text is not changed.
 // The edit calls occurred if it changes the text.
 func editDelta(change func(text, earlier string) string) func(parsedRequest, string, func()) streamEdit {
 	return func(v parsedRequest, earlier string, occurred func()) streamEdit {
@@ -238,9 +238,9 @@ func replaceInFrame(frame []byte, old, text string) []byte {
 	return slices.Concat(frame[:line.ValueStart], data, frame[line.ValueEnd():])
 }
 
-// A runHistory records what a server knows about its threads and runs. The caller must hold mu to
+// A runFactsTracker records what a server knows about its threads and runs. The caller must hold mu to
 // use the other fields.
-type runHistory struct {
+type runFactsTracker struct {
 	mu          sync.Mutex
 	threads     map[string]*runFacts // thread id → what is known about the thread for its next run
 	runs        map[string]runFacts  // run id → what the server knows about the run
@@ -253,10 +253,10 @@ type runHistory struct {
 // hidden returns a value for Mutant.defect that gives a server the defect d under the condition
 // when. A response has the defect if when.holds returns true for the runFacts of its run. The
 // server calls occurred for each response that has the defect.
-func hidden(when hidingCondition, d hiddenDefect) func(occurred func()) middleware {
+func hidden(when defectCondition, d conditionalDefect) func(occurred func()) middleware {
 	return func(occurred func()) middleware {
 		return func(next dialectHandler) dialectHandler {
-			h := &runHistory{
+			h := &runFactsTracker{
 				threads: map[string]*runFacts{}, runs: map[string]runFacts{}, seen: map[string]time.Time{},
 				connections: map[string]bool{}, deltas: map[string]string{},
 			}
@@ -288,7 +288,7 @@ func hidden(when hidingCondition, d hiddenDefect) func(occurred func()) middlewa
 // listening returns a copy of edit that also records the text of the first text delta of a stream
 // in h.deltas. The stream is the response to the request v. The copy does this in its function
 // sent, which replaces that of edit, so edit.sent is never called.
-func (h *runHistory) listening(v parsedRequest, edit streamEdit) streamEdit {
+func (h *runFactsTracker) listening(v parsedRequest, edit streamEdit) streamEdit {
 	done := false
 	edit.sent = func(frame []byte) {
 		if e := v.decodeFrame(frame); !done && e.Kind == spec.MessageDelta {
@@ -301,7 +301,7 @@ func (h *runHistory) listening(v parsedRequest, edit streamEdit) streamEdit {
 	return edit
 }
 
-func (h *runHistory) delta(thread string) string {
+func (h *runFactsTracker) delta(thread string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.deltas[thread]
@@ -310,7 +310,7 @@ func (h *runHistory) delta(thread string) string {
 // note records the request v. If v is a valid request to start a run, or requests the stream of a
 // run, note returns the runFacts of that run. For any other request, and for an unknown run, it
 // returns the zero runFacts.
-func (h *runHistory) note(v parsedRequest) runFacts {
+func (h *runFactsTracker) note(v parsedRequest) runFacts {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	e, now := v.parsed(), time.Now()
@@ -348,7 +348,7 @@ func (h *runHistory) note(v parsedRequest) runFacts {
 
 // noteStatus records whether the server denied the request v, with status 401 or 403, or refused it
 // with another status of 400 or more. If the status is less than 400, noteStatus does nothing.
-func (h *runHistory) noteStatus(v parsedRequest, status int) {
+func (h *runFactsTracker) noteStatus(v parsedRequest, status int) {
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		h.change(v, func(c *runFacts) { c.denied = true })
@@ -360,7 +360,7 @@ func (h *runHistory) noteStatus(v parsedRequest, status int) {
 // change calls edit for each known thread whose id occurs in the target or the body of the request
 // v, even if v is invalid. The argument c of edit is what is known about the thread for its next
 // run, and edit changes it in place. The mutex h.mu is locked during the calls.
-func (h *runHistory) change(v parsedRequest, edit func(c *runFacts)) {
+func (h *runFactsTracker) change(v parsedRequest, edit func(c *runFacts)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for thread, c := range h.threads {

@@ -18,9 +18,9 @@ var hiddenMutants = newHiddenMutants()
 
 func newHiddenMutants() (all []*Mutant) {
 	for _, pair := range hiddenPairs {
-		isNamed := func(c hidingCondition) bool { return c.name == pair[0] }
+		isNamed := func(c defectCondition) bool { return c.name == pair[0] }
 		when := hidingConditions[slices.IndexFunc(hidingConditions, isNamed)]
-		d := hiddenDefects[slices.IndexFunc(hiddenDefects, func(d hiddenDefect) bool { return d.name == pair[1] })]
+		d := hiddenDefects[slices.IndexFunc(hiddenDefects, func(d conditionalDefect) bool { return d.name == pair[1] })]
 		all = append(all, &Mutant{
 			Name: "hidden-" + when.name + "-" + d.name, Doc: d.doc + ", but only " + when.doc,
 			KilledBy: map[string]string{

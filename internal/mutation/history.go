@@ -155,7 +155,7 @@ var historyThreadMutants = []*Mutant{
 		Name: "thread-denied", Doc: "a conversation in which a tool was called is reported as unknown",
 		KilledBy:  map[string]string{"history.thread-as-asked": "http.response"},
 		AlsoFails: []string{"history.before-*"}, // the histories of days are not requested
-		Middleware: editResponses(func(v parsedRequest, a *plainResponse) {
+		Middleware: editResponses(func(v parsedRequest, a *bufferedResponse) {
 			isTool := func(m spec.Event) bool { return m.Kind == spec.HistoryTool }
 			e, ok := v.decodeReply(a)
 			if ok && e.Kind == spec.History && v.parsed().Thread != "" && slices.ContainsFunc(e.Parts, isTool) {

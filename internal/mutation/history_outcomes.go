@@ -28,7 +28,7 @@ func dropPrompts(prompts ...string) middleware {
 // middleware sends a refusal with status 422 in place of a successful response. It does not replace
 // event streams.
 func refuseLong(limit int, value func(ask *spec.Event) string) middleware {
-	return editResponses(func(v parsedRequest, a *plainResponse) {
+	return editResponses(func(v parsedRequest, a *bufferedResponse) {
 		text := value(v.parsed())
 		if !v.startsRun() || a.status/100 != 2 || len(text) <= limit || utf8.RuneCountInString(text) > limit {
 			return

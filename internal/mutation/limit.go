@@ -35,7 +35,7 @@ var limitMutants = []*Mutant{
 func repeatTooManyStreams(key func(v parsedRequest) string) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
-		refused := map[string]plainResponse{}
+		refused := map[string]bufferedResponse{}
 		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 			if !v.isOperation("listen") {
 				next.ServeHTTP(w, v.httpRequest)

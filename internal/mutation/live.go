@@ -9,16 +9,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A runActivity records the runs of a server: when they were started, whether they have ended, which
+// A runTracker records the runs of a server: when they were started, whether they have ended, which
 // frames were sent and how often the runs were canceled. The caller must hold mu to use runs and
 // the runs in it.
-type runActivity struct {
+type runTracker struct {
 	mu   sync.Mutex
-	runs map[string]*loggedRun // by run id
+	runs map[string]*trackedRun // by run id
 }
 
-// A loggedRun is what a [runActivity] knows about one run.
-type loggedRun struct {
+// A trackedRun is what a [runTracker] knows about one run.
+type trackedRun struct {
 	thread   string          // id of the thread
 	started  time.Time       // when the request that started the run arrived
 	ended    bool            // a stream of the run has reached its terminal event
@@ -35,9 +35,9 @@ type loggedRun struct {
 // server in place of v and the edit of the stream with which the server responds. Other requests
 // are passed on unchanged. The mutex log.mu is locked while serve runs. If v is a request for a
 // stream, it is also locked while the function frame of the edit runs.
-func logRuns(serve func(log *runActivity, r *loggedRun, v parsedRequest) (spec.Request, streamEdit)) middleware {
+func logRuns(serve func(log *runTracker, r *trackedRun, v parsedRequest) (spec.Request, streamEdit)) middleware {
 	return func(next dialectHandler) dialectHandler {
-		log := &runActivity{runs: map[string]*loggedRun{}}
+		log := &runTracker{runs: map[string]*trackedRun{}}
 		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 			log.mu.Lock()
 			r := log.note(v)
@@ -57,10 +57,10 @@ func logRuns(serve func(log *runActivity, r *loggedRun, v parsedRequest) (spec.R
 
 // note records the request v and returns the run that v names, or nil if the run is not in the log.
 // If v is a valid request to start a run, note adds the run first. The caller must hold log.mu.
-func (log *runActivity) note(v parsedRequest) *loggedRun {
+func (log *runTracker) note(v parsedRequest) *trackedRun {
 	id := v.parsed().Run
 	if log.runs[id] == nil && v.startsRun() && v.parsed().Valid() && id != "" {
-		log.runs[id] = &loggedRun{thread: v.parsed().Thread, started: time.Now(), cursors: map[string]bool{}}
+		log.runs[id] = &trackedRun{thread: v.parsed().Thread, started: time.Now(), cursors: map[string]bool{}}
 	}
 	r := log.runs[id]
 	switch {
@@ -80,7 +80,7 @@ func (log *runActivity) note(v parsedRequest) *loggedRun {
 // one and whether the run has ended. The copy is for the stream that is the response to the request
 // v, which names the run r. Its function frame locks log.mu while it runs. If v is not a request
 // for a stream, watch returns edit unchanged.
-func (log *runActivity) watch(r *loggedRun, v parsedRequest, edit streamEdit) streamEdit {
+func (log *runTracker) watch(r *trackedRun, v parsedRequest, edit streamEdit) streamEdit {
 	if !v.isOperation("listen") {
 		return edit
 	}
@@ -102,7 +102,7 @@ func (log *runActivity) watch(r *loggedRun, v parsedRequest, edit streamEdit) st
 
 // isOfSibling reports whether cursor is the id of a frame that was sent for a different run in the
 // thread of r. The caller must hold log.mu.
-func (log *runActivity) isOfSibling(r *loggedRun, cursor string) bool {
+func (log *runTracker) isOfSibling(r *trackedRun, cursor string) bool {
 	for _, other := range log.runs {
 		if other != r && other.thread == r.thread && other.cursors[cursor] {
 			return true
@@ -127,7 +127,7 @@ var liveMutants = []*Mutant{
 	{
 		Name: "malformed-cursor-while-live", Doc: "a malformed cursor is ignored while the run goes on",
 		KilledBy: map[string]string{"refuse.as-documented": "http.request"}, Needs: []spec.Kind{spec.SlotCursor, spec.CancelAccepted},
-		Middleware: logRuns(func(_ *runActivity, r *loggedRun, v parsedRequest) (spec.Request, streamEdit) {
+		Middleware: logRuns(func(_ *runTracker, r *trackedRun, v parsedRequest) (spec.Request, streamEdit) {
 			if v.isOperation("listen") && !r.ended && bytes.Contains([]byte(v.parsed().Cursor), []byte("%")) {
 				return without(v, "Last-Event-ID"), streamEdit{}
 			}
@@ -136,7 +136,7 @@ var liveMutants = []*Mutant{
 	}, {
 		Name: "cursor-of-before-while-live", Doc: "a cursor of an earlier run is refused while the run goes on",
 		KilledBy: map[string]string{"resume.takes-thread-cursor": "http.response"},
-		Middleware: logRuns(func(log *runActivity, r *loggedRun, v parsedRequest) (spec.Request, streamEdit) {
+		Middleware: logRuns(func(log *runTracker, r *trackedRun, v parsedRequest) (spec.Request, streamEdit) {
 			cursor := v.parsed().Cursor
 			if v.isOperation("listen") && cursor != "" && !r.ended && log.isOfSibling(r, cursor) {
 				out := without(v, "Last-Event-ID")
@@ -150,7 +150,7 @@ var liveMutants = []*Mutant{
 		KilledBy:  map[string]string{"run.ends-once": "run.end run.error", "cancel.run-ends": "http.close"},
 		Needs:     []spec.Kind{spec.SlotCursor, spec.CancelAccepted},
 		AlsoFails: []string{"run.end-is-last", "resume.*", "cursor.unique"}, // the second end follows the first
-		Middleware: logRuns(func(_ *runActivity, r *loggedRun, v parsedRequest) (spec.Request, streamEdit) {
+		Middleware: logRuns(func(_ *runTracker, r *trackedRun, v parsedRequest) (spec.Request, streamEdit) {
 			return v.raw, repeatEnd(v, func() bool { return r.late > 0 })
 		}),
 	}, {
@@ -158,7 +158,7 @@ var liveMutants = []*Mutant{
 		KilledBy:  map[string]string{"run.ends-once": "run.error run.end", "cancel.run-ends": "http.close"},
 		Needs:     []spec.Kind{spec.SlotCursor, spec.CancelAccepted},
 		AlsoFails: []string{"run.end-is-last", "resume.*", "cursor.unique"}, // the second end follows the first
-		Middleware: logRuns(func(_ *runActivity, r *loggedRun, v parsedRequest) (spec.Request, streamEdit) {
+		Middleware: logRuns(func(_ *runTracker, r *trackedRun, v parsedRequest) (spec.Request, streamEdit) {
 			return v.raw, repeatEnd(v, func() bool { return r.cancels-r.late > 1 })
 		}),
 	},

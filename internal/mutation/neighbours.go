@@ -17,9 +17,9 @@ import (
 // ids are similar, or in which threads that are active at the same time affect each other.
 var neighbourMutants = slices.Concat(similarThreadMutants, similarRunMutants, simultaneousMutants)
 
-// An idSlot returns an id of a certain kind, such as the thread id, from the decoded request e. It
+// An idGetter returns an id of a certain kind, such as the thread id, from the decoded request e. It
 // returns "" if e does not have such an id.
-type idSlot func(e *spec.Event) string
+type idGetter func(e *spec.Event) string
 
 func threadID(e *spec.Event) string { return e.Thread }
 func runID(e *spec.Event) string    { return e.Run }
@@ -30,7 +30,7 @@ func runID(e *spec.Event) string    { return e.Run }
 // the server receives the first of the ids that are treated as one with it, but in the response the
 // client sees the id that it sent. The function known returns the part of an id that the server
 // distinguishes, such as its first characters, and is not called with "".
-func mergeIDs(slot idSlot, scope func(e *spec.Event) string, known func(id string) string) middleware {
+func mergeIDs(slot idGetter, scope func(e *spec.Event) string, known func(id string) string) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
 		first := map[string]string{} // scope and known(id) → id

@@ -15,7 +15,7 @@ import (
 var refusalFormMutants = []*Mutant{
 	{
 		Name: "streams-refusals", Doc: "a refusal of what is not valid is an event stream",
-		Middleware: reformRefusals(func(_ parsedRequest, a *plainResponse) {
+		Middleware: reformRefusals(func(_ parsedRequest, a *bufferedResponse) {
 			if !isDenial(a.status) {
 				a.header["Content-Type"] = []string{spec.EventStream}
 				a.body = slices.Concat([]byte("data: "), bytes.ReplaceAll(a.body, []byte("\n"), nil), []byte("\n\n"))
@@ -25,7 +25,7 @@ var refusalFormMutants = []*Mutant{
 		AlsoFails: []string{"refuse.*"}, // a stream has no code and no text
 	}, {
 		Name: "labels-refusals-as-streams", Doc: "a refusal has the content type of an event stream",
-		Middleware: reformRefusals(func(_ parsedRequest, a *plainResponse) {
+		Middleware: reformRefusals(func(_ parsedRequest, a *bufferedResponse) {
 			if !isDenial(a.status) {
 				a.header["Content-Type"] = []string{spec.EventStream + "; charset=utf-8"}
 			}
@@ -34,7 +34,7 @@ var refusalFormMutants = []*Mutant{
 		AlsoFails: []string{"refuse.*"}, // a stream has no code and no text
 	}, {
 		Name: "history-refusals-as-json", Doc: "refusals of histories have another media type than all others",
-		Middleware: reformRefusals(func(v parsedRequest, a *plainResponse) {
+		Middleware: reformRefusals(func(v parsedRequest, a *bufferedResponse) {
 			if v.isOperation("history") {
 				a.header["Content-Type"] = []string{"application/json"}
 			}
@@ -42,7 +42,7 @@ var refusalFormMutants = []*Mutant{
 		KilledBy: map[string]string{"refuse.same-form": "http.response"},
 	}, {
 		Name: "cancel-denials-without-code", Doc: "refusals of cancel requests of unknown users have no code",
-		Middleware: reformRefusals(func(v parsedRequest, a *plainResponse) {
+		Middleware: reformRefusals(func(v parsedRequest, a *bufferedResponse) {
 			if v.isOperation("cancel") && a.status == http.StatusUnauthorized {
 				a.body = withoutMember(a.body, "code")
 			}
@@ -104,8 +104,8 @@ var refusalFormMutants = []*Mutant{
 // reformRefusals returns a middleware that edits refusals. It calls edit for each response with a
 // 4xx status that is not an event stream. The argument v is the request, and a is the response,
 // which edit changes in place.
-func reformRefusals(edit func(v parsedRequest, a *plainResponse)) middleware {
-	return editResponses(func(v parsedRequest, a *plainResponse) {
+func reformRefusals(edit func(v parsedRequest, a *bufferedResponse)) middleware {
+	return editResponses(func(v parsedRequest, a *bufferedResponse) {
 		if a.status/100 == 4 {
 			edit(v, a)
 		}

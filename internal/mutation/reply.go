@@ -33,7 +33,7 @@ var replyHealthMutants = []*Mutant{
 }
 
 func changeHealthStatus(status int) middleware {
-	return editResponses(func(v parsedRequest, a *plainResponse) {
+	return editResponses(func(v parsedRequest, a *bufferedResponse) {
 		if v.parsed().Name == "health" && v.parsed().Valid() {
 			a.status = status
 		}
@@ -48,7 +48,7 @@ func changeCreatedFlag(isNew func(first, known bool) bool) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
 		had, known := map[string]bool{}, map[string]bool{}
-		return editResponses(func(v parsedRequest, a *plainResponse) {
+		return editResponses(func(v parsedRequest, a *bufferedResponse) {
 			mu.Lock()
 			defer mu.Unlock()
 			thread := v.parsed().Thread
@@ -101,7 +101,7 @@ var replyAcceptedMutants = []*Mutant{
 func reportConcurrentAsFirst(next dialectHandler) dialectHandler {
 	var mu sync.Mutex
 	accepted := map[string]bool{} // ids of threads
-	reply := func(v parsedRequest, isNew bool, a *plainResponse) {
+	reply := func(v parsedRequest, isNew bool, a *bufferedResponse) {
 		mu.Lock()
 		defer mu.Unlock()
 		if e, ok := v.decodeReply(a); ok && isNew {
@@ -155,8 +155,8 @@ var replyHistoryMutants = []*Mutant{
 // middleware repeats that response as long as the history consists of a single user message.
 var hideUnanswered middleware = func(next dialectHandler) dialectHandler {
 	var mu sync.Mutex
-	unknown := map[string]plainResponse{}
-	return editResponses(func(v parsedRequest, a *plainResponse) {
+	unknown := map[string]bufferedResponse{}
+	return editResponses(func(v parsedRequest, a *bufferedResponse) {
 		if !v.isOperation("history") || v.parsed().Thread == "" {
 			return
 		}

@@ -40,8 +40,8 @@ func editStreams(begin func(v parsedRequest) streamEdit) middleware {
 // sends it to w, changed by edit. Otherwise, it sends nothing and returns the response, which the
 // caller can edit and must send. The result is nil if there is nothing left to send, because the
 // response was a stream or next did not respond.
-func serveEdited(w http.ResponseWriter, r *http.Request, next http.Handler, edit streamEdit) *plainResponse {
-	h := &responseEditor{w: w, edit: edit, plain: plainResponse{header: http.Header{}}}
+func serveEdited(w http.ResponseWriter, r *http.Request, next http.Handler, edit streamEdit) *bufferedResponse {
+	h := &responseEditor{w: w, edit: edit, plain: bufferedResponse{header: http.Header{}}}
 	next.ServeHTTP(h, r)
 	switch {
 	case h.isStream:
@@ -57,7 +57,7 @@ func serveEdited(w http.ResponseWriter, r *http.Request, next http.Handler, edit
 // to w, frame by frame. It keeps any other response in memory, so that the caller can edit it.
 type responseEditor struct {
 	w        http.ResponseWriter // receives the response if it is a stream
-	plain    plainResponse       // the response; for a stream, only its status and header
+	plain    bufferedResponse    // the response; for a stream, only its status and header
 	isStream bool                // whether the response is a stream; known after WriteHeader
 	edit     streamEdit          // what to change in the stream
 	frames   sse.FrameSplitter   // splits the written bytes of the stream into frames
@@ -144,8 +144,8 @@ func (h *responseEditor) FlushError() error {
 // Unwrap returns the underlying writer, through which [http.ResponseController] sets deadlines.
 func (h *responseEditor) Unwrap() http.ResponseWriter { return h.w }
 
-// A plainResponse is a complete response that is not an event stream.
-type plainResponse struct {
+// A bufferedResponse is a complete response that is not an event stream.
+type bufferedResponse struct {
 	status int
 	header http.Header
 	body   []byte
@@ -154,7 +154,7 @@ type plainResponse struct {
 // editResponses returns a middleware that edits responses that are not event streams. It calls edit
 // for each of them before it is sent. The argument v of edit is the request, and a is the response,
 // which edit changes in place.
-func editResponses(edit func(v parsedRequest, a *plainResponse)) middleware {
+func editResponses(edit func(v parsedRequest, a *bufferedResponse)) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		if a := serveEdited(w, v.httpRequest, next, streamEdit{}); a != nil {
 			edit(v, a)
@@ -167,7 +167,7 @@ func editResponses(edit func(v parsedRequest, a *plainResponse)) middleware {
 // 2xx, if the body is empty, or if v is not a request for an operation of the dialect. If the body
 // cannot be decoded, ok is true, and the kind of reply is [spec.Undecodable] or
 // [spec.Unrecognized].
-func (v parsedRequest) decodeReply(a *plainResponse) (reply spec.Event, ok bool) {
+func (v parsedRequest) decodeReply(a *bufferedResponse) (reply spec.Event, ok bool) {
 	response := spec.Response{Status: a.status, Body: a.body}
 	for name, values := range a.header {
 		response.Header = append(response.Header, spec.HeaderField{Name: name, Value: values[0]})
@@ -185,7 +185,7 @@ func (v parsedRequest) decodeReply(a *plainResponse) (reply spec.Event, ok bool)
 
 // encodeReply replaces the body of a, the response to the request v, with the encoding of e in the
 // dialect. It does not change the status or the header.
-func (v parsedRequest) encodeReply(a *plainResponse, e spec.Event) {
+func (v parsedRequest) encodeReply(a *bufferedResponse, e spec.Event) {
 	a.body = v.dialect.Operation(v.raw).EncodeResponse(e).Body
 }
 
@@ -193,7 +193,7 @@ func (v parsedRequest) encodeReply(a *plainResponse, e spec.Event) {
 // It decodes each of them and calls edit with the request v and the decoded reply e. The function
 // edit changes e in place, and the changed reply is encoded and sent.
 func editReplies(kind spec.Kind, edit func(v parsedRequest, e *spec.Event)) middleware {
-	return editResponses(func(v parsedRequest, a *plainResponse) {
+	return editResponses(func(v parsedRequest, a *bufferedResponse) {
 		if e, ok := v.decodeReply(a); ok && e.Kind == kind {
 			edit(v, &e)
 			v.encodeReply(a, e)
@@ -201,7 +201,7 @@ func editReplies(kind spec.Kind, edit func(v parsedRequest, e *spec.Event)) midd
 	})
 }
 
-func (a *plainResponse) send(w http.ResponseWriter) {
+func (a *bufferedResponse) send(w http.ResponseWriter) {
 	clear(w.Header())
 	for name, values := range a.header {
 		w.Header()[name] = values
@@ -218,7 +218,7 @@ func (a *plainResponse) send(w http.ResponseWriter) {
 
 // setNotFound turns a, the response to the request v, into a refusal with status 404. The refusal
 // has the form in which the dialect reports an unknown thread.
-func (a *plainResponse) setNotFound(v parsedRequest) {
+func (a *bufferedResponse) setNotFound(v parsedRequest) {
 	problem := spec.Event{Kind: spec.Problem, StatusCode: http.StatusNotFound, Text: "conversation not found"}
 	encoded := v.dialect.Operation(v.raw).EncodeResponse(problem)
 	a.status, a.body = encoded.Status, encoded.Body

@@ -256,7 +256,7 @@ func editCanceled(last func(frame []byte) [][]byte) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
 		over := map[string]bool{}
-		note := editResponses(func(v parsedRequest, a *plainResponse) {
+		note := editResponses(func(v parsedRequest, a *bufferedResponse) {
 			if v.isOperation("cancel") && v.parsed().Valid() && a.status/100 == 2 {
 				mu.Lock()
 				defer mu.Unlock()

@@ -119,13 +119,13 @@ func (c *cutWriter) Close() error {
 func keepOpen(fits func(frame []byte) bool) effectFactory {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter {
-			return &openWriter{out: w, fits: fits}
+			return &keepOpenWriter{out: w, fits: fits}
 		}}
 	}
 }
 
-// An openWriter is a [fault.FrameWriter] that keeps the body of a stream open. See keepOpen.
-type openWriter struct {
+// A keepOpenWriter is a [fault.FrameWriter] that keeps the body of a stream open. See keepOpen.
+type keepOpenWriter struct {
 	out  fault.StreamWriter
 	fits func(frame []byte) bool
 	open bool // whether fits has returned true for a frame or comment
@@ -133,7 +133,7 @@ type openWriter struct {
 
 // WriteFrame sends the frame or comment unchanged, and sets t.open if t.fits returns true for it.
 // It returns any error from sending.
-func (t *openWriter) WriteFrame(_ int, frame []byte) error {
+func (t *keepOpenWriter) WriteFrame(_ int, frame []byte) error {
 	t.open = t.open || t.fits(frame)
 	if _, err := t.out.Write(frame); err != nil {
 		return err
@@ -143,7 +143,7 @@ func (t *openWriter) WriteFrame(_ int, frame []byte) error {
 
 // Close sends comments for 30 seconds if fits has returned true for any frame or comment of the
 // stream. It returns the first error, at which it stops.
-func (t *openWriter) Close() error {
+func (t *keepOpenWriter) Close() error {
 	for i := 0; t.open && i < 150; i++ {
 		if err := t.out.Sleep(200 * time.Millisecond); err != nil {
 			return err

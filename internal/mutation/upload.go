@@ -75,8 +75,8 @@ var uploadSignedMutants = []*Mutant{
 func signUnknownFile(signedPath func(asked string) string) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
-		var last plainResponse
-		return editResponses(func(v parsedRequest, a *plainResponse) {
+		var last bufferedResponse
+		return editResponses(func(v parsedRequest, a *bufferedResponse) {
 			if !v.isOperation("sign") || !v.parsed().Valid() {
 				return
 			}
@@ -84,9 +84,9 @@ func signUnknownFile(signedPath func(asked string) string) middleware {
 			defer mu.Unlock()
 			switch {
 			case a.status == http.StatusOK:
-				last = plainResponse{a.status, a.header.Clone(), bytes.Clone(a.body)}
+				last = bufferedResponse{a.status, a.header.Clone(), bytes.Clone(a.body)}
 			case a.status == http.StatusNotFound && last.status != 0:
-				*a = plainResponse{last.status, last.header.Clone(), bytes.Clone(last.body)}
+				*a = bufferedResponse{last.status, last.header.Clone(), bytes.Clone(last.body)}
 				if e, ok := v.decodeReply(a); ok {
 					e.ID = cmp.Or(signedPath(v.parsed().ID), e.ID)
 					v.encodeReply(a, e)
@@ -100,11 +100,11 @@ func signUnknownFile(signedPath func(asked string) string) middleware {
 // server has issued. It calls give for each of these responses. The argument signed is true if the
 // link was issued in response to a request to sign a link, and false if it was issued only in
 // response to an upload. The argument a is the response, which give changes in place.
-func editLinkResponses(give func(signed bool, a *plainResponse)) middleware {
+func editLinkResponses(give func(signed bool, a *bufferedResponse)) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
 		signed, handed := map[string]bool{}, map[string]bool{}
-		return editResponses(func(v parsedRequest, a *plainResponse) {
+		return editResponses(func(v parsedRequest, a *bufferedResponse) {
 			mu.Lock()
 			defer mu.Unlock()
 			if v.isOperation("sign") || v.isOperation("attach") {
@@ -121,7 +121,7 @@ func editLinkResponses(give func(signed bool, a *plainResponse)) middleware {
 
 // linkPath returns the escaped path of the link in a, the response to the request v. If a is not
 // the successful response to an upload or to a request to sign a link, it returns "".
-func (v parsedRequest) linkPath(a *plainResponse) string {
+func (v parsedRequest) linkPath(a *bufferedResponse) string {
 	e, _ := v.decodeReply(a)
 	u, err := url.Parse(e.Text)
 	if err != nil || e.Kind != spec.AttachmentStored && e.Kind != spec.AttachmentSigned {
@@ -130,15 +130,17 @@ func (v parsedRequest) linkPath(a *plainResponse) string {
 	return u.EscapedPath()
 }
 
-func respondGone(a *plainResponse) { a.status, a.body = http.StatusGone, []byte("the link has ended") }
+func respondGone(a *bufferedResponse) {
+	a.status, a.body = http.StatusGone, []byte("the link has ended")
+}
 
-func respondUnauthorized(a *plainResponse) {
+func respondUnauthorized(a *bufferedResponse) {
 	a.status, a.body = http.StatusUnauthorized, []byte("who asks?")
 }
 
 // corruptBody inverts the bits of the last byte of a.body in place. If the body is empty, it does
 // nothing.
-func corruptBody(a *plainResponse) {
+func corruptBody(a *bufferedResponse) {
 	if len(a.body) > 0 {
 		a.body[len(a.body)-1] ^= 0xff
 	}
@@ -155,7 +157,7 @@ var uploadLinkMutants = []*Mutant{
 		Name: "link-is-dead", Doc: "the link to an upload has ended when it is handed out",
 		KilledBy:  map[string]string{"attachment.link-gives-the-file": "http.response"},
 		AlsoFails: alsoWithBadLinks,
-		Middleware: editLinkResponses(func(signed bool, a *plainResponse) {
+		Middleware: editLinkResponses(func(signed bool, a *bufferedResponse) {
 			if !signed {
 				respondGone(a)
 			}
@@ -169,7 +171,7 @@ var uploadLinkMutants = []*Mutant{
 		Name: "link-gives-other-bytes", Doc: "the link to an upload leads to other bytes",
 		KilledBy:  map[string]string{"attachment.link-gives-the-file": "attachment"},
 		AlsoFails: alsoWithBadLinks,
-		Middleware: editLinkResponses(func(signed bool, a *plainResponse) {
+		Middleware: editLinkResponses(func(signed bool, a *bufferedResponse) {
 			if !signed {
 				corruptBody(a)
 			}
@@ -178,7 +180,7 @@ var uploadLinkMutants = []*Mutant{
 		Name: "new-link-is-dead", Doc: "a new link has ended when it is handed out",
 		KilledBy:  map[string]string{"attachment.new-link-gives-the-file": "http.response"},
 		AlsoFails: alsoWithBadLinks,
-		Middleware: editLinkResponses(func(signed bool, a *plainResponse) {
+		Middleware: editLinkResponses(func(signed bool, a *bufferedResponse) {
 			if signed {
 				respondGone(a)
 			}
@@ -187,7 +189,7 @@ var uploadLinkMutants = []*Mutant{
 		Name: "new-link-gives-half", Doc: "a new link leads to half of the file",
 		KilledBy:  map[string]string{"attachment.new-link-gives-the-file": "attachment"},
 		AlsoFails: alsoWithBadLinks,
-		Middleware: editLinkResponses(func(signed bool, a *plainResponse) {
+		Middleware: editLinkResponses(func(signed bool, a *bufferedResponse) {
 			if signed {
 				a.body = a.body[:len(a.body)/2]
 			}
@@ -199,7 +201,7 @@ var uploadLinkMutants = []*Mutant{
 			"attachment.new-link-gives-the-file": "http.response",
 		},
 		AlsoFails:  alsoWithBadLinks,
-		Middleware: editLinkResponses(func(_ bool, a *plainResponse) { respondUnauthorized(a) }),
+		Middleware: editLinkResponses(func(_ bool, a *bufferedResponse) { respondUnauthorized(a) }),
 	},
 }
 
@@ -328,7 +330,7 @@ var transcriptionMutants = []*Mutant{
 		Name: "heard-in-plain-text", Doc: "the transcript is returned as plain text",
 		KilledBy:  map[string]string{"transcript.is-told": "http.request"},
 		AlsoFails: []string{repliesAsPromised}, // the media type is not the documented one
-		Middleware: editResponses(func(v parsedRequest, a *plainResponse) {
+		Middleware: editResponses(func(v parsedRequest, a *bufferedResponse) {
 			if v.isOperation("transcribe") && a.status == http.StatusOK {
 				a.header.Set("Content-Type", "text/plain")
 				a.body = []byte("hello")
@@ -338,7 +340,7 @@ var transcriptionMutants = []*Mutant{
 		Name: "heard-and-not-answered", Doc: "a recording is answered with nothing",
 		KilledBy:  map[string]string{"transcript.is-told": "http.request"},
 		AlsoFails: []string{repliesAsPromised}, // the status is not the documented one
-		Middleware: editResponses(func(v parsedRequest, a *plainResponse) {
+		Middleware: editResponses(func(v parsedRequest, a *bufferedResponse) {
 			if v.isOperation("transcribe") && a.status == http.StatusOK {
 				a.status = http.StatusNoContent
 				a.header.Del("Content-Type")

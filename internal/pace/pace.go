@@ -17,9 +17,9 @@ type Pace struct {
 	First  time.Duration // time from the beginning to the first token
 	Rate   float64       // tokens per second; 0: all at once
 	Jitter Jitter
-	Burst  int     // number of tokens sent together; 0 means 1
-	Chunk  Chunk   // how texts are split into tokens
-	Speed  float64 // factor for recorded timing: 2 is twice as fast; 0 means 1
+	Burst  int       // number of tokens sent together; 0 means 1
+	Chunk  ChunkSize // how texts are split into tokens
+	Speed  float64   // factor for recorded timing: 2 is twice as fast; 0 means 1
 
 	set fieldSet
 }
@@ -42,20 +42,20 @@ type Jitter struct {
 	Lognormal float64
 }
 
-// A Chunk is the unit in which a text is split into tokens: Words, WholeText or, if the value is
+// A ChunkSize is the unit in which a text is split into tokens: Words, WholeText or, if the value is
 // positive, a number of characters (code points) per token. The zero value is equivalent to Words.
-type Chunk int
+type ChunkSize int
 
 // Named values of Chunk. Any other positive value is a number of characters.
 const (
-	Words      Chunk = -1 // a word with the preceding spaces
-	WholeText  Chunk = -2 // the complete text
-	Characters Chunk = 1  // a single character
+	Words      ChunkSize = -1 // a word with the preceding spaces
+	WholeText  ChunkSize = -2 // the complete text
+	Characters ChunkSize = 1  // a single character
 )
 
 // String returns the chunk as scripts write it: "words", "whole", "characters" or a number of
 // characters.
-func (c Chunk) String() string {
+func (c ChunkSize) String() string {
 	switch c {
 	case 0, Words:
 		return "words"

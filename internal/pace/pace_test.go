@@ -95,7 +95,7 @@ func TestMerge(t *testing.T) {
 func TestCutExamples(t *testing.T) {
 	for _, tt := range []struct {
 		text  string
-		chunk pace.Chunk
+		chunk pace.ChunkSize
 		want  string
 	}{
 		{"It is 21 degrees.", pace.Words, "It| is| 21| degrees."},
@@ -117,7 +117,7 @@ func TestCutExamples(t *testing.T) {
 func TestCut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOf(rapid.OneOf(rapid.Rune(), rapid.SampledFrom([]rune(" \n\té今ไ👍")))).Draw(t, "text")
-		chunk := rapid.SampledFrom([]pace.Chunk{0, pace.Words, pace.WholeText, pace.Characters, 2, 7, 1000}).Draw(t, "chunk")
+		chunk := rapid.SampledFrom([]pace.ChunkSize{0, pace.Words, pace.WholeText, pace.Characters, 2, 7, 1000}).Draw(t, "chunk")
 		pieces := pace.Split(text, chunk)
 		if got := strings.Join(pieces, ""); got != text {
 			t.Fatalf("got %q", got)

@@ -8,7 +8,7 @@ import (
 // pieces are equal to text, and no piece begins within a code point. A word includes the spaces
 // before it; in writing systems without spaces, each letter is a word. Split returns nil if text is
 // empty.
-func Split(text string, chunk Chunk) []string {
+func Split(text string, chunk ChunkSize) []string {
 	switch {
 	case text == "":
 		return nil

@@ -70,7 +70,7 @@ func (j Jitter) MarshalJSON() ([]byte, error) {
 
 // MarshalJSON implements json.Marshaler. The result is a JSON number if c is a number of characters
 // greater than 1, and otherwise the name that String returns.
-func (c Chunk) MarshalJSON() ([]byte, error) {
+func (c ChunkSize) MarshalJSON() ([]byte, error) {
 	if c > 1 {
 		return json.Marshal(int(c))
 	}
@@ -146,7 +146,7 @@ func (j *Jitter) read(v any) error {
 
 // read sets c from v, a decoded YAML or JSON value: the string "words", "characters" or "whole", or
 // a positive number of characters. It returns an error for any other value.
-func (c *Chunk) read(v any) error {
+func (c *ChunkSize) read(v any) error {
 	switch v {
 	case "words":
 		*c = Words
@@ -159,7 +159,7 @@ func (c *Chunk) read(v any) error {
 		if err := readInt(&n, v); err != nil || n < 1 {
 			return fmt.Errorf("got %s, want words, characters, whole or a number of characters", describe(v))
 		}
-		*c = Chunk(n)
+		*c = ChunkSize(n)
 	}
 	return nil
 }

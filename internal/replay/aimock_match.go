@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// A matchMembers holds the decoded members of the match object of an aimock fixture. The match
+// An aimockMatch holds the decoded members of the match object of an aimock fixture. The match
 // object states for which requests the fixture is used.
-type matchMembers struct {
+type aimockMatch struct {
 	// The members userMessage, toolCallId, toolResultContains, toolName, context and endpoint; ""
 	// if absent.
 	user, toolCallID, resultText, toolName, context, endpoint string
@@ -23,7 +23,7 @@ type matchMembers struct {
 // once is true if the rule must match only one request, because the fixture is part of a sequence.
 // If raw cannot be converted, readMatch records an error in c, and the results must not be used.
 func (c *fixtureConverter) readMatch(raw json.RawMessage) (conditions orderedMap, once bool) {
-	var is matchMembers
+	var is aimockMatch
 	known := memberDecoders{
 		"userMessage": func(raw json.RawMessage) {
 			is.hasUser = true
@@ -62,7 +62,7 @@ func (c *fixtureConverter) readMatch(raw json.RawMessage) (conditions orderedMap
 
 // conditions returns the conditions of a rule for a match object with the members m. If the members
 // contradict each other, conditions records an error in c, and the result must not be used.
-func (c *fixtureConverter) conditions(m matchMembers) (conditions orderedMap) {
+func (c *fixtureConverter) conditions(m aimockMatch) (conditions orderedMap) {
 	result := c.toolResultCondition(m)
 	tool := len(result) > 0 || m.toolResult != nil && *m.toolResult
 	switch {
@@ -107,7 +107,7 @@ func (c *fixtureConverter) conditions(m matchMembers) (conditions orderedMap) {
 // toolResultCondition returns the condition on a tool result that corresponds to m.toolCallID and
 // m.resultText, or nil if both members are absent. If the name of the tool is known, the condition
 // requires this name instead of the id of the call, because the mock chooses its own ids for calls.
-func (c *fixtureConverter) toolResultCondition(m matchMembers) (o orderedMap) {
+func (c *fixtureConverter) toolResultCondition(m aimockMatch) (o orderedMap) {
 	if m.toolCallID != "" {
 		if tool := c.toolByCallID[m.toolCallID]; tool != "" {
 			o.set("name", tool)

@@ -11,10 +11,10 @@ import (
 // [spec.Shared]. When a check sees an event, each account already includes that event, unless the
 // comment on the account says otherwise.
 
-// A streamAccount follows the streams of a conversation, one after the other. It leaves out resumed
+// A streamTracker follows the streams of a conversation, one after the other. It leaves out resumed
 // streams, whose requests have a cursor, and the responses to requests that a server must refuse.
 // Other checks judge these.
-type streamAccount struct {
+type streamTracker struct {
 	request spec.Event // of the current exchange; Text is the prompt of its run, if that is known
 	isOpen  bool       // whether the current response is a stream that the account follows
 	opens   bool       // whether the current event is the head of a stream that the account follows
@@ -26,17 +26,17 @@ type streamAccount struct {
 	messages messageTracker    // which messages of the current stream are open
 }
 
-// streamsOf returns the streamAccount of the conversation to which p applies. All passes over that
+// streamsOf returns the streamTracker of the conversation to which p applies. All passes over that
 // conversation get the same account; see [spec.Shared].
-func streamsOf(p *spec.Pass) *streamAccount {
-	return spec.Shared(p, "streams", func() (*streamAccount, func(spec.Event)) {
-		s := &streamAccount{prompts: map[string]string{}}
+func streamsOf(p *spec.Pass) *streamTracker {
+	return spec.Shared(p, "streams", func() (*streamTracker, func(spec.Event)) {
+		s := &streamTracker{prompts: map[string]string{}}
 		return s, s.observe
 	})
 }
 
 // observe updates the account with e, the next event of the conversation.
-func (s *streamAccount) observe(e spec.Event) {
+func (s *streamTracker) observe(e spec.Event) {
 	s.opens, s.event = false, e
 	switch {
 	case e.Kind == spec.HTTPRequest:
@@ -56,21 +56,21 @@ func (s *streamAccount) observe(e spec.Event) {
 // sees reports whether e is an event of the current stream and the account follows that stream. The
 // events of a stream are its frames, its comments, an incomplete frame, and the end of its body.
 // The end does not count if the client left before the end of the run.
-func (s *streamAccount) sees(e spec.Event) bool {
+func (s *streamTracker) sees(e spec.Event) bool {
 	return s.isOpen && !isAbandoned(e) &&
 		(e.IsFrame() || e.Kind == spec.BodyEnd || e.Kind == spec.Comment || e.Kind == spec.Incomplete)
 }
 
 // isUnrequested reports whether request asks for the stream of a run that, as far as is known, no
 // earlier request of the conversation started. The argument must be the field request of a
-// [streamAccount], which has the prompt of the run if that is known.
+// [streamTracker], which has the prompt of the run if that is known.
 func isUnrequested(request spec.Event) bool {
 	return request.Run != "" && request.Text == "" && len(request.Parts) == 0
 }
 
-// eachStream returns a checkFunc that calls w at the start of each stream that a [streamAccount]
+// eachStream returns a checkFunc that calls w at the start of each stream that a [streamTracker]
 // follows. The argument request of w is the request for the stream. The function that w returns is
-// then called with each event of the stream, in order; see [streamAccount.sees].
+// then called with each event of the stream, in order; see [streamTracker.sees].
 func eachStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) checkFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		streams := streamsOf(p)

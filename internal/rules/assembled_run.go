@@ -35,7 +35,7 @@ type assembledRun struct {
 	callIndex         toolCallIndex                // finds the calls in toolCalls
 	interrupts        []spec.Event                 // in order
 	stateEvents       []spec.Event                 // the first snapshots and deltas of the state; see maxMarks
-	steps             []stepMark                   // the first starts and ends of steps that have a name; see maxMarks
+	steps             []stepBoundary               // the first starts and ends of steps that have a name; see maxMarks
 	silence           silence                      // the longest silence before the first text
 	hasSpoken         bool                         // any text of a message, other than an empty one, was seen
 	failure           spec.Event                   // the event that reports a failure; zero if there is none

@@ -21,15 +21,15 @@ type conversation struct {
 	runs             []*acceptedRun
 	historyExchanges []*exchange // the exchanges whose request is for a history, in order
 
-	streams map[string]*runStream // by run key
+	streams map[string]*mergedRunStreams // by run key
 	// changedOtherwise has the threads that may have been changed by a request that started no
 	// known run. The key "" stands for any thread.
 	changedOtherwise map[string]bool
 	// touchedThreads has the threads that may have been changed before their first run, by a
 	// request other than the one that started this run. The key "" stands for any thread.
 	touchedThreads map[string]bool
-	request        spec.Event // of the current exchange
-	stream         *runStream // the run that the current response streams; nil if it streams none
+	request        spec.Event        // of the current exchange
+	stream         *mergedRunStreams // the run that the current response streams; nil if it streams none
 	// content collects the content of the current stream. It is nil if the stream was requested
 	// with a cursor, or if the content of its run is already known.
 	content *assembledRun
@@ -43,11 +43,11 @@ type acceptedRun struct {
 	// were accepted no later and finished no later than this run. It is 0 if this run did not finish
 	// or was requested more than once.
 	number int
-	runStream
+	mergedRunStreams
 }
 
-// A runStream combines what all streams of one run showed.
-type runStream struct {
+// A mergedRunStreams combines what all streams of one run showed.
+type mergedRunStreams struct {
 	end         spec.Event      // the earliest terminal event; zero if none was seen
 	toolResults map[string]bool // the set of the ids of the calls whose results came before the end
 	content     *assembledRun   // from a stream read from its start to its terminal event; nil if there was none
@@ -61,7 +61,7 @@ func atConversationEnd(judge func(p *spec.Pass, c *conversation)) checkFunc {
 		exchanges := exchangesOf(p)
 		c := spec.Shared(p, "conversation", func() (*conversation, func(spec.Event)) {
 			c := &conversation{
-				exchanges: exchanges, keep: keeper(p), streams: map[string]*runStream{}, touchedThreads: map[string]bool{},
+				exchanges: exchanges, keep: keeper(p), streams: map[string]*mergedRunStreams{}, touchedThreads: map[string]bool{},
 				changedOtherwise: map[string]bool{},
 			}
 			p.AtEnd(c.addStreams)
@@ -72,13 +72,13 @@ func atConversationEnd(judge func(p *spec.Pass, c *conversation)) checkFunc {
 	}
 }
 
-// addStreams completes c.runs at the end of the conversation. It sets the field runStream of each
+// addStreams completes c.runs at the end of the conversation. It sets the field mergedRunStreams of each
 // run that had a stream, and the field number of each run that finished and was requested only
 // once.
 func (c *conversation) addStreams() {
 	for _, r := range c.runs {
 		if stream := c.streams[runKey(r.request)]; stream != nil {
-			r.runStream = *stream
+			r.mergedRunStreams = *stream
 		}
 	}
 	type prompt struct{ credentials, thread, text string }
@@ -169,7 +169,7 @@ func (c *conversation) addRun(e spec.Event) {
 // stream is collected.
 func (c *conversation) openStream() {
 	if c.stream = c.streams[runKey(c.request)]; c.stream == nil {
-		c.stream = &runStream{toolResults: map[string]bool{}}
+		c.stream = &mergedRunStreams{toolResults: map[string]bool{}}
 		c.streams[runKey(c.request)] = c.stream
 	}
 	if c.request.Cursor == "" && c.stream.content == nil {

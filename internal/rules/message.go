@@ -74,7 +74,7 @@ type messageStates struct {
 	byID      map[string]*messageState
 	openCount int
 
-	streams *streamAccount
+	streams *streamTracker
 	pending spec.Event // the current event, if it is about the status of a message
 }
 

@@ -18,7 +18,7 @@ var MessageContentEquals = &spec.Check{
 	Doc:   "the contents that the end of a message repeats equal the streamed ones",
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageEnd},
 	Watch: eachResolvedStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
-		contents := map[string]*messageContents{}
+		contents := map[string]*messageContentParts{}
 		return func(e spec.Event) {
 			switch {
 			case isMessageContent(e) && e.Message != "":
@@ -40,21 +40,21 @@ var MessageContentEquals = &spec.Check{
 	}),
 }
 
-// A messageContents collects the content parts of one message as they are streamed. It identifies
+// A messageContentParts collects the content parts of one message as they are streamed. It identifies
 // them by their index.
-type messageContents struct {
+type messageContentParts struct {
 	order     []string                    // indexes, in order of appearance
 	deltas    map[string]*strings.Builder // by index: the joined deltas
 	completed map[string]string           // by index: a complete content, used in place of the joined deltas
 }
 
-// newMessageContents returns an empty messageContents.
-func newMessageContents() *messageContents {
-	return &messageContents{deltas: map[string]*strings.Builder{}, completed: map[string]string{}}
+// newMessageContents returns an empty messageContentParts.
+func newMessageContents() *messageContentParts {
+	return &messageContentParts{deltas: map[string]*strings.Builder{}, completed: map[string]string{}}
 }
 
 // observe adds the content of e, which must be an event for which isMessageContent returns true.
-func (t *messageContents) observe(e spec.Event) {
+func (t *messageContentParts) observe(e spec.Event) {
 	if t.deltas[e.Index] == nil {
 		t.order = append(t.order, e.Index)
 		t.deltas[e.Index] = &strings.Builder{}
@@ -70,7 +70,7 @@ func (t *messageContents) observe(e spec.Event) {
 // values returns the value of each content part, in the order of the indexes. The value of a part
 // is the complete content if there was one, and otherwise the joined deltas. As a side effect,
 // values sorts t.order.
-func (t *messageContents) values() (all []string) {
+func (t *messageContentParts) values() (all []string) {
 	slices.SortStableFunc(t.order, compareIndexes)
 	for _, index := range t.order {
 		if v, ok := t.completed[index]; ok {

@@ -6,8 +6,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A threadMessage identifies a message by its id and the id of the thread in which it was sent.
-type threadMessage struct{ thread, message string }
+// A threadMessageKey identifies a message by its id and the id of the thread in which it was sent.
+type threadMessageKey struct{ thread, message string }
 
 // MessageIDsFresh judges whether messages in different runs of a thread have different ids.
 var MessageIDsFresh = &spec.Check{
@@ -18,7 +18,7 @@ A request that continues an earlier run, with a tool result for example, may con
 messages.`,
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageEnd},
 	Watch: func(p *spec.Pass) func(spec.Event) {
-		streamOf := map[threadMessage]string{} // the stream in which an id was used first
+		streamOf := map[threadMessageKey]string{} // the stream in which an id was used first
 		return eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 			stream := fmt.Sprint("exchange ", request.Exchange)
 			if request.Run != "" { // several requests may ask for its stream
@@ -32,7 +32,7 @@ messages.`,
 					return
 				}
 				judged[e.Message] = true
-				key := threadMessage{request.Thread, e.Message}
+				key := threadMessageKey{request.Thread, e.Message}
 				first, used := streamOf[key]
 				p.Judge(e, !used || first == stream,
 					"got the message id %q, which a message of an earlier run of the thread had; expected a new id", e.Message)

@@ -426,7 +426,7 @@ field, if the server refuses that (417).`,
 			}
 		}
 		p.AtEnd(func() {
-			forms := sync.OnceValue(func() acceptedRequestsByOperation { return newAcceptedForms(accepted) })
+			forms := sync.OnceValue(func() acceptedRequestsByOperation { return newAcceptedRequestStats(accepted) })
 			for _, x := range refused {
 				blamed := slices.DeleteFunc(slices.Clone(x.request.Exercised), func(requirement string) bool {
 					return exercised[requirement] || x.mayBeBusy(requirement)

@@ -39,23 +39,23 @@ func (x exchange) refusedForm(accepted acceptedRequestsByOperation) (what, requi
 }
 
 // An acceptedRequestsByOperation maps each operation to what its accepted requests have shown.
-type acceptedRequestsByOperation map[string]*acceptedRequests
+type acceptedRequestsByOperation map[string]*acceptedRequestStats
 
-// An acceptedRequests holds what the accepted requests for one operation have shown.
-type acceptedRequests struct {
+// An acceptedRequestStats holds what the accepted requests for one operation have shown.
+type acceptedRequestStats struct {
 	count     int             // the number of accepted requests
 	forms     map[string]bool // the names of the forms that at least one request has
 	exercised map[string]int  // by requirement id: the number of requests that exercised the requirement
 }
 
-// newAcceptedForms returns, for each operation, what the requests of the given exchanges have
+// newAcceptedRequestStats returns, for each operation, what the requests of the given exchanges have
 // shown. All of these requests must have been accepted.
-func newAcceptedForms(accepted []exchange) acceptedRequestsByOperation {
+func newAcceptedRequestStats(accepted []exchange) acceptedRequestsByOperation {
 	all := acceptedRequestsByOperation{}
 	for _, x := range accepted {
 		known := all[x.request.Operation]
 		if known == nil {
-			known = &acceptedRequests{forms: map[string]bool{}, exercised: map[string]int{}}
+			known = &acceptedRequestStats{forms: map[string]bool{}, exercised: map[string]int{}}
 			all[x.request.Operation] = known
 		}
 		known.count++

@@ -24,7 +24,7 @@ received when it sent the request. Ten seconds, or 300 milliseconds between two 
 allowed for clocks that are set; times in whole seconds may be off by another second.`,
 	Needs: []spec.Kind{"slot.created", "slot.completed", spec.RunEnd},
 	Watch: func(p *spec.Pass) func(spec.Event) {
-		var ends reportedEnds
+		var ends reportedEndTimes
 		return eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 			asked, scripted := scriptedSilence(request)
 			created, previous := "", ends.latestBefore(request.At-timeTolerance)
@@ -67,22 +67,22 @@ const (
 	maxClockChange = 10 * time.Second       // how much the clock may be set forward during a run
 )
 
-// A reportedEnds has one element for each run that has ended, sorted by the time at which the
+// A reportedEndTimes has one element for each run that has ended, sorted by the time at which the
 // client received the end. The runs may be added in any order, because streams may be open at the
 // same time.
-type reportedEnds []struct {
+type reportedEndTimes []struct {
 	at     time.Duration // when the end arrived, since the start of the conversation
 	latest string        // the latest of the end times that were reported until then
 }
 
 // add adds a run that has ended. The argument e is the terminal event of the run.
-func (r *reportedEnds) add(e spec.Event) {
+func (r *reportedEndTimes) add(e spec.Event) {
 	isLater := func(completed, than string) bool {
 		later, _, ok := reportedSpan(than, completed)
 		return ok && later > 0
 	}
 	i := sort.Search(len(*r), func(i int) bool { return (*r)[i].at > e.At })
-	*r = slices.Insert(*r, i, reportedEnds{{e.At, e.Completed}}[0])
+	*r = slices.Insert(*r, i, reportedEndTimes{{e.At, e.Completed}}[0])
 	for k := max(1, i); k < len(*r); k++ {
 		if isLater((*r)[k-1].latest, (*r)[k].latest) {
 			(*r)[k].latest = (*r)[k-1].latest
@@ -92,7 +92,7 @@ func (r *reportedEnds) add(e spec.Event) {
 
 // latestBefore returns the latest of the end times in the events that arrived no later than at, a
 // time since the start of the conversation. It returns "" if no end had arrived by then.
-func (r reportedEnds) latestBefore(at time.Duration) string {
+func (r reportedEndTimes) latestBefore(at time.Duration) string {
 	if i := sort.Search(len(r), func(i int) bool { return r[i].at > at }); i > 0 {
 		return r[i-1].latest
 	}

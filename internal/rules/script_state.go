@@ -14,9 +14,9 @@ import (
 // number of starts and ends of steps that are kept.
 const maxMarks = 64
 
-// A stepMark is the start or the end of a step. The field textLen is the length in bytes of the
+// A stepBoundary is the start or the end of a step. The field textLen is the length in bytes of the
 // text that the run had sent before.
-type stepMark struct {
+type stepBoundary struct {
 	kind    spec.Kind
 	name    string
 	textLen int
@@ -30,7 +30,7 @@ func (a *assembledRun) addMark(e spec.Event) {
 	case subject == "state" && len(a.stateEvents) < maxMarks && e.Lane == "":
 		a.stateEvents = append(a.stateEvents, e)
 	case subject == "step" && e.Name != "" && len(a.steps) < maxMarks:
-		a.steps = append(a.steps, stepMark{e.Kind, e.Name, len(a.text())})
+		a.steps = append(a.steps, stepBoundary{e.Kind, e.Name, len(a.text())})
 	}
 }
 
@@ -95,7 +95,7 @@ A target that does not answer with these two texts does not know the prompt, and
 			if !slices.Equal(a.texts(false), []string{"one", "two"}) {
 				return
 			}
-			for _, want := range []stepMark{
+			for _, want := range []stepBoundary{
 				{spec.StepStart, "one", 0}, {spec.StepEnd, "one", 3}, {spec.StepStart, "two", 3}, {spec.StepEnd, "two", 6},
 			} {
 				p.Judge(a.endEvent(), slices.Contains(a.steps, want), "no %s of step %q after %d bytes of text; expected one",

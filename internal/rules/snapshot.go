@@ -23,7 +23,7 @@ more than once, a message that was started more than once, and content in parts.
 	Needs: []spec.Kind{spec.History, spec.MessageEnd},
 	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 		told := streamedContent{
-			byID: map[string]*streamedText{}, calls: map[string]*snapshotCall{}, results: map[string]string{},
+			byID: map[string]*streamedText{}, calls: map[string]*streamedToolCall{}, results: map[string]string{},
 		}
 		return func(e spec.Event) {
 			switch {
@@ -39,15 +39,15 @@ more than once, a message that was started more than once, and content in parts.
 
 // A streamedContent holds the texts, tool calls and tool results that a stream has sent so far.
 type streamedContent struct {
-	texts   []*streamedText          // in order of their first events
-	byID    map[string]*streamedText // by message id
-	calls   map[string]*snapshotCall // by call id
-	results map[string]string        // by call id; the result is "" if the call has several
+	texts   []*streamedText              // in order of their first events
+	byID    map[string]*streamedText     // by message id
+	calls   map[string]*streamedToolCall // by call id
+	results map[string]string            // by call id; the result is "" if the call has several
 }
 
-// A snapshotCall is a tool call as it was streamed. It is compared with the same call in a
+// A streamedToolCall is a tool call as it was streamed. It is compared with the same call in a
 // snapshot.
-type snapshotCall struct {
+type streamedToolCall struct {
 	name      string          // of the tool
 	arguments strings.Builder // the joined deltas
 	starts    int             // number of start events
@@ -80,7 +80,7 @@ func (s *streamedContent) observe(e spec.Event) {
 	case e.Kind == spec.ToolStart || e.Kind == spec.ToolDelta || e.Kind == spec.ToolEnd:
 		c := s.calls[e.Call]
 		if c == nil {
-			c = &snapshotCall{}
+			c = &streamedToolCall{}
 			s.calls[e.Call] = c
 		}
 		if c.ended = e.Kind == spec.ToolEnd; e.Kind == spec.ToolStart {

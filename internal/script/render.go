@@ -104,7 +104,7 @@ func (r *Rule) renderReply(p *matchContext) Reply {
 			return reply
 		}
 		st := p.state
-		reply.Agent = func(chunk pace.Chunk, pause func(time.Duration)) reference.Agent {
+		reply.Agent = func(chunk pace.ChunkSize, pause func(time.Duration)) reference.Agent {
 			return reference.NewAgent(func(_ context.Context, _ reference.Turn, e *reference.EventEmitter) {
 				(&player{e, chunk, pause, st}).playSteps(steps)
 			})
@@ -141,7 +141,7 @@ func (s *statusReply) renderRefusal(r *Rule, p *matchContext) *fault.CannedRespo
 // specifies, calls pause for delays, and records in state the tool calls that the client is to run.
 type player struct {
 	*reference.EventEmitter
-	chunk pace.Chunk
+	chunk pace.ChunkSize
 	pause func(time.Duration)
 	state *State
 }

@@ -158,7 +158,7 @@ type Reply struct {
 	// Agent returns the agent that produces the reply. The agent splits texts into the pieces that
 	// chunk specifies. It calls pause with each delay that the script asks for in addition to the
 	// pace; pause must wait for that time. If Agent is nil, the server's own agent replies.
-	Agent  func(chunk pace.Chunk, pause func(time.Duration)) reference.Agent
+	Agent  func(chunk pace.ChunkSize, pause func(time.Duration)) reference.Agent
 	Pace   pace.Pace    // the timing of the response
 	Faults []fault.Spec // faults to inject into the response
 }

@@ -24,11 +24,11 @@ const InitialStep = "started"
 // use.
 type State struct {
 	mu           sync.Mutex
-	scenarios    boundedMap[string]         // current steps, by name of the scenario
-	counters     boundedMap[int]            // match counts, by Rule.counterKey, and counters of templates
-	quotaWindows boundedMap[quotaWindow]    // by Rule.counterKey
-	threads      boundedMap[threadProgress] // by dialect and id of the thread
-	clientCalls  boundedMap[string]         // names of the tools that the client runs, by call id
+	scenarios    boundedMap[string]      // current steps, by name of the scenario
+	counters     boundedMap[int]         // match counts, by Rule.counterKey, and counters of templates
+	quotaWindows boundedMap[quotaWindow] // by Rule.counterKey
+	threads      boundedMap[threadTurns] // by dialect and id of the thread
+	clientCalls  boundedMap[string]      // names of the tools that the client runs, by call id
 }
 
 // A quotaWindow is the current time window of a rule's quota.
@@ -37,9 +37,9 @@ type quotaWindow struct {
 	used  int // number of requests served in the window
 }
 
-// A threadProgress records the number of turns that a thread (a conversation) has had, and the run
+// A threadTurns records the number of turns that a thread (a conversation) has had, and the run
 // of the latest turn.
-type threadProgress struct {
+type threadTurns struct {
 	turns int
 	run   string // id of the run; "" if the request did not name one
 }
@@ -59,7 +59,7 @@ func (s *State) Reset() {
 	s.scenarios = boundedMap[string]{max: maxScenarios}
 	s.counters = boundedMap[int]{max: maxCounters}
 	s.quotaWindows = boundedMap[quotaWindow]{max: maxCounters}
-	s.threads = boundedMap[threadProgress]{max: maxThreads}
+	s.threads = boundedMap[threadTurns]{max: maxThreads}
 	s.clientCalls = boundedMap[string]{max: maxCalls}
 }
 
@@ -160,7 +160,7 @@ func (s *State) nextCount(name string) int {
 // turn and thus repeats the request of that turn; n is never less than the number of user messages
 // in the request. The function undo, which is never nil, restores the previous state of the thread,
 // unless a different request has changed the state in the meantime.
-func (s *State) recordTurn(thread, run string, info userMessages) (n int, undo func()) {
+func (s *State) recordTurn(thread, run string, info userMessageFacts) (n int, undo func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before, known := s.threads.get(thread)
@@ -176,7 +176,7 @@ func (s *State) recordTurn(thread, run string, info userMessages) (n int, undo f
 	if thread == "" {
 		return n, func() {}
 	}
-	after := threadProgress{turns: n, run: run}
+	after := threadTurns{turns: n, run: run}
 	s.threads.put(thread, after)
 	return n, func() {
 		s.mu.Lock()
@@ -187,8 +187,8 @@ func (s *State) recordTurn(thread, run string, info userMessages) (n int, undo f
 	}
 }
 
-// A userMessages describes the user messages of a request, which determine the number of the turn.
-type userMessages struct {
+// An userMessageFacts describes the user messages of a request, which determine the number of the turn.
+type userMessageFacts struct {
 	userMessages int  // the number of user messages
 	hasHistory   bool // an assistant message comes between two user messages
 	endsWithUser bool // the last input is a user message

@@ -6,10 +6,10 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// A tokenLimits counts the levels of nesting and the members of objects in the tokens of a file, so
+// A yamlComplexityLimiter counts the levels of nesting and the members of objects in the tokens of a file, so
 // that a file with too many of them is rejected before it is parsed. The YAML parser takes time
 // quadratic in both numbers.
-type tokenLimits struct {
+type yamlComplexityLimiter struct {
 	line, lineOpeners int         // the current line, and the number of tokens in it that open a level
 	flowMembers       []int       // for each open brace, the number of members so far; -1 for an open bracket
 	blockMembers      map[int]int // number of members of each open block object, by its column
@@ -21,7 +21,7 @@ type tokenLimits struct {
 // members of an object. It returns a *positionError for the first token that exceeds a limit, or
 // nil if none does.
 func checkTokens(tokens token.Tokens) error {
-	s := tokenLimits{blockMembers: map[int]int{}}
+	s := yamlComplexityLimiter{blockMembers: map[int]int{}}
 	for i, tk := range tokens {
 		if tk.Position.Line != s.line {
 			s.line, s.lineOpeners = tk.Position.Line, 0
@@ -39,7 +39,7 @@ func checkTokens(tokens token.Tokens) error {
 
 // check updates the counters of s for the token tk. It returns a message if a limit is exceeded,
 // and otherwise "". The argument before is the preceding token, or nil if tk is the first token.
-func (s *tokenLimits) check(tk, before *token.Token) string {
+func (s *yamlComplexityLimiter) check(tk, before *token.Token) string {
 	members := 0
 	switch tk.Type {
 	case token.SequenceStartType:
@@ -74,7 +74,7 @@ func (s *tokenLimits) check(tk, before *token.Token) string {
 // countMember counts a member of an object and returns the number of members of that object so far.
 // The argument tk is the colon of the member, and before is the token that precedes the colon.
 // Within a list in brackets, countMember counts nothing and returns -1.
-func (s *tokenLimits) countMember(tk, before *token.Token) int {
+func (s *yamlComplexityLimiter) countMember(tk, before *token.Token) int {
 	if n := len(s.flowMembers); n > 0 {
 		if s.flowMembers[n-1] >= 0 {
 			s.flowMembers[n-1]++
@@ -93,7 +93,7 @@ func (s *tokenLimits) countMember(tk, before *token.Token) int {
 
 // closeBlocks drops the counters of block objects to the right of column. These objects are
 // complete when a token starts at column.
-func (s *tokenLimits) closeBlocks(column int) {
+func (s *yamlComplexityLimiter) closeBlocks(column int) {
 	if s.maxColumn <= column {
 		return
 	}

@@ -84,7 +84,7 @@ func writeRequest(b *bytes.Buffer, r spec.Request, hide secretRedactor) {
 		return
 	}
 	b.WriteByte('\n')
-	w.end(bodyEnd{word: "end", lastLine: writeLines(b, body, w.crlf), stream: isEventStream(header)})
+	w.end(bodyEnd{word: "end", lastLineEncoding: writeLines(b, body, w.crlf), stream: isEventStream(header)})
 }
 
 // isCleanTarget reports whether the start line of a request can contain s, a request target, as it
@@ -114,7 +114,7 @@ func writeResponse(b *bytes.Buffer, method string, r spec.Response, hide secretR
 		return
 	}
 	b.WriteByte('\n')
-	e.lastLine = w.timedBody(body, recordableArrivals(spec.Response{Body: body, Arrivals: r.Arrivals}))
+	e.lastLineEncoding = w.timedBody(body, recordableArrivals(spec.Response{Body: body, Arrivals: r.Arrivals}))
 	w.end(e)
 }
 
@@ -192,7 +192,7 @@ func (w sectionWriter) fields(h spec.Header) {
 // timedBody writes body, with a wait directive before each piece in reads. Each element of reads
 // holds the offset at which a piece ends and the time when the piece arrived. The result states how
 // the last line was written, because the end directive depends on that.
-func (w sectionWriter) timedBody(body []byte, reads []spec.Arrival) (last lastLine) {
+func (w sectionWriter) timedBody(body []byte, reads []spec.Arrival) (last lastLineEncoding) {
 	done, clock := 0, time.Duration(0)
 	for _, read := range reads {
 		w.WriteString(directivePrefix + " wait " + (read.At - clock).String())
@@ -213,7 +213,7 @@ func (w sectionWriter) timedBody(body []byte, reads []spec.Arrival) (last lastLi
 // trailer. The other fields determine whether a directive must state this end.
 type bodyEnd struct {
 	word, why string
-	lastLine
+	lastLineEncoding
 	stream   bool // the body is an event stream
 	required bool // write a directive even if it is the default
 	trailer  spec.Header

@@ -65,9 +65,9 @@ func isPlainLine(line []byte) bool {
 		countUnprintable(line) == 0
 }
 
-// A lastLine states how the last line of a body was written to a transcript. The directive that
+// A lastLineEncoding states how the last line of a body was written to a transcript. The directive that
 // marks the end of the body depends on this.
-type lastLine struct {
+type lastLineEncoding struct {
 	plain        bool // not encoded
 	newlineAdded bool // the newline after it is not part of the body
 }
@@ -75,7 +75,7 @@ type lastLine struct {
 // writeLines writes piece, a piece of a body, to b. It encodes each line that a transcript cannot
 // contain as it is. If crlf is true, the lines of the body end with CR LF. The result states how
 // the last line was written.
-func writeLines(b *bytes.Buffer, piece []byte, crlf bool) (last lastLine) {
+func writeLines(b *bytes.Buffer, piece []byte, crlf bool) (last lastLineEncoding) {
 	newline := "\n"
 	if crlf {
 		newline = "\r\n"
@@ -89,12 +89,12 @@ func writeLines(b *bytes.Buffer, piece []byte, crlf bool) (last lastLine) {
 		text, hasNewline := bytes.CutSuffix(line, []byte(newline))
 		if !isPlainLine(text) {
 			writeEncoded(b, line)
-			last = lastLine{}
+			last = lastLineEncoding{}
 			continue
 		}
 		b.Write(text)
 		b.WriteByte('\n')
-		last = lastLine{plain: true, newlineAdded: !hasNewline}
+		last = lastLineEncoding{plain: true, newlineAdded: !hasNewline}
 	}
 	return last
 }

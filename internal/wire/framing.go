@@ -35,7 +35,7 @@ func bodyReader(br *bufio.Reader, method string, resp *spec.Response) (io.Reader
 	if length, ok := joinedValues(resp.Header, "Content-Length"); ok {
 		resp.Framing = spec.FramingLength
 		n, err := parseLength(length)
-		return &lengthReader{br, n}, err
+		return &fixedLengthReader{br, n}, err
 	}
 	resp.Framing = spec.FramingClose
 	return br, nil
@@ -83,15 +83,15 @@ func parseLength(list string) (int64, error) {
 	return int64(n), nil
 }
 
-// A lengthReader reads a body whose length is known.
-type lengthReader struct {
+// A fixedLengthReader reads a body whose length is known.
+type fixedLengthReader struct {
 	br   *bufio.Reader
 	left int64 // number of bytes that are still to be read
 }
 
 // Read reads from the body. It returns io.EOF at the end of the body, and io.ErrUnexpectedEOF if
 // the connection ends before that.
-func (c *lengthReader) Read(p []byte) (int, error) {
+func (c *fixedLengthReader) Read(p []byte) (int, error) {
 	if c.left == 0 {
 		return 0, io.EOF
 	}

@@ -58,7 +58,7 @@ func (s watchedReader) Read(p []byte) (int, error) {
 // the response is read, because a server may refuse a request without reading all of it. Finally,
 // exchangeHTTP1 passes conn to idle if idle is not nil and conn can be used for another request;
 // otherwise it closes conn.
-func exchangeHTTP1(conn net.Conn, m *outgoingRequest, h *recorder, idle *idleConn) (end error) {
+func exchangeHTTP1(conn net.Conn, m *outgoingRequest, h *recorder, idle *idleConnPool) (end error) {
 	written := make(chan error, 1)
 	go func() {
 		// If this fails, a response that the server sent before closing still counts.

@@ -7,10 +7,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A chunkKinds holds the x-chunk of a variant. The values of a variant with an x-chunk are chunks:
+// A chunkRule holds the x-chunk of a variant. The values of a variant with an x-chunk are chunks:
 // deltas that may also imply the start and the end of the message or tool call to which they
 // belong.
-type chunkKinds struct {
+type chunkRule struct {
 	id         func(*spec.Event) *string // returns the slot with the id of that message or call
 	start, end spec.Kind                 // the kinds of the implied events
 
@@ -29,7 +29,7 @@ func (w *variant) parseChunk(n node) error {
 	if !ok {
 		return nil
 	}
-	w.chunk = &chunkKinds{
+	w.chunk = &chunkRule{
 		id:    slotFields[at.get("of").text()],
 		start: spec.Kind(at.get("start").text()),
 		end:   spec.Kind(at.get("end").text()),
@@ -45,16 +45,16 @@ func (w *variant) parseChunk(n node) error {
 	return nil
 }
 
-// An openChunk is a message or tool call in a stream that was started by a chunk and has not ended.
-type openChunk struct {
-	kinds *chunkKinds // the x-chunk of the variant of its chunks
-	key   string      // the value of the slot kinds.by in its chunks; "" if kinds.by is nil
-	end   spec.Event  // its implied end, without a position
+// An openSpan is a message or tool call in a stream that was started by a chunk and has not ended.
+type openSpan struct {
+	kinds *chunkRule // the x-chunk of the variant of its chunks
+	key   string     // the value of the slot kinds.by in its chunks; "" if kinds.by is nil
+	end   spec.Event // its implied end, without a position
 }
 
-// openChunks lists the open messages and tool calls of a stream, in the order of their starts. Of
-// those whose chunkKinds have no by, at most one is open in each lane (see [spec.Event.Lane]).
-type openChunks []openChunk
+// openSpans lists the open messages and tool calls of a stream, in the order of their starts. Of
+// those whose chunkRule have no by, at most one is open in each lane (see [spec.Event.Lane]).
+type openSpans []openSpan
 
 // appendEvents appends to events the starts and ends that the event e implies, and returns the
 // result. These events precede e, which is not appended itself. appendEvents also updates the list
@@ -64,7 +64,7 @@ type openChunks []openChunk
 // The argument e is the event of a frame or an event that a frame carries. Its kind must be neither
 // Undecodable nor Unrecognized, because an event of these kinds may belong to any message or call.
 // The argument chunk is the x-chunk of the variant of e, or nil if there is none.
-func (o *openChunks) appendEvents(events []spec.Event, chunk *chunkKinds, e *spec.Event) []spec.Event {
+func (o *openSpans) appendEvents(events []spec.Event, chunk *chunkRule, e *spec.Event) []spec.Event {
 	key := ""
 	if chunk != nil && chunk.by != nil {
 		key = *chunk.by(e)
@@ -72,7 +72,7 @@ func (o *openChunks) appendEvents(events []spec.Event, chunk *chunkKinds, e *spe
 	if chunk != nil && o.setID(chunk.id(e), chunk, key, e.Lane) {
 		return events
 	}
-	*o = slices.DeleteFunc(*o, func(open openChunk) bool {
+	*o = slices.DeleteFunc(*o, func(open openSpan) bool {
 		switch isEnd := e.Kind == open.end.Kind && *open.kinds.id(e) == *open.kinds.id(&open.end); {
 		case isEnd:
 			return true
@@ -91,7 +91,7 @@ func (o *openChunks) appendEvents(events []spec.Event, chunk *chunkKinds, e *spe
 		Kind: chunk.start, Message: e.Message, Call: e.Call, Name: e.Name, Role: e.Role, Type: e.Type, Index: e.Index,
 		Lane: e.Lane,
 	}
-	*o = append(*o, openChunk{chunk, key, start})
+	*o = append(*o, openSpan{chunk, key, start})
 	(*o)[len(*o)-1].end.Kind = chunk.end
 	return append(events, impliedBy(e, start))
 }
@@ -106,15 +106,15 @@ func (o *openChunks) appendEvents(events []spec.Event, chunk *chunkKinds, e *spe
 // key. If the chunk states an id, it continues the open message or call with this id. If it states
 // none, it continues the earliest started one in its lane. If there is none in its lane and lane is
 // "", it continues the earliest started one in any lane.
-func (o *openChunks) setID(id *string, kinds *chunkKinds, key, lane string) bool {
-	find := func(matches func(openChunk) bool) int {
-		return slices.IndexFunc(*o, func(open openChunk) bool {
+func (o *openSpans) setID(id *string, kinds *chunkRule, key, lane string) bool {
+	find := func(matches func(openSpan) bool) int {
+		return slices.IndexFunc(*o, func(open openSpan) bool {
 			return open.kinds == kinds && open.key == key && matches(open)
 		})
 	}
-	i := find(func(open openChunk) bool { return *id == *kinds.id(&open.end) || *id == "" && open.end.Lane == lane })
+	i := find(func(open openSpan) bool { return *id == *kinds.id(&open.end) || *id == "" && open.end.Lane == lane })
 	if i < 0 && *id == "" && lane == "" {
-		i = find(func(openChunk) bool { return true })
+		i = find(func(openSpan) bool { return true })
 	}
 	if i >= 0 {
 		*id = *kinds.id(&(*o)[i].end)

@@ -103,7 +103,7 @@ type eventDecoder struct {
 	mode            decodeMode
 	messageSubjects map[string]string // message id → subject of its start, if that is "reasoning"
 	tellsReasoning  bool              // the dialect has events that are deltas of reasoning
-	openChunks      openChunks
+	openChunks      openSpans
 	frameIndex      int          // index of the next frame, from 0
 	arrivalIndex    int          // index of the arrival that completed the last event
 	buffer          []spec.Event // the last result of decodeFrame
@@ -231,7 +231,7 @@ func (t *eventDecoder) decodeFrame(item sse.Item) []spec.Event {
 
 // appendEvent appends to t.buffer the starts and ends that e implies, followed by e. It also sets
 // e.IsChunk. The argument chunk is the x-chunk of the variant of e, or nil if there is none.
-func (t *eventDecoder) appendEvent(chunk *chunkKinds, e *spec.Event) {
+func (t *eventDecoder) appendEvent(chunk *chunkRule, e *spec.Event) {
 	e.IsChunk = chunk != nil
 	t.buffer = t.openChunks.appendEvents(t.buffer, chunk, e)
 	t.buffer = append(t.buffer, *e)
@@ -239,7 +239,7 @@ func (t *eventDecoder) appendEvent(chunk *chunkKinds, e *spec.Event) {
 
 // chunkOf returns the x-chunk of the events of kind k that frames of the variant carry. It returns
 // nil if these have none.
-func (w *variant) chunkOf(k spec.Kind) *chunkKinds {
+func (w *variant) chunkOf(k spec.Kind) *chunkRule {
 	for _, site := range w.parts {
 		for _, item := range site.variants {
 			if site.separate && item.kind == k && item.chunk != nil {

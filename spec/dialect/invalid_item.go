@@ -8,16 +8,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A furtherItem records which constraints were violated so far in a list item that follows a valid
+// A violatedConstraints records which constraints were violated so far in a list item that follows a valid
 // item of the same kind, so that only one request is made for each constraint. A constraint is a
 // requirement on the refusal together with a keyword of the schema. Each key of seen consists of
 // the id of the requirement and the name of the keyword.
-type furtherItem struct{ seen map[[2]string]bool }
+type violatedConstraints struct{ seen map[[2]string]bool }
 
 // isNew reports whether v is the first violation of its constraint, and records the constraint. The
 // constraint consists of the violated keyword and the first requirement in v.Refusals that demands
 // a refusal (see isDemanded). If v.Refusals has no such requirement, isNew returns false.
-func (f *furtherItem) isNew(v spec.Violation) bool {
+func (f *violatedConstraints) isNew(v spec.Violation) bool {
 	i := slices.IndexFunc(v.Refusals, isDemanded)
 	if i < 0 {
 		return false
@@ -66,7 +66,7 @@ func (m *invalidRequestBuilder) breakFurtherItems(items node, list []any, at []s
 			continue
 		}
 		m.addedSchemas[key] = true
-		inside.further, inside.itemKind = &furtherItem{map[[2]string]bool{}}, " after a valid item"
+		inside.further, inside.itemKind = &violatedConstraints{map[[2]string]bool{}}, " after a valid item"
 		if len(list) > 1 {
 			inside.itemKind += fmt.Sprintf(" like item %d", i)
 		}

@@ -7,16 +7,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A judgedBodies remembers the violations of request bodies, because each request is validated
+// A bodyViolationCache remembers the violations of request bodies, because each request is validated
 // several times: before it is sent, by a server in the same process, and when the exchange is
 // judged. It is safe for concurrent use. The zero value is empty.
-type judgedBodies struct {
+type bodyViolationCache struct {
 	mu         sync.Mutex
 	violations map[string][]spec.Violation // by body; empty for a valid body
 	bytes      int                         // of all bodies
 }
 
-// Limits of a judgedBodies, in bytes, so that it takes little memory. When a new body would make it
+// Limits of a bodyViolationCache, in bytes, so that it takes little memory. When a new body would make it
 // exceed maxJudgedBytes, it first drops all others.
 const (
 	maxJudgedBytes     = 2 << 20  // of all bodies together
@@ -25,7 +25,7 @@ const (
 
 // lookup returns the recorded violations of body. The list is empty if body is valid. ok is false
 // if nothing is recorded about body.
-func (b *judgedBodies) lookup(body []byte) (violations []spec.Violation, ok bool) {
+func (b *bodyViolationCache) lookup(body []byte) (violations []spec.Violation, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	violations, ok = b.violations[string(body)]
@@ -33,7 +33,7 @@ func (b *judgedBodies) lookup(body []byte) (violations []spec.Violation, ok bool
 }
 
 // store records the violations of body. It does nothing if body has more than maxJudgedBodyBytes.
-func (b *judgedBodies) store(body []byte, violations []spec.Violation) {
+func (b *bodyViolationCache) store(body []byte, violations []spec.Violation) {
 	if len(body) > maxJudgedBodyBytes {
 		return
 	}

@@ -59,9 +59,9 @@ type streamEncoding struct {
 // A requestMediaType describes the body of a request in one media type.
 type requestMediaType struct {
 	mediaType string
-	node      node            // the media type object
-	validate  func(any) error // validates a decoded body; nil if there is no schema
-	judged    *judgedBodies   // violations of JSON bodies that were validated before
+	node      node                // the media type object
+	validate  func(any) error     // validates a decoded body; nil if there is no schema
+	judged    *bodyViolationCache // violations of JSON bodies that were validated before
 	limit     bodyLimit
 	files     map[string]formFileProperty // files of a form, by field name
 }
@@ -201,7 +201,9 @@ func (o *Operation) addBodies(request node) (err error) {
 				o.omissions = append(o.omissions, omission{member: names[j], requirement: requirement})
 			}
 		}
-		b := requestMediaType{mediaType: media, node: contents[i], limit: bodyLimitOf(contents[i]), judged: &judgedBodies{}}
+		b := requestMediaType{
+			mediaType: media, node: contents[i], limit: bodyLimitOf(contents[i]), judged: &bodyViolationCache{},
+		}
 		if media == formMediaType {
 			b.files = fileParts(contents[i])
 			o.AcceptsFiles = len(b.files) > 0

@@ -22,10 +22,10 @@ type variant struct {
 	constants          []constantSlot  // slots that the discriminators fix
 	slots              []slotLocation
 	parts              []partLocation
-	requirements       []requirementLocation
-	chunk              *chunkKinds // nil unless values of the variant are chunks
-	encloses           string      // the subject that a step encloses (x-encloses); "" if it is any
-	defaultRequirement string      // id of the requirement where no x-requirement inside applies
+	requirements       []memberRequirement
+	chunk              *chunkRule // nil unless values of the variant are chunks
+	encloses           string     // the subject that a step encloses (x-encloses); "" if it is any
+	defaultRequirement string     // id of the requirement where no x-requirement inside applies
 	validate           func(any) error
 	layout             *objectLayout
 	cache              *validationCache
@@ -65,11 +65,11 @@ func (p partLocation) rank() int {
 	return 0
 }
 
-// A requirementLocation is a location in the values of a variant, together with the requirement
+// A memberRequirement is a location in the values of a variant, together with the requirement
 // that applies there. A value of the variant exercises the requirement if something other than null
 // is at the location. If required is true, the requirement is also about whether the member at the
 // location is present, and it is enough that the object around the location is present.
-type requirementLocation struct {
+type memberRequirement struct {
 	path     []string // as in slotLocation; empty for the value as a whole
 	id       string   // id of the requirement
 	required bool
@@ -154,7 +154,7 @@ func (s *document) parseVariant(n node, requirement string) (*variant, error) {
 	w.name = lastToken(target.pointer)
 	if own, ok := s.requirementAt(n); ok {
 		w.defaultRequirement = own
-		w.requirements = append(w.requirements, requirementLocation{id: own, required: true})
+		w.requirements = append(w.requirements, memberRequirement{id: own, required: true})
 	}
 	if err := w.scanSchema(s, n, nil, true, 0); err != nil {
 		return nil, fmt.Errorf("%s: %w", target.pointer, err)
@@ -205,7 +205,7 @@ func (w *variant) scanSchema(s *document, n node, path []string, always bool, de
 	}
 	for _, choice := range slices.Concat(n.get("oneOf").items(), n.get("anyOf").items()) {
 		if id, ok := s.requirementAt(choice); ok {
-			w.requirements = append(w.requirements, requirementLocation{
+			w.requirements = append(w.requirements, memberRequirement{
 				path: slices.Clone(path), id: id, matchesForm: s.validator(choice.pointer),
 			})
 		}
@@ -271,11 +271,11 @@ func (w *variant) addRequirements(s *document, p node, path []string, required b
 	for _, at := range slices.Compact([]string{p.pointer, p.deref().pointer}) {
 		switch requirement := s.requirements[at].(type) {
 		case string:
-			w.requirements = append(w.requirements, requirementLocation{path: path, id: requirement, required: required})
+			w.requirements = append(w.requirements, memberRequirement{path: path, id: requirement, required: required})
 		case map[string]any:
 			for keyword, id := range requirement {
 				id, _ := id.(string)
-				w.requirements = append(w.requirements, requirementLocation{
+				w.requirements = append(w.requirements, memberRequirement{
 					path: path, id: id, required: required || keyword == "required",
 				})
 			}

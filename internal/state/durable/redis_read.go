@@ -184,16 +184,16 @@ func (s *redisStore) scanLatest(ctx context.Context, owner, prefix, seen string)
 	}
 }
 
-// A scoredThread is a thread in the list of its owner. The score is a number as the server writes
+// A sortedSetMember is a thread in the list of its owner. The score is a number as the server writes
 // it. As a bound of a range, "(" followed by the score excludes the thread with that score.
-type scoredThread struct{ name, score string }
+type sortedSetMember struct{ name, score string }
 
-func (s *redisStore) threadPage(ctx context.Context, owner, below, seen string) ([]scoredThread, error) {
+func (s *redisStore) threadPage(ctx context.Context, owner, below, seen string) ([]sortedSetMember, error) {
 	pairs, err := redis.Strings(s.do(ctx,
 		"ZRANGE", s.key("o:", owner), below, seen, "BYSCORE", "REV", "LIMIT", 0, maxThreadPage, "WITHSCORES"))
-	page := make([]scoredThread, 0, len(pairs)/2)
+	page := make([]sortedSetMember, 0, len(pairs)/2)
 	for pair := range slices.Chunk(pairs, 2) {
-		page = append(page, scoredThread{pair[0], pair[1]})
+		page = append(page, sortedSetMember{pair[0], pair[1]})
 	}
 	return page, err
 }

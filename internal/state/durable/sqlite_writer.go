@@ -20,11 +20,11 @@ type sqliteWriter struct {
 	maxRuns, maxBytes int64  // limits of ended runs and their bytes
 	baseTag           uint32 // random number to which thread ids are added to form tags
 	cachedCounts
-	threads map[string]*writerThread    // threads of the runs in the field runs, and those not written yet
-	runs    map[state.RunRef]*writerRun // runs that have not ended
+	threads map[string]*cachedThread    // threads of the runs in the field runs, and those not written yet
+	runs    map[state.RunRef]*cachedRun // runs that have not ended
 
 	// The transaction under way.
-	dirty          []*writerThread // threads to be written
+	dirty          []*cachedThread // threads to be written
 	endedRuns      int             // number of runs that ended
 	canceled       []state.RunRef  // runs for which Cancel was called
 	changedThreads []string        // threads whose watchers are notified after the commit
@@ -38,8 +38,8 @@ type cachedCounts struct {
 	finishedRuns, finishedBytes int64 // number of ended runs, and bytes of their events
 }
 
-// A writerThread is a thread as cached by a sqliteWriter.
-type writerThread struct {
+// A cachedThread is a thread as cached by a sqliteWriter.
+type cachedThread struct {
 	state.Thread
 	id, lastMessage, startSeq int64 // columns id, said and begun, see schema
 	name                      string
@@ -50,10 +50,10 @@ type writerThread struct {
 	dirty                     bool // it is in writer.dirty
 }
 
-// A writerRun is a run that has not ended, as cached by a sqliteWriter.
-type writerRun struct {
+// A cachedRun is a run that has not ended, as cached by a sqliteWriter.
+type cachedRun struct {
 	id                 int64
-	thread             *writerThread
+	thread             *cachedThread
 	keepEvents         bool
 	cancelRequested    bool
 	lastPosition, size int64
@@ -84,7 +84,7 @@ func newWriter(conn *sql.Conn, cfg state.Config, b *state.Notifier, open *closer
 }
 
 func (d *sqliteWriter) clear() {
-	d.threads, d.runs = map[string]*writerThread{}, map[state.RunRef]*writerRun{}
+	d.threads, d.runs = map[string]*cachedThread{}, map[state.RunRef]*cachedRun{}
 }
 
 // writeBatch executes jobs in one transaction and sets their errors. If the transaction fails, it
@@ -141,7 +141,7 @@ func (d *sqliteWriter) transact(batch []*writeJob) error {
 
 // markChanged records that the thread t has changed. The thread is written once, at the end of the
 // transaction, and its watchers are notified after the commit.
-func (d *sqliteWriter) markChanged(t *writerThread) {
+func (d *sqliteWriter) markChanged(t *cachedThread) {
 	if !t.dirty {
 		t.dirty = true
 		d.dirty = append(d.dirty, t)
@@ -174,11 +174,11 @@ func (d *sqliteWriter) flushThreads() error {
 
 // findThread returns the thread with the given name, from the cache or the file. It returns nil
 // without an error if the thread does not exist.
-func (d *sqliteWriter) findThread(name string) (*writerThread, error) {
+func (d *sqliteWriter) findThread(name string) (*cachedThread, error) {
 	if t := d.threads[name]; t != nil {
 		return t, nil
 	}
-	t := &writerThread{name: name}
+	t := &cachedThread{name: name}
 	err := d.statements.findThread.QueryRow([]byte(name)).Scan(
 		&t.id, &t.Owner, &t.Tag, &t.LastPosition, &t.lastMessage, &t.startSeq)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -196,7 +196,7 @@ func (d *sqliteWriter) startRun(b state.RunRequest, messages []encodedMessage) (
 	case t == nil:
 		d.lastThread++
 		g.ThreadCreated = true
-		t = &writerThread{
+		t = &cachedThread{
 			Thread: state.Thread{Owner: b.Owner, Tag: d.baseTag + uint32(d.lastThread)},
 			id:     d.lastThread, name: b.Thread, isNew: true,
 		}
@@ -209,7 +209,7 @@ func (d *sqliteWriter) startRun(b state.RunRequest, messages []encodedMessage) (
 	}
 	d.lastRun++
 	d.lastStart++
-	r := &writerRun{id: d.lastRun, thread: t, keepEvents: b.KeepEvents}
+	r := &cachedRun{id: d.lastRun, thread: t, keepEvents: b.KeepEvents}
 	g.TaskID, g.StartedAt, g.FirstMessage = b.TaskID, b.StartedAt, t.lastMessage+1
 	startedAt := encodeTime(b.StartedAt)
 	_, err = d.statements.insertRun.Exec(
@@ -224,7 +224,7 @@ func (d *sqliteWriter) startRun(b state.RunRequest, messages []encodedMessage) (
 }
 
 // trackRun adds a run that has not ended, and the run's thread, to the cache.
-func (d *sqliteWriter) trackRun(run state.RunRef, r *writerRun) {
+func (d *sqliteWriter) trackRun(run state.RunRef, r *cachedRun) {
 	d.runs[run] = r
 	d.threads[run.Thread] = r.thread
 	r.thread.running++
@@ -245,7 +245,7 @@ func (d *sqliteWriter) existingRun(thread int64, run string) (g state.RunInfo, e
 	return g, err
 }
 
-func (d *sqliteWriter) addMessages(t *writerThread, messages []encodedMessage) error {
+func (d *sqliteWriter) addMessages(t *cachedThread, messages []encodedMessage) error {
 	for _, m := range messages {
 		t.lastMessage++
 		t.contentChanged = true
@@ -263,7 +263,7 @@ func (d *sqliteWriter) addMessages(t *writerThread, messages []encodedMessage) e
 
 // unfinishedRun returns a run that has not ended, from the cache or the file. The error is
 // ErrNotFound if the run does not exist or has ended.
-func (d *sqliteWriter) unfinishedRun(run state.RunRef) (*writerRun, error) {
+func (d *sqliteWriter) unfinishedRun(run state.RunRef) (*cachedRun, error) {
 	if r := d.runs[run]; r != nil {
 		return r, nil
 	}
@@ -274,7 +274,7 @@ func (d *sqliteWriter) unfinishedRun(run state.RunRef) (*writerRun, error) {
 	if t == nil {
 		return nil, state.ErrNotFound
 	}
-	r := &writerRun{thread: t}
+	r := &cachedRun{thread: t}
 	err = d.statements.findUnfinished.QueryRow(t.id, []byte(run.Run)).Scan(
 		&r.id, &r.keepEvents, &r.cancelRequested, &r.lastPosition, &r.size)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -317,7 +317,7 @@ func (d *sqliteWriter) appendEvents(run state.RunRef, chunks []eventChunk, messa
 	return first, r.cancelRequested, err
 }
 
-func (d *sqliteWriter) endRun(run state.RunRef, r *writerRun) error {
+func (d *sqliteWriter) endRun(run state.RunRef, r *cachedRun) error {
 	d.lastEnd++
 	d.endedRuns++
 	d.finishedRuns++
