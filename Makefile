@@ -53,8 +53,10 @@ steady: build ## count verdicts that change in 200 rounds against the reference 
 vary: ## look for false alarms: 50 legal variations of recordings, and of mock and scripted agent in each dialect
 	VARY_SEEDS=50 go test ./mockserver ./suites ./internal/vary -run "Varied|TestLegal" -timeout 1h
 
-faults: ## test that the suite finds each fault of the mock in every version of every protocol
+all-versions: ## test faults, servers that say nothing and servers in Python in every version, with every scenario
 	ALL_VERSIONS=1 go test ./mockserver -run TestEveryFaultIsSeen -timeout 1h
+	ALL_VERSIONS=1 go test ./suites -run 'TestNullTargets|TestOtherProtocols' -timeout 1h
+	ALL_VERSIONS=1 go test ./cmd/streamassay -run 'TestForeigners$$' -timeout 1h
 
 clients: build ## test real clients against reference and mock (needs Node, and Chromium for one of them)
 	cd clients && npm ci && npm test
@@ -78,4 +80,4 @@ fuzz: ## fuzz each parser of untrusted input for a minute
 	go test -run XXX -fuzz FuzzExpect -fuzztime 60s ./internal/journal
 	go test -run XXX -fuzz FuzzConfig -fuzztime 60s ./cmd/streamassay
 
-.PHONY: help build test race check docs run real soak bench mutants hostile steady vary faults clients agui-mutants fuzz
+.PHONY: help build test race check docs run real soak bench mutants hostile steady vary all-versions clients agui-mutants fuzz

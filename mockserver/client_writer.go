@@ -137,9 +137,10 @@ func (c *clientWriter) endedBy() fault.StreamEnd {
 	return c.ending
 }
 
-// Finish sends what was written so far and ends the stream: later writes fail with errEnded. After
-// the handler has returned, the response is ended in the way given by how. Finish always returns
-// errEnded. Only the first call has an effect.
+// Finish sends what was written so far and ends the stream: from then on, Write and Flush return
+// errEnded, and Sleep returns at once. When the handler has returned, the response is ended in the
+// way given by how. Finish always returns errEnded. Only the first call has an effect, and only if
+// the handler has not returned yet.
 func (c *clientWriter) Finish(how fault.StreamEnd) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -80,8 +80,8 @@ func (c *keyCounter) reset() {
 	c.current, c.previous = nil, nil
 }
 
-// exchangeContextKey is the type of the key under which the exchange of a request is stored in the context
-// of the request.
+// exchangeContextKey is the type of the context key under which the context of a request holds the
+// *exchange of that request.
 type exchangeContextKey struct{}
 
 // newID returns a UUID, drawn from the random source of the exchange in ctx. It panics if ctx

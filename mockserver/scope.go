@@ -52,7 +52,8 @@ func newScope(id string, parent *testScope) *testScope {
 	return s
 }
 
-// scriptSets returns the scripts of the scope and its parent, in the order in which they are tried.
+// scriptSets returns the scripts of the scope, followed by those of its parent. This is the order
+// in which they are tried. A scope without scripts contributes nothing to the result.
 func (s *testScope) scriptSets() (all []*script.RuleSet) {
 	for ; s != nil; s = s.parent {
 		if own := s.settings.Load().Scripts; own != nil {

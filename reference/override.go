@@ -18,11 +18,12 @@ type ParsedRequest struct {
 }
 
 // An Override changes how one request is served. Package mockserver uses it to inject
-// faults. The zero value changes nothing.
+// faults. The zero value changes nothing. If Refuse is set, the other fields have no effect;
+// otherwise, if Serve is set, the fields after it have none.
 type Override struct {
-	Refuse *Refusal         // refuse the request; nil means serve it
-	Serve  http.HandlerFunc // serve the request with this handler instead
-	Agent  Agent            // run this agent instead of the server's
+	Refuse *Refusal         // if set, refuse the request in this way
+	Serve  http.HandlerFunc // if set, serve the request with this handler instead of the server
+	Agent  Agent            // if set, run this agent instead of the server's
 
 	// NewSink, if set, returns a sink that receives the events of a run before they are
 	// encoded. The sink must call send with each frame that the client is to receive. It may

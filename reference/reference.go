@@ -247,8 +247,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// A DialectMux serves several dialects, each below /NAME@VERSION. The conversations of all dialects
-// are kept in one store.
+// A DialectMux is an [http.Handler] that serves several dialects, each below /NAME@VERSION. The
+// conversations of all dialects are kept in one store.
 type DialectMux struct {
 	registry *runRegistry
 	servers  []*Server

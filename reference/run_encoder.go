@@ -147,9 +147,10 @@ func (t *runEncoder) start() {
 	}
 }
 
-// messageFor returns the open message with the given id. If there is none, it starts a message with
-// that id and the given role and type or, if k is a kind of reasoning event, starts reasoning with
-// them.
+// messageFor returns the open message or reasoning with the given id. If there is none, it starts
+// one with that id and the given role and type, emits the events with which it begins in the
+// dialect, and returns it. What it starts is reasoning if k is a kind of reasoning event, and
+// otherwise a message.
 func (t *runEncoder) messageFor(k spec.Kind, id, role, messageType string) *openMessage {
 	i := slices.IndexFunc(t.openMessages, func(m *openMessage) bool { return m.start.Message == id })
 	if i >= 0 {

@@ -108,8 +108,8 @@ func (s *Server) serveAttach(c *requestContext) {
 	s.respondFile(c, spec.AttachmentStored, f)
 }
 
-// serveSign responds with a new link to the uploaded file that the request names. It refuses the
-// request if the file does not exist or belongs to another user.
+// serveSign responds with a new signed link to the uploaded file that the request names. It refuses
+// the request if the file does not exist or belongs to another user.
 func (s *Server) serveSign(c *requestContext) {
 	f, owner, err := s.cfg.Files.Find(c.r.Context(), c.event.ID)
 	if c.event.Name != c.op.FixedText(spec.AttachmentSigned, "name") { // all files are in one bucket

@@ -8,12 +8,12 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Limits on what the text report and the Markdown summary show for one check that did not pass. A
-// text report in a verbose style has no such limits.
+// Limits on what the text report and the Markdown summary show for one check that did not pass.
+// They do not apply to a text report in a verbose style.
 const (
-	maxFindingGroups   = 3 // groups of similar findings; it also limits the requirements that are shown
-	maxSimilarFindings = 2 // findings of a group that are shown after its first one
-	maxSameChecks      = 8 // other checks that the same bytes violate
+	maxFindingGroups   = 3 // groups of similar findings, and also violated requirements
+	maxSimilarFindings = 2 // findings of a group after its first one; the Markdown summary only counts these
+	maxSameChecks      = 8 // other checks that failed because of the same bytes
 )
 
 // isBlocking reports whether reports show the cause as an error. It returns true for every kind of

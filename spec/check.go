@@ -52,7 +52,7 @@ const (
 	Client Party = "client"
 )
 
-// Title returns the first line of Doc, a one-line description of the rule.
+// Title returns the first line of c.Doc, which describes the rule in one line.
 func (c *Check) Title() string { t, _, _ := strings.Cut(c.Doc, "\n"); return t }
 
 // A Pass is the application of one check to one conversation. The check reports its judgements by
@@ -235,8 +235,9 @@ type completenessTracker struct {
 	exchangeProgress
 }
 
-// An exchangeProgress records what the current exchange has had so far: whether it is a stream, has
-// content, has a malformed frame, has started its run, and has ended its run.
+// An exchangeProgress records the state of the current exchange: whether its response is a stream,
+// has content and has a malformed frame, and whether the response has started (opened) and ended
+// its run.
 type exchangeProgress struct{ isStream, hasContent, malformed, opened, ended bool }
 
 // observe updates s according to e, the next event of the conversation.

@@ -184,10 +184,9 @@ func (h Header) ContentCoding() string {
 	return coding
 }
 
-// DescribeOverrun describes which limit of the client a response exceeded. The description is a
-// predicate to follow a noun, such as "had not ended after 30s". The argument end is the error with
-// which the response ended. If it does not wrap ErrIdleTimeout, ErrLimitExceeded or ErrStillOpen,
-// DescribeOverrun returns "".
+// DescribeOverrun returns a predicate, such as "had not ended after 30s", that states which limit
+// of the client a response exceeded. The argument end is the error with which the response ended.
+// If it does not wrap ErrIdleTimeout, ErrLimitExceeded or ErrStillOpen, DescribeOverrun returns "".
 func DescribeOverrun(end error) string {
 	if errors.Is(end, ErrStillOpen) {
 		return fmt.Sprintf("was still open %v after the end of its run", MaxOpenAfterEnd)

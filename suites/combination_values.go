@@ -116,11 +116,11 @@ func (c *combinationPlayer) sendRefused() {
 	}
 }
 
-// invalidMembers returns requests on the current thread, each of which is invalid because of one
-// member of its body. That member is neither the prompt nor the thread id. invalidMembers groups
-// all such requests by the class, such as 4xx, of the first status code that the document states
-// for their refusal, and returns one request of each group, in ascending order of the classes. The
-// group for which the document states no status code comes first. invalidMembers does not send the
+// invalidMembers returns invalid requests on the current thread, one for each class of status
+// codes, such as 4xx. Each of them is invalid because of one member of its body, which is neither
+// the prompt nor the thread id. Its class is that of the first status code that the document states
+// for its refusal. The requests are in ascending order of their classes, and a request for whose
+// refusal the document states no status code comes first. invalidMembers does not send the
 // requests, and the current run stays the same.
 func (c *combinationPlayer) invalidMembers() (all []spec.Request) {
 	e := c.PromptEvent("text", c.word())

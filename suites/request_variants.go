@@ -24,7 +24,7 @@ var variantScenarios = []Scenario{
 
 // runVariants plays the variants scenario. For each template whose requests start a run and are not
 // replies, it sends a valid request and then variants of it, such as one without an optional
-// member. A kind of variant that several templates have (see [dialect.ValidVariant.Form]) is sent
+// member. A form of variant that several templates share (see [dialect.ValidVariant.Form]) is sent
 // only once. If possible, the same is done with a message that contains an uploaded image. Finally,
 // the requests of the most common templates are sent in all [requestForms].
 func runVariants(t *Conversation) {

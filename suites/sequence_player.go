@@ -70,10 +70,10 @@ func (a *sequencePlayer) selectRun(n int) bool {
 	return ok
 }
 
-// startRun starts a run on the thread of action s, with the request of the template and the values
-// in e in place of its placeholders, and stores the run under the number of s. Before that, it
-// sends the replies that are pending on the thread. It returns false if the server did not accept
-// the request.
+// startRun sends the replies that are pending on the thread of action s, and then starts a run on
+// that thread. The request is that of the template, with the values in e in place of its
+// placeholders. If the server accepts the request, startRun stores the run in a.runs, under the
+// number of s, and returns true. Otherwise it returns false.
 func (a *sequencePlayer) startRun(s action, template string, e spec.Event) bool {
 	a.answerPending(a.threads[s.subject])
 	a.Thread = a.threads[s.subject]

@@ -142,9 +142,10 @@ func (t *Conversation) maxStreams(n int) int {
 	return n
 }
 
-// readUntilClosed sends the given requests for streams. It reads each response until its body ends
-// or has been open for too long after the end of the run (see [spec.MaxOpenAfterEnd]). It reads up
-// to [maxOpenStreams] responses at the same time, or fewer if the target has a lower stream limit.
+// readUntilClosed sends the given requests for streams and returns when all responses have been
+// read. It reads each response until its body ends, or until the body has stayed open for longer
+// than [spec.MaxOpenAfterEnd] after the end of the run. It reads up to [maxOpenStreams] responses
+// at the same time, or fewer if the target has a lower stream limit.
 func (t *Conversation) readUntilClosed(streams []spec.Request) {
 	t.sendTogether(streams, t.maxStreams(maxOpenStreams), func(r spec.Request) wire.StopWhen {
 		return wire.StopWhen{Linger: t.afterRunEnd(r, untilStillOpen)}

@@ -100,13 +100,15 @@ func always[T any](backend T) func(context.Context, string, backendSettings) (T,
 	return func(context.Context, string, backendSettings) (T, error) { return backend, nil }
 }
 
-// filesIn returns a value for the open field of a [backendKind]: a function that opens the storage
-// at a location with open, and returns a store that keeps attachments in that storage.
+// filesIn returns a function for the open field of a [backendKind]. The function passes its
+// argument location, which comes from the value of the --files flag, to openStorage, and returns a
+// store that keeps attachments in the storage that openStorage returns. If openStorage fails, the
+// function returns its error.
 func filesIn(
-	open func(location string) (blob.Storage, error),
+	openStorage func(location string) (blob.Storage, error),
 ) func(context.Context, string, backendSettings) (*files.Store, error) {
 	return func(_ context.Context, location string, s backendSettings) (*files.Store, error) {
-		storage, err := open(location)
+		storage, err := openStorage(location)
 		if err != nil {
 			return nil, err
 		}

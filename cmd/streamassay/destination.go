@@ -94,7 +94,8 @@ func isDescriptorDir(dir string) bool {
 // isFile reports whether the destination is a regular file, or will be one once it is created.
 func (d destination) isFile() bool { return d.fd < 0 && (d.info == nil || d.info.Mode().IsRegular()) }
 
-// isSame reports whether d and other are the same file or the same descriptor.
+// isSame reports whether d and other are the same file or the same file descriptor. A file and a
+// descriptor are never the same, even if the descriptor refers to the file.
 func (d destination) isSame(other destination) bool {
 	if d.fd >= 0 || other.fd >= 0 {
 		return d.fd == other.fd

@@ -154,12 +154,13 @@ func (l lintOptions) run(ctx context.Context, sh stdio, files []string) error {
 }
 
 // evaluate judges the recordings in list. It returns their dialects, in the order in which they
-// first occur in list, and the results by the name of the dialect. The recordings of a dialect are
-// judged together: a check can pass only if at least one of them contains a complete exchange. If
-// ctx is done, evaluate leaves out the remaining recordings. It returns a usage error if the
-// dialect of a recording is unknown, or if a recording does not name its dialect and --dialect is
-// not given. It modifies the recordings: it sets their dialect if --dialect is given, completes
-// requests of which only the body was recorded, and removes base paths from the requests.
+// first occur in list. The map parts holds, by the name of the dialect, one result for each of its
+// recordings, in the order of list. The recordings of a dialect are judged together: a check can
+// pass only if at least one of them contains a complete exchange. If ctx is done, evaluate leaves
+// out the remaining recordings. It returns a usage error if the dialect of a recording is unknown,
+// or if a recording does not name its dialect and --dialect is not given. It modifies the
+// recordings: it sets their dialect if --dialect is given, completes requests of which only the
+// body was recorded, and removes base paths from the requests.
 func (l lintOptions) evaluate(ctx context.Context, list []*transcript.Transcript) (
 	dialects []*dialect.Dialect, parts map[string][]suites.ScenarioResult, err error,
 ) {

@@ -134,7 +134,8 @@ const keepAliveInterval = 15 * time.Second
 
 // streamEvents handles GET /v1/journal/feed: it sends the events of the journal as an event stream
 // until the client leaves or the port shuts down. If the query names a test, it sends only the
-// events of that test and the notices that events were dropped.
+// events of that test and the notices that events were dropped. It returns an error, without having
+// sent anything, only if too many such requests are being served already (see acquireLong).
 func (s *server) streamEvents(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	ctx, leave, err := s.acquireLong(w, r)
 	if err != nil {

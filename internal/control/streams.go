@@ -81,8 +81,8 @@ func readOptionalJSON(w http.ResponseWriter, r *http.Request, into any, example 
 	return readJSON(w, r, into, example)
 }
 
-// checkEvent returns an error with status 400 unless event, the number of an event, is from 0 to
-// maxEvent.
+// checkEvent returns an error with status 400 if event, the index of an event in a stream, is
+// negative or greater than maxEvent.
 func checkEvent(event int) error {
 	if event < 0 || event > maxEvent {
 		return badRequest("invalid event %d (want a number from 0 to %d)", event, maxEvent)
@@ -92,7 +92,8 @@ func checkEvent(event int) error {
 
 // holdStream handles POST /v1/streams/{id}/hold: it holds the stream before the event that the body
 // names. If the body names no event, a stream that is already held stays held before the same
-// event, and any other stream is held before its next event.
+// event, and any other stream is held before its next event. Its caller, onStream, sends the
+// response.
 func holdStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error {
 	var to struct {
 		Event *int `json:"event"`
@@ -111,7 +112,8 @@ func holdStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) 
 
 // stepStream handles POST /v1/streams/{id}/next: it lets further events of a held stream pass. The
 // body is {"events": N}, or empty for one event. The error has status 409 if the stream is not held
-// and status 400 if N is invalid, or it is an error of readJSON.
+// and status 400 if N is invalid, or it is an error of readJSON. The caller, onStream, sends the
+// response.
 func stepStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error {
 	n := 1
 	to := struct {
@@ -129,14 +131,16 @@ func stepStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) 
 	return nil
 }
 
-// releaseStream handles POST /v1/streams/{id}/release: it lets all events of the stream pass.
+// releaseStream handles POST /v1/streams/{id}/release: it lets all events of the stream pass, both
+// those that are held and those that follow. Its caller, onStream, sends the response.
 func releaseStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error {
 	one.Release()
 	return nil
 }
 
 // injectFrame handles POST /v1/streams/{id}/inject: it sends the frame in the body to the client of
-// the stream, unchanged and between two frames of the run.
+// the stream, unchanged and between two frames of the run. Its caller, onStream, sends the response
+// to the request itself.
 func injectFrame(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error {
 	frame, err := readFrame(w, r)
 	if err != nil {

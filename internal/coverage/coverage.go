@@ -97,10 +97,10 @@ func (l LineRange) String() string {
 // Overlaps reports whether l and other have a line in common.
 func (l LineRange) Overlaps(other LineRange) bool { return l.From <= other.To && other.From <= l.To }
 
-// Load returns the maps of all protocol documents, sorted by the names of the map files. It returns
-// an error if a map is invalid. The clauses of a map must be in the order of their lines and must
-// not overlap. Each clause must either be informative or name requirements that a catalogue
-// contains.
+// Load returns the embedded maps of all protocol documents, sorted by the names of the map files.
+// It returns an error if a map is invalid. In a valid map, the clauses are in the order of their
+// lines and do not overlap, and each clause either is informative or names requirements that are in
+// the catalogue of some dialect.
 func Load() ([]Document, error) {
 	all, err := dialect.All()
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 // maxSpecs is the maximum number of faults in a list that [Parse] accepts.
 const maxSpecs = 32
 
-// Parse parses header, a list of faults from a header or command line. Faults are separated by
-// commas. Each fault is a name followed by settings, each preceded by a semicolon. A value that
-// contains a comma, a semicolon or a double quote, or begins or ends with a space, must be in
-// double quotes. Within these, a backslash must precede each double quote and each backslash of the
-// value:
+// Parse parses header, a list of faults from an HTTP header or the command line, and returns the
+// faults in the same order. Faults are separated by commas. Each fault is a name followed by any
+// number of settings NAME=VALUE, each preceded by a semicolon. A value that contains a comma, a
+// semicolon or a double quote, or begins or ends with a space, must be in double quotes. Within the
+// quotes, a backslash must precede each double quote and each backslash of the value:
 //
 //	abort; event=3, http-error; status=503; text="come back later, please"
 //

@@ -42,9 +42,10 @@ func writeFrames(w StreamWriter) func(n int, frame []byte) error {
 	}
 }
 
-// editStream returns a value for [Fault.NewEffect]. For each stream, the effect calls begin, which
-// returns an edit. The edit is called with each frame and, with n = -1, each comment. Its result is
-// sent in place of the frame or comment. If the result is empty, nothing is sent.
+// editStream returns a value for [Fault.NewEffect]. For each stream, the effect calls begin with
+// the arguments of the fault, and begin returns an edit. The edit is called with each frame and its
+// index n in the stream, from 0, and with each comment and n = -1. The result of the edit is sent
+// in place of the frame or comment. If the result is empty, nothing is sent.
 func editStream(begin func(a Args) func(n int, frame []byte) []byte) func(Args) Effect {
 	return wrapBody(func(a Args, w StreamWriter) FrameWriter {
 		edit := begin(a)

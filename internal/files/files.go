@@ -54,7 +54,7 @@ type Store struct {
 
 // A File describes a stored file.
 type File struct {
-	Path string // name in the storage, without directories
+	Path string // unique name in the storage; contains no slash
 	Type string // media type; "" if unknown
 	Size int64  // in bytes
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/streamassay/streamassay/internal/files/blob"
 )
 
-// Limits of serving a file.
+// Time limits of serving a file.
 const (
-	maxCacheAge = time.Hour       // how long a browser may cache a file
-	sendTimeout = 5 * time.Minute // for sending a file
+	maxCacheAge = time.Hour       // how long a browser may cache a file; less if its link expires earlier
+	sendTimeout = 5 * time.Minute // how long a file may be read from the storage while it is sent
 )
 
 // ServeHTTP serves the file of a link that Link returned, given as the URL of the request. It

@@ -185,7 +185,8 @@ func parseKeySetLocation(location string) (keySetLocation, error) {
 	return keySetLocation{url: u}, nil
 }
 
-// String returns the location without the parts of a URL that may be secret.
+// String returns the path of the file, or the URL without its user name, password, query and
+// fragment, because these may be secret.
 func (s keySetLocation) String() string {
 	if s.url == nil {
 		return s.path

@@ -156,9 +156,9 @@ func (j *Journal) selectEntries(f Filter) (all []entryRef) {
 	return all
 }
 
-// List returns exchanges that match f, the oldest first. The result page contains only those that
-// f.Offset and f.Limit select, and is never nil. The result total is the number of all matching
-// exchanges.
+// List returns exchanges that match f, oldest first. The result page, which is never nil, holds
+// those of them that f.Offset and f.Limit select. The result total is the number of all exchanges
+// that match f.
 func (j *Journal) List(f Filter) (page []Record, total int) {
 	all := j.selectEntries(f)
 	page = []Record{}

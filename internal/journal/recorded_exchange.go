@@ -218,8 +218,9 @@ func (s *recordedExchange) setParsed(op string, event *spec.Event) {
 	}
 }
 
-// setMatch records the name of the rule that matched, or "" if no rule matched, and misses, the
-// reasons why other rules did not match. It keeps at most maxMisses reasons.
+// setMatch records rule, the name of the rule that matched the request, or "" if none did, and
+// misses, the reasons why other rules did not match. Of the reasons, it keeps the first maxMisses,
+// with secrets redacted, and the number of all.
 func (s *recordedExchange) setMatch(rule string, misses []Mismatch) {
 	s.matched, s.rule, s.missCount = true, rule, len(misses)
 	s.misses = slices.Clone(misses[:min(len(misses), maxMisses)])

@@ -41,8 +41,9 @@ func checkTools(tools []Tool) error {
 	return nil
 }
 
-// findTool returns the tool of this server with the given name. The result ok is false if there is
-// no such tool, or if the client has a tool of that name, which takes precedence.
+// findTool returns the tool with the given name that this server can run. The result ok is false if
+// the server has no such tool, or if the client also offers a tool of that name, which takes
+// precedence.
 func (r *modelRun) findTool(name string) (tool Tool, ok bool) {
 	i := slices.IndexFunc(r.Tools, func(t Tool) bool { return t.Name == name })
 	if i < 0 || r.isClientTool(name) {

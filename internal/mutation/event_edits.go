@@ -52,8 +52,8 @@ func dropEvents(fits func(*spec.Event) bool) effectFactory {
 	})
 }
 
-// insertAfter returns the effectFactory of a fault that inserts the events that more(e) returns
-// after each event e of a run for which fits returns true.
+// insertAfter returns the effectFactory of a fault that inserts events after each event e of a run
+// for which fits(e) returns true. The inserted events are those that more(e) returns.
 func insertAfter(fits func(*spec.Event) bool, more func(e *spec.Event) []spec.Event) effectFactory {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		return func(e *spec.Event, emit func(*spec.Event)) {

@@ -288,8 +288,8 @@ func shiftTimestamps(shifts func(i int) bool, years, days int) middleware {
 	})
 }
 
-// renumberMessages returns a middleware that changes the sequence number of each message in a
-// history to number(i). The argument i is the index of the message in the history, from 0.
+// renumberMessages returns a middleware that replaces the sequence number of each message in
+// histories with number(i), where i is the index of the message in its history, from 0.
 func renumberMessages(number func(i int) int) middleware {
 	return editHistories(func(_ parsedRequest, e *spec.Event) {
 		for i := range e.Parts {

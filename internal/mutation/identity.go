@@ -12,8 +12,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// identityMutants are servers that report a wrong role, type, id, status or time of a message, a
-// run or a thread, or that send an image without a URL.
+// identityMutants are servers that report a wrong role, type or status of a message, a wrong status
+// or end time of a run, or the same id for several runs or threads, or that send an image without a
+// URL.
 var identityMutants = []*Mutant{
 	{
 		Name: "user-at-first", Doc: "a message is the user's at its start and the assistant's at its end",

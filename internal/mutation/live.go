@@ -122,7 +122,8 @@ func without(v parsedRequest, name string) spec.Request {
 // logRuns returns these results if it leaves the request and the response unchanged.
 func unedited(v parsedRequest) (spec.Request, streamEdit) { return v.raw, streamEdit{} }
 
-// liveMutants are servers that have a defect only while a run goes on, or only after its end.
+// liveMutants are servers that handle requests about a run wrongly, but do so only while the run
+// goes on, or only after its end.
 var liveMutants = []*Mutant{
 	{
 		Name: "malformed-cursor-while-live", Doc: "a malformed cursor is ignored while the run goes on",

@@ -141,8 +141,10 @@ func (t *keepOpenWriter) WriteFrame(_ int, frame []byte) error {
 	return t.out.Flush()
 }
 
-// Close sends comments for 30 seconds if fits has returned true for any frame or comment of the
-// stream. It returns the first error, at which it stops.
+// Close delays the end of the body by 30 seconds if fits has returned true for any frame or comment
+// of the stream. During that time it sends a comment every 200 milliseconds. If waiting or sending
+// fails, Close returns the error immediately. If fits has not returned true, Close does nothing and
+// returns nil. In either case, the server ends the body after Close has returned.
 func (t *keepOpenWriter) Close() error {
 	for i := 0; t.open && i < 150; i++ {
 		if err := t.out.Sleep(200 * time.Millisecond); err != nil {

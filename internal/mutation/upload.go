@@ -15,8 +15,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// uploadMutants are servers that handle uploads, links to files, images in messages or recordings
-// of speech wrongly.
+// uploadMutants are servers with a defect in how they handle uploaded files, links to these files,
+// images in messages, or recordings of speech.
 var uploadMutants = slices.Concat(
 	uploadStoredMutants, uploadSignedMutants, uploadLinkMutants, uploadImageMutants, transcriptionMutants,
 )

@@ -104,7 +104,8 @@ func (p *secretPattern) widen(text []byte, x byteRange) byteRange {
 	return x
 }
 
-// isBase64Byte reports whether b is a character of the standard or the URL-safe Base64 alphabet.
+// isBase64Byte reports whether b is a character of the standard or the URL-safe Base64 alphabet. It
+// returns false for the padding character '='.
 func isBase64Byte(b byte) bool {
 	return 'a' <= b|0x20 && b|0x20 <= 'z' || '0' <= b && b <= '9' || strings.IndexByte("+/-_", b) >= 0
 }

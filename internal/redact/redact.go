@@ -73,8 +73,9 @@ func New(secrets ...string) *Redactor {
 	return r
 }
 
-// String returns s with [Placeholder] in place of each secret. A secret that consists of digits of
-// a JSON number is replaced by as many other digits.
+// String returns s with each secret replaced by [Placeholder], or by "***" if that contains a
+// secret. A secret that consists of digits of a JSON number is replaced by the same number of other
+// digits instead, so that the number remains a number. If r is nil, String returns s.
 func (r *Redactor) String(s string) string {
 	if r == nil || s == "" {
 		return s

@@ -20,8 +20,8 @@ type unescapedView struct {
 	from, to []int32
 }
 
-// sourceRange returns the range of the original text for which the range x of the view stands. The
-// range x must not be empty.
+// sourceRange returns the range of offsets in the original text that corresponds to x, a range of
+// offsets in v.text. The range x must not be empty.
 func (v *unescapedView) sourceRange(x byteRange) byteRange {
 	if v.from == nil {
 		return x

@@ -80,10 +80,10 @@ func (c *conversation) isThreadCreatedTwice(r *acceptedRun) bool {
 }
 
 // wasThreadUnknown reports whether it is certain that the server did not know the thread of r
-// before r was requested. That is so if no earlier request can have changed the thread (see
-// conversation.touchedThreads), and if the last history of the thread that the same user requested
-// before r was empty or not found. Status 403 counts as not found because a server may return it
-// for a thread that the user does not own.
+// before r was requested. Two conditions must be met: no earlier request can have changed the
+// thread (see conversation.touchedThreads), and the same user requested the history of the thread
+// before r. The last response to such a request must be an empty history or have status 404, 410 or
+// 403. Status 403 counts because a server may return it for a thread that the user does not own.
 func (c *conversation) wasThreadUnknown(r *acceptedRun) bool {
 	unknown := false
 	for _, x := range c.historyExchanges {

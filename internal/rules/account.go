@@ -159,8 +159,8 @@ func (a *exchangeTracker) observe(e spec.Event) {
 	}
 }
 
-// recordAccepted updates the fields idleSince and runs after the exchange x. It does nothing if the
-// request was not accepted or names no thread.
+// recordAccepted updates a.idleSince and a.runs to reflect the exchange x, which has ended. It does
+// nothing if the request was not accepted or names no thread.
 func (a *exchangeTracker) recordAccepted(x exchange) {
 	if x.request.Thread == "" || !x.isAccepted() {
 		return

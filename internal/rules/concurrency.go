@@ -157,7 +157,8 @@ func scriptedDuration(request spec.Event) (time.Duration, bool) {
 	return time.Duration(n-1) * interval, ok
 }
 
-// SurvivesOtherRuns judges whether a stream stays open when another run of the thread ends first.
+// SurvivesOtherRuns judges whether the stream of a run stays open until its own terminal event if
+// another run of the same thread ends earlier.
 var SurvivesOtherRuns = &spec.Check{
 	ID: "run.outlives-others",
 	Doc: `the end of one run does not close the stream of another run

@@ -260,7 +260,7 @@ A client cannot tell whether a message that is left open is complete.`,
 	}),
 }
 
-// MessageIDsUnique judges whether the id of a message that has ended is not used again.
+// MessageIDsUnique checks that the id of a message that has ended is not used again.
 var MessageIDsUnique = &spec.Check{
 	ID:    "message.ids-unique",
 	Doc:   "the id of a message that has ended is not used again",

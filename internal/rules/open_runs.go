@@ -32,7 +32,7 @@ const lockTimeout = 5 * time.Second
 // mayRefuse reports whether the server may refuse a request because another run of its thread may
 // be active or may be waiting for input that the request does not contain. It returns false for a
 // valid request that does not start or continue a run, such as a request for the stream of a run or
-// for a history.
+// for a history. An invalid request is treated as if it could start a run.
 func (o openRuns) mayRefuse(request spec.Event) bool {
 	if !isRunRequest(request) && request.Valid() {
 		return false

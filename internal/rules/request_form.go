@@ -69,10 +69,10 @@ func newAcceptedRequestStats(accepted []exchange) acceptedRequestsByOperation {
 	return all
 }
 
-// unusualRequirement returns the id of the only requirement that request exercises and that not all
-// accepted requests for the same operation exercise. It ignores request.Requirement, the
-// requirement on the operation. It returns "" if there is no such requirement, if there are
-// several, or if no request for the operation was accepted.
+// unusualRequirement returns the id of the one requirement that request exercises, but that at
+// least one accepted request for the same operation does not exercise. It ignores
+// request.Requirement, the requirement on the operation itself. It returns "" if there is no such
+// requirement, if there are several, or if no request for the operation was accepted.
 func (a acceptedRequestsByOperation) unusualRequirement(request spec.Event) (requirement string) {
 	known, anyAccepted := a[request.Operation]
 	isUsual := func(id string) bool { return id == request.Requirement || known.exercised[id] == known.count }

@@ -67,12 +67,16 @@ const (
 	maxClockChange = 10 * time.Second       // how much the clock may be set forward during a run
 )
 
-// A reportedEndTimes has one element for each run that has ended, sorted by the time at which the
-// client received the end. The runs may be added in any order, because streams may be open at the
-// same time.
+// A reportedEndTimes has one element for each run that was added, sorted by the time at which the
+// client received the run's terminal event. In that event, the server may report when the run ended,
+// as a Unix time in seconds or milliseconds (see reportedSpan). The runs may be added in any order,
+// because streams may be open at the same time.
 type reportedEndTimes []struct {
-	at     time.Duration // when the end arrived, since the start of the conversation
-	latest string        // the latest of the end times that were reported until then
+	at time.Duration // when the terminal event arrived, since the start of the conversation
+	// latest is the latest of the end times in the terminal events up to this one. If this event has
+	// no end time, latest is "". If it has one that cannot be compared with the latest one before
+	// it, because it is not a number or has a different unit, latest is the end time of this event.
+	latest string
 }
 
 // add adds a run that has ended. The argument e is the terminal event of the run.
@@ -90,8 +94,9 @@ func (r *reportedEndTimes) add(e spec.Event) {
 	}
 }
 
-// latestBefore returns the latest of the end times in the events that arrived no later than at, a
-// time since the start of the conversation. It returns "" if no end had arrived by then.
+// latestBefore returns the latest of the end times in the terminal events that arrived no later
+// than at, a time since the start of the conversation. It returns "" if no terminal event had
+// arrived by then, or if the last of them has no end time.
 func (r reportedEndTimes) latestBefore(at time.Duration) string {
 	if i := sort.Search(len(r), func(i int) bool { return r[i].at > at }); i > 0 {
 		return r[i-1].latest

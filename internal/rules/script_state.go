@@ -146,8 +146,8 @@ func leakedMember(got, want string, others []string) (name string, ok bool) {
 	return "", false
 }
 
-// decodeMembers returns the members of object, which is JSON text. It returns nil if the text is
-// not a JSON object.
+// decodeMembers returns the members of object, which is JSON text, by name. Numbers are decoded as
+// float64. It returns nil if the text is not a JSON object.
 func decodeMembers(object string) (members map[string]any) {
 	if json.Unmarshal([]byte(object), &members) != nil {
 		return nil

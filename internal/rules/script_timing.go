@@ -36,8 +36,8 @@ func (a *assembledRun) textPieces() (all []keptPiece) {
 	return all
 }
 
-// judgeIdleTime judges whether no text arrived during the silence that the prompt conformance:idle
-// asks for, and whether other events interrupted the silence. The string argument is the argument
+// judgeIdleTime checks that no text arrived during the silence that the prompt conformance:idle
+// asks for, and that no other events interrupted the silence. The string argument is the argument
 // of the prompt, a number of milliseconds. If that is not a positive number, if there is no text,
 // or if the times of arrival are unknown, judgeIdleTime judges nothing.
 //
@@ -92,8 +92,8 @@ func (s *silence) observe(e spec.Event, keep func(spec.Event) *spec.Event) {
 	s.last = e.At
 }
 
-// judgeDeltaTimes judges whether no delta arrived earlier than the prompt conformance:slow asks
-// for. The string argument is the argument of the prompt: the number of deltas and the number of
+// judgeDeltaTimes checks that no delta arrived earlier than the prompt conformance:slow asks for.
+// The string argument is the argument of the prompt: the number of deltas and the number of
 // milliseconds between two of them, separated by a space.
 //
 // A server may send several of the deltas as one, or one as several. If no more deltas arrived than

@@ -87,10 +87,11 @@ func (h *streamRequestResponses) add(p *spec.Pass, request, response spec.Event)
 	}
 }
 
-// judge judges the media types of the collected responses. A response that is not an event stream
-// normally violates the requirement on the media type. There is one exception: if the request
-// relied on the default value of a member, and the same operation responded with a stream to a
-// request that did not, the response violates the requirement on that default value instead.
+// judge judges the media types of the collected responses. An event stream meets the requirement on
+// the media type, and the requirements on the default values of members that its request omitted.
+// Any other response violates the requirement on the media type, with one exception: if its request
+// omitted a member, and a request for the same operation that contained the member got an event
+// stream, the response violates the requirement on the default value of that member instead.
 func (h *streamRequestResponses) judge(p *spec.Pass) {
 	for _, x := range h.streams {
 		for _, requirement := range append([]string{x.request.Facts().Promised.MediaType}, x.request.Facts().Omitted...) {

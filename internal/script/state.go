@@ -242,8 +242,9 @@ func (m *boundedMap[T]) put(key string, v T) {
 // memory. Longer keys are truncated to this length, so that keys with the same beginning are equal.
 const maxKeyLength = 1024
 
-// blockedReason returns the result of blockedReasonLocked. It acquires s.mu, so the caller must not
-// hold it.
+// blockedReason returns the reason why the state prevents rule r from matching, for example that a
+// scenario is not at the required step. It returns "" if the state does not prevent it. It is like
+// blockedReasonLocked, but acquires s.mu, so the caller must not hold s.mu.
 func (s *State) blockedReason(r *Rule) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,7 +19,9 @@ type WAVInfo struct {
 	Comment  string // ICMT chunk in a LIST chunk of type INFO; "": none
 }
 
-// formats maps the codes of supported formats to their names and sample sizes in bits.
+// formats has the sample formats of WAV files that this package supports. The key is the format
+// code in the fmt chunk. The field name is the value of [WAVInfo].Format, and bits lists the
+// supported sizes of a sample in bits.
 var formats = map[uint16]struct {
 	name string
 	bits []int

@@ -78,7 +78,8 @@ type Line struct {
 	Start, ValueStart, Next int
 }
 
-// ValueEnd returns the offset in the frame of the end of the value.
+// ValueEnd returns the offset in the frame at which the value of l ends. That is the offset of the
+// line end or, if the line has none, the length of the frame.
 func (l Line) ValueEnd() int { return l.ValueStart + len(l.Value) }
 
 // Lines returns an iterator over the lines of frame, except blank ones. The last line need not have

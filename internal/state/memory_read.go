@@ -84,8 +84,9 @@ func (m *memory) DayMessages(ctx context.Context, thread, before string) (
 	return day, messages, latestDay(all, day) != "", nil
 }
 
-// latestDay returns the latest day with a message that is not hidden. If before is not "", the day
-// must be earlier than before. latestDay returns "" if no message meets these conditions.
+// latestDay returns the latest day, in UTC and in the form "2006-01-02", of a message that is not
+// hidden. If before, a day in the same form, is not "", only messages of earlier days are
+// considered. latestDay returns "" if no message meets these conditions.
 func latestDay(messages []*Message, before string) (day string) {
 	for _, message := range messages {
 		if message.Hidden {

@@ -119,9 +119,10 @@ type Resetter interface {
 	Reset()
 }
 
-// A Store keeps threads, their messages and the logs of their runs. Its methods return an error if
-// the medium fails, for example because a disk is full or a server is unreachable. They return
-// within seconds even if the context has no deadline. The store works again when the medium does.
+// A Store keeps threads, their messages and the logs of their runs. Its methods are safe for
+// concurrent use. They return an error if the medium fails, for example because a disk is full or a
+// server is unreachable, and return within seconds even if the context has no deadline. Once the
+// medium works again, so does the store.
 type Store interface {
 	// StartRun adds a run to its thread. If the run exists already, it is left unchanged
 	// and Existed is set. The error is ErrNotOwner if the thread belongs to another user.
@@ -142,9 +143,10 @@ type Store interface {
 	EventsAfter(ctx context.Context, run RunRef, position int64, limit int) (
 		entries []LogEntry, ended bool, err error)
 
-	// Watch returns a channel, with a capacity of one, that receives after a run of the
-	// thread was started or appended to by any process, and occasionally without reason.
-	// The caller must call stop when it no longer needs the channel.
+	// Watch returns a channel, with a capacity of one, on which a value is sent after any process
+	// has started a run of the thread or appended to one. If the channel is full, no further value
+	// is sent. There may also be values without such a change. The caller must call stop when it no
+	// longer needs the channel; the channel is not closed.
 	Watch(thread string) (changed <-chan struct{}, stop func())
 
 	// Cancel requests that a run be stopped, or all runs of the thread if Run is "". The process
@@ -153,11 +155,13 @@ type Store interface {
 	Cancel(ctx context.Context, run RunRef) error
 
 	// Canceled returns a channel, the same for each call, of the runs for which any process called
-	// Cancel, whether this process executes the run or not.
+	// Cancel, whether this process executes the run or not. While the channel is full, further runs
+	// are not sent; Append reports their cancellation nevertheless.
 	Canceled() <-chan RunRef
 
-	// Messages returns the last messages of a thread with a number below before (0 means all),
-	// oldest first, and at most limit of them. A thread that does not exist has none.
+	// Messages returns up to limit messages of a thread, oldest first: the last ones whose numbers
+	// are below before or, if before is 0, the last ones of the thread. It returns no messages for
+	// a thread that does not exist.
 	Messages(ctx context.Context, thread string, before int64, limit int) ([]Message, error)
 
 	// DayMessages returns the messages, except hidden ones, of the latest day that has any

@@ -34,9 +34,10 @@ func endDirectiveNames() (all []string) {
 	return all
 }
 
-// endDirective returns the name of the directive for err, the error with which a body ended. The
-// result why is the part of the text of err that the name does not express. If err is nil, the name
-// is "end"; if no directive represents err, it is "cut".
+// endDirective returns the directive for err, the error with which a body ended. The result word is
+// the name of the directive, and why is the part of the text of err that this name does not
+// express. If err is nil, word is "end" and why is "". If no directive represents err, word is
+// "cut" and why is the text of err.
 func endDirective(err error) (word, why string) {
 	if err == nil {
 		return "end", ""

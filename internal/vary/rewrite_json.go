@@ -166,9 +166,10 @@ var unknownMemberValues = []string{
 	`[]`, `{"type":"error","delta":"x"}`, `[[[[{}]]]]`,
 }
 
-// unknownMember returns the JSON text of a member whose name the document does not define for
-// objects of shape s. The argument n is the number of preceding members in the object. It becomes
-// part of the name, so that the name is unique in the object.
+// unknownMember returns the JSON text of a random member, consisting of its name, a colon and its
+// value. The document does not define a member with that name for objects of shape s. The argument
+// n is the number of preceding members in the object. The name contains n, so that no two unknown
+// members of the object have the same name.
 func (p *jsonRewriter) unknownMember(s *dialect.SchemaSummary, n int) []byte {
 	name := fmt.Sprint(unknownMemberNames[p.rng.IntN(len(unknownMemberNames))], n)
 	if s.Members[name] != nil {

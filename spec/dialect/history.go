@@ -36,9 +36,9 @@ func scalarStrings(list []any) (all []string) {
 	return all
 }
 
-// fillHistory replaces the placeholder in a list with the messages of h. The list is the value of
-// the given member of body, a decoded request body that fillHistory modifies. If member is "", it
-// does nothing.
+// fillHistory replaces historyPlaceholder with the messages of h in the list that is the value of
+// the given member of body. Each message becomes an item of the list. The argument body is a
+// decoded request body, which fillHistory modifies. If member is "", fillHistory does nothing.
 func fillHistory(body any, member string, h History) {
 	if object, _ := body.(map[string]any); member != "" {
 		var list []any

@@ -14,9 +14,10 @@ import (
 // the id of the requirement and the name of the keyword.
 type violatedConstraints struct{ seen map[[2]string]bool }
 
-// isNew reports whether v is the first violation of its constraint, and records the constraint. The
-// constraint consists of the violated keyword and the first requirement in v.Refusals that demands
-// a refusal (see isDemanded). If v.Refusals has no such requirement, isNew returns false.
+// isNew reports whether f does not yet contain the constraint that v violates, and adds the
+// constraint to f. The constraint consists of the violated keyword and the first requirement in
+// v.Refusals that demands a refusal (see isDemanded). If v.Refusals has no such requirement, isNew
+// returns false and adds nothing.
 func (f *violatedConstraints) isNew(v spec.Violation) bool {
 	i := slices.IndexFunc(v.Refusals, isDemanded)
 	if i < 0 {

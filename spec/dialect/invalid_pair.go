@@ -18,10 +18,14 @@ type requestEdit struct {
 }
 
 // addEdit adds the request that change makes from m.valid, on the same conditions as add. The name
-// of the request is the given name followed by m.itemKind. Its valid counterpart is the argument
-// valid. If a value was added to m.valid (m.base is not nil), however, the counterpart is *m.base,
-// except that outside of breakFurtherItems it remains valid if valid differs from m.valid. If the
-// request was added, m.base is nil and m.apart is false, addEdit also appends the change to
+// of the request is the given name followed by m.itemKind. Its valid counterpart is one of these:
+//
+//   - the argument valid, if m.base is nil, that is, if no value was added to m.valid
+//   - the argument valid, if a value was added, the target or body of valid differs from that of
+//     m.valid, and the call is not part of breakFurtherItems
+//   - *m.base, in all other cases
+//
+// If the request was added, m.base is nil and m.apart is false, addEdit also appends the change to
 // m.edits, from which addPairs makes its requests.
 func (m *invalidRequestBuilder) addEdit(name string, valid spec.Request, change func(spec.Request) spec.Request) {
 	if name += m.itemKind; !m.isWanted(name) {

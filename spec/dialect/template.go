@@ -116,10 +116,11 @@ func (d *Dialect) fillTemplate(template any, e *spec.Event) (v any, ok bool) {
 }
 
 // fillString returns t, a string of a template, with each {{slot}} replaced with the value that e
-// has for that slot. A string that consists only of a placeholder may have a modifier: {{slot?}} is
-// left out if the slot is empty, {{slot*}} becomes the slot's text decoded as JSON, and {{slot#}}
-// becomes an integer. The second result is false if the string must be left out. This is also the
-// case if the slot's text is not JSON, or not an integer, as the modifier requires.
+// has for that slot. If t consists only of a placeholder, the placeholder may end with a modifier:
+// {{slot?}} is left out if the slot is empty, {{slot*}} becomes the slot's text decoded as JSON
+// (see decode), and {{slot#}} becomes an int. The second result is false if the string must be left
+// out: the modifier is "?" and the slot is empty, or the slot's text is not JSON or not an integer
+// although the modifier requires it.
 func fillString(t string, e *spec.Event) (any, bool) {
 	name, opened := strings.CutPrefix(t, "{{")
 	name, closed := strings.CutSuffix(name, "}}")

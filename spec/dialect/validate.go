@@ -160,8 +160,8 @@ func (d *Dialect) checkCatalogue(checks []*spec.Check) error {
 	return nil
 }
 
-// isTransportKind reports whether events of kind k can occur regardless of what the document
-// describes.
+// isTransportKind reports whether events of kind k can occur in every dialect, because they are
+// about HTTP or the event stream and not about what the document describes.
 func isTransportKind(k spec.Kind) bool {
 	return slices.Contains([]spec.Kind{
 		spec.HTTPRequest, spec.HTTPResponse, spec.BodyEnd, spec.Comment, spec.Incomplete, spec.Undecodable,
@@ -275,9 +275,10 @@ func (s *document) citations(visit func(pointer, id string) bool) {
 	})
 }
 
-// allRefusals calls visit for the value of the member requirement of each entry of n, which is an
-// x-error or the value for one reason in an x-denied. When visit returns false, allRefusals stops
-// and returns false. Otherwise it returns true.
+// allRefusals calls visit for each entry of n, which is an x-error or the value for one reason in
+// an x-denied. The arguments of visit are the JSON pointer and the value of the entry's
+// "requirement" member; the value is nil if the entry has no such member. When visit returns false,
+// allRefusals stops and returns false. Otherwise it returns true.
 func allRefusals(n node, visit func(pointer string, requirement any) bool) bool {
 	return !slices.ContainsFunc(refusalList(n), func(entry node) bool {
 		requirement := entry.get("requirement")

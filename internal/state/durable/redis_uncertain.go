@@ -10,8 +10,8 @@ import (
 	"github.com/streamassay/streamassay/internal/state"
 )
 
-// maxUncertain is the maximum number of runs that a replica remembers because their StartRun failed
-// although the server may have executed it.
+// maxUncertain is the maximum number of runs in a possiblyStartedRuns. A replica remembers a run
+// there if StartRun returned an error although the Redis server may have stored the run.
 const maxUncertain = 10_000
 
 // possiblyStartedRuns holds the runs for which StartRun returned an error although the server may
