@@ -1,6 +1,7 @@
 package streamassay_test
 
 import (
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -78,7 +79,9 @@ func TestPublicPackages(t *testing.T) {
 // goList returns the non-empty lines that "go list" prints for the given packages.
 func goList(t *testing.T, format string, args ...string) (lines []string) {
 	t.Helper()
-	out, err := exec.Command("go", append([]string{"list", "-f", format}, args...)...).Output()
+	cmd := exec.Command("go", append([]string{"list", "-f", format}, args...)...)
+	cmd.Env = append(os.Environ(), "GOFLAGS=") // which may have -json, for example
+	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
 	}

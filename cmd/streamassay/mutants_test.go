@@ -23,7 +23,7 @@ func TestMutants(t *testing.T) {
 		{"--only forgets --dialect agkit", exitOK, "1 of 1 mutants killed"},
 		{"--only nix*", exitUsage, `"nix*" matches no mutant`},
 		{"--only [", exitUsage, `"[" is not a glob`},
-		{"--only end-untold --check docs", exitUsage, "need all mutants"},
+		{"--only end-untold --check docs", exitUsage, "--check needs all mutants"},
 		{"--each -1", exitUsage, "--each -1"},
 		{"--dialect nix", exitUsage, "nix"},
 	} {
