@@ -96,7 +96,7 @@ func (r *Report) Markdown() []byte {
 
 # Mutants
 
-Made by `+"`make mutants`"+`. A mutant is a correct server with one defect. The suite runs against each, in every dialect in which one
+Made by `+"`streamassay mutants --write docs`"+`, for some mutants later with `+"`--only`"+`. A mutant is a correct server with one defect. The suite runs against each, in every dialect in which one
 of the checks that must find it judges a requirement: such a check has to fail, at the place expected, and
 nothing else may. (The scenario that sends invalid requests takes as long as all others: it is played where
 a refusal, or what should be none, has to be found.) The mutants called REQUIREMENT.DEFECT are generated
