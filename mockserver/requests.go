@@ -9,8 +9,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A Request is a request that a server received, with what tests need to know about its response.
-type Request struct {
+// A ReceivedRequest is a request that a server received, with what tests need to know about its response.
+type ReceivedRequest struct {
 	Method, Target string // as in the request line; the target may have a query
 	Header         http.Header
 	Body           []byte    // its first 64 KiB, unless Config.Journal has another limit
@@ -32,14 +32,14 @@ type Finding struct {
 // Requests returns the requests that the journal holds, oldest first: those of the test with the id
 // test or, if test is "", all requests. A request belongs to the test that its header X-Test-Id
 // names. The values of headers that usually carry credentials are redacted.
-func (s *Server) Requests(test string) (all []Request) {
+func (s *Server) Requests(test string) (all []ReceivedRequest) {
 	var filter journal.Filter
 	if test != "" {
 		filter.Test = &test
 	}
 	page, _ := s.journal.List(filter)
 	for _, r := range page {
-		request := Request{
+		request := ReceivedRequest{
 			Method: r.Request.Method, Target: r.Request.Target, Header: http.Header{}, Body: r.Request.Body,
 			Operation: r.Op, Thread: r.Thread, Run: r.Run, Rule: r.Rule, Status: r.Status,
 		}

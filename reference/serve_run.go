@@ -63,7 +63,7 @@ const maxIDAttempts = 10
 // startRun adds a run to the store and returns it; the caller must execute it. If the request
 // repeats an earlier one, r is nil and info describes the earlier run. ok is false if the request
 // was refused. idGenerated states whether the server, rather than the client, chose the run's id.
-func (s *Server) startRun(c *requestContext, idGenerated bool) (r *run, info state.RunInfo, ok bool) {
+func (s *Server) startRun(c *requestContext, idGenerated bool) (r *run, info state.StartRunResult, ok bool) {
 	if !s.beginWork() {
 		s.refuse(c, http.StatusServiceUnavailable, "", errShutdown.text)
 		return nil, info, false
@@ -136,7 +136,7 @@ func (s *Server) newID(c *requestContext) string { return s.cfg.NewID(c.r.Contex
 // respondAccepted responds that the run that info describes was accepted. It is used in dialects in
 // which another operation streams the events of the run. A repeated request receives the same
 // response.
-func (s *Server) respondAccepted(c *requestContext, info state.RunInfo) {
+func (s *Server) respondAccepted(c *requestContext, info state.StartRunResult) {
 	threadCreated := info.ThreadCreated || info.Existed && info.FirstMessage == 1
 	s.respond(c, spec.Event{
 		Kind: spec.RunAccepted, Thread: c.event.Thread, Run: c.event.Run, ID: info.TaskID,

@@ -43,9 +43,9 @@ func (s *failingStore) down() error {
 	return nil
 }
 
-func (s *failingStore) StartRun(ctx context.Context, b state.RunRequest) (state.RunInfo, error) {
+func (s *failingStore) StartRun(ctx context.Context, b state.RunRequest) (state.StartRunResult, error) {
 	if err := s.down(); err != nil {
-		return state.RunInfo{}, err
+		return state.StartRunResult{}, err
 	}
 	return s.Store.StartRun(ctx, b)
 }

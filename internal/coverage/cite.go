@@ -44,7 +44,7 @@ func citationsIn(source string) (all []citedLines) {
 // the source cites lines of a document that do not overlap any clause that names the requirement.
 // Only requirements for servers are considered, not those for clients. Unmapped returns nil if
 // there are no gaps.
-func Unmapped(documents []Document, dialects []*dialect.Dialect) (all []string) {
+func Unmapped(documents []DocumentMap, dialects []*dialect.Dialect) (all []string) {
 	for _, d := range dialects {
 		for _, r := range d.Requirements {
 			for _, doc := range documents {
@@ -62,13 +62,13 @@ func Unmapped(documents []Document, dialects []*dialect.Dialect) (all []string) 
 }
 
 // names reports whether any clause of the document names the requirement with the given id.
-func (d Document) names(id string) bool {
+func (d DocumentMap) names(id string) bool {
 	return slices.ContainsFunc(d.Clauses, func(c Clause) bool { return slices.Contains(c.Requirements, id) })
 }
 
 // unmappedLines returns the ranges of lines of the document that r cites, without those that
 // overlap a clause that names r.
-func (d Document) unmappedLines(r spec.Requirement) (all []LineRange) {
+func (d DocumentMap) unmappedLines(r spec.Requirement) (all []LineRange) {
 	for _, c := range citationsIn(r.Source) {
 		if c.file == d.File && !slices.ContainsFunc(d.Clauses, func(k Clause) bool {
 			return k.Lines.Overlaps(c.lines) && slices.Contains(k.Requirements, r.ID)
@@ -83,7 +83,7 @@ func (d Document) unmappedLines(r spec.Requirement) (all []LineRange) {
 // clause of any document names. Such requirements were observed in released servers or derived from
 // other requirements. If several dialects have the requirement, the result contains only that of
 // the first one.
-func requirementsWithoutLines(documents []Document, dialects []*dialect.Dialect) (all []spec.Requirement) {
+func requirementsWithoutLines(documents []DocumentMap, dialects []*dialect.Dialect) (all []spec.Requirement) {
 	mapped := map[string]bool{}
 	for _, d := range documents {
 		for _, c := range d.Clauses {

@@ -40,8 +40,8 @@ import (
 //go:embed maps/*.yaml
 var mapFiles embed.FS
 
-// A Document maps the lines of one protocol document to requirements.
-type Document struct {
+// A DocumentMap maps the lines of one protocol document to requirements.
+type DocumentMap struct {
 	File    string   `yaml:"document"` // file name, as cited in the sources of requirements
 	Clauses []Clause `yaml:"clauses"`  // in the order of their lines
 }
@@ -101,7 +101,7 @@ func (l LineRange) Overlaps(other LineRange) bool { return l.From <= other.To &&
 // It returns an error if a map is invalid. In a valid map, the clauses are in the order of their
 // lines and do not overlap, and each clause either is informative or names requirements that are in
 // the catalogue of some dialect.
-func Load() ([]Document, error) {
+func Load() ([]DocumentMap, error) {
 	all, err := dialect.All()
 	if err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func requirementsOf(d *dialect.Dialect) []spec.Requirement {
 
 // load is like [Load], but reads the maps from files, and uses the catalogues of the given dialects
 // to check the requirements.
-func load(files fs.FS, dialects []*dialect.Dialect) ([]Document, error) {
+func load(files fs.FS, dialects []*dialect.Dialect) ([]DocumentMap, error) {
 	known := map[string]bool{}
 	for _, d := range dialects {
 		for _, r := range requirementsOf(d) {
@@ -128,13 +128,13 @@ func load(files fs.FS, dialects []*dialect.Dialect) ([]Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	var documents []Document
+	var documents []DocumentMap
 	for _, name := range names {
 		data, err := fs.ReadFile(files, name)
 		if err != nil {
 			return nil, fmt.Errorf("coverage: %w", err)
 		}
-		var d Document
+		var d DocumentMap
 		if err := yaml.UnmarshalWithOptions(data, &d, yaml.Strict()); err != nil {
 			return nil, fmt.Errorf("coverage %s: %w", name, err)
 		}
@@ -153,7 +153,7 @@ func load(files fs.FS, dialects []*dialect.Dialect) ([]Document, error) {
 // validate returns an error if the document has no clauses, if a clause is invalid or lacks its
 // lines, or if the clauses are out of order or overlap. The argument known is the set of the ids of
 // all requirements.
-func (d Document) validate(known map[string]bool) error {
+func (d DocumentMap) validate(known map[string]bool) error {
 	last := LineRange{}
 	for i, c := range d.Clauses {
 		if c.Lines.From == 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-func loaded(t *testing.T) ([]Document, []*dialect.Dialect) {
+func loaded(t *testing.T) ([]DocumentMap, []*dialect.Dialect) {
 	t.Helper()
 	documents, err := Load()
 	if err != nil {
@@ -74,7 +74,7 @@ func TestRequirementsCiteTheirDocument(t *testing.T) {
 
 // seeds returns the lines of the protocol document d. The protocol documents are not part of the
 // repository. If they are missing, seeds skips the test.
-func seeds(t *testing.T, d Document) []string {
+func seeds(t *testing.T, d DocumentMap) []string {
 	t.Helper()
 	dir := os.Getenv("SEEDS")
 	if dir == "" {

@@ -18,7 +18,7 @@ var exclusionKinds = []string{"capability", "unobservable", "contradiction", "cl
 // Render returns a Markdown document about the given maps. It consists of a summary, all clauses
 // with their requirements and the checks that judge them, and the requirements that have no clause.
 // The requirements are those in the catalogues of the given dialects.
-func Render(documents []Document, dialects []*dialect.Dialect) []byte {
+func Render(documents []DocumentMap, dialects []*dialect.Dialect) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Coverage: %d documents, %s, %d unmapped\n",
 		len(documents), countClauses(documents, dialects), len(Unmapped(documents, dialects)))
@@ -41,7 +41,7 @@ exclusions, are in [requirements.md](requirements.md).
 		fmt.Fprintf(&b, "| %s | %s |\n", d.Name, strings.Join(countRequirements(d.Requirements), " | "))
 	}
 	for _, d := range documents {
-		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n", d.File, countClauses([]Document{d}, dialects))
+		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n", d.File, countClauses([]DocumentMap{d}, dialects))
 		fmt.Fprint(&b, "| lines | clause | requirements, and how they are judged |\n|---|---|---|\n")
 		for _, c := range d.Clauses {
 			fmt.Fprintf(&b, "| %s | %s | %s |\n",
@@ -119,7 +119,7 @@ func judgedBy(r spec.Requirement) string {
 // are judged, excluded and informative. It also gives the number of excluded clauses for each of
 // [exclusionKinds]. A clause with requirements is judged if one of them is judged in at least one
 // of the dialects. Otherwise, it is excluded, and the kind is that of its first requirement.
-func countClauses(documents []Document, dialects []*dialect.Dialect) string {
+func countClauses(documents []DocumentMap, dialects []*dialect.Dialect) string {
 	judged, excluded := map[string]bool{}, map[string]string{}
 	for _, d := range dialects {
 		for _, r := range requirementsOf(d) {

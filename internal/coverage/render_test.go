@@ -21,7 +21,7 @@ func TestRender(t *testing.T) {
 		{Name: "f@1", Family: "f", Version: "1", Requirements: []spec.Requirement{judged("f.a"), not("f.b", "client"), judged("f.lost"), {ID: "f.free", Source: "observed: x", Checks: []string{"x.v"}}}},
 		{Name: "f@2", Family: "f", Version: "2", Requirements: []spec.Requirement{not("f.a", "capability"), not("f.b", "client")}},
 	}
-	documents := []Document{{File: "000_a.txt", Clauses: []Clause{
+	documents := []DocumentMap{{File: "000_a.txt", Clauses: []Clause{
 		{Lines: LineRange{1, 1}, Informative: "a <title>", NormativeWord: "must"},
 		{Lines: LineRange{2, 3}, Summary: "a|b", Requirements: []string{"f.a", "f.b"}},
 		{Lines: LineRange{4, 4}, Summary: "c", Requirements: []string{"f.b"}},
@@ -50,7 +50,7 @@ func TestRender(t *testing.T) {
 // TestUnmapped checks that a requirement is unmapped if no clause names it at one of the lines that
 // the requirement cites.
 func TestUnmapped(t *testing.T) {
-	documents := []Document{{File: "000_a.txt", Clauses: []Clause{
+	documents := []DocumentMap{{File: "000_a.txt", Clauses: []Clause{
 		{Lines: LineRange{1, 3}, Summary: "x", Requirements: []string{"f.a"}},
 		{Lines: LineRange{4, 4}, Summary: "x", Requirements: []string{"f.b"}},
 	}}}

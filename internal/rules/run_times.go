@@ -73,8 +73,8 @@ const (
 // because streams may be open at the same time.
 type reportedEndTimes []struct {
 	at time.Duration // when the terminal event arrived, since the start of the conversation
-	// latest is the latest of the end times in the terminal events up to this one. If this event has
-	// no end time, latest is "". If it has one that cannot be compared with the latest one before
+	// latest is the latest of the end times in the terminal events up to this one, or "" if none of
+	// them has one. If this event has an end time that cannot be compared with the latest one before
 	// it, because it is not a number or has a different unit, latest is the end time of this event.
 	latest string
 }
@@ -88,15 +88,15 @@ func (r *reportedEndTimes) add(e spec.Event) {
 	i := sort.Search(len(*r), func(i int) bool { return (*r)[i].at > e.At })
 	*r = slices.Insert(*r, i, reportedEndTimes{{e.At, e.Completed}}[0])
 	for k := max(1, i); k < len(*r); k++ {
-		if isLater((*r)[k-1].latest, (*r)[k].latest) {
+		if (*r)[k].latest == "" || isLater((*r)[k-1].latest, (*r)[k].latest) {
 			(*r)[k].latest = (*r)[k-1].latest
 		}
 	}
 }
 
 // latestBefore returns the latest of the end times in the terminal events that arrived no later
-// than at, a time since the start of the conversation. It returns "" if no terminal event had
-// arrived by then, or if the last of them has no end time.
+// than at, a time since the start of the conversation. It returns "" if no terminal event with
+// an end time had arrived by then.
 func (r reportedEndTimes) latestBefore(at time.Duration) string {
 	if i := sort.Search(len(r), func(i int) bool { return r[i].at > at }); i > 0 {
 		return r[i-1].latest

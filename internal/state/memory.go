@@ -42,7 +42,7 @@ type memThread struct {
 type memRun struct {
 	ref             RunRef
 	thread          *memThread
-	info            RunInfo
+	info            StartRunResult
 	log             []LogEntry
 	size            int64 // bytes of the events in log
 	keepEvents      bool
@@ -70,15 +70,15 @@ func NewMemory(cfg Config) Resetter {
 	return m
 }
 
-func (m *memory) StartRun(ctx context.Context, b RunRequest) (RunInfo, error) {
+func (m *memory) StartRun(ctx context.Context, b RunRequest) (StartRunResult, error) {
 	if err := ctx.Err(); err != nil {
-		return RunInfo{}, err
+		return StartRunResult{}, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	t := m.threads[b.Thread]
 	if t != nil && t.Owner != b.Owner {
-		return RunInfo{}, ErrNotOwner
+		return StartRunResult{}, ErrNotOwner
 	}
 	if r := m.runs[b.RunRef]; r != nil {
 		existing := r.info
@@ -91,7 +91,7 @@ func (m *memory) StartRun(ctx context.Context, b RunRequest) (RunInfo, error) {
 	}
 	m.byOwner[t.Owner].MoveToFront(t.element)
 	r := &memRun{ref: b.RunRef, thread: t, keepEvents: b.KeepEvents}
-	r.info = RunInfo{
+	r.info = StartRunResult{
 		ThreadCreated: isNew, TaskID: b.TaskID, StartedAt: b.StartedAt,
 		FirstMessage: t.droppedMessages + int64(len(t.messages)) + 1,
 	}

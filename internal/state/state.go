@@ -54,9 +54,9 @@ type RunRequest struct {
 	Messages   []Message // messages that the request adds to the thread
 }
 
-// A RunInfo is the result of [Store].StartRun. If the run existed before, the fields after Existed
+// A StartRunResult is the result of [Store].StartRun. If the run existed before, the fields after Existed
 // are those of the existing run.
-type RunInfo struct {
+type StartRunResult struct {
 	ThreadCreated bool      // the call created the thread
 	Existed       bool      // the run existed before and is unchanged
 	TaskID        string    // the TaskID of the request that started the run
@@ -126,7 +126,7 @@ type Resetter interface {
 type Store interface {
 	// StartRun adds a run to its thread. If the run exists already, it is left unchanged
 	// and Existed is set. The error is ErrNotOwner if the thread belongs to another user.
-	StartRun(ctx context.Context, b RunRequest) (RunInfo, error)
+	StartRun(ctx context.Context, b RunRequest) (StartRunResult, error)
 
 	// Append adds update to a run. The events receive the positions first, first+1, ..., with no
 	// event of another run between them. canceled reports whether Cancel was called for the run.

@@ -65,7 +65,7 @@ type probe struct {
 // day returns a time on day number n of these tests, in UTC.
 func day(n int) time.Time { return time.Date(2024, 2, 27+n, 10, 20, 30, 123456789, time.UTC) }
 
-func (p *probe) begin(b state.RunRequest) state.RunInfo {
+func (p *probe) begin(b state.RunRequest) state.StartRunResult {
 	p.Helper()
 	b.KeepEvents = true
 	g, err := p.s.StartRun(p.Context(), b)
@@ -178,21 +178,21 @@ func contractBegin(p *probe) {
 	for _, x := range []struct {
 		what string
 		b    state.RunRequest
-		want state.RunInfo
+		want state.StartRunResult
 	}{
-		{"the first", state.RunRequest{RunRef: a, Owner: "u", TaskID: "A", StartedAt: day(0), Messages: []state.Message{hi, hi}}, state.RunInfo{ThreadCreated: true, TaskID: "A", StartedAt: day(0), FirstMessage: 1}},
-		{"the same", state.RunRequest{RunRef: a, Owner: "u", TaskID: "B", StartedAt: day(1), Messages: []state.Message{hi}}, state.RunInfo{Existed: true, TaskID: "A", StartedAt: day(0), FirstMessage: 1}},
-		{"another", state.RunRequest{RunRef: b, Owner: "u", StartedAt: day(1)}, state.RunInfo{StartedAt: day(1), FirstMessage: 3}},
-		{"a third", state.RunRequest{RunRef: c, Owner: "u", TaskID: "C", StartedAt: day(2), Messages: []state.Message{hi}}, state.RunInfo{TaskID: "C", StartedAt: day(2), FirstMessage: 3}},
-		{"another thread", state.RunRequest{RunRef: state.RunRef{Thread: "t", Run: ":1a"}, Owner: "v", TaskID: "D", StartedAt: day(2)}, state.RunInfo{ThreadCreated: true, TaskID: "D", StartedAt: day(2), FirstMessage: 1}},
-		{"no names at all", state.RunRequest{StartedAt: day(2)}, state.RunInfo{ThreadCreated: true, StartedAt: day(2), FirstMessage: 1}},
+		{"the first", state.RunRequest{RunRef: a, Owner: "u", TaskID: "A", StartedAt: day(0), Messages: []state.Message{hi, hi}}, state.StartRunResult{ThreadCreated: true, TaskID: "A", StartedAt: day(0), FirstMessage: 1}},
+		{"the same", state.RunRequest{RunRef: a, Owner: "u", TaskID: "B", StartedAt: day(1), Messages: []state.Message{hi}}, state.StartRunResult{Existed: true, TaskID: "A", StartedAt: day(0), FirstMessage: 1}},
+		{"another", state.RunRequest{RunRef: b, Owner: "u", StartedAt: day(1)}, state.StartRunResult{StartedAt: day(1), FirstMessage: 3}},
+		{"a third", state.RunRequest{RunRef: c, Owner: "u", TaskID: "C", StartedAt: day(2), Messages: []state.Message{hi}}, state.StartRunResult{TaskID: "C", StartedAt: day(2), FirstMessage: 3}},
+		{"another thread", state.RunRequest{RunRef: state.RunRef{Thread: "t", Run: ":1a"}, Owner: "v", TaskID: "D", StartedAt: day(2)}, state.StartRunResult{ThreadCreated: true, TaskID: "D", StartedAt: day(2), FirstMessage: 1}},
+		{"no names at all", state.RunRequest{StartedAt: day(2)}, state.StartRunResult{ThreadCreated: true, StartedAt: day(2), FirstMessage: 1}},
 	} {
 		if got := p.begin(x.b); !cmp.Equal(got, x.want) {
 			p.Errorf("%s began as %+v, not %+v", x.what, got, x.want)
 		}
 	}
 	p.end(a)
-	again := state.RunInfo{Existed: true, TaskID: "A", StartedAt: day(0), FirstMessage: 1}
+	again := state.StartRunResult{Existed: true, TaskID: "A", StartedAt: day(0), FirstMessage: 1}
 	if got := p.begin(state.RunRequest{RunRef: a, Owner: "u", Messages: []state.Message{hi}}); !cmp.Equal(got, again) {
 		p.Errorf("after its end it began as %+v", got)
 	}
@@ -209,7 +209,7 @@ func contractOwner(p *probe) {
 	for _, b := range []state.RunRequest{
 		{RunRef: run, Owner: "v"}, {RunRef: run, Owner: ""}, {RunRef: state.RunRef{Thread: "t", Run: "s"}, Owner: "v", Messages: []state.Message{{ID: "m"}}},
 	} {
-		if g, err := p.s.StartRun(p.Context(), b); !errors.Is(err, state.ErrNotOwner) || g != (state.RunInfo{}) {
+		if g, err := p.s.StartRun(p.Context(), b); !errors.Is(err, state.ErrNotOwner) || g != (state.StartRunResult{}) {
 			p.Errorf("%q begins in another's thread: %+v, %v", b.Owner, g, err)
 		}
 	}

@@ -135,7 +135,7 @@ func receive[T any](t testing.TB, c <-chan T) (v T) {
 	return v
 }
 
-func begin(t testing.TB, s state.Store, run state.RunRef, owner string, said ...state.Message) state.RunInfo {
+func begin(t testing.TB, s state.Store, run state.RunRef, owner string, said ...state.Message) state.StartRunResult {
 	t.Helper()
 	g, err := s.StartRun(context.Background(), state.RunRequest{RunRef: run, Owner: owner, TaskID: "task-" + run.Run, StartedAt: noon, KeepEvents: true, Messages: said})
 	if err != nil {

@@ -14,7 +14,7 @@ var (
 	errSuperseded      = errors.New("a later call for the run was executed first")
 )
 
-func (s *redisStore) StartRun(ctx context.Context, b state.RunRequest) (state.RunInfo, error) {
+func (s *redisStore) StartRun(ctx context.Context, b state.RunRequest) (state.StartRunResult, error) {
 	keepEvents := "0"
 	if b.KeepEvents {
 		keepEvents = "1"
@@ -24,21 +24,21 @@ func (s *redisStore) StartRun(ctx context.Context, b state.RunRequest) (state.Ru
 	args, err := appendMessages([]any{b.Thread, b.Run, b.Owner, b.TaskID, startedAt, keepEvents,
 		s.replica, token, state.RandomTag(), s.cfg.DeadAfter.Milliseconds()}, b.Messages)
 	if err != nil {
-		return state.RunInfo{}, err
+		return state.StartRunResult{}, err
 	}
 	reply, err := s.runScript(ctx, startScript, args...)
 	if err != nil {
 		s.uncertain.add(b, token)
-		return state.RunInfo{}, err
+		return state.StartRunResult{}, err
 	}
 	f := scriptReply{values: reply}
 	found := f.nextText()
 	if found == "owner" {
-		return state.RunInfo{}, state.ErrNotOwner
+		return state.StartRunResult{}, state.ErrNotOwner
 	}
-	g := state.RunInfo{Existed: found == "again", ThreadCreated: f.nextText() == "1", TaskID: f.nextText()}
+	g := state.StartRunResult{Existed: found == "again", ThreadCreated: f.nextText() == "1", TaskID: f.nextText()}
 	if g.StartedAt, err = decodeTime(f.nextText()); err != nil {
-		return state.RunInfo{}, s.wrap(err)
+		return state.StartRunResult{}, s.wrap(err)
 	}
 	g.FirstMessage = f.nextNumber()
 	return g, s.wrap(f.err)

@@ -97,18 +97,18 @@ func (s *sqliteStore) gatherBatch(first []*writeJob) (batch []*writeJob) {
 	}
 }
 
-func (s *sqliteStore) StartRun(ctx context.Context, b state.RunRequest) (state.RunInfo, error) {
+func (s *sqliteStore) StartRun(ctx context.Context, b state.RunRequest) (state.StartRunResult, error) {
 	messages, size, err := encodeMessages(b.Messages)
 	if err != nil {
-		return state.RunInfo{}, s.wrap(err)
+		return state.StartRunResult{}, s.wrap(err)
 	}
-	var g state.RunInfo
+	var g state.StartRunResult
 	err = s.submit(ctx, size, func(d *sqliteWriter) (err error) {
 		g, err = d.startRun(b, messages)
 		return err
 	})
 	if err != nil {
-		return state.RunInfo{}, err
+		return state.StartRunResult{}, err
 	}
 	return g, nil
 }

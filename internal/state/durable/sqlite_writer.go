@@ -188,7 +188,7 @@ func (d *sqliteWriter) findThread(name string) (*cachedThread, error) {
 }
 
 // startRun implements [state.Store.StartRun] within a transaction.
-func (d *sqliteWriter) startRun(b state.RunRequest, messages []encodedMessage) (g state.RunInfo, err error) {
+func (d *sqliteWriter) startRun(b state.RunRequest, messages []encodedMessage) (g state.StartRunResult, err error) {
 	t, err := d.findThread(b.Thread)
 	switch {
 	case err != nil:
@@ -232,11 +232,11 @@ func (d *sqliteWriter) trackRun(run state.RunRef, r *cachedRun) {
 
 // existingRun returns the stored information about the run with the given name in a thread. thread
 // is the id of the thread's row. If there is no such run, g.Existed is false.
-func (d *sqliteWriter) existingRun(thread int64, run string) (g state.RunInfo, err error) {
+func (d *sqliteWriter) existingRun(thread int64, run string) (g state.StartRunResult, err error) {
 	var at string
 	err = d.statements.findRun.QueryRow(thread, []byte(run)).Scan(&g.TaskID, &at, &g.FirstMessage)
 	if errors.Is(err, sql.ErrNoRows) {
-		return state.RunInfo{}, nil
+		return state.StartRunResult{}, nil
 	}
 	if err == nil {
 		g.Existed = true
