@@ -235,13 +235,16 @@ func compareSides(a, b diffSide) diffResult {
 }
 
 // redactReport replaces the secrets that were given on the command line, such as header values,
-// with a placeholder in all differences of r. It modifies r.
+// with a placeholder in all differences and notes of r. It modifies r.
 func (d diffOptions) redactReport(r *diff.Report) {
 	t := d.targetOptions
 	t.Headers = slices.Concat(t.Headers, d.headerA, d.headerB)
 	hide := redact.New(t.secretValues()...).String
 	for _, of := range r.Dialects {
 		for _, c := range of.Conversations {
+			for i, note := range c.Notes {
+				c.Notes[i] = hide(note)
+			}
 			for i := range c.Differences {
 				difference := &c.Differences[i]
 				difference.Request = hide(difference.Request)

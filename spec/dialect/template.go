@@ -124,7 +124,7 @@ func (d *Dialect) fillTemplate(template any, e *spec.Event) (v any, ok bool) {
 func fillString(t string, e *spec.Event) (any, bool) {
 	name, opened := strings.CutPrefix(t, "{{")
 	name, closed := strings.CutSuffix(name, "}}")
-	if !opened || !closed {
+	if !opened || !closed || strings.Contains(name, "}}") { // not one placeholder alone
 		var values []string
 		for slot := range slotFields {
 			values = append(values, "{{"+slot+"}}", *slotField(e, slot))
