@@ -22,7 +22,7 @@ var accessScenarios = []Scenario{
 		ExpectedChecks: []string{"auth.needs-credentials"},
 		Run:            func(t *Conversation) { t.requestAsOthers(spec.Anonymous, spec.UnknownUser) },
 	}, {
-		Name: "credentials-reused", Doc: "the same on connections that carried requests with the user's credentials before (needs --header)",
+		Name: "credentials-reused", Doc: "requests without credentials and with unknown ones, on connections that the user used before (needs --header)",
 		Capability: "credentials", Denial: spec.DeniedAnonymous, Templates: promptTemplates,
 		Run: func(t *Conversation) {
 			t.keepAlive()

@@ -15,21 +15,33 @@ import (
 // doExchange is like [Conversation.send], but uses the given client and sends target in place of
 // r.Target. The recorded request has r.Target.
 func (t *Conversation) doExchange(client *wire.Client, r spec.Request, target string, limit wire.StopWhen) bool {
-	tracker := t.tracker(r)
+	i, ok := t.beginExchange(r)
+	return ok && t.completeExchange(i, client, r, target, limit)
+}
+
+// beginExchange appends an exchange with the request r to the recording and returns its index. It
+// returns false if the conversation must not send anything more.
+func (t *Conversation) beginExchange(r spec.Request) (i int, ok bool) {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	if t.abortCause == nil && t.err == nil && !t.limitReached {
 		if t.abortCause = context.Cause(t.ctx); t.abortCause == nil {
-			t.abortCause = tracker.stopCause()
+			t.abortCause = t.tracker(r).stopCause()
 		}
 	}
-	i, failed := len(t.trace.Exchanges), t.err != nil || t.limitReached || t.abortCause != nil
-	if !failed {
-		t.trace.Exchanges = append(t.trace.Exchanges, spec.Exchange{Request: r})
+	if t.err != nil || t.limitReached || t.abortCause != nil {
+		return 0, false
 	}
-	t.mu.Unlock()
-	if failed {
-		return false
-	}
+	t.trace.Exchanges = append(t.trace.Exchanges, spec.Exchange{Request: r})
+	return len(t.trace.Exchanges) - 1, true
+}
+
+// completeExchange sends r and reads the response, as [Conversation.doExchange] does. It records
+// both in the exchange with the index i, which beginExchange returned.
+func (t *Conversation) completeExchange(
+	i int, client *wire.Client, r spec.Request, target string, limit wire.StopWhen,
+) bool {
+	tracker := t.tracker(r)
 	guard := eventSizeGuard{maxEventBytes: t.target.MaxEventBytes, next: limit.Until}
 	var abandonCause error                     // why a stream is not read beyond its head
 	limit.Until = func(r spec.Response) bool { // called after the head, and after each piece of the body

@@ -22,7 +22,8 @@ type follower struct {
 	d      *dialect.Dialect
 	thread string
 	run    string
-	opened bool // the server has acknowledged it
+	opened bool             // the server has acknowledged it
+	midway chan<- *follower // unless nil, receives the follower when it has read midwayFrames frames
 
 	mu     sync.Mutex
 	frames []string // whole ones, as they came
@@ -89,6 +90,9 @@ func (f *follower) hear(frame string) {
 	}
 	f.cursor, _, _ = strings.Cut(id, "\n")
 	f.frames = append(f.frames, frame)
+	if len(f.frames) == midwayFrames && f.midway != nil {
+		f.midway <- f
+	}
 	f.over = f.over || strings.Contains(frame, `"RUN_FINISHED"`) || strings.Contains(frame, `"RUN_ERROR"`)
 }
 
@@ -207,28 +211,25 @@ func remembered(t *testing.T, ctx context.Context, f *follower, base string) {
 	}
 }
 
-// killWhenHeard kills the server 300 ms after a quarter of the followers have received an event, or
-// when ctx is done.
-func killWhenHeard(ctx context.Context, all []*follower, server *served) {
-	hears := func(f *follower) bool {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		return len(f.frames) > 0
+// midwayFrames is the number of frames after which a follower is certainly in the middle of its run.
+const midwayFrames = 10
+
+// killMidway starts a goroutine that kills the server when half of the followers have read
+// midwayFrames frames, or when ctx is done.
+func killMidway(ctx context.Context, all []*follower, server *served) {
+	midway := make(chan *follower, len(all))
+	for _, f := range all {
+		f.midway = midway
 	}
-	for ctx.Err() == nil {
-		n := 0
-		for _, f := range all {
-			if hears(f) {
-				n++
+	go func() {
+		for range len(all) / 2 {
+			select {
+			case <-midway:
+			case <-ctx.Done():
 			}
 		}
-		time.Sleep(10 * time.Millisecond)
-		if n >= len(all)/4 {
-			time.Sleep(290 * time.Millisecond)
-			break
-		}
-	}
-	server.kill()
+		server.kill()
+	}()
 }
 
 // TestKillSQLite checks that everything that a server with a SQLite store has acknowledged is still
@@ -239,7 +240,7 @@ func TestKillSQLite(t *testing.T) {
 	all := followers(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	go killWhenHeard(ctx, all, first)
+	killMidway(ctx, all, first)
 	forAll(all, func(_ int, f *follower) {
 		if f.open(ctx, runsBase(first), killedPrompt); f.opened {
 			_ = f.listen(ctx, runsBase(first)) // until the server is dead
@@ -256,7 +257,7 @@ func TestKillRedis(t *testing.T) {
 	all := followers(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	go killWhenHeard(ctx, all, replicas[0])
+	killMidway(ctx, all, replicas[0])
 	forAll(all, func(i int, f *follower) { // opened here, heard there
 		if f.open(ctx, runsBase(replicas[i%2]), killedPrompt); f.opened {
 			_ = f.listen(ctx, runsBase(replicas[i/2%2]))

@@ -11,8 +11,8 @@ import (
 // drip returns a writer for the body of a stream; see wrapBody. From the trigger on or, if no
 // trigger is set, from the start, the writer sends the stream to w in segments, with a pause before
 // each. The fault's parameter "bytes" is the size of a segment and "every" the length of a pause.
-// The parameter "for" limits the number of bytes that are sent in this way; the rest is sent
-// without pauses. If "for" is 0, there is no limit.
+// The parameter "for" is the maximum number of bytes that are sent in this way; the rest is sent
+// without pauses. A maximum of 0 means that the whole stream is sent in this way.
 func drip(a Args, w StreamWriter) FrameWriter {
 	size, limit := a.Ints["bytes"], a.Ints["for"]
 	sent, slow, hasReached := int64(0), 0, eventReached(a.Trigger)

@@ -94,7 +94,7 @@ func (o *Operation) SnapshotStatus(k spec.Kind) string {
 // "created", in frames or replies of kind k. If the member is a string or has no type, the format
 // is RFC 3339, in UTC. If it is a number, the result is the number of seconds since January 1, 1970
 // UTC or, if the minimum in the schema is too large for seconds, of milliseconds. FormatTime
-// returns "" if there is no such member or if its type cannot represent a time.
+// returns "" if no member carries the slot, or if the type of the member cannot represent a time.
 func (o *Operation) FormatTime(k spec.Kind, slot string, t time.Time) string {
 	w := o.variantOfKind(k)
 	if w == nil {

@@ -42,10 +42,10 @@ type Operation struct {
 	wireNames        map[spec.Kind]string    // names of frames by kind
 	sentinel         string                  // in-band terminator of the stream; "" if there is none
 	encoding         streamEncoding
-	responses        map[string]responseMediaType // by documented status: "200", "4XX", "default"
-	successStatus    int                          // the lowest documented status from 200 to 299; 0 if there is none
-	anySuccess       bool                         // other successful statuses are documented too
-	successMediaType string                       // media type of successStatus
+	responses        map[string]documentedResponse // by documented status: "200", "4XX", "default"
+	successStatus    int                           // the lowest documented status from 200 to 299; 0 if there is none
+	anySuccess       bool                          // other successful statuses are documented too
+	successMediaType string                        // media type of successStatus
 }
 
 // A streamEncoding states how the reference server encodes frames, apart from their data
@@ -66,9 +66,9 @@ type requestMediaType struct {
 	files     map[string]formFileProperty // files of a form, by field name
 }
 
-// A responseMediaType describes the body of a response with one status.
-type responseMediaType struct {
-	mediaType string     // spec.EventStream if documented, else the first media type; "" if there is no body
+// A documentedResponse describes the body of a response with one status.
+type documentedResponse struct {
+	mediaType string     // spec.EventStream if documented, else the first media type; "" without a body
 	variants  []*variant // the variants of the body or, in an event stream, of the frames
 	example   string     // a body; used if the response is not JSON
 }
@@ -97,7 +97,7 @@ func (d *Dialect) addPath(path string, item node) error {
 		o := &Operation{
 			Name: strings.ToUpper(method) + " " + path, Summary: op.get("summary").text(),
 			method: strings.ToUpper(method), path: path, node: op,
-			templates: map[string]any{}, responses: map[string]responseMediaType{},
+			templates: map[string]any{}, responses: map[string]documentedResponse{},
 		}
 		o.RequiresCredentials = requiresCredentials(op)
 		o.requirement, _ = d.document.requirementAt(op)
@@ -245,7 +245,7 @@ func (o *Operation) addResponses(op node) error {
 	}
 	statuses, responses := op.get("responses").members()
 	for i, status := range statuses {
-		r := responseMediaType{}
+		r := documentedResponse{}
 		code, _ := strconv.Atoi(status)
 		medias, contents := responses[i].get("content").members()
 		for j, media := range medias {
@@ -281,7 +281,7 @@ func (o *Operation) addResponses(op node) error {
 // responseFor returns what the document specifies for responses with the given status. It looks for
 // an entry for the status itself, then for its class, such as 4XX, and then for "default". The
 // second result is false if the document has none of these.
-func (o *Operation) responseFor(status int) (responseMediaType, bool) {
+func (o *Operation) responseFor(status int) (documentedResponse, bool) {
 	r, ok := o.responses[strconv.Itoa(status)]
 	if !ok {
 		r, ok = o.responses[fmt.Sprintf("%dXX", status/100)]

@@ -46,12 +46,11 @@ func (d *Dialect) WithSettings(values map[string]string) (*Dialect, error) {
 // fillSettings returns text, a string of a template, with each {{set.NAME}} replaced with the value
 // of the setting NAME.
 func (d *Dialect) fillSettings(text string) string {
-	if !strings.Contains(text, "{{set.") {
-		return text
-	}
-	var values []string
-	for name, value := range d.settings {
-		values = append(values, "{{set."+name+"}}", value)
-	}
-	return strings.NewReplacer(values...).Replace(text) // does not replace what values contain
+	return fillPlaceholders(text, func(yield func(string, string) bool) {
+		for name, value := range d.settings {
+			if !yield("set."+name, value) {
+				return
+			}
+		}
+	})
 }

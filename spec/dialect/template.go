@@ -3,6 +3,7 @@ package dialect
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -115,6 +116,19 @@ func (d *Dialect) fillTemplate(template any, e *spec.Event) (v any, ok bool) {
 	return template, true
 }
 
+// fillPlaceholders returns text with {{NAME}} replaced by its value, for each name and value in
+// values. What looks like a placeholder in a value is not replaced.
+func fillPlaceholders(text string, values iter.Seq2[string, string]) string {
+	if !strings.Contains(text, "{{") {
+		return text
+	}
+	var pairs []string
+	for name, value := range values {
+		pairs = append(pairs, "{{"+name+"}}", value)
+	}
+	return strings.NewReplacer(pairs...).Replace(text)
+}
+
 // fillString returns t, a string of a template, with each {{slot}} replaced with the value that e
 // has for that slot. If t consists only of a placeholder, the placeholder may end with a modifier:
 // {{slot?}} is left out if the slot is empty, {{slot*}} becomes the slot's text decoded as JSON
@@ -125,11 +139,13 @@ func fillString(t string, e *spec.Event) (any, bool) {
 	name, opened := strings.CutPrefix(t, "{{")
 	name, closed := strings.CutSuffix(name, "}}")
 	if !opened || !closed || strings.Contains(name, "}}") { // not one placeholder alone
-		var values []string
-		for slot := range slotFields {
-			values = append(values, "{{"+slot+"}}", *slotField(e, slot))
-		}
-		return strings.NewReplacer(values...).Replace(t), true // does not replace what values contain
+		return fillPlaceholders(t, func(yield func(string, string) bool) {
+			for slot := range slotFields {
+				if !yield(slot, *slotField(e, slot)) {
+					return
+				}
+			}
+		}), true
 	}
 	modifier := strings.TrimLeft(name, "abcdefghijklmnopqrstuvwxyz")
 	slot := strings.TrimSuffix(name, modifier)

@@ -26,7 +26,7 @@ func variantsOf(t *testing.T, d *Dialect, template string) (spec.Event, []ValidV
 
 // Every variant is valid, asks for the same as the original, and has a form that the original does
 // not have, or lacks one that it has.
-func TestRequestVariantsAreValid(t *testing.T) {
+func TestValidVariantsAreValid(t *testing.T) {
 	all, err := All()
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func TestRequestVariantsAreValid(t *testing.T) {
 	}
 }
 
-func TestRequestVariants(t *testing.T) {
+func TestValidVariants(t *testing.T) {
 	for _, c := range []struct {
 		dialect, template string
 		has, hasNot       string
