@@ -42,7 +42,7 @@ not (with --check: more of them than the table states, or the table is not up to
 		Example: `  streamassay mutants --only 'text-*' --dialect agkit
   streamassay mutants --each 1 --sample 10
   streamassay mutants --write docs
-  streamassay mutants --only text-inverted --write docs                      # the rows of one mutant`,
+  streamassay mutants --only texts-at-the-end --write docs    # the rows of one mutant`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			sampled := plan.MaxDialects != 0 || plan.SampleEvery != 0
 			switch {

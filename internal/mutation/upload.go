@@ -7,9 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"path"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/streamassay/streamassay/spec"
@@ -227,11 +225,8 @@ func overwriteByName(next dialectHandler) dialectHandler {
 			e, _ := v.decodeReply(a)
 			if u, err := url.Parse(e.Text); err == nil && e.Kind == spec.AttachmentStored {
 				mu.Lock()
-				name := path.Base(e.ID)
-				if i := strings.IndexByte(name, '-'); i >= 0 {
-					name = name[i+1:]
-				}
-				names[u.RequestURI()], last[name] = name, u.RequestURI()
+				file, _ := v.parsed().Last(spec.InputFile)
+				names[u.RequestURI()], last[file.Name] = file.Name, u.RequestURI()
 				mu.Unlock()
 			}
 		}
