@@ -124,6 +124,7 @@ func newRunResources(l Limits) *sharedRunState {
 // many responses exceeded a limit, or all responses together were too large.
 type limitStopError struct {
 	kind       string         // "stream" or "reply"
+	overruns   int            // number of responses that exceeded a limit
 	last       error          // how the last response that exceeded a limit ended; nil if total exceeds max
 	total, max responseTotals // size of all responses of the kind, and the limit on it; zero if last is not nil
 }
@@ -136,7 +137,7 @@ func (g limitStopError) Error() string {
 	}
 	switch {
 	case g.last != nil:
-		return fmt.Sprintf("not sent: %d %s exceeded a limit before, the last one %s", maxOverruns, plural, how)
+		return fmt.Sprintf("not sent: %d %s exceeded a limit before, the last one %s", g.overruns, plural, how)
 	case g.total.events > g.max.events:
 		return fmt.Sprintf(
 			"not sent: the %s before had %d events together, more than %d (see --max-events)", plural, g.total.events, g.max.events)
@@ -162,7 +163,7 @@ func (e *limitTracker) record(end error, size responseTotals) {
 		return
 	}
 	if e.overLimit++; e.overLimit >= maxOverruns && e.overLimit > e.withinLimit {
-		e.stop(limitStopError{kind: e.kind, last: end})
+		e.stop(limitStopError{kind: e.kind, overruns: e.overLimit, last: end})
 	}
 }
 
@@ -181,8 +182,8 @@ func isOverLimit(end error) bool {
 	return errors.Is(end, spec.ErrIdleTimeout) || errors.Is(end, spec.ErrLimitExceeded)
 }
 
-// stopCause returns the reason why no more requests for this kind of response are to be sent, or
-// nil if they may still be sent.
+// stopCause returns an error that says why no more requests for the tracker's kind of response are
+// to be sent. It returns nil if they may still be sent.
 func (e *limitTracker) stopCause() error { return context.Cause(e.stopped) }
 
 // withContext returns a context that ends with parent, or earlier if no more requests for this kind

@@ -90,5 +90,7 @@ func addDialectFlag(cmd *cobra.Command, list *[]string, purpose string) {
 }
 
 // completeDialects makes shells offer the names of the embedded dialects as completions for the
-// --dialect flag of cmd.
-func completeDialects(cmd *cobra.Command) { completeFlag(cmd, "dialect", dialect.Names()) }
+// --dialect flag of cmd or, where none begins as the word does, the names of files.
+func completeDialects(cmd *cobra.Command) {
+	_ = cmd.RegisterFlagCompletionFunc("dialect", cobra.FixedCompletions(dialect.Names(), cobra.ShellCompDirectiveDefault))
+}

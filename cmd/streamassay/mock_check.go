@@ -76,10 +76,19 @@ func sendToHandler(h http.Handler, d *dialect.Dialect, r spec.Request) spec.Exch
 // A memoryResponse is an http.ResponseWriter that keeps the response in memory.
 type memoryResponse struct {
 	header http.Header
-	status int // 0 until WriteHeader is called
+	status int // 0 until WriteHeader or Write is called
 	body   bytes.Buffer
 }
 
-func (r *memoryResponse) Header() http.Header         { return r.header }
-func (r *memoryResponse) WriteHeader(status int)      { r.status = status }
-func (r *memoryResponse) Write(p []byte) (int, error) { return r.body.Write(p) }
+func (r *memoryResponse) Header() http.Header { return r.header }
+
+func (r *memoryResponse) WriteHeader(status int) {
+	if r.status == 0 {
+		r.status = status
+	}
+}
+
+func (r *memoryResponse) Write(p []byte) (int, error) {
+	r.WriteHeader(http.StatusOK)
+	return r.body.Write(p)
+}

@@ -241,7 +241,9 @@ func (p mockSources) watchDirs(w *fsnotify.Watcher) error {
 }
 
 // reloadOnChange calls reload each time scripts or recordings have changed and then stayed
-// unchanged for [settleDelay]. It returns when ctx is done or w is closed.
+// unchanged for [settleDelay]. A directory that appears, and any file or directory that is renamed,
+// also count as changes, since there may be scripts or recordings in it. It returns when ctx is
+// done or w is closed.
 func (p mockSources) reloadOnChange(ctx context.Context, w *fsnotify.Watcher, reload func()) {
 	timer := time.NewTimer(settleDelay)
 	timer.Stop()
@@ -251,7 +253,11 @@ func (p mockSources) reloadOnChange(ctx context.Context, w *fsnotify.Watcher, re
 			if !ok {
 				return
 			}
-			if isScript(e.Name) || replay.IsRecording(e.Name) {
+			isNewDir := func() bool {
+				info, err := os.Stat(e.Name)
+				return e.Has(fsnotify.Create) && err == nil && info.IsDir()
+			}
+			if isScript(e.Name) || replay.IsRecording(e.Name) || e.Has(fsnotify.Rename) || isNewDir() {
 				timer.Reset(settleDelay)
 			}
 		case <-w.Errors: // the next event reloads all files, so a lost one does no harm

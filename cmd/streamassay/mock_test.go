@@ -151,6 +151,41 @@ func TestMockReloads(t *testing.T) {
 	}
 }
 
+// TestMockReloadsDirectories checks that the scripts of a directory that is moved into a directory
+// of scripts, or out of it, are loaded and dropped.
+func TestMockReloadsDirectories(t *testing.T) {
+	dir := t.TempDir()
+	inside, outside := filepath.Join(dir, "scripts", "new"), filepath.Join(dir, "elsewhere")
+	for _, path := range []string{filepath.Dir(inside), outside} {
+		if err := os.Mkdir(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, text := range map[string]string{
+		filepath.Join(outside, "script.yaml"):             strings.Replace(greets, "GREETING", "evening", 1),
+		filepath.Join(filepath.Dir(inside), "other.yaml"): strings.NewReplacer("greets", "bids", "hello", "goodbye").Replace(greets),
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := startMock(t, dir, "--dialect", "agkit", "scripts")
+	g := gomega.NewWithT(t)
+	said := func() string { return m.says(t, "hello") }
+	for _, move := range []struct {
+		from, to string
+		want     gomega.OmegaMatcher
+	}{
+		{outside, inside, gomega.ContainSubstring("evening")},
+		{inside, outside, gomega.Not(gomega.ContainSubstring("evening"))},
+	} {
+		if err := os.Rename(move.from, move.to); err != nil {
+			t.Fatal(err)
+		}
+		g.Eventually(said).WithTimeout(5 * time.Second).Should(move.want)
+	}
+}
+
 // TestMockExpects checks that the exit code of mock depends on whether the clients met the
 // expectations, with and without a client command.
 func TestMockExpects(t *testing.T) {

@@ -49,6 +49,9 @@ func secretHeader(flag, line, prefix string) string {
 		}
 		return '_'
 	}, strings.ToUpper(name))
+	if shellWord(name) != name { // with a character such as $ or `
+		return fmt.Sprintf(`%s %s"$%s%s"`, flag, shellWord(name+": "), prefix, variable)
+	}
 	return fmt.Sprintf(`%s "%s: $%s%s"`, flag, name, prefix, variable)
 }
 

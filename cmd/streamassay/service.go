@@ -41,9 +41,9 @@ type servedPort struct {
 }
 
 // shutdownGrace is the maximum time that open streams may take to end in an orderly way at
-// shutdown, and that the client command may take to end after SIGTERM. It is less than five
-// seconds, because a server must exit within five seconds after a signal.
-const shutdownGrace = 3 * time.Second
+// shutdown, and that the client command may take to end after SIGTERM. The two times can follow one
+// another, and a server must exit within five seconds after a signal.
+const shutdownGrace = 2 * time.Second
 
 // run serves the handlers and runs the client command if there is one. It shuts the servers down
 // once the command has ended, a listener has failed or ctx is done. It returns nil if the program

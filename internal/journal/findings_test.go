@@ -264,6 +264,9 @@ func TestVerify(t *testing.T) {
 			`op run, thread t1, contains goodbye: got 0, want at least 1; nearest: #1 POST /runs?x=1 → 200, whole, but body does not contain "goodbye"; #2 POST /runs?x=1 → 429, whole, but body does not contain "goodbye"; #3 GET /threads/t1/runs/r1/events → 200, whole, but op was listen and thread was none and body does not contain "goodbye"`},
 		{"out of order", "in-order: true\ncalls: [{op: listen}, {op: run}]",
 			"op run: first received as #1, want it after op listen, which was first received as #3"},
+		{"two out of order", "in-order: true\ncalls: [{op: listen}, {op: run}, {op: run, status: '429'}]",
+			"op run: first received as #1, want it after op listen, which was first received as #3\n" +
+				"op run, status 429: first received as #2, want it after op listen, which was first received as #3"},
 	} {
 		var got []string
 		for _, f := range j.Verify(Filter{}, loaded(t, c.file)) {

@@ -24,7 +24,7 @@ func (j *Journal) Verify(f Filter, x Expectations) (failures []UnmetExpectation)
 	failures = []UnmetExpectation{}
 	f.Offset, f.Limit = 0, 0
 	entries := j.selectEntries(f)
-	first, last := uint64(0), "" // first exchange of the previous call, and the name of the call
+	latest, after := uint64(0), "" // the latest first exchange of the calls so far, and the name of that call
 	for i, c := range x.Calls {
 		seen, near := matchEntries(entries, c.filter())
 		minimum, maximum := c.countRange()
@@ -41,11 +41,11 @@ func (j *Journal) Verify(f Filter, x Expectations) (failures []UnmetExpectation)
 		case maximum >= 0 && lost > 0:
 			fail("got %d, want %s, but %d older exchanges were dropped: the journal is too small to decide",
 				len(seen), c.countText(), lost)
-		case x.InOrder && len(seen) > 0 && seen[0].id < first:
-			fail("first received as #%d, want it after %s, which was first received as #%d", seen[0].id, last, first)
+		case x.InOrder && len(seen) > 0 && seen[0].id < latest:
+			fail("first received as #%d, want it after %s, which was first received as #%d", seen[0].id, after, latest)
 		}
-		if len(seen) > 0 {
-			first, last = max(first, seen[0].id), c.String()
+		if len(seen) > 0 && seen[0].id >= latest {
+			latest, after = seen[0].id, c.String()
 		}
 	}
 	return failures

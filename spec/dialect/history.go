@@ -86,10 +86,14 @@ func (d *Dialect) AppendRequest(h History, r spec.Request) History {
 		return h
 	}
 	list, _ := valueAt(v, []string{o.historyMember()}).([]any)
+	known := slices.Clone(h)
 	for _, item := range list {
-		if text := compactJSON(item); !slices.Contains(h, text) {
-			h = append(h, text)
+		text := compactJSON(item)
+		if i := slices.Index(known, text); i >= 0 {
+			known = slices.Delete(known, i, i+1) // a second message that is equal is a new one
+			continue
 		}
+		h = append(h, text)
 	}
 	return h
 }

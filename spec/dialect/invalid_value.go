@@ -192,9 +192,6 @@ func invalidLists(n node, items []any) (list []invalidSample) {
 		if len(items) > 1 {
 			list = append(list, invalidSample{"has its first item again at the end", slices.Concat(items, items[:1]), nil})
 		}
-		if len(items) > 0 {
-			list = append(list, invalidSample{"has its first item three times", slices.Concat(items[:1], items[:1], items), nil})
-		}
 	}
 	if len(n.get("prefixItems").items()) > 0 {
 		for i := 1; i < len(items); i++ {

@@ -28,10 +28,11 @@ func (r *objectReader) Read(p []byte) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		r.body, r.bodyAt = res.Body, r.at
 		if r.at > 0 && res.StatusCode != http.StatusPartialContent {
+			_ = res.Body.Close()
 			return 0, errors.New("s3: the service does not support ranges")
 		}
+		r.body, r.bodyAt = res.Body, r.at
 	}
 	n, err := r.body.Read(p)
 	r.at += int64(n)

@@ -184,6 +184,27 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
+// TestNoRanges checks that a body that begins elsewhere than requested is never read.
+func TestNoRanges(t *testing.T) {
+	storage, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Last-Modified", time.Now().UTC().Format(http.TimeFormat))
+		_, _ = io.WriteString(w, "0123456789") // whatever range was requested
+	})
+	content, _, err := storage.Open(t.Context(), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer content.Close()
+	if _, err := content.Seek(5, io.SeekStart); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if text, err := io.ReadAll(content); err == nil || len(text) > 0 {
+			t.Errorf("read %q, %v", text, err)
+		}
+	}
+}
+
 // TestNoLength checks that a body without a length is not taken for an empty one.
 func TestNoLength(t *testing.T) {
 	storage, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) {
