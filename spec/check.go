@@ -14,7 +14,7 @@ import (
 // names the check. A Check holds no state and may be used by concurrent calls of [Run].
 type Check struct {
 	ID  string // permanent identifier, such as "message.nests"
-	Doc string // a title, a blank line, then the rationale
+	Doc string // a title of one line; a blank line and the rationale may follow
 
 	// Of is the party whose messages the rule judges. The zero value is the server.
 	Of Party
@@ -33,16 +33,16 @@ type Check struct {
 	ReadsDocument bool
 
 	// Watch starts one application of the rule to one conversation and returns a function, which is
-	// never nil. [Run] calls that function with each event that the rule sees (see AllPrincipals), in
-	// order and never concurrently. In each exchange, HTTPRequest comes first, then HTTPResponse, and
-	// BodyEnd last. After the last event, Run calls the functions given to [Pass.AtEnd].
+	// never nil. [Run] calls that function with each event that the rule sees (see AllPrincipals),
+	// in order and never concurrently. In each exchange, HTTPRequest comes first, then HTTPResponse,
+	// and BodyEnd last. After the last event, Run calls the functions given to [Pass.AtEnd].
 	//
 	// Events, and what they refer to, never change afterwards, so the returned function may retain
 	// them.
 	Watch func(*Pass) func(Event)
 }
 
-// A Party is one side of a conversation.
+// A Party is one side of a conversation: the server or the client.
 type Party string
 
 // The parties of a conversation. The suite and the linter judge the server; a mock judges its
@@ -110,8 +110,7 @@ func (p *Pass) Judge(e Event, ok bool, format string, args ...any) {
 	}
 }
 
-// Judges reports whether the requirement with the given id is one of those that the check of this
-// pass judges.
+// Judges reports whether the check of this pass judges the requirement with the given id.
 func (p *Pass) Judges(requirement string) bool {
 	return p.obligation.requirementByID(requirement).ID == requirement
 }
@@ -210,8 +209,9 @@ func Run(plan Plan, events iter.Seq[Event], onFinding func(Obligation, Finding))
 	return evaluation
 }
 
-// UntilDone returns an iterator over events that ends early if ctx is done. If ctx.Err is not nil
-// after a call of [Run] with the iterator, the [Evaluation] is meaningless.
+// UntilDone returns an iterator over events that ends early if ctx is done. A caller that passes
+// the iterator to [Run] must check ctx.Err afterwards: if it returns an error, the [Evaluation] may
+// be based on only a part of the events and must not be used.
 func UntilDone(ctx context.Context, events iter.Seq[Event]) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		for e := range events {
@@ -222,10 +222,11 @@ func UntilDone(ctx context.Context, events iter.Seq[Event]) iter.Seq[Event] {
 	}
 }
 
-// A completenessTracker tracks whether a conversation has at least one complete exchange. An exchange is
-// complete if its response is a stream that starts a run, has content and ends the run, and if all
-// of its frames are well-formed. A completenessTracker also tracks whether the conversation has a request
-// or a frame of the dialect, and whether its responses are HTTP.
+// A completenessTracker tracks whether a conversation has at least one complete exchange. An
+// exchange is complete if its response is a stream that starts a run, has content and ends the run,
+// and if all of its frames are well-formed. A completenessTracker also tracks whether the
+// conversation has a request or a frame of the dialect, and whether any of its responses is HTTP
+// and any is not.
 type completenessTracker struct {
 	hasRunStart, hasRunEnd bool // whether the dialect has the kinds RunStart and RunEnd
 	complete               bool // at least one exchange was complete

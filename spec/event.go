@@ -122,7 +122,7 @@ const EventStream = "text/event-stream"
 
 // An Event is one decoded step of a conversation, with the bytes from which it was decoded. Its
 // fields from Thread to Lane, and AnswerSchema, are called slots. Each dialect maps members of its
-// own, under its own names, to the slots. A slot holds a string as it is, a number in canonical
+// own, under its own names, to the slots. A slot holds a string unchanged, a number in canonical
 // form and any other value as compact JSON. It is "" if the value is absent or null. If only events
 // of some kinds have a field, the comment on the field names these kinds.
 type Event struct {
@@ -277,8 +277,8 @@ func (e Event) KindName(k Kind, words string) string {
 	return words
 }
 
-// PartsOf returns the parts of e that have kind k, such as the user messages of a history, or nil
-// if there are none.
+// PartsOf returns the parts of e that have kind k, such as the user messages of a history, in their
+// order in e. It returns nil if there are none.
 func (e Event) PartsOf(k Kind) (parts []Event) {
 	for _, p := range e.Parts {
 		if p.Kind == k {

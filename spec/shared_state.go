@@ -8,16 +8,16 @@ type sharedState struct {
 	atEnd     []func()             // to be called after the last event
 }
 
-// A sharedValueUpdater updates one shared value with the events of all principals, or only with those of the
-// primary user.
+// A sharedValueUpdater updates one shared value with the events of all principals, or only with
+// those of the primary user.
 type sharedValueUpdater struct {
 	observe       func(Event)
 	allPrincipals bool
 }
 
-// A sharedValueKey identifies a shared value by its name and by the events that update it. Checks that
-// see the events of all principals do not share values with checks that see only the events of the
-// primary user.
+// A sharedValueKey identifies a shared value by its name and by the events that update it. Checks
+// that see the events of all principals do not share values with checks that see only the events of
+// the primary user.
 type sharedValueKey struct {
 	name          string
 	allPrincipals bool

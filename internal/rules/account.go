@@ -7,27 +7,27 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// The accounts in this file are built once per conversation and shared by all checks; see
-// [spec.Shared]. When a check sees an event, each account already includes that event, unless the
-// comment on the account says otherwise.
+// The trackers in this file are built once per conversation and shared by all checks; see
+// [spec.Shared]. When a check sees an event, each tracker already includes that event, unless the
+// comment on the tracker says otherwise.
 
 // A streamTracker follows the streams of a conversation, one after the other. It leaves out resumed
 // streams, whose requests have a cursor, and the responses to requests that a server must refuse.
 // Other checks judge these.
 type streamTracker struct {
 	request spec.Event // of the current exchange; Text is the prompt of its run, if that is known
-	isOpen  bool       // whether the current response is a stream that the account follows
-	opens   bool       // whether the current event is the head of a stream that the account follows
+	isOpen  bool       // whether the current response is a stream that the tracker follows
+	opens   bool       // whether the current event is the head of a stream that the tracker follows
 	// event is the current event. If it has content but no message id, and exactly one message is
 	// open, event has the id of that message.
 	event spec.Event
 
-	prompts  map[string]string // by run key: the last prompt that was sent for the run
+	prompts  map[string]string // by runKey: the last prompt that was sent for the run
 	messages messageTracker    // which messages of the current stream are open
 }
 
 // streamsOf returns the streamTracker of the conversation to which p applies. All passes over that
-// conversation get the same account; see [spec.Shared].
+// conversation get the same tracker; see [spec.Shared].
 func streamsOf(p *spec.Pass) *streamTracker {
 	return spec.Shared(p, "streams", func() (*streamTracker, func(spec.Event)) {
 		s := &streamTracker{prompts: map[string]string{}}
@@ -35,7 +35,7 @@ func streamsOf(p *spec.Pass) *streamTracker {
 	})
 }
 
-// observe updates the account with e, the next event of the conversation.
+// observe updates the tracker with e, the next event of the conversation.
 func (s *streamTracker) observe(e spec.Event) {
 	s.opens, s.event = false, e
 	switch {
@@ -53,7 +53,7 @@ func (s *streamTracker) observe(e spec.Event) {
 	}
 }
 
-// sees reports whether e is an event of the current stream and the account follows that stream. The
+// sees reports whether e is an event of the current stream and the tracker follows that stream. The
 // events of a stream are its frames, its comments, an incomplete frame, and the end of its body.
 // The end does not count if the client left before the end of the run.
 func (s *streamTracker) sees(e spec.Event) bool {
@@ -105,7 +105,7 @@ type exchangeTracker struct {
 	running openRuns        // the runs that were started and whose end was not seen; updated after each exchange
 	runs    map[string]bool // by run id: whether the server accepted a request to start the run
 	// idleSince has, for each thread, the time at which the last response to an accepted request
-	// that named the thread ended.
+	// that named the thread ended, since the start of the conversation.
 	idleSince map[userThread]time.Duration
 	cancels   []spec.Event // the accepted requests to cancel a run, in order
 }

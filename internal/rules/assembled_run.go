@@ -48,10 +48,10 @@ type assembledRun struct {
 type assembledMessage struct {
 	id            string
 	isReasoning   bool
-	role          *spec.Event // the event that introduced its current role; nil if no event names a role
-	text          strings.Builder
+	role          *spec.Event     // the event that introduced its current role; nil if no event names a role
+	text          strings.Builder // the text so far
 	pieces        []keptPiece     // the pieces of text, in order
-	deltaIndexes  map[string]bool // indexes of the content parts whose text was added
+	deltaIndexes  map[string]bool // indexes of the content parts whose text has been added to text
 	otherContents []spec.Event    // content parts that are not text
 	repeatedLen   int             // number of bytes at the start of text that the ends of other messages have repeated
 }
@@ -135,9 +135,9 @@ func (a *assembledRun) firstDifference(want string, reasoning bool) spec.Event {
 	return a.endEvent()
 }
 
-// endEvent returns the event that reports the failure of the run or, if there is none, the end of
-// the body. It is the evidence for a finding that the run lacks something, because no earlier event
-// can show that.
+// endEvent returns the event that reports the failure of the run or, if the run did not fail, the
+// event for the end of the body. It is the evidence for a finding that the run lacks something,
+// because no earlier event can show that.
 func (a *assembledRun) endEvent() spec.Event {
 	if a.failure.Kind != "" {
 		return a.failure

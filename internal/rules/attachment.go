@@ -49,14 +49,14 @@ var SignedLinkMatches = &spec.Check{
 // issued. The links may also lead to files that were not uploaded in the conversation.
 type knownUploads struct {
 	files map[string]string     // by object key: the bytes of the file
-	links map[string]issuedLink // by link
+	links map[string]issuedLink // by URL
 }
 
 // An issuedLink is a link that a reply issued, with the file to which it leads.
 type issuedLink struct {
-	reply   spec.Event
-	file    string // the bytes of the file that the link must return
-	hasFile bool   // whether file is known, because it was uploaded in the conversation
+	reply   spec.Event // the reply that issued the link
+	file    string     // the bytes of the file that the link must return
+	hasFile bool       // whether file is known, because it was uploaded in the conversation
 }
 
 // objectKey returns a map key for the object in the bucket e.Name with the path e.ID.
@@ -101,7 +101,7 @@ func (s *knownUploads) isUnverifiable(request spec.Event) bool {
 	return s.hasUnknownLink(request) || names && !sent
 }
 
-// missingObjectName marks files that do not exist: if the harness asks for such a file, the name of
+// missingObjectName marks files that do not exist: if the suite asks for such a file, the name of
 // the bucket or the path contains missingObjectName. No file is ever uploaded to such a bucket or
 // path.
 const missingObjectName = "conformance-nothing"
@@ -160,7 +160,7 @@ func describeSize(got, file string) string {
 }
 
 // UploadLinkReturnsFile judges whether the link in the reply to an upload returns the uploaded
-// file. SignedLinkReturnsFile judges the same of a link that was requested after the upload.
+// file. SignedLinkReturnsFile judges the same for a link that was requested after the upload.
 var (
 	UploadLinkReturnsFile = linkCheck("attachment.link-gives-the-file",
 		"the link in the reply to an upload returns the file", spec.AttachmentStored)
@@ -173,7 +173,7 @@ var RefusesUnknownFile = &spec.Check{
 	ID: "attachment.refuses-unknown-file",
 	Doc: `a request for a link to a file that does not exist is refused
 
-This is judged for buckets and paths that the harness makes up. A server that never issues links would
+This is judged for buckets and paths that the suite makes up. A server that never issues links would
 otherwise pass by accident, so the requests are judged only if the same operation issues a link in the
 conversation, before them or after them.`,
 	Needs: []spec.Kind{spec.AttachmentSigned},

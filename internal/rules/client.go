@@ -83,8 +83,9 @@ was to be tested with did not take place.`,
 	}),
 }
 
-// IsNotRefused judges whether clients avoid refusals for reasons other than the content of a
-// request, such as missing credentials.
+// IsNotRefused judges whether no request is refused with one of the refusalStatuses, which do not
+// blame a particular value in the request. An example is status 401, for missing credentials.
+// Refusals that a rule or a fault of a mock causes are not judged.
 var IsNotRefused = &spec.Check{
 	ID: "client.refused", Of: spec.Client,
 	Doc: `no request is refused

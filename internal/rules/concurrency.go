@@ -38,8 +38,8 @@ type completedStream struct {
 	firstDelta, lastDelta spec.Event    // deltas of messages; zero if there are none
 	pauses                time.Duration // the sum of the pauses between deltas, each counted as at most maxPause intervals
 	deltaCount            int           // number of deltas
-	pauseCount            int           // number of pauses of at least a quarter of the requested interval
-	bodyEnd               spec.Event
+	pauseCount            int           // number of pauses of at least a quarter of the interval that the prompt asks for
+	bodyEnd               spec.Event    // the event for the end of the body
 }
 
 // A streamTimeline holds the completed streams of a conversation, and the times at which runs were
@@ -49,8 +49,10 @@ type streamTimeline struct {
 	streams   []completedStream
 	// runEnds has one event per terminal event: the request for the stream, with At set to the time
 	// of the terminal event.
-	runEnds     []spec.Event
-	requestedAt map[string]time.Duration // by run key: when the run was first requested
+	runEnds []spec.Event
+	// requestedAt has, by runKey, the time at which the run was first requested, since the start of
+	// the conversation.
+	requestedAt map[string]time.Duration
 }
 
 // isCanceled reports whether an accepted cancel request of the conversation applies to the run of
@@ -111,10 +113,10 @@ func judgeStreams(judge func(p *spec.Pass, a *streamTimeline)) checkFunc {
 }
 
 // observeStream returns a function that records the stream that request asked for. The returned
-// function must be called with each event of the stream. It adds each terminal event to a.runEnds
-// and, at the end of the body, the stream to a.streams. A stream whose transfer was cut off is not
-// added to a.streams. The unused parameter gives observeStream the signature that eachStream
-// requires.
+// function must be called with each event of the stream. It adds each terminal event to a.runEnds.
+// At the end of the body, it adds the stream to a.streams, unless the transfer was cut off or the
+// client stopped reading before the end of the run. The unused parameter gives observeStream the
+// signature that eachStream requires.
 func (a *streamTimeline) observeStream(_ *spec.Pass, request spec.Event) func(spec.Event) {
 	l := completedStream{request: request}
 	_, interval, _ := scriptedDeltas(request)

@@ -21,7 +21,7 @@ type conversation struct {
 	runs             []*acceptedRun
 	historyExchanges []*exchange // the exchanges whose request is for a history, in order
 
-	streams map[string]*mergedRunStreams // by run key
+	streams map[string]*mergedRunStreams // by runKey
 	// changedOtherwise has the threads that may have been changed by a request that started no
 	// known run. The key "" stands for any thread.
 	changedOtherwise map[string]bool
@@ -72,8 +72,8 @@ func atConversationEnd(judge func(p *spec.Pass, c *conversation)) checkFunc {
 	}
 }
 
-// addStreams completes c.runs at the end of the conversation. It sets the field mergedRunStreams of each
-// run that had a stream, and the field number of each run that finished and was requested only
+// addStreams completes c.runs at the end of the conversation. It sets the field mergedRunStreams of
+// each run that had a stream, and the field number of each run that finished and was requested only
 // once.
 func (c *conversation) addStreams() {
 	for _, r := range c.runs {

@@ -40,8 +40,8 @@ response must have the id.`,
 	}
 }
 
-// EchoesRun and EchoesThread judge whether a response names the run and the thread, respectively,
-// that its request named.
+// EchoesRun judges whether a response names the run that its request named. EchoesThread judges the
+// same for the thread.
 var (
 	EchoesRun = echoCheck("echo.run", "a response names the run id of its request", spec.SlotRun,
 		func(e spec.Event) string { return e.Run })

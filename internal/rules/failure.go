@@ -24,7 +24,7 @@ It ends with an event that reports the failure, or its transfer is broken off.`,
 }
 
 // ErrorSaysFailed judges whether a failed run is reported with the status failed. It applies to
-// runs whose prompt asked for a failure.
+// runs whose prompt asked for a failure, if the event that reports the failure has a status.
 var ErrorSaysFailed = &spec.Check{
 	ID:  "error.says-failed",
 	Doc: "a run that fails is reported as failed, neither as canceled nor as rejected",

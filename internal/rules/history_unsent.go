@@ -29,7 +29,7 @@ func (s sentPrompt) resembles(text string) bool {
 
 // eachToldPrompt returns a checkFunc that, at the end of a conversation, calls judge for each user
 // message m in the responses to requests for the history of a thread that is known to be new.
-// Requests for the history of a certain day are left out. The argument page is the response.
+// Requests for the history of a particular day are left out. The argument page is the response.
 //
 // The argument sent lists the different prompts that m may be a copy of (see sentPrompt.resembles).
 // Prompts of requests that were denied with status 401 or 403 are not among them. If m equals such

@@ -100,9 +100,9 @@ func pairKeyOf(e spec.Event) (key spanKey, ok bool) {
 }
 
 // ended returns the key of the message, call or step that an end event ends. The receiver k is the
-// key of that event, and open maps the keys of everything that is open to true. The result is
-// usually k. If k is not open, but a step with the same name is open in another lane, the result is
-// the key of that step, because the end of a step need not name its lane.
+// key of that event. In open, the keys of everything that is open have the value true. The result
+// is usually k. If k is not open, but a step with the same name is open in another lane, the result
+// is the key of that step, because the end of a step need not name its lane.
 func (k spanKey) ended(open map[spanKey]bool) spanKey {
 	if open[k] {
 		return k

@@ -71,11 +71,11 @@ func (b *messageState) isOpen() bool { return b.opened && !b.ended }
 // A messageStates holds the state of each message of the current stream, and the number of open
 // messages, as they were before the current event.
 type messageStates struct {
-	byID      map[string]*messageState
-	openCount int
+	byID      map[string]*messageState // by message id
+	openCount int                      // number of open messages
 
-	streams *streamTracker
-	pending spec.Event // the current event, if it is about the status of a message
+	streams *streamTracker // tells which event opens a stream, and which events belong to it
+	pending spec.Event     // the current event, if it is about the status of a message
 }
 
 // messageStatesOf returns the states of the messages in the conversation to which p applies. All
@@ -260,7 +260,7 @@ A client cannot tell whether a message that is left open is complete.`,
 	}),
 }
 
-// MessageIDsUnique checks that the id of a message that has ended is not used again.
+// MessageIDsUnique judges whether the id of a message that has ended is never used again.
 var MessageIDsUnique = &spec.Check{
 	ID:    "message.ids-unique",
 	Doc:   "the id of a message that has ended is not used again",

@@ -40,8 +40,8 @@ var MessageContentEquals = &spec.Check{
 	}),
 }
 
-// A messageContentParts collects the content parts of one message as they are streamed. It identifies
-// them by their index.
+// A messageContentParts collects the content parts of one message as they are streamed. It
+// identifies them by their index.
 type messageContentParts struct {
 	order     []string                    // indexes, in order of appearance
 	deltas    map[string]*strings.Builder // by index: the joined deltas

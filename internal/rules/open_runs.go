@@ -7,10 +7,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An openRuns holds the runs that were started and whose end was not seen. The keys are the thread
-// id and then the user id and the run id, in this order. The run id in the key is "" if the
-// response to the request that starts the run is the stream of the run, because a user has only one
-// such run in a thread at a time.
+// An openRuns holds the runs that were started and whose end was not seen. The outer key is the
+// thread id. The inner key consists of the user id and the run id, in this order. The run id in the
+// key is "" if the response to the request that starts the run is the stream of the run, because a
+// user has only one such run in a thread at a time.
 //
 // A server may lock a thread, that is, refuse requests for other runs in it, while a run of the
 // thread is active and for some time after the client has left. No document forbids it, and
@@ -25,7 +25,7 @@ type openRun struct {
 }
 
 // lockTimeout is how long the thread of a run may stay locked after the earliest time at which the
-// run can have ended. That time is known only for runs whose prompt sets their duration; see
+// run could have ended. That time is known only for runs whose prompt sets their duration; see
 // scriptedDuration.
 const lockTimeout = 5 * time.Second
 

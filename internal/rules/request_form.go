@@ -48,8 +48,8 @@ type acceptedRequestStats struct {
 	exercised map[string]int  // by requirement id: the number of requests that exercised the requirement
 }
 
-// newAcceptedRequestStats returns, for each operation, what the requests of the given exchanges have
-// shown. All of these requests must have been accepted.
+// newAcceptedRequestStats returns, for each operation, what the requests of the given exchanges
+// have shown. All of these requests must have been accepted.
 func newAcceptedRequestStats(accepted []exchange) acceptedRequestsByOperation {
 	all := acceptedRequestsByOperation{}
 	for _, x := range accepted {
@@ -71,8 +71,8 @@ func newAcceptedRequestStats(accepted []exchange) acceptedRequestsByOperation {
 
 // unusualRequirement returns the id of the one requirement that request exercises, but that at
 // least one accepted request for the same operation does not exercise. It ignores
-// request.Requirement, the requirement on the operation itself. It returns "" if none
-// or several requirements are of this kind, or if no request for the operation was accepted.
+// request.Requirement, the requirement on the operation itself. It returns "" if there is no such
+// requirement or more than one, or if no request for the operation was accepted.
 func (a acceptedRequestsByOperation) unusualRequirement(request spec.Event) (requirement string) {
 	known, anyAccepted := a[request.Operation]
 	isUsual := func(id string) bool { return id == request.Requirement || known.exercised[id] == known.count }

@@ -83,10 +83,10 @@ func eachResumedStream(judge func(p *spec.Pass, full, t *observedStream)) checkF
 
 // A streamsByRun collects the streams of a conversation. It covers valid requests that name a run.
 type streamsByRun struct {
-	runs         map[string][]*observedStream // by run key, in order of their requests
+	runs         map[string][]*observedStream // by runKey, in order of their requests
 	runOrder     []string                     // the keys of runs, in order of the first stream
 	resumed      []*observedStream            // the responses to requests with a cursor, including refusals
-	firstRequest map[string]int               // by run key: the index of the first exchange whose request named the run
+	firstRequest map[string]int               // by runKey: the index of the first exchange whose request named the run
 	issuedBy     map[string]*observedStream   // by cursor: the first stream that had it
 	current      *observedStream              // the stream that is being received; nil if there is none
 	hashSeed     maphash.Seed                 // for the hashes of frames

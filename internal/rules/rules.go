@@ -53,8 +53,8 @@ type lazyEventName struct {
 func displayName(e spec.Event) lazyEventName { return lazyEventName{e.DisplayName(), e.WireName != ""} }
 
 // kindName returns the name that events of kind k have on the wire in the response to request. If
-// such events have no name on the wire, the result is the argument words, a description such as
-// "the start of the run".
+// such events have no name on the wire, kindName returns words, a description such as "the start of
+// the run".
 func kindName(request spec.Event, k spec.Kind, words string) lazyEventName {
 	return lazyEventName{request.KindName(k, words), request.Facts().WireNames[k] != ""}
 }

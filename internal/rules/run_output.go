@@ -136,9 +136,9 @@ func (c completedMessage) agreesWith(listed spec.Event) bool {
 // eachRunSummary returns a checkFunc that calls judge at most once per stream. The argument end is
 // the first event that reports that the run finished (run.end). The argument completed lists the
 // messages that were completed in the stream before it, and listed has the entries in the output of
-// the run. If the end of a message names no role or type, the message has the one in the last event
-// about its status before the end, if any. If there are neither completed messages nor entries,
-// judge is not called.
+// the run. If the end of a message names no role or no type, eachRunSummary takes the missing value
+// from the last earlier event about the status of the message that names it, if any. If there are neither
+// completed messages nor entries, judge is not called.
 func eachRunSummary(
 	judge func(p *spec.Pass, end spec.Event, completed []completedMessage, listed []spec.Event),
 ) checkFunc {
@@ -156,7 +156,8 @@ func eachRunSummary(
 					role: cmp.Or(e.Role, start[0]), kind: cmp.Or(e.Type, start[1]),
 				})
 			case isMessageStatus(e):
-				opened[e.Message] = [2]string{e.Role, e.Type}
+				known := opened[e.Message]
+				opened[e.Message] = [2]string{cmp.Or(e.Role, known[0]), cmp.Or(e.Type, known[1])}
 			case e.Kind == spec.RunEnd:
 				if ended = true; len(e.Parts) > 0 || len(completed) > 0 {
 					judge(p, e, completed, e.Parts)

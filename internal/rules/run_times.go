@@ -11,8 +11,8 @@ import (
 )
 
 // RunTimesSpan judges whether the reported start and end of a run fit the times at which the client
-// sent requests and received events. It compares only times of the server's clock with each other,
-// and lengths of time.
+// sent requests and received events. Since the clocks of the client and the server may differ, it
+// compares times of the server's clock only with each other, and otherwise only lengths of time.
 var RunTimesSpan = &spec.Check{
 	ID: "run.times-span-the-run",
 	Doc: `the reported start and end of a run fit the time that it took
@@ -68,9 +68,9 @@ const (
 )
 
 // A reportedEndTimes has one element for each run that was added, sorted by the time at which the
-// client received the run's terminal event. In that event, the server may report when the run ended,
-// as a Unix time in seconds or milliseconds (see reportedSpan). The runs may be added in any order,
-// because streams may be open at the same time.
+// client received the run's terminal event. In that event, the server may report when the run
+// ended, as a Unix time in seconds or milliseconds (see reportedSpan). The runs may be added in any
+// order, because streams may be open at the same time.
 type reportedEndTimes []struct {
 	at time.Duration // when the terminal event arrived, since the start of the conversation
 	// latest is the latest of the end times in the terminal events up to this one, or "" if none of

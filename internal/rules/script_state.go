@@ -129,8 +129,8 @@ func expectedState(state, patches string) (result string, ok bool) {
 
 // leakedMember returns the name of a member of the object got that the object want does not have,
 // but that one of the objects in others has with the same value. All of these objects are JSON
-// texts. If there are several such members, it returns the first in alphabetical order. The result ok
-// is false if there is none.
+// texts. If there are several such members, it returns the first in alphabetical order. The result
+// ok is false if there is none.
 func leakedMember(got, want string, others []string) (name string, ok bool) {
 	expected, found := decodeMembers(want), decodeMembers(got)
 	for _, name := range slices.Sorted(maps.Keys(found)) {
@@ -163,7 +163,7 @@ func hasJSON(got, want string) bool {
 	return json.Unmarshal([]byte(got), &x) == nil && json.Unmarshal([]byte(want), &y) == nil && hasMembers(x, y)
 }
 
-// hasMembers is like hasJSON, but its arguments are decoded JSON values.
+// hasMembers reports the same as hasJSON, but for decoded JSON values.
 func hasMembers(got, want any) bool {
 	members, ok := want.(map[string]any)
 	if !ok {

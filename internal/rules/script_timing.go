@@ -42,9 +42,9 @@ func (a *assembledRun) textPieces() (all []keptPiece) {
 // or if the times of arrival are unknown, judgeIdleTime judges nothing.
 //
 // Because an event that arrives late shortens the silence after it, three quarters of the requested
-// time without any event are enough. If the time from the first event to the first text is shorter
-// than that, for example because the stream was requested late, interruptions are not judged. For
-// other times at which they are not judged, see minSilence and maxSilence.
+// time without any event are enough. Interruptions are not judged if the time from the first event
+// to the first text is shorter than that, for example because the stream was requested late. Nor
+// are they judged if the requested silence is shorter than minSilence or longer than maxSilence.
 func (a *assembledRun) judgeIdleTime(p *spec.Pass, argument string) {
 	ms, err := strconv.Atoi(argument)
 	pieces := a.textPieces()

@@ -116,7 +116,7 @@ var CursorPresent = &spec.Check{
 	}),
 }
 
-// CursorUnique checks that no two events of a stream have the same SSE id.
+// CursorUnique judges whether no two events of a stream have the same SSE id.
 var CursorUnique = &spec.Check{
 	ID:    "cursor.unique",
 	Doc:   "no two events of a stream have the same id",

@@ -97,9 +97,10 @@ func (s *streamedContent) observe(e spec.Event) {
 
 // judge judges whether e, a snapshot of the messages, agrees with request, the request for the
 // stream, and with what was streamed. The texts of users must equal those in request. The tool
-// calls, the texts of the assistant and the tool results must equal those that were streamed, and
-// each result must be of a known call. Messages and results that occur more than once in request or
-// in e are not compared, nor are texts of the assistant and results that are in both.
+// calls, the texts of the assistant and the tool results must agree with those that were streamed,
+// and each result must be of a known call. Messages and results that occur more than once in
+// request or in e are not compared, nor are texts of the assistant and results that occur in both
+// request and e. Contents that consist of several parts are not compared either.
 func (s *streamedContent) judge(p *spec.Pass, request, e spec.Event) {
 	times := map[[2]string]int{} // how often a message or a result occurs
 	for _, part := range slices.Concat(request.Parts, e.Parts) {

@@ -35,9 +35,9 @@ func (x *exchange) opensStream() bool {
 	return x.status()/100 == 2 && x.response.IsStream()
 }
 
-// respondedAt returns the latest time, since the start of the conversation, at which the server can
-// have decided how to respond. That is the time of the first event of the stream or, if no stream
-// was opened, the end of the body.
+// respondedAt returns the latest time, since the start of the conversation, at which the server
+// could have decided how to respond. That is the time of the first event of the stream or, if no
+// stream was opened, the end of the body.
 func (x *exchange) respondedAt() time.Duration {
 	if x.opensStream() {
 		return x.firstBodyEvent.At

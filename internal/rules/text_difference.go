@@ -14,8 +14,9 @@ const maxShownText = 80
 // quotePair returns got and want in quotation marks, for a finding about two texts that should be
 // equal. If a text is longer than maxShownText, only an excerpt around the first byte that differs
 // is quoted. If either text is longer than maxShownText, each result ends with the length of its
-// text in bytes, in parentheses. In that case, and if the texts differ, quotedGot also states the
-// offset of the first byte that differs, counted from 0.
+// text in bytes, in parentheses. In that case, quotedGot also says how got differs from want,
+// unless it is empty or equal: that it is the beginning of want, or at which byte, counted from 0,
+// the difference begins.
 func quotePair(got, want string) (quotedGot, quotedWant string) {
 	return quotePairWith(quote, got, want)
 }

@@ -70,7 +70,7 @@ type threadTracker struct {
 	states           []string                      // the states in the requests of these runs, as JSON text
 	hasRunEnd        bool                          // whether any run.end event was seen; not all dialects have them
 	hasUnknownThread bool                          // whether the thread of some accepted request is unknown
-	startedRuns      map[string]*assembledRun      // by run key: the latest run that was accepted
+	startedRuns      map[string]*assembledRun      // by runKey: the latest run that was accepted
 	finishedRuns     []*assembledRun               // the runs whose stream has ended
 	exchanges        *exchangeTracker
 	keep             func(spec.Event) *spec.Event // copies an event that is retained; see keeper
@@ -343,12 +343,12 @@ func (t *threadTracker) observeResponse(e spec.Event) {
 }
 
 // observeBodyEnd updates the tracker with e, the event for the end of a body. It adds the streamed
-// run to the finished runs, unless the client stopped reading too early or the request limits how
-// long the stream may be idle. If the request started or continued a run, it records this run and
-// its prompt as the last of the thread, and whether the thread now waits for a resume or a tool
-// result. If an accepted request was invalid and may have started a run, it forgets the prompts of
-// the thread (see discardPrompts). If a request without a message started a run, it records that
-// the server may have stored an empty prompt.
+// run to the finished runs, unless the client stopped reading before the end of the run or the
+// request limits how long the stream may be idle. If the request started or continued a run, it
+// records this run and its prompt as the last of the thread, and whether the thread now waits for a
+// resume or a tool result. If an accepted request was invalid and may have started a run, it
+// forgets the prompts of the thread (see discardPrompts). If a request without a message started a
+// run, it records that the server may have stored an empty prompt.
 func (t *threadTracker) observeBodyEnd(e spec.Event) {
 	over := isCleanEnd(e) || isBrokenTransfer(e) || t.streamedRun.hasFailed() && errors.Is(e.Err, spec.ErrIdleTimeout)
 	if t.streamedRun != nil && over && t.request.PollLimit == "" {

@@ -239,9 +239,9 @@ type callState struct {
 // the stream offers client tools.
 type callTracker struct {
 	keep    func(spec.Event) *spec.Event // copies an event that is retained; see keeper
-	streams *streamTracker
-	pending *spec.Event // the current event, if the tracker is active
-	active  bool        // whether the current stream is open and its request offers client tools
+	streams *streamTracker               // tells which event opens a stream, and which events belong to it
+	pending *spec.Event                  // the current event, if the tracker is active
+	active  bool                         // whether the current stream is open and its request offers client tools
 	toolCalls
 }
 

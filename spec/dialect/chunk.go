@@ -53,7 +53,7 @@ type openSpan struct {
 }
 
 // openSpans lists the open messages and tool calls of a stream, in the order of their starts. Of
-// those whose chunkRule have no by, at most one is open in each lane (see [spec.Event.Lane]).
+// those whose chunkRule has no by, at most one is open in each lane (see [spec.Event.Lane]).
 type openSpans []openSpan
 
 // appendEvents appends to events the starts and ends that the event e implies, and returns the
@@ -104,8 +104,8 @@ func (o *openSpans) appendEvents(events []spec.Event, chunk *chunkRule, e *spec.
 //
 // A chunk can continue only a message or call that was started by a chunk with the same x-chunk and
 // key. If the chunk states an id, it continues the open message or call with this id. If it states
-// none, it continues the earliest started one in its lane. If there is none in its lane and lane is
-// "", it continues the earliest started one in any lane.
+// none, it continues the message or call that was started first in its lane. If none is open in its
+// lane and lane is "", it continues the one that was started first in any lane.
 func (o *openSpans) setID(id *string, kinds *chunkRule, key, lane string) bool {
 	find := func(matches func(openSpan) bool) int {
 		return slices.IndexFunc(*o, func(open openSpan) bool {
@@ -122,8 +122,8 @@ func (o *openSpans) setID(id *string, kinds *chunkRule, key, lane string) bool {
 	return i >= 0
 }
 
-// impliedBy returns a copy of the event implied, marked as implied. The copy gets its position,
-// bytes, wire name, SSE fields, thread and run from e, the event that implies it.
+// impliedBy returns a copy of implied, an event, that is marked as implied. The copy gets its
+// position, bytes, wire name, SSE fields, thread and run from e, the event that implies it.
 func impliedBy(e *spec.Event, implied spec.Event) spec.Event {
 	implied.Implied = true
 	implied.Frame, implied.Line, implied.Offset, implied.Raw = e.Frame, e.Line, e.Offset, e.Raw

@@ -132,7 +132,8 @@ func All() ([]*Dialect, error) {
 	return all, cmp.Or(errs...)
 }
 
-// open is like [Open], for the dialects of the registry.
+// open returns the dialect of the registry with the given name, in the same way as [Open] returns
+// an embedded dialect.
 func (s *registry) open(name string) (*Dialect, error) {
 	family, version, versioned := strings.Cut(name, "@")
 	if !versioned {
@@ -150,8 +151,8 @@ func (s *registry) open(name string) (*Dialect, error) {
 }
 
 // load reads the document and the catalogue of the given version of a family from files, and
-// returns the dialect. If either is missing or invalid, it returns an error, and the other result
-// must not be used.
+// returns the dialect. It returns an error if either is missing or invalid; the returned dialect
+// must not be used then.
 func load(files fs.FS, family, version string) (*Dialect, error) {
 	document, err := readDocument(files, family, version)
 	if err != nil {

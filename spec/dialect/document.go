@@ -149,21 +149,21 @@ func (s *document) index() {
 	})
 }
 
-// compile returns the compiled schema whose JSON pointer is at. It returns an error if there is no
+// compile returns the compiled schema at the given JSON pointer. It returns an error if there is no
 // valid schema at that place. It is safe for concurrent use.
-func (s *document) compile(at string) (*jsonschema.Schema, error) {
+func (s *document) compile(pointer string) (*jsonschema.Schema, error) {
 	s.compileMu.Lock()
 	defer s.compileMu.Unlock()
-	return s.compiler.Compile(s.url + "#" + at)
+	return s.compiler.Compile(s.url + "#" + pointer)
 }
 
-// validator returns a function that validates a decoded JSON value against the schema whose JSON
-// pointer is at. The function returns an error if the value violates the schema. It panics if the
+// validator returns a function that validates a decoded JSON value against the schema at the given
+// JSON pointer. The function returns an error if the value violates the schema. It panics if the
 // schema is invalid, which [Dialect.Validate] and the tests of this package rule out. The schema is
 // compiled in the first call, since most runs need few schemas of a document. The function is safe
 // for concurrent use.
-func (s *document) validator(at string) func(v any) error {
-	compiled := sync.OnceValues(func() (*jsonschema.Schema, error) { return s.compile(at) })
+func (s *document) validator(pointer string) func(v any) error {
+	compiled := sync.OnceValues(func() (*jsonschema.Schema, error) { return s.compile(pointer) })
 	return func(v any) error {
 		schema, err := compiled()
 		if err != nil {

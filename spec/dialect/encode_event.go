@@ -14,8 +14,8 @@ import (
 // encoded.
 var ErrUnsupportedKind = errors.New("the dialect has no event of this kind")
 
-// CanEncode reports whether e can be sent in the stream of o. It may be sent as a frame of its own,
-// as the terminator of the stream, or in a frame that carries it together with other events (see
+// CanEncode reports whether e can be sent in the stream of o: as a frame of its own, as the
+// terminator of the stream, or in a frame that carries it together with other events (see
 // [Operation.Carrier]).
 func (o *Operation) CanEncode(e spec.Event) bool {
 	if e.Kind == spec.Done && o.sentinel != "" || o.Carrier(e.Kind) != "" {
@@ -97,10 +97,10 @@ func chunkFor(variants []*variant, e *spec.Event) (part spec.Event, ok bool) {
 }
 
 // EndStatus returns the status with which the reference server ends a run, if the document makes
-// the status depend on the events of the run (x-after). The function has must report whether the
-// run had an event of the given kind. EndStatus returns "" if the document has no x-after for the
-// ends of runs.
-func (o *Operation) EndStatus(has func(spec.Kind) bool) string {
+// the status depend on the events of the run (x-after). The function occurred must report whether
+// the run had an event of the given kind. EndStatus returns "" if the document has no x-after for
+// the ends of runs.
+func (o *Operation) EndStatus(occurred func(spec.Kind) bool) string {
 	depends, status := false, ""
 	for _, w := range o.frameVariants {
 		m := w.layout.fieldForSlot("status")
@@ -108,7 +108,7 @@ func (o *Operation) EndStatus(has func(spec.Kind) bool) string {
 			continue
 		}
 		after := spec.Kind(w.node.get("x-after").text())
-		if depends = depends || after != ""; after != "" && has(after) {
+		if depends = depends || after != ""; after != "" && occurred(after) {
 			return slotText(m.fixedValue)
 		}
 		if after == "" {
@@ -137,9 +137,9 @@ func variantFor(variants []*variant, k spec.Kind, e *spec.Event) *variant {
 	return nil
 }
 
-// canEncode reports whether the variant can encode e. This requires that each slot whose value the
-// variant fixes be empty in e or have that value. If the variant is for steps, the type of e must
-// also equal w.encloses, which may be "".
+// canEncode reports whether the variant can encode e. This is the case if each slot that has a
+// fixed value in the variant is empty in e or has the same value in e. If the variant is for steps,
+// the type of e must also equal w.encloses, which may be "".
 func (w *variant) canEncode(e *spec.Event) bool {
 	if w.kind.Subject() == "step" && w.encloses != e.Type {
 		return false

@@ -238,7 +238,7 @@ func (t *eventDecoder) appendEvent(chunk *chunkRule, e *spec.Event) {
 }
 
 // chunkOf returns the x-chunk of the events of kind k that frames of the variant carry. It returns
-// nil if these have none.
+// nil if the frames carry no events of that kind or if these have no x-chunk.
 func (w *variant) chunkOf(k spec.Kind) *chunkRule {
 	for _, site := range w.parts {
 		for _, item := range site.variants {

@@ -188,7 +188,8 @@ func refusalCheck(more ...string) extensionCheck {
 	}
 }
 
-// deniedCheck is the [extensionCheck] of x-denied.
+// deniedCheck is the [extensionCheck] of x-denied, an object that maps reasons for a denial to
+// refusal requirements.
 func deniedCheck(n node) (pointer, message string) {
 	reasons := map[string]extensionCheck{}
 	for _, reason := range denialReasons {

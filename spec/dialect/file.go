@@ -57,9 +57,9 @@ func OpenFile(path string, checks []*spec.Check) (*Dialect, error) {
 	return d, nil
 }
 
-// withoutCatalogue returns err. If err is about the catalogue of the document at path as a whole,
-// as when there is no such file, withoutCatalogue first adds to its message that a catalogue is
-// expected.
+// withoutCatalogue returns err, an error from reading the catalogue of the document at path. If err
+// is about the file of that catalogue as a whole, for example because there is no such file,
+// withoutCatalogue first adds to the message of err that a catalogue is expected.
 func withoutCatalogue(err error, path string) error {
 	e, ok := errors.AsType[*FileError](err)
 	if ok && e.Line == 0 && e.File == catalogueFile(filepath.ToSlash(path)) {

@@ -61,10 +61,11 @@ func (m *invalidRequestBuilder) withContentType(media string) spec.Request {
 	return r
 }
 
-// A bodyLimit is the x-max-bytes of a media type: the maximum size of a body, in bytes, and what is
-// needed to make one body above and one below the maximum. To make a body, the JSON merge patch
-// merge is applied to a valid body, and the string at the location fillPath is lengthened until the
-// body has over or under bytes. If maxBytes is 0, there is no maximum.
+// A bodyLimit is the x-max-bytes of a media type: maxBytes, the maximum size of a body in bytes,
+// and what is needed to make a body that exceeds the maximum and one that does not. To make a body,
+// the JSON merge patch merge is applied to a valid body, and the string at the location fillPath is
+// lengthened. The body that exceeds the maximum gets about over bytes, the other about under bytes.
+// If maxBytes is 0, there is no maximum.
 type bodyLimit struct {
 	maxBytes, over, under int
 	merge                 any

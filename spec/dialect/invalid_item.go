@@ -8,10 +8,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A violatedConstraints records which constraints were violated so far in a list item that follows a valid
-// item of the same kind, so that only one request is made for each constraint. A constraint is a
-// requirement on the refusal together with a keyword of the schema. Each key of seen consists of
-// the id of the requirement and the name of the keyword.
+// A violatedConstraints records the constraints that one additional list item has been made to
+// violate so far, so that only one request is made for each constraint (see breakFurtherItems). A
+// constraint is a requirement on the refusal together with a keyword of the schema. Each key of
+// seen consists of the id of the requirement and the name of the keyword.
 type violatedConstraints struct{ seen map[[2]string]bool }
 
 // isNew reports whether f does not yet contain the constraint that v violates, and adds the
@@ -33,8 +33,8 @@ func (f *violatedConstraints) isNew(v spec.Violation) bool {
 // r has level MAY.
 func isDemanded(r spec.RefusalRequirement) bool { return r.Level != spec.May }
 
-// addDemanded is like add with m.valid as the valid counterpart, but adds the request only if the
-// document demands its refusal (see isDemanded).
+// addDemanded is like add with m.valid as the valid counterpart, but adds the request bad only if
+// the document demands its refusal (see isDemanded).
 func (m *invalidRequestBuilder) addDemanded(name string, bad spec.Request) {
 	if v := m.dialect.ValidateRequest(bad); len(v) == 1 && slices.ContainsFunc(v[0].Refusals, isDemanded) {
 		m.add(name, bad, m.valid)

@@ -141,8 +141,9 @@ func (m *invalidRequestBuilder) isWanted(name string) bool {
 	return !m.names[m.key(name, m.schema)] && (m.only == "" || slices.Contains(strings.Split(m.only, pairSeparator), name))
 }
 
-// wantsWithin reports whether requests that differ in the value at the location at of the body may
-// be wanted. It returns false only if m.only is the name of a request that does not differ there.
+// wantsWithin reports whether any request that changes the value at the given location in the body,
+// or a value inside it, may be wanted. It returns false only if m.only is the name of a request
+// that changes something else.
 func (m *invalidRequestBuilder) wantsWithin(at []string) bool {
 	return strings.Contains(m.only, "body "+jsonPointer(at)) || m.only == ""
 }
@@ -288,9 +289,9 @@ func (m *invalidRequestBuilder) breakValue(n node, v any, at []string, depth int
 	}
 }
 
-// addFurtherWrongTypes adds requests in which the value at the location at in the body is replaced
-// with a value of a wrong type. It tries each value that furtherWrongTypes returns for n, the
-// schema of the replaced value, but asks keepsVariant about each and skips it if keepsVariant
+// addFurtherWrongTypes adds requests in which the value at the given location in the body is
+// replaced with a value of a wrong type. It tries each value that furtherWrongTypes returns for n,
+// the schema of the replaced value, but asks keepsVariant about each and skips it if keepsVariant
 // returns false.
 func (m *invalidRequestBuilder) addFurtherWrongTypes(n node, at []string) {
 	m.apart = true
@@ -302,8 +303,8 @@ func (m *invalidRequestBuilder) addFurtherWrongTypes(n node, at []string) {
 	m.apart = false
 }
 
-// keepsVariant reports whether to derive requests with the next value or list item for which
-// [InvalidRequestSet.KeepVariant] decides that. It returns what KeepVariant returns, or false if
+// keepsVariant reports whether to derive requests with the next of the values and list items that
+// [InvalidRequestSet.KeepVariant] selects from. It returns what KeepVariant returns, or false if
 // KeepVariant is nil. If m.only is not "", it returns true without calling KeepVariant.
 func (m *invalidRequestBuilder) keepsVariant() bool {
 	return m.only != "" || m.KeepVariant != nil && m.KeepVariant()
@@ -402,10 +403,11 @@ func withBodyValue(r spec.Request, at []string, v any) spec.Request {
 	return r
 }
 
-// replaceAt returns a copy of its first argument, a decoded JSON value, in which one value is
-// replaced with v, or removed if v is removed{}. The argument at is the location of that value: the
-// names of members and the indexes of items that lead to it. If the location is a member that does
-// not exist or the end of an array, v is added. The copy shares all other values with the original.
+// replaceAt returns a copy of in, a decoded JSON value, in which the value at one location is
+// replaced with v. The argument at is that location: the names of members and the indexes of items
+// that lead to the value. If only the last of them is missing in the copy, because an object lacks
+// the member or an array ends before the index, v is added. If v is removed{}, at must lead to a
+// member of an object, which the copy then lacks. The copy shares all other values with in.
 func replaceAt(in any, at []string, v any) any {
 	if len(at) == 0 {
 		return v

@@ -142,9 +142,10 @@ func furtherWrongTypes(n node) (list []invalidSample) {
 // the number next to the limit. Some servers refuse only the number next to the limit.
 const farOff = 100
 
-// unlistedValues returns objects that can replace the list v: an empty object, which a server may
-// mistake for an absent list, and, if the only item of v is an object, that item. The result is nil
-// unless array is the only type in types.
+// unlistedValues returns invalid samples in which an object takes the place of v, a list: an empty
+// object, which a server may mistake for an absent list, and, if the only item of v is an object,
+// that item. The argument types has the types that the schema of v names. If it names any type
+// other than array, the result is nil.
 func unlistedValues(types []string, v any) (list []invalidSample) {
 	if !slices.Equal(types, []string{"array"}) {
 		return nil

@@ -86,8 +86,8 @@ const (
 	maxPartHeaderBytes = 16 << 10 // bytes of the header of one field
 )
 
-// A duplicateFormFieldError reports a form field that occurs more than once. Servers differ in which of
-// its values they use, so such a form is invalid.
+// A duplicateFormFieldError reports a form field that occurs more than once. Servers differ in
+// which of its values they use, so a form with such a field is invalid.
 type duplicateFormFieldError struct{ name string }
 
 // Error returns what is wrong, as a predicate to follow the name of the field.
@@ -121,10 +121,10 @@ func decodeForm(r spec.Request, files map[string]formFileProperty) (map[string]a
 	}
 }
 
-// readField reads one field of a multipart form and adds it to the argument form, as in decodeForm.
-// A file without a Content-Type is treated as text/plain (RFC 7578, section 4.4). readField returns
-// an error if the field is invalid, and a duplicateFormFieldError if form already has a field with the
-// same name.
+// readField reads part, one field of a multipart form, and adds its value to form. The arguments
+// form and files are as in decodeForm. A file without a Content-Type is treated as text/plain (RFC
+// 7578, section 4.4). readField returns an error if the field is invalid, and a
+// duplicateFormFieldError if form already has a field with the same name.
 func readField(form map[string]any, part *multipart.Part, files map[string]formFileProperty) error {
 	head := 0
 	for name, values := range part.Header {

@@ -299,7 +299,8 @@ func (d *Dialect) Operation(r spec.Request) *Operation {
 	return o
 }
 
-// operationsAt returns the operations whose path matches that of r, whatever their method.
+// operationsAt returns the operations whose path matches that of r, whatever their method, in the
+// order of the dialect's operations.
 func (d *Dialect) operationsAt(r spec.Request) (all []*Operation) {
 	path, _, _ := strings.Cut(r.Target, "?")
 	for _, o := range d.operations {
@@ -349,9 +350,10 @@ func (o *Operation) matchPath(path string) (values map[string]string, ok bool) {
 	return values, true
 }
 
-// set returns a copy of r with the parameter set to *v, or without the parameter if v is nil. A
-// path parameter can only be set while the target of r still has its placeholder, such as
-// {threadId}, and cannot be removed.
+// set returns a copy of r in which the parameter has the value *v, or which lacks the parameter if
+// v is nil. A path parameter has a value only if *v has replaced its placeholder, such as
+// {threadId}, in the target of r. It can be set only once and cannot be removed: if v is nil, or if
+// r.Target no longer has the placeholder, the copy is equal to r.
 func (p parameter) set(r spec.Request, v *string) spec.Request {
 	path, query, _ := strings.Cut(r.Target, "?")
 	switch p.in {

@@ -92,17 +92,17 @@ func (d *Dialect) newViolation(location string, b schemaError) spec.Violation {
 	return violation
 }
 
-// partName returns the name that messages use for a part of a request. For example, it returns
-// "query parameter runId" if where, the location of the part, is "query runId".
-func partName(where string) string {
-	in, name, _ := strings.Cut(where, " ")
+// partName returns the name that messages use for the part of a request at the given location. For
+// example, it returns "query parameter runId" if location is "query runId".
+func partName(location string) string {
+	in, name, _ := strings.Cut(location, " ")
 	switch in {
 	case "query", "path", "cookie":
 		return in + " parameter " + name
 	case "body":
 		return requestBodyName
 	}
-	return where
+	return location
 }
 
 // validateBody decodes the body of r, a request for o, and returns the decoded body and its
@@ -187,7 +187,7 @@ func mediaTypes(bodies []requestMediaType) (all []string) {
 
 // matchesMediaType reports whether a body of the media type got counts as one of the media type
 // documented. If documented is application/json, every type with the suffix +json counts, since
-// servers accept such bodies. Both arguments are in lower case and without parameters.
+// servers accept such bodies. Both arguments must be in lower case and without parameters.
 func matchesMediaType(documented, got string) bool {
 	return documented == got || documented == jsonMediaType && strings.HasSuffix(got, "+json")
 }

@@ -21,10 +21,11 @@ func (d *Dialect) UnknownSlotViolation(o *Operation, slot string) spec.Violation
 	})
 }
 
-// PartViolation returns the violation of a request for o whose body contains an unacceptable file
-// of kind k. The argument keyword, such as "minLength", selects the entries of x-error that state
-// the refusals. Servers use PartViolation for errors that no schema detects, such as a recording
-// without speech. The violation has no refusals if the bodies of o have no file of kind k.
+// PartViolation returns the violation to report for a request for o whose body contains an
+// unacceptable file of kind k, such as a recording without speech. Servers use PartViolation for
+// errors that no schema detects. The argument keyword, such as "minLength", selects the entries of
+// x-error that state how the request is refused. The violation has no refusals if no body of o has
+// a file of kind k.
 func (d *Dialect) PartViolation(o *Operation, k spec.Kind, keyword string) spec.Violation {
 	for _, b := range o.bodies {
 		names, properties := b.node.get("schema").get("properties").members()

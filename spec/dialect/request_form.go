@@ -101,8 +101,9 @@ func (c *requestFormCollector) visit(n node, v any, at []string, outer string) {
 	}
 }
 
-// visitObject is like visit, for an object v. own is the id of the requirement on v. If v has none,
-// own is that of the innermost value around v that has one. If there is none either, own is "".
+// visitObject adds the forms of the object v and of the values inside it. The arguments n and at
+// are as in visit. The argument own is the id of the requirement on v or, if v has none, of the
+// innermost requirement on the values around v. It is "" if there is none either.
 func (c *requestFormCollector) visitObject(n node, v map[string]any, at []string, own string) {
 	members := c.dialect.document.membersOf(n, v, len(at) > 0)
 	for _, m := range members {

@@ -17,8 +17,8 @@ import (
 type schemaError struct {
 	location          []string           // location in the validated value
 	documentLocations []documentLocation // places in the document that apply there, innermost first
-	keyword           string
-	isDiscriminator   bool // the keyword requires or forbids a constant, which may tell schemas apart
+	keyword           string             // the violated keyword, such as "minLength"
+	isDiscriminator   bool               // the keyword requires or forbids a constant, which may tell schemas apart
 
 	// The following make up its text.
 	path         string          // the location as a path expression; "" is the value itself
@@ -242,8 +242,10 @@ func refusalList(n node) []node {
 }
 
 // refusal returns n, one entry of an x-error or x-denied, as a refusal requirement without a level.
-// keyword is the violated keyword, and here states whether the entry is about exactly the location
-// of the violation. The second result is false if the entry does not apply to the keyword.
+// keyword is the violated keyword, and here states whether n is about exactly the location of the
+// violation. If n names one requirement for each of several keywords, it applies only if keyword is
+// one of them and here is true; otherwise it always applies. The second result reports whether n
+// applies.
 func (n node) refusal(keyword string, here bool) (spec.RefusalRequirement, bool) {
 	d := spec.RefusalRequirement{
 		Status: n.get("status").strings(), Code: n.get("code").strings(), Text: n.get("text").text(),

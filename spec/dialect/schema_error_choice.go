@@ -68,9 +68,11 @@ func (b *schemaError) describeByMember(choices []node) bool {
 	return false
 }
 
-// describeByType sets the expected text of b and returns true if the type of the value is wrong for
-// all of the choices, the alternative schemas that the value may match. Otherwise, or if the
-// choices do not name types, it returns false. branches holds the errors of each choice.
+// describeByType describes the error b by the type of the value, if possible. The choices are the
+// alternative schemas that the value may match. If the type of the value is wrong for all of them,
+// describeByType sets the expected text of b to the types that they name and returns true. If the
+// type is right for at least one of them, or if they name no types, it returns false. branches
+// holds the errors of each choice.
 func (b *schemaError) describeByType(choices []node, branches [][]schemaError) bool {
 	for _, branch := range branches {
 		isWrongType := func(x schemaError) bool { return x.keyword == "type" && len(x.location) == len(b.location) }

@@ -22,8 +22,8 @@ const (
 	requestBodyName  = "the request body"
 )
 
-// Limits of what a message shows of a value. They keep messages short; a finding also contains the
-// bytes of the whole event.
+// Limits on how much of a value a message shows. They keep messages short; a finding also contains
+// the bytes of the whole event.
 const (
 	maxShown  = 60  // characters of a value
 	maxPath   = 120 // characters of a path
@@ -87,8 +87,9 @@ func locationName(root, path string) string {
 	return strconv.Quote(path)
 }
 
-// displayPath returns the path expression for the location at within v, such as "messages[0].role",
-// truncated to maxPath characters. The location consists of member names and array indexes.
+// displayPath returns the path expression for the given location within v, such as
+// "messages[0].role", truncated to maxPath characters. The location consists of member names and
+// array indexes.
 func displayPath(v any, at []string) (path string) {
 	for _, token := range at {
 		if _, isList := v.([]any); isList {

@@ -44,7 +44,7 @@ func (d *Dialect) WithSettings(values map[string]string) (*Dialect, error) {
 }
 
 // fillSettings returns text, a string of a template, with each {{set.NAME}} replaced with the value
-// of the setting NAME.
+// of the setting NAME. If d has no setting NAME, the placeholder remains.
 func (d *Dialect) fillSettings(text string) string {
 	return fillPlaceholders(text, func(yield func(string, string) bool) {
 		for name, value := range d.settings {

@@ -133,8 +133,8 @@ func causeOf(err error) string {
 }
 
 // errorAt returns an error with the given message about the value at a JSON pointer. Its position
-// is that of the value in the first file that contains the value. If no file contains it, the
-// position is in the file that contains the longest prefix of the pointer.
+// is that of the value in the first of the files that contains the value. If none of them contains
+// it, the position is in the file that contains the longest prefix of the pointer.
 func errorAt(files []sourceFile, pointer, message string) *FileError {
 	found := &FileError{Pointer: pointer, Message: message}
 	longest := -1

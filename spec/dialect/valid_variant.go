@@ -15,15 +15,23 @@ const acceptCheck = "accept.as-documented"
 // body or in one header field. For example, it has null for an optional member that the other
 // request omits.
 type ValidVariant struct {
-	Name    string // "body /seed is null"
-	Form    string // JSON pointer of the member's schema, and the difference: "POINTER is null"
-	Request spec.Request
+	// Name says what differs from the other request: the part of the request, the place in it, and the
+	// difference, as in "body /seed is null" or "header NAME is VALUE".
+	Name string
+
+	// Form is like Name, but in place of the part and the place, it has the JSON pointer of the
+	// member's schema or of the header field's parameter in the document: "POINTER is null". Variants
+	// of different requests that have the same Form exercise the same part of the document, so that it
+	// is enough to send one of them.
+	Form string
+
+	Request spec.Request // the variant itself
 }
 
-// ValidVariants returns valid requests, each of which differs from r in one header field or in
-// one member of the body: a header field has a value that the document gives as an example, an
+// ValidVariants returns valid variants of r. In each of them, either one header field or one place
+// in the body differs: a header field has a value that the document gives as an example, an
 // optional member is left out or null, an unknown member is added, a member that may have several
-// types has a value of a different type, or a second tool is offered. All of them have the prompt
+// types has a value of a different type, or a second tool is offered. All variants have the prompt
 // of r. They are always in the same order. ValidVariants returns nil if r is not a valid request
 // with a JSON body. It does not modify r.
 func (d *Dialect) ValidVariants(r spec.Request) []ValidVariant {

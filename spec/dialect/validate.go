@@ -20,7 +20,7 @@ func (d *Dialect) Validate(checks []*spec.Check) error {
 	return d.checkContents(checks)
 }
 
-// checkDocument does the part of [Dialect.Validate] that does not use the operations of the
+// checkDocument makes those checks of [Dialect.Validate] that do not use the operations of the
 // document, and returns the first error.
 func (d *Dialect) checkDocument() error {
 	if err := d.checkOpenAPI(); err != nil {
@@ -29,8 +29,8 @@ func (d *Dialect) checkDocument() error {
 	return d.checkExtensions()
 }
 
-// checkContents does the part of [Dialect.Validate] that uses the operations of the document, and
-// returns the first error.
+// checkContents makes those checks of [Dialect.Validate] that use the operations of the document,
+// and returns the first error. The argument checks is as in Validate.
 func (d *Dialect) checkContents(checks []*spec.Check) error {
 	for _, check := range []func() error{
 		d.checkSchemas,

@@ -84,21 +84,21 @@ func (w *variant) isEnvelope() bool {
 	return w.kind == "" && slices.ContainsFunc(w.parts, func(p partLocation) bool { return p.separate })
 }
 
-// parseVariants returns the variants of the schema at a node. These are the alternatives of its
-// oneOf or anyOf. If the schema has no alternatives, or has an x-kind, it is itself the only
-// variant. requirement is the id of the default requirement of variants that have none of their
-// own. parseVariants returns an error if a schema names an unknown slot or has an invalid x-chunk.
-func (s *document) parseVariants(at node, requirement string) ([]*variant, error) {
-	if own, ok := s.requirementAt(at); ok {
+// parseVariants returns the variants of the given schema. These are the alternatives of its oneOf
+// or anyOf. If the schema has no alternatives, or has an x-kind, it is itself the only variant.
+// requirement is the id of the default requirement of variants that have none of their own.
+// parseVariants returns an error if a schema names an unknown slot or has an invalid x-chunk.
+func (s *document) parseVariants(schema node, requirement string) ([]*variant, error) {
+	if own, ok := s.requirementAt(schema); ok {
 		requirement = own
 	}
-	branches := at.get("oneOf").items()
+	branches := schema.get("oneOf").items()
 	if len(branches) == 0 {
-		branches = at.get("anyOf").items()
+		branches = schema.get("anyOf").items()
 	}
-	_, own := at.extension("x-kind")
+	_, own := schema.extension("x-kind")
 	if len(branches) == 0 || own {
-		w, err := s.parseVariant(at, requirement)
+		w, err := s.parseVariant(schema, requirement)
 		return []*variant{w}, err
 	}
 	var all []*variant
@@ -229,9 +229,10 @@ func (w *variant) scanSchema(s *document, n node, path []string, always bool, de
 	return nil
 }
 
-// scanProperty is like scanSchema, for the schema p of a property. It also evaluates the extensions
-// that only properties may have, such as x-mark and x-parts. required is whether every value of the
-// variant must have the property.
+// scanProperty does for p, the schema of a property, what scanSchema does for any schema. It also
+// evaluates the extensions that only properties may have, such as x-mark and x-parts. required is
+// whether every value of the variant must have the property. The other arguments are as in
+// scanSchema.
 func (w *variant) scanProperty(s *document, p node, path []string, always, required bool, depth int) error {
 	w.addRequirements(s, p, path, required)
 	extension, marked := p.extension("x-mark")
@@ -356,8 +357,9 @@ func firstAt(v any, path []string) any {
 	return nil
 }
 
-// valuesAt returns all values at the given path within v, including nulls, or nil if there are
-// none. In the path, "*" stands for every item of an array.
+// valuesAt returns all values at the given path within v, including nulls. It returns nil if the
+// path leads to no value. In the path, "*" stands for every item of an array; anything else is the
+// name of a member.
 func valuesAt(v any, path []string) []any {
 	for i, key := range path {
 		if key == "*" {

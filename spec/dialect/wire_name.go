@@ -106,7 +106,8 @@ func (w *variant) carriesSlot(name, slot string) bool {
 	})
 }
 
-// displayName returns s as it is if it is a bare word, and otherwise in quotes and truncated.
+// displayName returns s, a name, in the form in which messages show it: unchanged if it is a bare
+// word (see isBareWord), and otherwise in quotes and truncated.
 func displayName(s string) string {
 	if isBareWord(s) {
 		return s
