@@ -37,8 +37,8 @@ type clientWriter struct {
 	timers        []*time.Timer   // the timers that After started
 }
 
-// WriteHeader sends the head of the response with the given status. It sends nothing if Finish was
-// called before.
+// WriteHeader sends the head of the response with the given status. It sends nothing if Finish has
+// already been called.
 func (c *clientWriter) WriteHeader(status int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -44,9 +44,9 @@ func (p *faultPlan) appliedFaults() []string {
 const noFrame = int(^uint(0) >> 1)
 
 // streamEffects returns the effects of those faults of the plan p that affect stream number n of
-// the run, counted from 1. For the effects on the position of a resumed stream, the caller counts
-// only the resumed streams. An effect records its fault in the journal the first time that it
-// changes something.
+// the run, counted from 1. For faults that change the position from which a stream is resumed, n
+// must count only the resumed streams of the run. An effect records its fault in the journal the
+// first time that it changes something.
 func (x *exchange) streamEffects(p *faultPlan, n int) (all []fault.Effect) {
 	r := x.newRand(randStream)
 	for _, use := range p.faults {

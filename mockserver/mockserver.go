@@ -43,7 +43,7 @@ type Config struct {
 
 // Defaults describes how the mock behaves where neither a script nor a request header specifies it.
 type Defaults struct {
-	Pace      pace.Pace    // timing of replies; the zero value sends everything at once
+	Pace      pace.Pace    // timing of replies; the zero value adds no delays
 	Faults    []fault.Spec // injected into the response to every request to which they apply
 	Vary      *uint64      // seed of the legal variations of the encoding; nil: the reference's encoding
 	Strict    bool         // refuse a run that no rule or recording matches, with status 501
@@ -64,14 +64,14 @@ type Server struct {
 	plans      limitedMap[runKey, *faultPlan] // of runs that are started by one request and streamed by others
 	streams    liveStreams
 	variations limitedMap[variationKey, *vary.Variation]
-	store      state.Resetter
-	backend    backendServer
-	handler    http.Handler
+	store      state.Resetter    // the store of backend
+	backend    backendServer     // the reference server
+	handler    http.Handler      // the method serve, wrapped in the middleware of all servers
 	basePaths  map[string]string // results of BasePath, by the names of the dialects
 
-	ctx          context.Context
+	ctx          context.Context // done when the mock shuts down
 	stop         context.CancelFunc
-	requestCount atomic.Uint64
+	requestCount atomic.Uint64 // requests so far; see requestID
 }
 
 // A backendServer is a *reference.Server or, for several dialects, a *reference.DialectMux.

@@ -20,7 +20,7 @@ type Option func(*configBuilder) error
 type configBuilder struct {
 	*Config
 	scripts    []script.Source
-	recordings []string
+	recordings []string // paths of files and directories
 }
 
 // Script returns an Option that adds the rules of a script. The argument text is the script in

@@ -9,7 +9,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A ReceivedRequest is a request that a server received, with what tests need to know about its response.
+// A ReceivedRequest is a request that a server received, with what tests need to know about its
+// response.
 type ReceivedRequest struct {
 	Method, Target string // as in the request line; the target may have a query
 	Header         http.Header
@@ -17,7 +18,7 @@ type ReceivedRequest struct {
 	Operation      string    // kind of the operation, such as "run"; "" if the dialect has no such operation
 	Thread, Run    string    // ids in the request, each "" if the request has none
 	Rule           string    // the script's rule or the recording that matched the request; "" if none did
-	Status         int       // status of the response; 0 if it was not sent yet
+	Status         int       // status of the response; 0 if it has not been sent yet
 	Faults         []string  // the faults that changed the response, each as [Fault] accepts it
 	Findings       []Finding // violations of the protocol by the client
 }

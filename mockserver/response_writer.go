@@ -57,8 +57,9 @@ func (w *responseWriter) SetReadDeadline(at time.Time) error {
 	return http.NewResponseController(w.client.ResponseWriter).SetReadDeadline(at)
 }
 
-// SetWriteDeadline does nothing, because a stream that is held would exceed the deadlines that the
-// reference server sets. The clientWriter sets a deadline of its own for each write.
+// SetWriteDeadline does nothing and returns nil, because a stream that is held would exceed the
+// deadlines that the reference server sets. The clientWriter sets a deadline of its own for each
+// write.
 func (w *responseWriter) SetWriteDeadline(time.Time) error { return nil }
 
 // FlushError sends buffered data to the client. It returns errEnded if the stream has ended, and

@@ -106,9 +106,9 @@ func (e *EventEmitter) WaitUntil(t time.Time) {
 }
 
 // emitText emits an event of kind k with the given message id and text. It must not be inlined,
-// because the event, which takes 680 bytes, would then be in the stack frame of a caller that waits,
-// and a paced stream would take 58 KB of the server's memory rather than 52 KB. These values were
-// measured by "make bench" with 2,000 streams; BenchmarkWaitingRuns measures the stacks alone.
+// because the event, which takes 680 bytes, would then be in the stack frame of a caller that
+// waits, and a paced stream would take 58 KB of the server's memory rather than 52 KB. These values
+// were measured by "make bench" with 2,000 streams; BenchmarkWaitingRuns measures the stacks alone.
 //
 //go:noinline
 func (e *EventEmitter) emitText(k spec.Kind, message, text string) {

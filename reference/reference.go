@@ -81,8 +81,9 @@ type Authenticator = identity.Authenticator
 // Transcriber returns an error, the server responds with status 503.
 type Transcriber = speech.Transcriber
 
-// Limits bound what one request or user can make the server hold. A zero field selects
-// the default that its comment names.
+// Limits bound what one request or user can make the server hold. A zero field selects the default
+// that its comment names. The server refuses a request that exceeds RequestBytes with status 413,
+// and one that exceeds StreamsPerUser with status 429. A run that exceeds a limit fails.
 type Limits struct {
 	RequestBytes   int64         // bytes of a request body that carries no file; 1 MiB
 	EventBytes     int           // bytes of one encoded event; 24 MiB

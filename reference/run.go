@@ -11,7 +11,7 @@ import (
 )
 
 // A run is an agent's turn that this process executes, with the encoded events so far. Events are
-// only appended and never changed, so that listeners read them without copying and do not delay
+// only appended and never changed, so that listeners can read them without copying and do not delay
 // the run or each other.
 type run struct {
 	ref          state.RunRef // key of the run in the store

@@ -15,7 +15,7 @@ import (
 type runRegistry struct {
 	store      state.Store
 	ownsStore  bool               // the store was made by the registry, which closes it
-	maxStreams int                // open streams per user
+	maxStreams int                // maximum number of open streams per user
 	servers    map[string]*Server // by name of their dialect
 
 	ctx     context.Context
@@ -159,8 +159,8 @@ func (h *runRegistry) cancelAll(dialect string) {
 	}
 }
 
-// runsOf returns the runs of a thread that this process is executing. thread is the key of the
-// thread in the store.
+// runsOf returns the runs in the given thread that this process is executing. The argument thread
+// is the key of the thread in the store.
 func (h *runRegistry) runsOf(thread string) []*run {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -179,9 +179,9 @@ func (a *scriptedTurn) failMidway(message string) bool {
 }
 
 // changeState emits a snapshot of the state, a delta for each of the patches, a message, and a
-// snapshot of the messages of the turn. The argument patches is a sequence of JSON arrays, each of
-// which is one patch. If it is not, changeState emits nothing and returns false; otherwise it
-// returns true.
+// snapshot of the messages of the turn, and returns true. The argument patches is a sequence of
+// JSON arrays, each of which is one JSON Patch. If patches has a different form, changeState emits
+// nothing and returns false.
 func (a *scriptedTurn) changeState(patches string) bool {
 	deltas, dec := []json.RawMessage{}, json.NewDecoder(strings.NewReader(patches))
 	for dec.More() {
@@ -275,7 +275,7 @@ func (a *scriptedTurn) sendCalls(tool string, arguments ...string) (ids []string
 	return ids
 }
 
-// sendResults emits a result for each of the tool calls with the given ids.
+// sendResults emits toolResult as the result of each of the tool calls with the given ids.
 func (a *scriptedTurn) sendResults(calls []string) {
 	for _, id := range calls {
 		a.Emit(spec.Event{

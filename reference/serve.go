@@ -66,9 +66,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // authenticate returns the user who sent a request, or "" if the operation requires no credentials.
-// ok is false if credentials are required but missing or invalid. A server with an authenticator
-// requires credentials even where the dialect's document does not, except for fixed information
-// such as health.
+// ok is false if credentials are required but missing or invalid; the caller must then refuse the
+// request. A server with an authenticator requires credentials even where the dialect's document
+// does not, except for fixed information such as health.
 func (s *Server) authenticate(c *requestContext) (user string, ok bool) {
 	if !c.op.RequiresCredentials && (s.cfg.Authenticator == nil || !c.op.StartsRun && s.kinds[c.op] == opInfo) {
 		return "", true
@@ -159,9 +159,9 @@ func (s *Server) refuseUnrouted(c *requestContext, req spec.Request) {
 }
 
 // dispatch decodes a request and calls the method that serves its operation. It refuses a request
-// with status 413 if the body exceeds maxBody. However, if the dialect's document states a limit of
-// its own that is at most maxBody, parse refuses every request with a body that exceeds the
-// document's limit, even if the body also exceeds maxBody.
+// with status 413 if the body exceeds maxBody. However, if the dialect's document states a limit
+// that is at most maxBody, dispatch leaves the refusal to parse, which sends the response that the
+// document requires.
 func (s *Server) dispatch(c *requestContext, req spec.Request) {
 	maxBytes, documented := s.maxBody(c.op), int64(c.op.MaxBodyBytes())
 	if int64(len(req.Body)) > maxBytes && (documented == 0 || documented > maxBytes) {
@@ -241,10 +241,11 @@ func (s *Server) writeResponse(c *requestContext, a dialect.EncodedResponse) {
 	_, _ = w.Write(a.Body) // an error means that the client left
 }
 
-// refuseViolation refuses a request that violates the dialect's document. The response follows
-// violation.Refusals, the responses that the document requires for the violation: each of its
-// status, code and text is the first one found there. If there is none, the status is 400, the code
-// is the one that refuse selects for the status, and the text describes the violation.
+// refuseViolation refuses a request that violates the dialect's document. It takes the status, the
+// code and the text of the response from violation.Refusals, the responses that the document
+// requires for the violation. Each of the three is the first one found there. Without a status
+// there, the status is 400; without a code, refuse selects the code; without a text, the text
+// describes the violation.
 func (s *Server) refuseViolation(c *requestContext, violation spec.Violation) {
 	status, code, text := 0, "", ""
 	for _, d := range violation.Refusals {
@@ -263,7 +264,7 @@ func (s *Server) refuseViolation(c *requestContext, violation spec.Violation) {
 
 // refuse responds to a request with an error in the form that the dialect's document defines for
 // errors of the operation. If the document does not define the given status, the body has the form
-// of another error status or, if none is defined, is the text itself. An empty code selects the
+// of a different error status or, if none is defined, is the text itself. An empty code selects the
 // code that the document assigns to the status or, if there is none, the standard text of the
 // status.
 func (s *Server) refuse(c *requestContext, status int, code, text string) {

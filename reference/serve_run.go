@@ -182,7 +182,7 @@ type sink interface {
 	finish()                              // sends or stores what is still queued; called after the last frame
 }
 
-// A memorySink is the sink of a run whose stream cannot be resumed. It publishes frames at once
+// A memorySink is the sink of a run whose stream cannot be resumed. It publishes frames immediately
 // and keeps them in memory only. The messages of the run are stored when it ends.
 type memorySink struct {
 	run      *run

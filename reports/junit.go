@@ -52,12 +52,13 @@ type junitMessage struct {
 // maxCaseFindings is the maximum number of findings that a JUnit test case lists.
 const maxCaseFindings = 20
 
-// WriteJUnit writes the report as JUnit XML, with one test suite for each dialect. A suite has a
-// test case for each [Cause], which includes the results that the cause explains, one for all
-// silent results of a scenario together, and one for each other result of a check in a scenario. A
-// violation by the server is a failure; a result that could not be judged is an error. A violated
-// SHOULD is a failure only if the run is strict; otherwise it is in the output of a passed test
-// case. WriteJUnit returns any error from writing to w.
+// WriteJUnit writes the report as JUnit XML, with one test suite for each dialect and, if there
+// were internal errors of streamassay, one for these. The suite of a dialect has a test case for
+// each [Cause], which includes the results that the cause explains, one for all silent results of a
+// scenario together, and one for each other result of a check in a scenario. A violation by the
+// server is a failure; a result that could not be judged is an error. A violated SHOULD is a
+// failure only if the run is strict; otherwise it is in the output of a passed test case.
+// WriteJUnit returns any error from writing to w.
 func WriteJUnit(w io.Writer, r *Report) error {
 	all := junitSuites{Name: singleLine(r.Tool + " " + r.Target), Time: fmt.Sprintf("%.3f", float64(r.DurationMS)/1000)}
 	for _, d := range r.Dialects {
@@ -137,7 +138,8 @@ func (s *junitSuite) add(test junitCase) {
 	}
 }
 
-// add adds a suite to the report and its numbers to those of the report.
+// add appends the suite s to the report, and adds its counts of tests, failures, errors and skipped
+// tests to the totals of the report.
 func (all *junitSuites) add(s junitSuite) {
 	all.Suites = append(all.Suites, s)
 	all.Tests, all.Failures = all.Tests+s.Tests, all.Failures+s.Failures

@@ -87,8 +87,8 @@ type RequirementResult struct {
 type Check struct {
 	ID           string       `json:"id"`
 	Title        string       `json:"title"`
-	Level        spec.Level   `json:"level"`
-	Scenario     string       `json:"scenario"`
+	Level        spec.Level   `json:"level"`    // strictest level of the requirements that the check judges
+	Scenario     string       `json:"scenario"` // name of the scenario
 	Verdict      spec.Verdict `json:"verdict"`
 	Judged       int          `json:"judged"`         // number of judgements; 0 only with silent, skipped and error
 	Note         string       `json:"note,omitempty"` // the reason for the verdict, if no finding gives it
@@ -124,7 +124,7 @@ type Finding struct {
 	// of the body.
 	Response string `json:"response,omitempty"`
 	Pointer  string `json:"pointer"`        // JSON Pointer into the frame or body, if known
-	Seen     int    `json:"seen,omitempty"` // number of those Plays in which the finding was made
+	Seen     int    `json:"seen,omitempty"` // in how many of the Plays the finding was made
 	// Plays is the number of times that the scenario was played. It is 0 if the finding was made each
 	// time or the scenario was played only once.
 	Plays int `json:"plays,omitempty"`

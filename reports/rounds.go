@@ -63,8 +63,8 @@ func (s *RoundMerger) AddRound(r *Report) {
 }
 
 // addCauses appends to d the causes of other, the report of the same dialect in a later round, and
-// changes the checks of other so that they refer to these. A cause that d has already is not
-// appended again. No appended cause is fatal, because other rounds were played to their end.
+// changes the checks of other so that they refer to the causes in d. A cause that d has already is
+// not appended again. No appended cause is fatal, because other rounds were played to their end.
 func (d *DialectReport) addCauses(other *DialectReport) {
 	index := make([]int, len(other.Causes)) // in d.Causes
 	for i, c := range other.Causes {

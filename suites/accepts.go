@@ -8,10 +8,10 @@ import (
 // allows. It starts a run in a new thread with each template of the operation that starts runs,
 // except the templates that answer a tool call or an interrupt. If the run succeeds and the target
 // can recall messages, a second run in the thread asks for the previous message. A third run then
-// asks for it with the first run's template, unless requests of the dialect repeat the history.
-// After that, runAccepts sends requests with thread ids that are UUIDs of versions 1 and 7, with
-// other unusual ids and, for each optional header field, without that field. Checks verify that the
-// server accepts all of these requests.
+// asks for the previous message with the first run's template, unless requests of the dialect
+// repeat the history. After that, runAccepts sends requests with thread ids that are UUIDs of
+// versions 1 and 7, with other unusual ids and, for each optional header field, without that field.
+// Checks verify that the server accepts all of these requests.
 func runAccepts(t *Conversation) {
 	o, _ := t.dialect.TemplateOperation("prompt")
 	for _, template := range o.Templates() {

@@ -76,8 +76,9 @@ func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 // templateCapabilities maps the name of a template to the name of the capability that the target
 // needs for requests of that template. The target may need the capability to perform the operation,
 // or to provide what the request refers to, such as the tool call to which a tool result belongs.
-// Other forms of a reply, such as "tool-result-parts", need the same capability as the plain form
-// (see [plainReplyTemplate]). All other templates need no capability.
+// Templates that are not in the map need no capability, except those for other forms of a reply,
+// such as "tool-result-parts": they need the capability of the plain form (see
+// [plainReplyTemplate]).
 var templateCapabilities = map[string]string{
 	"history": "history", "cancel": "cancel", "health": "health", "transcribe": "transcribe",
 	"attach": "attachments", "sign": "attachments", "uploaded": "attachments",

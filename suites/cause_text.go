@@ -142,7 +142,7 @@ func statusLine(status int, reason string) string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s", status, cmp.Or(reason, http.StatusText(status))))
 }
 
-// url returns the absolute URL of the request in exchange o, without user name and password. If
+// url returns the absolute URL of the request in exchange o, without the user name and password. If
 // t.Base is nil, it returns only the path and query.
 func (t Target) url(o exchangeSummary) string {
 	if t.Base == nil {
@@ -151,9 +151,9 @@ func (t Target) url(o exchangeSummary) string {
 	return withoutUserinfo(t.Base) + o.requestTarget
 }
 
-// text returns the message and the advice for a cause that an exchange shows. The message is one
-// line that says what was seen. The advice says what the user can do about it, and is "" if there
-// is none.
+// text returns the message and the advice for a cause that an exchange with target t shows. The
+// message is one line that says what was seen. The advice says what the user can do about it, and
+// is "" if there is none.
 func (c Cause) text(t Target) (message, advice string) {
 	o := c.exchange
 	switch c.Kind {
@@ -198,7 +198,7 @@ func (c Cause) text(t Target) (message, advice string) {
 }
 
 // statusText returns the message and the advice for a cause whose symptom follows from the status
-// of the response, such as [symptomNotFound].
+// of the response, such as [symptomNotFound]. The argument t is the target that sent the response.
 func (c Cause) statusText(t Target) (message, advice string) {
 	o := c.exchange
 	message = o.operation + ": " + o.describeResponse()
@@ -276,7 +276,8 @@ func isOneJSONValue(body []byte) bool {
 }
 
 // streamText returns the message and the advice for a cause whose symptom follows from the events
-// of a stream, such as [symptomEmpty] or [symptomNotScripted]. The advice is "" if there is none.
+// of a stream, such as [symptomEmpty] or [symptomNotScripted]. The argument t is the target that
+// sent the stream. The advice is "" if there is none.
 func (c Cause) streamText(t Target) (message, advice string) {
 	o := c.exchange
 	stream := "the stream of " + o.operation

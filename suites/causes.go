@@ -177,10 +177,11 @@ func anyExchange(parts []ScenarioResult, matches func(exchangeSummary) bool) boo
 	return slices.ContainsFunc(parts, func(p ScenarioResult) bool { return slices.ContainsFunc(p.summaries, matches) })
 }
 
-// findNotScripted returns a cause of kind [symptomNotScripted] if the agent does not follow the
-// test prompts, or of kind [symptomNoText] if no response has any text. The evidence is an exchange
-// of the scenario "text". The second result is false if the agent follows the prompts, if the
-// target is not expected to follow them, or if no exchange can serve as evidence.
+// findNotScripted returns a cause if the agent does not follow the test prompts. The kind of the
+// cause is [symptomNoText] if no response has any text, and [symptomNotScripted] otherwise. The
+// evidence is an exchange of the scenario "text". The second result is false if the agent follows
+// the prompts, if the target is not expected to follow them, or if no exchange can serve as
+// evidence.
 func findNotScripted(t Target, parts []ScenarioResult) (Cause, bool) {
 	isScripted := func(p ScenarioResult) bool { return p.Trace.Scripted }
 	if t.PromptStyle == NaturalPrompts || t.lacksCapability("scripted") || slices.ContainsFunc(parts, isScripted) {

@@ -40,8 +40,9 @@ func (c *combinationPlayer) ask(scenario, args string) {
 	c.SendAndRead("prompt", c.PromptEvent(scenario, args))
 }
 
-// askMain is like [combinationPlayer.ask], but if c.read is set, it reads the stream of the run by
-// calling c.read, provided that the server accepts the run.
+// askMain sends the test prompt of the given scenario, with args as its arguments. If c.read is
+// nil, it reads the reply to its end, as [combinationPlayer.ask] does. Otherwise, if the server
+// accepts the run, it calls c.read to read the stream of the run.
 func (c *combinationPlayer) askMain(scenario, args string) {
 	if c.read == nil {
 		c.ask(scenario, args)
@@ -190,7 +191,8 @@ func fixed(args string) func(*combinationPlayer) string {
 	return func(*combinationPlayer) string { return args }
 }
 
-// sampleText returns a new text of the class that the combination prescribes.
+// sampleText returns a text of the class that the combination prescribes. Each call returns a
+// different text, unless the class has only one.
 func sampleText(c *combinationPlayer) string { return c.text.make(c.word()) }
 
 // sampleJSON returns the JSON text of an object to send in a prompt. The combination prescribes

@@ -62,8 +62,8 @@ func markIntermittent(p ScenarioResult, seen map[findingKey]int, plays int) {
 	}
 }
 
-// isReplayable reports whether a replay can confirm the findings in p. It can if there are
-// findings, the scenario was played to its end, and its recording was not trimmed.
+// isReplayable reports whether a replay can confirm the findings in p. This is the case if there
+// are findings, the scenario was played to its end, and its recording was not trimmed.
 func (t *Target) isReplayable(p ScenarioResult) bool {
 	return p.Err == nil && p.IncompleteReason == nil && !p.Trimmed && len(t.findingIDs(&p)) > 0
 }

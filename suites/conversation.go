@@ -81,8 +81,8 @@ const conflictDelay = 300 * time.Millisecond
 const maxConflicts = 4
 
 // SendTemplate sends the request of the template, with the values in e in place of its
-// placeholders, in the same way as [Conversation.Send], and returns the same result. The current
-// thread and run stay the same.
+// placeholders, in the same way as [Conversation.Send]. It reports whether the status of the
+// response is a success (2xx). The current thread and run stay the same.
 func (t *Conversation) SendTemplate(template string, e spec.Event) bool {
 	return t.Send(t.BuildRequest(template, e))
 }
@@ -215,8 +215,9 @@ func (t *Conversation) Events(n int) iter.Seq[spec.Event] {
 	return spec.UntilDone(t.ctx, t.dialect.Contents(spec.Trace{Exchanges: slices.Clone(all[max(0, len(all)-n):])}))
 }
 
-// send is like [Conversation.Send], but stops reading the response as soon as a condition in limit
-// is met.
+// send sends r, reads the response and records the exchange, as [Conversation.Send] does, but stops
+// reading as soon as a condition in limit is met. It reports whether the status of the response is
+// a success (2xx).
 func (t *Conversation) send(r spec.Request, limit wire.StopWhen) bool {
 	return t.doExchange(t.clients[r.Principal], r, r.Target, limit)
 }

@@ -12,8 +12,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// doExchange is like [Conversation.send], but uses the given client and sends target in place of
-// r.Target. The recorded request has r.Target.
+// doExchange sends r in the same way as [Conversation.send], but through the given client and with
+// target in place of r.Target. The recorded request has r.Target. doExchange reports whether the
+// status of the response is a success (2xx).
 func (t *Conversation) doExchange(client *wire.Client, r spec.Request, target string, limit wire.StopWhen) bool {
 	i, ok := t.beginExchange(r)
 	return ok && t.completeExchange(i, client, r, target, limit)
@@ -36,8 +37,10 @@ func (t *Conversation) beginExchange(r spec.Request) (i int, ok bool) {
 	return len(t.trace.Exchanges) - 1, true
 }
 
-// completeExchange sends r and reads the response, as [Conversation.doExchange] does. It records
-// both in the exchange with the index i, which beginExchange returned.
+// completeExchange sends r, with target in place of r.Target, and reads the response until it ends
+// or a condition in limit is met. It records both in the exchange with the index i, which
+// beginExchange returned. It reports whether the status of the response is a success (2xx) and the
+// conversation was not stopped in the meantime.
 func (t *Conversation) completeExchange(
 	i int, client *wire.Client, r spec.Request, target string, limit wire.StopWhen,
 ) bool {
@@ -127,8 +130,8 @@ func (t *Conversation) tracker(r spec.Request) *limitTracker {
 // decoding it repeatedly would be expensive, and r ended without an error, it sets r.End to an
 // error that wraps [spec.ErrClientLeft], and the conversation sends nothing more.
 //
-// If no more requests for this kind of response are to be sent, stopped is the reason in tracker.
-// The body is then not decoded, and size is zero. Otherwise, stopped is nil.
+// If no more requests for the kind of response of r are to be sent, stopped is the reason in
+// tracker. The body is then not decoded, and size is zero. Otherwise, stopped is nil.
 func (t *Conversation) checkDecodedSize(r *spec.Response, tracker *limitTracker) (size responseTotals, stopped error) {
 	if !dialect.HasContentCoding(*r) {
 		return responseTotals{wire.CountEvents(*r), len(r.Body)}, nil

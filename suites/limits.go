@@ -74,9 +74,9 @@ const (
 	fullSizedResponses = 4 // limit on the total number of bytes, as a multiple of Limits.MaxBytes
 )
 
-// A sharedRunState holds what all conversations of a run share: the limits on the memory for recorded
-// responses and on the total bytes and events of all responses, and what some of them found out
-// about the server.
+// A sharedRunState holds what all conversations of a run share: the limits on the memory for
+// recorded responses and on the total bytes and events of all responses, and what some of the
+// conversations have shown about the server.
 type sharedRunState struct {
 	memory   *wire.MemoryLimiter
 	trackers map[bool]*limitTracker // true: of event streams; false: of all other responses
@@ -103,7 +103,8 @@ type limitTracker struct {
 // removal of content codings.
 type responseTotals struct{ events, bytes int }
 
-// newRunResources returns the resources of a new run. l holds the limits on each single response.
+// newRunResources returns the state that the conversations of a new run share. l holds the limits
+// on each single response.
 func newRunResources(l Limits) *sharedRunState {
 	b := &sharedRunState{
 		memory:   wire.NewMemoryLimiter(maxLargeConversations, l.MaxBytes),
@@ -146,10 +147,10 @@ func (g limitStopError) Error() string {
 		"not sent: the %s before had %d bytes together, more than %d (see --max-bytes)", plural, g.total.bytes, g.max.bytes)
 }
 
-// record adds a response of the given size to the totals. The argument end is the error with which
-// the response ended early, or nil. If the totals are now too large, or too many responses have
-// exceeded a limit, record stops all requests for this kind of response (see
-// [limitTracker.stopCause]).
+// record adds a response of the given size to the totals of the tracker. The argument end is the
+// error with which the response ended early, or nil. If the totals are now too large, or too many
+// responses have exceeded a limit, record stops all requests for the tracker's kind of response
+// (see [limitTracker.stopCause]).
 func (e *limitTracker) record(end error, size responseTotals) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -186,9 +187,9 @@ func isOverLimit(end error) bool {
 // to be sent. It returns nil if they may still be sent.
 func (e *limitTracker) stopCause() error { return context.Cause(e.stopped) }
 
-// withContext returns a context that ends with parent, or earlier if no more requests for this kind
-// of response are to be sent. In the latter case, the cause of the context is the reason. The
-// caller must call stop when the request is done.
+// withContext returns a context that ends with parent, or earlier if no more requests for the
+// tracker's kind of response are to be sent. In the latter case, the cause of the context is the
+// error that [limitTracker.stopCause] returns. The caller must call stop when the request is done.
 func (e *limitTracker) withContext(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	unlink := context.AfterFunc(e.stopped, func() { cancel(context.Cause(e.stopped)) })

@@ -39,7 +39,7 @@ func (t *Target) ownObligations() (all []spec.Obligation) {
 	return all
 }
 
-// checkOwnScenarios returns an error if a scenario in t.Scenarios has no name or no function Run,
+// checkOwnScenarios returns an error if a scenario in t.Scenarios has no name or no Run function,
 // or if its name is taken by another scenario or reserved for generated sequences and combinations.
 func (t *Target) checkOwnScenarios() error {
 	known := scenarioNames(Scenarios())

@@ -79,7 +79,7 @@ func runPayloads(t *Conversation) {
 	}
 }
 
-// rarePrompts are prompts that some frameworks or databases cannot store or answer, and some
+// rarePrompts are prompts that some frameworks or databases cannot store or answer, and that some
 // servers may therefore refuse: texts of white space only, a text with NUL, and a text of more than
 // 65,536 characters. If isRecalled is true, a server that answers the prompt must be able to repeat
 // it.

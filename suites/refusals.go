@@ -61,8 +61,8 @@ func (t *Conversation) isProbeable(o *dialect.Operation, template string) bool {
 }
 
 // probeRefusals sends r, which must be a valid request of operation o. If the server accepts it,
-// probeRefusals then sends invalid variants of r, except those that are in known, and adds them to
-// known. A variant may be made from a valid request other than r. In this case, that request is
+// probeRefusals then sends the invalid variants of r that are not in known, and adds these variants
+// to known. A variant may be made from a valid request other than r. In this case, that request is
 // sent before the variant.
 func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known *dialect.InvalidRequestSet) {
 	if !t.sendProbe(o, r) {
@@ -111,9 +111,10 @@ func (t *Conversation) unseenInvalidRequests(
 	})
 }
 
-// probeReply is like [Conversation.probeRefusals], but for a template whose requests reply to
-// something that the server sent. It builds the valid request itself. Before each request, it makes
-// the server send a new tool call or interrupt, or store a new file.
+// probeReply sends a valid request of the template and, if the server accepts it, invalid variants
+// of that request, except those that are in known. It adds to known the variants that it sends. The
+// requests of the template must be replies to something that the server sent. Therefore, before
+// each request, probeReply makes the server send a new tool call or interrupt, or store a new file.
 func (t *Conversation) probeReply(template string, known *dialect.InvalidRequestSet) {
 	newReply := func() (spec.Request, bool) {
 		t.Thread = t.NewID()
@@ -137,10 +138,10 @@ func (t *Conversation) probeReply(template string, known *dialect.InvalidRequest
 	}
 }
 
-// sendInvalidProbe is like [Conversation.sendProbe], but if the request is for the stream of a run
-// that another request started, it reads at most one event, and for at most [readTimeout]. A server
-// that accepts the request, as the document may allow, need not have such a run and need not end
-// the stream.
+// sendInvalidProbe sends r, an invalid request of operation o, in the same way as
+// [Conversation.sendProbe]. If r is for the stream of a run that another request started, however,
+// it reads at most one event, and for at most [readTimeout]. A server that accepts r, as the
+// document may allow, need not have that run and need not end the stream.
 func (t *Conversation) sendInvalidProbe(o *dialect.Operation, r spec.Request) {
 	if o.StartsRun || !o.IsStream {
 		t.sendProbe(o, r)

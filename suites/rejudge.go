@@ -12,10 +12,11 @@ import (
 // Rejudge adds one line with the number of the remaining differences.
 const maxDifferences = 20
 
-// Rejudge evaluates the recordings of parts, the results of [Run], again. It returns the
+// Rejudge evaluates the recordings of parts, the results of [Run], a second time. It returns the
 // differences between the old and the new evaluations, one line each, or nil if there are none. If
 // there are more than 20, a further line states how many are left out. Since the same bytes must
 // lead to the same verdicts, any difference is a bug in streamassay.
+//
 // Rejudge calls read to get the stored recording of a result. It does not call read for results
 // without exchanges, or for trimmed results, whose old evaluations are kept. It returns an error if
 // read does, or if t is invalid.

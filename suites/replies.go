@@ -32,13 +32,13 @@ var replyScenarios = []Scenario{
 		func(t *Conversation) { t.sendReplyAfterRefusals("resume") }),
 }
 
-// forTools returns a scenario with the given name, description and function Run, for dialects that
+// forTools returns a scenario with the given name, description and Run function, for dialects that
 // have client tools.
 func forTools(name, doc string, run func(*Conversation)) Scenario {
 	return Scenario{Name: name, Doc: doc, Capability: "client-tool", Templates: needsClientTool.Templates, Run: run}
 }
 
-// forInterrupts returns a scenario with the given name, description and function Run, for dialects
+// forInterrupts returns a scenario with the given name, description and Run function, for dialects
 // that have interrupts.
 func forInterrupts(name, doc string, run func(*Conversation)) Scenario {
 	return Scenario{
@@ -97,7 +97,7 @@ func (t *Conversation) newReply(template string) (e spec.Event, ok bool) {
 }
 
 // buildReply returns the request of the template, with the values in e in place of its
-// placeholders. The request gets a new run id, which becomes that of the current run.
+// placeholders. The request gets a new run id, which becomes the id of the current run.
 func (t *Conversation) buildReply(template string, e spec.Event) spec.Request {
 	t.Run = t.NewID()
 	return t.BuildRequest(template, e)
@@ -152,8 +152,10 @@ func (t *Conversation) sendRefusedForms(r spec.Request) (refused bool) {
 	return true
 }
 
-// sendShortAndLongForms is like [Conversation.sendRefusedForms], but sends all forms in which
-// something is missing or a text is too short or too long. They need not name the same run as r.
+// sendShortAndLongForms sends those invalid forms of the valid request r in which something is
+// missing or a text is too short or too long (see [Conversation.refusedForms]). The forms need not
+// name the same run as r. It returns true if the server refused all of them. If the server accepts
+// one, it stops and returns false.
 func (t *Conversation) sendShortAndLongForms(r spec.Request) (refused bool) {
 	for _, m := range t.refusedForms(r) {
 		shortOrLong := strings.HasSuffix(m.Name, " is missing") || strings.HasSuffix(m.Name, " characters")

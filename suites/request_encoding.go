@@ -11,8 +11,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An equivalentRequestForm is one of several equivalent forms of a request. The server must respond to all
-// of them in the same way.
+// An equivalentRequestForm is one of several equivalent forms of a request. The server must respond
+// to all of them in the same way.
 type equivalentRequestForm struct {
 	doc     string                            // description that follows "requests"; "" for the usual form
 	rewrite func(r spec.Request) spec.Request // returns r in this form, without modifying r

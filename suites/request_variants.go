@@ -90,7 +90,7 @@ func (t *Conversation) sendAndReadAgain(r spec.Request) {
 
 // sendVariants sends the request of the template, with the values in e in place of its
 // placeholders, and then its variants, except those whose form (see [dialect.ValidVariant]) is in
-// sent. It adds the forms of the variants that it sends to sent. If no variants are left, it does
+// sent. It adds to sent the forms of the variants that it sends. If no variants are left, it does
 // not send the request either. If the server does not accept the request itself, which the accepts
 // scenario judges, or the response to it ends early, sendVariants sends no variants.
 func (t *Conversation) sendVariants(template string, e spec.Event, sent map[string]bool) {

@@ -93,8 +93,8 @@ func trimResult(p *ScenarioResult) {
 	}
 }
 
-// trimEvent returns a copy of e with only the fields that reports need. It copies the bytes in
-// e.Raw, but not all of them if there are more than [maxRetainedRaw].
+// trimEvent returns a copy of e with only the fields that reports need. The copy has its own e.Raw,
+// cut to about [maxRetainedRaw] bytes (see [truncateRaw]).
 func trimEvent(e spec.Event) spec.Event {
 	kept := spec.Event{
 		Kind: e.Kind, Exchange: e.Exchange, Operation: e.Operation, Principal: e.Principal, StatusCode: e.StatusCode, MediaType: e.MediaType, Requirement: e.Requirement,
@@ -107,9 +107,9 @@ func trimEvent(e spec.Event) spec.Event {
 	return kept
 }
 
-// truncateRaw returns the first [maxRetainedRaw] bytes of raw, or a few less so that no character
-// is cut, followed by a note that says how many bytes are left out. If raw is not longer than
-// maxRetainedRaw, truncateRaw returns a copy of it.
+// truncateRaw returns the first [maxRetainedRaw] bytes of raw, or slightly fewer so that no
+// character is cut, followed by a note that says how many bytes are left out. If raw is not longer
+// than maxRetainedRaw, truncateRaw returns a copy of it.
 func truncateRaw(raw []byte) []byte {
 	if len(raw) <= maxRetainedRaw {
 		return bytes.Clone(raw)

@@ -11,9 +11,9 @@ type textClass struct {
 	make func(word string) string // returns a text of the class; most contain word, which makes them unique
 }
 
-// textSamples are classes of texts that a careless server changes. The first class is plain. The
-// texts contain no character that JSON cannot represent, and no NUL, which some databases cannot
-// store.
+// textSamples are classes of texts. The texts of the first class are plain. A careless server
+// changes those of the other classes. The texts contain no character that JSON cannot represent,
+// and no NUL, which some databases cannot store.
 var textSamples = []textClass{
 	{"a plain text", func(w string) string { return w }},
 	{"a text with a space at its beginning", func(w string) string { return " " + w }},
@@ -81,16 +81,17 @@ func longText(word string, n int) string {
 	return b.String()[:n-1] + "."
 }
 
-// A jsonClass is a class of JSON objects, such as those with null members. A server must store the
-// objects and send them with the same value.
+// A jsonClass is a class of JSON objects, such as those with null members. A server must store an
+// object and send it back with the same JSON value.
 type jsonClass struct {
 	doc  string                   // description of one object, such as "a plain object"
 	make func(word string) string // returns the JSON text of an object, which usually contains word
 }
 
-// jsonSamples are classes of objects that a careless server changes. The first class is plain. The
-// numbers in the objects are exact in IEEE 754 double precision, and the integers are in the range
-// on which all implementations agree (RFC 8259, section 6).
+// jsonSamples are classes of JSON objects. The objects of the first class are plain. A careless
+// server changes those of the other classes. The numbers in the objects are exact in IEEE 754
+// double precision, and the integers are in the range on which all implementations agree (RFC 8259,
+// section 6).
 var jsonSamples = []jsonClass{
 	{"a plain object", func(w string) string { return `{"city":` + jsonText(w) + `}` }},
 	{"an empty object", func(string) string { return `{}` }},

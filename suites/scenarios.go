@@ -26,7 +26,7 @@ type Scenario struct {
 	// Denial is the reason for the refusals that the scenario tests; "" if it tests none. The
 	// dialect's document must describe such refusals, and the target must be configured for them.
 	Denial         spec.DenialReason
-	Exclusive      bool                // must be played alone, after the others, which would affect its results
+	Exclusive      bool                // must be played alone, after the others, whose requests would affect its results
 	ExpectedChecks []string            // ids of checks that must judge something if the target promises the capability
 	Run            func(*Conversation) // plays the scenario; nil for a generated one or a recording
 }

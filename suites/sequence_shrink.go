@@ -65,9 +65,9 @@ func (t *Target) sequenceScenarios() (all []Scenario) {
 // SequenceName returns the scenario name of sequence n, counted from 1, such as "sequence-1".
 func SequenceName(n int) string { return fmt.Sprint("sequence-", n) }
 
-// sequenceScenario returns a scenario that stands for the sequence of the given actions, with the
-// given name and without a function Run. The scenario has no expected checks, so no check fails
-// because the sequence does not exercise it.
+// sequenceScenario returns a scenario that stands for the sequence of the given actions. It has the
+// given name and no Run function. It also has no expected checks, so no check fails because the
+// sequence does not exercise it.
 func sequenceScenario(name string, actions []action) Scenario {
 	return Scenario{Name: name, Doc: describeActions(actions), Capability: "text", Templates: promptTemplates}
 }
@@ -114,9 +114,9 @@ func (t *Target) playSequences(
 	return parts
 }
 
-// sequenceConcurrency returns how many sequences are played at the same time, which is at least 1.
-// Since each sequence may have two streams open, the number is at most half of the target's stream
-// limit, if that is known.
+// sequenceConcurrency returns how many sequences are played at the same time. This is t.Parallel
+// or, if that is less than 1, 1. Since each sequence may have two streams open, the number is at
+// most half of the target's stream limit, if that is known, but at least 1.
 func (t *Target) sequenceConcurrency() int {
 	if t.StreamLimit > 0 {
 		return max(1, min(t.Parallel, t.StreamLimit/2))

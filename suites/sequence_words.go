@@ -23,8 +23,8 @@ func (a *sequencePlayer) text(s action) string {
 	return sample.make(s.word())
 }
 
-// object returns the JSON text of an object that action s sends. s.choice selects one of the
-// classes in [jsonSamples].
+// object returns the JSON text of an object that action s sends. The object belongs to one of the
+// classes in [jsonSamples], selected by s.choice.
 func (s action) object() string {
 	return jsonSamples[s.choice>>24%uint64(len(jsonSamples))].make(s.word())
 }
@@ -42,8 +42,8 @@ func (a *sequencePlayer) toolResult(s action) string {
 }
 
 // promptArguments returns the arguments with which action s sends the test prompt of a scenario. If
-// the prompt takes a text or a JSON object, the result depends on the action. Otherwise it is the
-// argument plain.
+// the prompt takes a text or a JSON object, the result depends on the action. Otherwise,
+// promptArguments returns plain.
 func (a *sequencePlayer) promptArguments(s action, scenario, plain string) string {
 	switch scenario {
 	case "text", "reasoning", "error", "error-mid":

@@ -50,7 +50,7 @@ type Target struct {
 	RefusalsAbout       []string          // ids of the requirements about which invalid requests are sent; empty: all
 
 	// Scenarios are played in addition to [Scenarios], in dialects that have what they need. A
-	// scenario must have a name that no other scenario has and a function Run.
+	// scenario must have a Run function, and a name that no other scenario has.
 	Scenarios []Scenario
 
 	// Checks are applied to all conversations, in addition to the checks of the dialect. Each check
@@ -341,7 +341,8 @@ func (t *Target) detectScripted(ctx context.Context) bool {
 }
 
 // HasObligations reports whether t.Only and t.Skip leave anything to run: at least one check in a
-// scenario, or a generated sequence. If t.Only names a combination, the result is true as well.
+// scenario, or a generated sequence. It also returns true if t.Only names a combination, even if
+// that combination does not exist.
 func (t *Target) HasObligations() bool {
 	if len(t.selectedSequences()) > 0 || slices.ContainsFunc(t.Only, IsCombination) {
 		return true

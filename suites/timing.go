@@ -8,8 +8,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A timingSensitiveCheck holds a check that may fail in a scenario, or have nothing to judge, merely because
-// the machine is busy. In that case, the scenario is replayed.
+// A timingSensitiveCheck holds a check that may fail in a scenario, or have nothing to judge,
+// merely because the machine is busy. In that case, the scenario is replayed.
 type timingSensitiveCheck struct {
 	check   *spec.Check
 	retries uint64 // maximum number of times that the scenario is replayed

@@ -82,9 +82,9 @@ func (o exchangeSummary) describeRequest() string {
 // MissingCapability returns the name of the capability that the target seems to lack, judging by r,
 // the result of a check in p. ok is true if the lack would explain all findings of r, because each
 // finding refers to a response whose status (404, 405, 410 or 501) means that the server does not
-// have the operation. ok is false if r has no findings, if a finding is about an operation that
-// starts runs, if the scenario needs the capability "text" or "refusals", or if p is the evaluation
-// of a recording.
+// have the operation. ok is false, and capability has no meaning, if r has no findings, if a
+// finding is about an operation that starts runs, if the scenario needs the capability "text" or
+// "refusals", or if p is the evaluation of a recording.
 func MissingCapability(p ScenarioResult, r spec.Result) (capability string, ok bool) {
 	if capability = p.Scenario.capabilityName(); capability == "text" || capability == "refusals" || len(r.Findings) == 0 {
 		return "", false

@@ -89,7 +89,7 @@ var (
 )
 
 // openRedis opens the store on the Redis server at location, a URL with the scheme redis, rediss or
-// unix.
+// unix. It returns an error if location is invalid or the server cannot be used.
 func openRedis(ctx context.Context, location string, s backendSettings) (state.Store, error) {
 	return durable.OpenRedis(ctx, location, s.retention)
 }

@@ -47,11 +47,11 @@ func (s configPosition) settingName(name string) string {
 	return "--" + name
 }
 
-// locate returns err, an error about the target, with the position of the target in the --config
-// file put before its message. The line in the position is that of the field with which the message
-// begins. If the message does not begin with a field, it is the first line of the target. locate
-// returns err unchanged if it is not a usage error, if it already has a position, or if flags
-// define the target.
+// locate returns err, an error about the target, with a prefix that gives its position in the
+// --config file. The prefix has the line of the field with which the message of err begins or, if
+// the message does not begin with a field, the first line of the target. locate returns err
+// unchanged if it is not a usage error, if it already has a position, or if flags define the
+// target.
 func (s configPosition) locate(err error) error {
 	var exit exitError
 	located := "--config " + s.file + ":"
@@ -62,8 +62,9 @@ func (s configPosition) locate(err error) error {
 }
 
 // locationPrefix returns the prefix for message, an error message about a target in a --config
-// file, such as "--config targets.yaml:12: target 2: ". The line is that of the field with which
-// message begins. If message does not begin with a field, it is the first line of the target.
+// file, such as "--config targets.yaml:12: target 2: ". The number after the file name is the line
+// of the field with which message begins or, if message does not begin with a field, the first line
+// of the target.
 func (s configPosition) locationPrefix(message string) string {
 	line := s.line
 	if key, _, _ := strings.Cut(strings.TrimSuffix(message, ":"), " "); s.fieldLines[strings.TrimSuffix(key, ":")] > 0 {
@@ -72,9 +73,9 @@ func (s configPosition) locationPrefix(message string) string {
 	return fmt.Sprintf("--config %s:%d: target %d: ", s.file, line, s.index)
 }
 
-// readConfig returns the targets in a --config file. Options that a target does not set have the
-// values that they have in flags. Errors are usage errors that name the file and, if known, the
-// line.
+// readConfig returns the targets in a --config file, in the order of the file. Options that a
+// target does not set have the values that they have in flags. Errors are usage errors that name
+// the file and, if known, the line.
 func readConfig(file string, flags targetOptions) ([]targetOptions, error) {
 	data, err := readConfigFile(file)
 	if err != nil {
@@ -120,17 +121,17 @@ func readConfigFile(file string) ([]byte, error) {
 	return data, nil
 }
 
-// A configTarget is one target of a --config file, parsed as YAML, whose fields have not been checked
-// yet.
+// A configTarget is one target of a --config file, parsed as YAML, whose fields have not been
+// checked yet.
 type configTarget struct {
 	fields     yaml.MapSlice
 	line       int            // line on which the target begins, from 1
 	fieldLines map[string]int // line of each field, from 1, by the name of the field
 }
 
-// configItems splits data, the content of a --config file, into its targets. It returns an error if
-// data is invalid or has no targets. Errors begin with ":" or ":LINE:", so that the caller can put
-// the file name before them.
+// configItems splits data, the content of a --config file, into its targets, in the order of the
+// file. It returns an error if data is invalid or has no targets. Errors begin with ":" or
+// ":LINE:", so that the caller can put the file name before them.
 func configItems(data []byte) ([]configTarget, error) {
 	file, err := parser.ParseBytes(data, 0)
 	if err != nil {
@@ -263,7 +264,8 @@ func (o targetOption) setField(set *pflag.FlagSet, t *targetOptions, key string,
 }
 
 // convertYAML stores value, a decoded YAML value, in the variable to which dst points. It returns
-// false if value is null or cannot be converted to the type of the variable.
+// false if value is null, which leaves the variable unchanged, or if value cannot be converted to
+// the type of the variable.
 func convertYAML(value, dst any) bool {
 	text, err := yaml.Marshal(value)
 	return err == nil && value != nil && yaml.Unmarshal(text, dst) == nil

@@ -55,16 +55,16 @@ func dialectsNamed(flag string, names []string) ([]*dialect.Dialect, error) {
 	return list, nil
 }
 
-// recordedDialect returns the dialect of the recording t. The argument given holds the dialects of
-// the --dialect flag. If t names its dialect, the result is the dialect with that name in given or,
-// if given has none, the embedded dialect with that name. Otherwise, the result is the only element
-// of given. recordedDialect returns a usage error if t names an unknown dialect, or if t names none
-// and given does not have exactly one element.
-func recordedDialect(t *transcript.Transcript, given []*dialect.Dialect) (*dialect.Dialect, error) {
-	if t.Dialect == "" && len(given) == 1 {
-		return given[0], nil
+// recordedDialect returns the dialect of the recording t. The argument selected holds the dialects
+// of the --dialect flag. If t names its dialect, the result is the dialect with that name in
+// selected or, if there is none, the embedded dialect with that name. Otherwise, the result is the
+// only element of selected. recordedDialect returns a usage error if t names an unknown dialect, or
+// if t names none and selected does not have exactly one element.
+func recordedDialect(t *transcript.Transcript, selected []*dialect.Dialect) (*dialect.Dialect, error) {
+	if t.Dialect == "" && len(selected) == 1 {
+		return selected[0], nil
 	}
-	for _, d := range given {
+	for _, d := range selected {
 		if t.Dialect == d.Name {
 			return d, nil
 		}

@@ -68,7 +68,8 @@ func originalArgument(j targetRun) string {
 // collectTakes plays the selected scenarios [takesPerTarget] times against the target of j and
 // returns the conversations. Each take uses different ids, because a server would continue a thread
 // whose id it knows. If a signal or --max-time ends a take of a scenario early, the conversation of
-// that scenario is marked as incomplete.
+// that scenario is marked as incomplete. collectTakes returns an error if the scenarios cannot be
+// played at all.
 func (j targetRun) collectTakes(ctx context.Context, sh stdio) (h diffSide, err error) {
 	if j.embedded {
 		stop, err := j.startReference()
@@ -154,11 +155,11 @@ func (d diffOptions) readSide(root string) (h diffSide, err error) {
 
 // addRecording adds the recording t to h as one take of a conversation, unless --only or --skip
 // excludes the conversation. It modifies t: it completes requests of which only the body was
-// recorded, and removes the base path from the requests. The argument given holds the dialects of
-// the --dialect flag. addRecording returns a usage error if the dialect of t is unknown, or if t
-// does not name its dialect and given does not have exactly one element.
-func (d diffOptions) addRecording(h *diffSide, t *transcript.Transcript, given []*dialect.Dialect) error {
-	of, err := recordedDialect(t, given)
+// recorded, and removes the base path from the requests. The argument selected holds the dialects
+// of the --dialect flag. addRecording returns a usage error if the dialect of t is unknown, or if t
+// does not name its dialect and selected does not have exactly one element.
+func (d diffOptions) addRecording(h *diffSide, t *transcript.Transcript, selected []*dialect.Dialect) error {
+	of, err := recordedDialect(t, selected)
 	if err != nil {
 		return err
 	}

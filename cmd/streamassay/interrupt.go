@@ -104,10 +104,10 @@ func withSignalGrace(ctx context.Context) (later context.Context, stop func()) {
 	return later, func() { unlink(); cancel(nil) }
 }
 
-// runUntilDone calls do in a new goroutine and returns the results of do. If ctx is done first, it
-// immediately returns an error that wraps the cause of ctx, while do continues and its results are
-// discarded. If do panics before ctx is done, runUntilDone panics with the same value.
-func runUntilDone[T any](ctx context.Context, do func() (T, error)) (result T, err error) {
+// runUntilDone calls f in a new goroutine and returns the results of f. If ctx is done first, it
+// immediately returns an error that wraps the cause of ctx, while f continues and its results are
+// discarded. If f panics before ctx is done, runUntilDone panics with the same value.
+func runUntilDone[T any](ctx context.Context, f func() (T, error)) (result T, err error) {
 	type doResult struct {
 		result   T
 		err      error
@@ -120,7 +120,7 @@ func runUntilDone[T any](ctx context.Context, do func() (T, error)) (result T, e
 			o.panicked = recover()
 			done <- o
 		}()
-		o.result, o.err = do()
+		o.result, o.err = f()
 	}()
 	select {
 	case o := <-done:

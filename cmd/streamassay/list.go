@@ -210,11 +210,11 @@ func listFaults(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	return rows, list
 }
 
-// namesWhere returns the names of the dialects that satisfy has, in the same order, or nil if there
-// are none.
-func namesWhere(dialects []*dialect.Dialect, has func(*dialect.Dialect) bool) (names []string) {
+// namesWhere returns the names of the dialects for which fits returns true, in the same order, or
+// nil if there are none.
+func namesWhere(dialects []*dialect.Dialect, fits func(*dialect.Dialect) bool) (names []string) {
 	for _, d := range dialects {
-		if has(d) {
+		if fits(d) {
 			names = append(names, d.Name)
 		}
 	}

@@ -8,13 +8,13 @@ import (
 	"syscall"
 )
 
-// waitForEnd runs the client command, if command is not empty, with the URLs in where as
+// waitForEnd runs the client command, if command is not empty, with the URLs in settings as
 // environment variables such as MOCK_URL. It waits until the command has ended, the channel failed
 // delivers the error of a listener, or ctx is done; in the last two cases, it ends the command. It
 // returns nil if the command succeeded, or if ctx is done and there is no command. Otherwise it
 // returns an error with the exit code of the program.
 func waitForEnd(
-	ctx context.Context, sh stdio, where clientSettings, failed <-chan error, command []string,
+	ctx context.Context, sh stdio, settings clientSettings, failed <-chan error, command []string,
 ) error {
 	if len(command) == 0 {
 		select {
@@ -27,7 +27,7 @@ func waitForEnd(
 	clientCtx, stop := context.WithCancel(ctx)
 	defer stop()
 	ended := make(chan error, 1)
-	go func() { ended <- runClient(clientCtx, sh, where, command) }()
+	go func() { ended <- runClient(clientCtx, sh, settings, command) }()
 	select {
 	case err := <-failed:
 		stop()
@@ -48,15 +48,15 @@ func interruptExit(ctx context.Context) error {
 	return exitError{code: i.exitCode()}
 }
 
-// runClient runs the client command with the URLs in where as environment variables, and waits
+// runClient runs the client command with the URLs in settings as environment variables, and waits
 // until it has ended. If ctx is done first, runClient sends SIGTERM to the command, and kills it if
 // it has not ended [shutdownGrace] later. It returns nil if the command succeeded. Otherwise it
 // returns an error whose exit code is 1 if the command failed, 2 if the command could not be
 // started, and 130 or 143 if a signal canceled ctx.
-func runClient(ctx context.Context, sh stdio, where clientSettings, command []string) error {
+func runClient(ctx context.Context, sh stdio, settings clientSettings, command []string) error {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = sh.in, sh.out, sh.err
-	cmd.Env = append(os.Environ(), where.clientEnv()...)
+	cmd.Env = append(os.Environ(), settings.clientEnv()...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = shutdownGrace
 	err := cmd.Run()

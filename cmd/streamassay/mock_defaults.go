@@ -114,19 +114,19 @@ func addJournalFlags(f *pflag.FlagSet, c *journal.Config) {
 	f.Var(sizeValue(&c.Body), "journal-body", "maximum size kept of each request body and each response body")
 }
 
-// checkControl returns a usage error unless at, the value of --control, is "off" or a HOST:PORT
-// whose host is a loopback address or "localhost". Other hosts are refused because the control API
-// shows what clients sent.
-func checkControl(at string) error {
-	if at == "off" {
+// checkControl returns a usage error unless address, the value of --control, is "off" or a
+// HOST:PORT whose host is a loopback address or "localhost". Other hosts are refused because the
+// control API shows what clients sent.
+func checkControl(address string) error {
+	if address == "off" {
 		return nil
 	}
-	host, _, err := net.SplitHostPort(at)
+	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return usageError("--control %q: must be HOST:PORT (e.g. 127.0.0.1:4011), or off", at)
+		return usageError("--control %q: must be HOST:PORT (e.g. 127.0.0.1:4011), or off", address)
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return usageError("--control %s: only loopback addresses are allowed (127.0.0.1, ::1, localhost)", at)
+		return usageError("--control %s: only loopback addresses are allowed (127.0.0.1, ::1, localhost)", address)
 	}
 	return nil
 }

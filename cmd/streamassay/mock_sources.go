@@ -145,9 +145,10 @@ func readScript(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// load reads the scripts and recordings that p names, prints the problems in them to out, and
-// returns their content. It returns an error if a file cannot be read, if the files have errors, or
-// if p names paths but there is no script or recording at any of them.
+// load reads the scripts and recordings that p names, checks them for the given dialects, prints
+// the problems in them to out, and returns their content. It returns an error if a file cannot be
+// read, if the files have errors, or if p names paths but there is no script or recording at any of
+// them.
 func (p mockSources) load(out io.Writer, dialects []*dialect.Dialect) (loadedSources, error) {
 	l, err := p.read(out, dialects)
 	switch {
@@ -161,9 +162,9 @@ func (p mockSources) load(out io.Writer, dialects []*dialect.Dialect) (loadedSou
 	return l, nil
 }
 
-// check prints the problems in the files to standard output, for the --check flag. It returns an
-// error with exit code 1 if the files have errors, so that a mock could not serve them, and a usage
-// error if there are no files or a file cannot be read.
+// check checks the files for the given dialects, for the --check flag, and prints the problems in
+// them to standard output. It returns an error with exit code 1 if the files have errors, so that a
+// mock could not serve them, and a usage error if there are no files or a file cannot be read.
 func (p mockSources) check(sh stdio, dialects []*dialect.Dialect) error {
 	if len(p.paths) == 0 {
 		return usageError("mock --check: needs at least one FILE")
@@ -187,10 +188,10 @@ func (p mockSources) check(sh stdio, dialects []*dialect.Dialect) error {
 const settleDelay = 50 * time.Millisecond
 
 // watch starts to watch the files in the background and makes the mock m reload them whenever they
-// change, until ctx is done or stop is called. If the changed files have errors, the errors are
-// printed to out, and the mock continues to use the files that were loaded before. If the files
-// cannot be watched, watch prints the reason to out and starts nothing. The caller must call stop,
-// which is never nil and waits until a reload in progress has ended.
+// change, until ctx is done or stop is called. If the changed files have errors for one of the
+// given dialects, the errors are printed to out, and the mock continues to use the files that were
+// loaded before. If the files cannot be watched, watch prints the reason to out and starts nothing.
+// The caller must call stop, which is never nil and waits until a reload in progress has ended.
 func (p mockSources) watch(
 	ctx context.Context, m *mockserver.Server, dialects []*dialect.Dialect, out io.Writer,
 ) (stop func()) {
@@ -269,8 +270,9 @@ func (p mockSources) reloadOnChange(ctx context.Context, w *fsnotify.Watcher, re
 	}
 }
 
-// reload reads the files again and makes the mock m use them. If the files have errors or cannot be
-// read, reload prints the errors to out, and the mock keeps the files that were loaded before.
+// reload reads the files again, checks them for the given dialects, and makes the mock m use them.
+// If the files have errors or cannot be read, reload prints the errors to out, and the mock keeps
+// the files that were loaded before.
 func (p mockSources) reload(m *mockserver.Server, dialects []*dialect.Dialect, out io.Writer) {
 	l, err := p.read(out, dialects)
 	if err != nil {

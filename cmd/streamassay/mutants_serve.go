@@ -9,10 +9,10 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// serveMutants serves all mutants of a dialect until ctx is done, for clients other than the suite.
-// Each mutant is served below a path that begins with its name. In the ready file and the output,
-// the names of the mutants take the place of the names of dialects. The slice dialects must have
-// exactly one element; otherwise serveMutants returns a usage error.
+// serveMutants serves all mutants of a dialect at the address in endpoint, until ctx is done, for
+// clients other than the suite. Each mutant is served below a path that begins with its name. In
+// the ready file and the output, the names of the mutants take the place of the names of dialects.
+// The slice dialects must have exactly one element; otherwise serveMutants returns a usage error.
 func serveMutants(ctx context.Context, sh stdio, endpoint *listenFlags, dialects []*dialect.Dialect) error {
 	if len(dialects) != 1 {
 		return usageError("--serve needs one --dialect")

@@ -46,8 +46,8 @@ func parseOutputs(name string, list []string) (all []reportOutput, err error) {
 	return all, nil
 }
 
-// resolveOutputs sets the destination of each report. Each argument holds the reports of one
-// target. If a report would have the same file as a report of an earlier target, resolveOutputs
+// resolveOutputs sets the destination of each report. Each element of targets holds the reports of
+// one target. If a report would have the same file as a report of an earlier target, resolveOutputs
 // adds the number of the target to the file name, as in r-2.json for r.json. It returns a usage
 // error if a report cannot be written or would overwrite other output.
 func resolveOutputs(targets ...[]reportOutput) error {

@@ -141,10 +141,10 @@ type targetRun struct {
 	reparse func(suites.ScenarioResult) (spec.Trace, error)
 }
 
-// newTargetRuns returns one run for each target in the --config file with the path config; flags
-// supplies the options that a target does not set. If config is empty, newTargetRuns returns one
-// run for the target that flags describes. It checks all options, so that an invalid option is
-// reported before anything is sent or written.
+// newTargetRuns returns one run for each target in the --config file with the path config, in the
+// order of the file; flags supplies the options that a target does not set. If config is empty,
+// newTargetRuns returns one run for the target that flags describes. It checks all options and
+// returns a usage error if one is invalid, before anything is sent or written.
 func newTargetRuns(flags targetOptions, config string) ([]targetRun, error) {
 	targets := []targetOptions{flags}
 	if config != "" {
@@ -257,11 +257,12 @@ func (j *targetRun) newSuiteTarget(d *dialect.Dialect) (s suites.Target, err err
 	return j.targetOptions.suiteTarget(d, base)
 }
 
-// runAll executes the runs in jobs one after the other and writes their reports. It returns an
-// error with the worst of their exit codes, or nil if that code is 0. If a report cannot be
-// written, or if the verdicts of the Ginkgo suite differ from those of the reports, the code is
-// that of an internal error. runAll stops at the first run that cannot be executed, and after a
-// signal.
+// runAll executes the runs in jobs one after the other and writes their reports. It stops at the
+// first run that cannot be executed, whose error it returns, and after a signal. If all runs were
+// executed, it returns an error with the worst of their exit codes, or nil if that code is 0. If a
+// report cannot be written, or if the verdicts of the Ginkgo suite differ from those of the
+// reports, the code is that of an internal error instead, and after a signal, it is the exit code
+// for the signal.
 func runAll(ctx context.Context, sh stdio, jobs []targetRun) error {
 	var all targetExitCodes
 	var results []suites.ScenarioResult
@@ -425,7 +426,7 @@ func (j *targetRun) addReferenceUsers() (*identity.StaticTokens, error) {
 }
 
 // incompleteNotes returns one note for each reason why scenarios in parts were not played to their
-// end. If --max-time is such a reason, it also marks the report as incomplete.
+// end. If --max-time is one of the reasons, it also marks the report as incomplete.
 func incompleteNotes(parts []suites.ScenarioResult, report *reports.Report) (all []string) {
 	names := map[string][]string{}
 	var order []string

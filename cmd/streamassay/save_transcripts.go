@@ -52,8 +52,8 @@ func (j targetRun) saveConversation(p suites.ScenarioResult, path string) error 
 	return nil
 }
 
-// A firstSaveError holds the first error of [targetRun.saveBeforeTrim], which may be called by several
-// goroutines at the same time.
+// A firstSaveError holds the first error of [targetRun.saveBeforeTrim], which may be called by
+// several goroutines at the same time.
 type firstSaveError struct {
 	mu  sync.Mutex
 	err error // nil means that there was no error; protected by mu

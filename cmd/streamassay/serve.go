@@ -163,10 +163,10 @@ func (s *serveOptions) listenAndServe(ctx context.Context, sh stdio, dialects []
 }
 
 // ownPaths returns a function that reports whether a request has the path of a GET operation of the
-// dialect, such as /healthz. The middleware has replies of its own to some paths, but must leave
-// such a request to the dialect. The argument base is the prefix of all paths. If alone is true,
-// dialects must have exactly one element; otherwise ownPaths returns nil, because the paths of each
-// dialect begin with its name.
+// dialect, such as /healthz. The middleware around the server answers requests to some paths
+// itself, but must pass a request on to the dialect if this function returns true. The argument
+// base is the prefix of all paths. If alone is true, dialects must have exactly one element;
+// otherwise ownPaths returns nil, because the paths of each dialect begin with its name.
 func ownPaths(dialects []*dialect.Dialect, alone bool, base string) func(*http.Request) bool {
 	if !alone {
 		return nil

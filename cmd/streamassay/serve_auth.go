@@ -73,7 +73,7 @@ func isOrigin(s string) bool {
 }
 
 // readUserFile adds the users in the file at path to d.tokens. The file has one NAME:TOKEN per
-// line.
+// line. readUserFile returns an error if the file cannot be read or has an invalid line.
 func (d *authFlags) readUserFile(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -85,7 +85,8 @@ func (d *authFlags) readUserFile(path string) error {
 
 // openAuthenticator returns the authenticator that the flags describe; the authenticator logs to
 // log. The result is nil if the flags define no users, which means that every token is accepted as
-// the name of a user. The caller must have called [authFlags.check].
+// the name of a user. openAuthenticator returns a usage error if the keys of --jwks cannot be used.
+// The caller must have called [authFlags.check].
 func (d *authFlags) openAuthenticator(ctx context.Context, log *slog.Logger) (identity.Authenticator, error) {
 	switch {
 	case d.jwks != "":

@@ -20,10 +20,11 @@ type openedBackends struct {
 	cfg   reference.Config
 }
 
-// openBackends opens the backends that the flags select. If one of them cannot be opened, it closes
-// the store of runs again; otherwise the caller must call [openedBackends.closeStore]. API keys
-// come from the environment and not from flags, because all users of the machine can read command
-// lines.
+// openBackends opens the backends that the flags select. The configuration that it returns makes
+// the server log to log and count in m. If a backend cannot be opened, openBackends returns an
+// error and closes the store of runs, if that is already open. Otherwise, the caller must call
+// [openedBackends.closeStore]. API keys come from the environment and not from flags, because all
+// users of the machine can read command lines.
 func (s *serveOptions) openBackends(
 	ctx context.Context, sh stdio, log *slog.Logger, m *metrics.Counters,
 ) (b *openedBackends, err error) {
@@ -116,13 +117,13 @@ type sharedReadinessCheck struct{ group singleflight.Group }
 const maxCheckTime = 10 * time.Second
 
 // run waits until the check that is in progress has ended and returns its error. If no check is in
-// progress, run first starts one by calling do in a new goroutine. If ctx is done before the check
-// has ended, run returns an error at once, and the check continues.
-func (l *sharedReadinessCheck) run(ctx context.Context, do func(context.Context) error) error {
+// progress, run first starts one by calling the function check in a new goroutine. If ctx is done
+// before the check has ended, run returns an error at once, and the check continues.
+func (l *sharedReadinessCheck) run(ctx context.Context, check func(context.Context) error) error {
 	done := l.group.DoChan("", func() (any, error) {
 		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxCheckTime)
 		defer cancel()
-		return nil, do(within)
+		return nil, check(within)
 	})
 	select {
 	case result := <-done:

@@ -19,7 +19,7 @@ type listenFlags struct {
 	cert, key string      // PEM files for TLS; both "" means plain HTTP
 	tls       *tls.Config // set by check; nil means plain HTTP
 	readyTo   destination // destination of the ready file; set by check
-	authHint  string      // for messages: when only loopback is allowed, such as "without --user "; "" means always
+	authHint  string      // for messages: the case in which check allows only loopback, "without --user "; may be ""
 }
 
 // addFlags adds --addr, --ready-file and the TLS flags to the given flag set.

@@ -125,8 +125,9 @@ func (t targetOptions) secretValues() (all []string) {
 	return all
 }
 
-// checkGlobs returns a usage error if a glob of --only or --skip is malformed, or if it does not
-// match any scenario, sequence or combination, or any check or requirement of the dialects.
+// checkGlobs returns a usage error if a glob of --only or --skip is malformed or matches nothing. A
+// glob may match scenarios, sequences and combinations, and the checks and requirements of the
+// dialects.
 func (t targetOptions) checkGlobs(dialects []*dialect.Dialect) error {
 	var known []string
 	for _, s := range suites.Scenarios() {

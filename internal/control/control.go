@@ -51,7 +51,7 @@ const (
 	writeTimeout    = 30 * time.Second // for one write of a response
 )
 
-// New returns the handler of the control port of the mock m. The configuration of the port is cfg.
+// New returns the handler of the control API of the mock m, as configured by cfg.
 func New(m *mockserver.Server, cfg Config) http.Handler {
 	s := &server{
 		mock: m, cfg: cfg,

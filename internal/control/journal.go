@@ -84,7 +84,8 @@ func (s *server) findExchange(r *http.Request) (journal.Record, error) {
 	return record, nil
 }
 
-// getExchange handles GET /v1/journal/{id}: it responds with the exchange whose id is in the path.
+// getExchange handles GET /v1/journal/{id}: it responds with the exchange whose id is in the path,
+// or returns an error with status 404 if there is none.
 func (s *server) getExchange(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	record, err := s.findExchange(r)
 	if err != nil {
@@ -95,7 +96,7 @@ func (s *server) getExchange(w http.ResponseWriter, r *http.Request, query url.V
 }
 
 // clearJournal handles DELETE /v1/journal: it removes the exchanges of the test in the query, or
-// all exchanges if the query names no test.
+// all exchanges if the query names no test, and responds with status 204.
 func (s *server) clearJournal(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	if query.Has("test") {
 		s.journal().Reset(query.Get("test"))

@@ -58,7 +58,7 @@ type streamView struct {
 	mockserver.StreamStatus
 	Sent    []journal.SentPiece // the latest events
 	From    int                 // number of the first event in Sent, counted from 1
-	Endings []string            // the ways in which a request can end the stream
+	Endings []string            // the ways to end the stream that the page offers, such as "reset"
 }
 
 // newStreamView returns what a page shows of the stream with the given status. The result includes

@@ -129,7 +129,8 @@ func (routes methodRoutes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// getHealth handles GET /healthz: it reports that the mock is running.
+// getHealth handles GET /healthz: it responds with {"ok": true}, which shows that the mock is
+// running.
 func (s *server) getHealth(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	writeJSON(w, map[string]bool{"ok": true})
 	return nil

@@ -50,8 +50,9 @@ func (s *server) loadScripts(
 	return text, set, found, nil
 }
 
-// checkScripts handles POST /v1/scripts/check: it responds with the problems of the script in the
-// body. It does not set the script.
+// checkScripts handles POST /v1/scripts/check: it responds with {"ok": BOOL, "problems": LIST},
+// where problems holds the errors and warnings about the script in the body, and ok is true if none
+// of them is an error. It does not set the script.
 func (s *server) checkScripts(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	_, set, problems, err := s.loadScripts(w, r)
 	if err != nil {
@@ -62,8 +63,8 @@ func (s *server) checkScripts(w http.ResponseWriter, r *http.Request, query url.
 }
 
 // putScripts handles PUT /v1/scripts: it replaces the script of the test in the query or, without a
-// test, the script that all tests share. If the new script has errors, it changes nothing and
-// returns an error with status 422.
+// test, the script that all tests share, and responds with the warnings about the new script. If
+// the new script has errors, putScripts changes nothing and returns an error with status 422.
 func (s *server) putScripts(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	text, set, problems, err := s.loadScripts(w, r)
@@ -152,7 +153,7 @@ func (s *server) isKnownTest(test string) bool {
 }
 
 // deleteScripts handles DELETE /v1/scripts: it removes the script of the test in the query or,
-// without a test, the script that all tests share.
+// without a test, the script that all tests share, and responds with status 204.
 func (s *server) deleteScripts(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	s.mu.Lock()

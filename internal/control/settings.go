@@ -32,7 +32,7 @@ func (s *server) getSettings(w http.ResponseWriter, r *http.Request, query url.V
 
 // putSettings handles PUT /v1/settings: it replaces the settings of the test in the query or,
 // without a test, those that all tests share. Settings that the body does not contain are removed,
-// except scripts and recordings.
+// except scripts and recordings. putSettings responds with the new settings.
 func (s *server) putSettings(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	return s.changeSettings(w, r, query.Get("test"), func(now mockserver.Settings) mockserver.Settings {
 		return mockserver.Settings{Scripts: now.Scripts, Replay: now.Replay}
@@ -41,7 +41,8 @@ func (s *server) putSettings(w http.ResponseWriter, r *http.Request, query url.V
 
 // patchSettings handles PATCH /v1/settings: it changes the settings of the test in the query or,
 // without a test, those that all tests share. As in a JSON merge patch (RFC 7396), it sets the
-// settings that the body contains and removes those that are null in the body.
+// settings that the body contains and removes those that are null in the body. patchSettings
+// responds with the new settings.
 func (s *server) patchSettings(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	return s.changeSettings(w, r, query.Get("test"), func(now mockserver.Settings) mockserver.Settings { return now })
 }
@@ -87,7 +88,8 @@ func (s *server) changeSettings(
 }
 
 // deleteSettings handles DELETE /v1/settings: it removes the settings of the test in the query or,
-// without a test, those that all tests share. Scripts and recordings stay.
+// without a test, those that all tests share, except scripts and recordings. It responds with
+// status 204.
 func (s *server) deleteSettings(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	s.mu.Lock()
@@ -215,8 +217,9 @@ const (
 	maxNameLength = 200  // bytes of the name of a scenario or step
 )
 
-// getState handles GET /v1/state: it responds with the current step of each scenario in the scripts
-// of the test in the query or, without a test, in those that all tests share.
+// getState handles GET /v1/state: it responds with a scriptState, which holds the current step of
+// each scenario in the scripts of the test in the query or, without a test, in those that all tests
+// share.
 func (s *server) getState(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	now := map[string]string{}
@@ -227,9 +230,10 @@ func (s *server) getState(w http.ResponseWriter, r *http.Request, query url.Valu
 	return nil
 }
 
-// putState handles PUT /v1/state: in the scripts of the test in the query or, without a test, in
-// those that all tests share, it sets the current steps of the scenarios that the body names and
-// sets all other scenarios back to their first step. It responds with the resulting steps.
+// putState handles PUT /v1/state, whose body is a scriptState. In the scripts of the test in the
+// query or, without a test, in those that all tests share, it sets the current steps of the
+// scenarios that the body names and sets all other scenarios back to their first step. It responds
+// with the resulting scriptState.
 func (s *server) putState(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	var to scriptState

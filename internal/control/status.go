@@ -11,7 +11,7 @@ import (
 
 // A mockStatus is the status of the mock, as GET /v1/status and the HTML page show it.
 type mockStatus struct {
-	Seed     uint64          `json:"seed"`
+	Seed     uint64          `json:"seed"`  // seed of the random choices; see mockserver.Server.Seed
 	Clock    time.Time       `json:"clock"` // current time of the mock's clock
 	Dialects []servedDialect `json:"dialects"`
 	Tests    []string        `json:"tests"`   // ids of the tests that the mock knows, sorted
@@ -61,14 +61,15 @@ type clockChange struct {
 	Advance *string    `json:"advance"` // stop the clock at its current time plus this duration, such as "5m"
 }
 
-// getClock handles GET /v1/clock: it responds with the time of the mock's clock.
+// getClock handles GET /v1/clock: it responds with {"time": TIME}, the time of the mock's clock.
 func (s *server) getClock(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	writeJSON(w, map[string]time.Time{"time": s.mock.Clock().Now()})
 	return nil
 }
 
 // putClock handles PUT /v1/clock: it stops the clock, either at a given time or at the current time
-// plus a given duration, or lets the clock run again.
+// plus a given duration, or lets the clock run again. The body is a clockChange. The response is
+// the same as for getClock.
 func (s *server) putClock(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	const example = `{"time": "2026-01-01T00:00:00Z"}, {"advance": "5m"} or {"run": true}`
 	var to clockChange
@@ -96,7 +97,7 @@ func (s *server) putClock(w http.ResponseWriter, r *http.Request, query url.Valu
 
 // resetMock handles POST /v1/reset. If the query names a test, resetMock discards the settings, the
 // script state and the exchanges of that test. Otherwise it resets the mock as a whole (see
-// [mockserver.Server.Reset]).
+// [mockserver.Server.Reset]). It responds with status 204.
 func (s *server) resetMock(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	s.mu.Lock()
@@ -139,7 +140,8 @@ func allFaults() []faultDescription {
 	return all
 }
 
-// listFaults handles GET /v1/faults: it responds with descriptions of all faults.
+// listFaults handles GET /v1/faults: it responds with {"faults": LIST}, the descriptions of all
+// faults.
 func (s *server) listFaults(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	writeJSON(w, map[string]any{"faults": allFaults()})
 	return nil

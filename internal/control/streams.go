@@ -21,8 +21,8 @@ const (
 	maxEvent = 1 << 30 // greatest number of an event
 )
 
-// listStreams handles GET /v1/streams: it responds with the open streams of the test in the query
-// or, without a test, with all open streams.
+// listStreams handles GET /v1/streams: it responds with {"streams": LIST}, the states of the open
+// streams of the test in the query or, without a test, of all open streams.
 func (s *server) listStreams(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	writeJSON(w, map[string]any{"streams": s.streamStatuses(test)})
@@ -193,7 +193,9 @@ var endReasons = []string{
 }
 
 // endStream handles POST /v1/streams/{id}/end: it ends a stream in the way that the body specifies.
-// It does so at once or, if the body names an event, before that event.
+// If the body names no event, endStream ends the stream immediately and responds with status 204.
+// Otherwise it responds with status 202 and the state of the stream, which will end before that
+// event. It returns an error with status 409 if the event has already been sent.
 func (s *server) endStream(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	one, err := s.findStream(r)
 	if err != nil {

@@ -35,7 +35,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// mapFiles contains the maps of all documents.
+// mapFiles contains the YAML files with the [DocumentMap] of each protocol document.
 //
 //go:embed maps/*.yaml
 var mapFiles embed.FS
@@ -50,10 +50,10 @@ type DocumentMap struct {
 // the reason why they have none.
 type Clause struct {
 	Lines         LineRange `yaml:"lines"`
-	Summary       string    `yaml:"says"`         // the obligation, in this project's words; "" if the clause is informative
-	Requirements  []string  `yaml:"requirements"` // ids of requirements of any dialects; empty if the clause is informative
+	Summary       string    `yaml:"says"`         // the obligation, in this project's words; "" if Informative is set
+	Requirements  []string  `yaml:"requirements"` // ids of requirements of any dialects; empty if Informative is set
 	Informative   string    `yaml:"informative"`  // why the lines require nothing; "" if there are requirements
-	NormativeWord string    `yaml:"although"`     // a normative word that the informative lines contain; "" if there is none
+	NormativeWord string    `yaml:"although"`     // normative word that the informative lines contain; "": none
 }
 
 // A LineRange is a range of lines, including both ends. The first line of a document has number 1.

@@ -103,8 +103,8 @@ type comparer struct {
 	idsBToA   map[string]map[string]string // ids in A by the name of their field and the corresponding id in B
 	exchanges int                          // number of pairs of exchanges that were compared
 	events    int                          // number of pairs of events that were compared
-	found     []Difference
-	notes     []string // descriptions of unpaired exchanges that do not count as differences
+	found     []Difference                 // the differences so far
+	notes     []string                     // descriptions of unpaired exchanges that do not count as differences
 }
 
 // newComparer returns a comparer that ignores differences in the given volatile fields.
@@ -258,7 +258,7 @@ func (m *comparer) similarity(a, b spec.Event) int {
 }
 
 // addOneSided records as a difference that only the given side, "A" or "B", has the event e in
-// exchange x. If events of this kind are volatile, it records nothing.
+// exchange x. It records nothing if events of the same kind as e are volatile.
 func (m *comparer) addOneSided(x exchangeEvents, e spec.Event, side string) {
 	if m.volatile[string(e.Kind)+" *"] {
 		return
@@ -330,8 +330,8 @@ func (m *comparer) factsMatch(kind spec.Kind, a, b fact, open exchangeEvents) bo
 
 // matchIDs records that the id a of side A corresponds to the id b of side B and returns true. If
 // one of them already corresponds to a different id, it records nothing and returns false. The
-// argument field is the name of the field that holds the ids. Ids in fields of different names are
-// not related, nor are ids of messages and cursors in different runs.
+// argument field is the name of the field that holds the ids. Ids in fields with different names
+// are unrelated, and so are the message ids and the cursors of different runs.
 func (m *comparer) matchIDs(field, a, b string) bool {
 	field = field[strings.LastIndexByte(field, '.')+1:]
 	if field == "message" || field == "cursor" { // unique only within a run

@@ -52,9 +52,9 @@ type DifferingEvent struct {
 	Facts    string    `json:"facts"` // the compared properties of the event, in one line
 }
 
-// A FieldDiff is a field of an event that has different values on the two sides. A and B are the
-// values as text, or excerpts of long values. The empty string means that the field is absent or
-// empty.
+// A FieldDiff is a field of an event whose values differ between the two sides of the comparison, A
+// and B. The fields A and B hold the values as text, or excerpts of long values. The empty string
+// means that the field is absent or empty.
 type FieldDiff struct {
 	Name string `json:"name"` // such as "text", or "parts[0].name" for a field of a part
 	A    string `json:"a"`

@@ -81,7 +81,7 @@ func (r *eventEditor) drop(e *spec.Event) {
 	}
 }
 
-// first returns a function that reports whether an event is the first one at or after the trigger
+// first returns a function that reports whether an event is the first one, at or after the trigger,
 // for which fits returns true. If no trigger is set, the search begins with the first event of the
 // run. The function must be called with each event of the run, in order.
 func (r *eventEditor) first(fits func(*spec.Event) bool) func(*spec.Event) bool {
@@ -103,8 +103,8 @@ func (r *eventEditor) isTarget(e *spec.Event) bool {
 	return r.Trigger.Event >= 0 || isDelta(e) && e.Text != ""
 }
 
-// missing returns a value for [Fault.NewEffect]. The effect drops the first event at or after the
-// trigger for which fits returns true.
+// missing returns a value for [Fault.NewEffect]. The effect drops the first event, at or after the
+// trigger, for which fits returns true.
 func missing(fits func(*spec.Event) bool) func(Args) Effect {
 	return editEvents(func(r *eventEditor) func(*spec.Event) { return r.dropEach(r.first(fits)) })
 }
@@ -127,14 +127,15 @@ func (r *eventEditor) dropEach(isAffected func(*spec.Event) bool) func(*spec.Eve
 	}
 }
 
-// twice returns a value for [Fault.NewEffect]. The effect sends one event twice: the first event at
-// or after the trigger for which fits returns true. The copy gets the next sequence number.
+// twice returns a value for [Fault.NewEffect]. The effect sends one event twice: the first event,
+// at or after the trigger, for which fits returns true. The copy gets the next sequence number.
 func twice(fits func(*spec.Event) bool) func(Args) Effect {
 	return followed(fits, func(e *spec.Event) *spec.Event { return e })
 }
 
-// followed returns a value for [Fault.NewEffect]. The effect sends the additional event other(e)
-// after the first event e at or after the trigger for which fits returns true.
+// followed returns a value for [Fault.NewEffect]. The effect finds the first event e, at or after
+// the trigger, for which fits returns true. After that event it sends the additional event
+// other(e).
 func followed(fits func(*spec.Event) bool, other func(e *spec.Event) *spec.Event) func(Args) Effect {
 	return editEvents(func(r *eventEditor) func(*spec.Event) {
 		isAffected := r.first(fits)
@@ -148,7 +149,7 @@ func followed(fits func(*spec.Event) bool, other func(e *spec.Event) *spec.Event
 }
 
 // repeated returns a value for [Fault.NewEffect]. The effect repeats source, the latest event for
-// which isSource returned true. It does so after the first event e at or after the trigger for
+// which isSource returned true. It does so after the first event e, at or after the trigger, for
 // which fits(e, source) returns true.
 func repeated(isSource func(*spec.Event) bool, fits func(e, source *spec.Event) bool) func(Args) Effect {
 	return editEvents(func(r *eventEditor) func(*spec.Event) {
@@ -166,9 +167,9 @@ func repeated(isSource func(*spec.Event) bool, fits func(e, source *spec.Event) 
 	})
 }
 
-// changed returns a value for [Fault.NewEffect]. The effect changes the first event at or after the
-// trigger for which fits returns true: it applies change to a copy of the event and sends the copy
-// instead.
+// changed returns a value for [Fault.NewEffect]. The effect changes the first event, at or after
+// the trigger, for which fits returns true: it applies change to a copy of the event and sends the
+// copy instead.
 func changed(fits func(*spec.Event) bool, change func(*spec.Event)) func(Args) Effect {
 	return editEvents(func(r *eventEditor) func(*spec.Event) {
 		isAffected := r.first(fits)
@@ -184,8 +185,8 @@ func changed(fits func(*spec.Event) bool, change func(*spec.Event)) func(Args) E
 	})
 }
 
-// moved returns a value for [Fault.NewEffect]. The effect delays the first event at or after the
-// trigger for which fits returns true. It sends that event after the next event, or at the end of
+// moved returns a value for [Fault.NewEffect]. The effect delays the first event, at or after the
+// trigger, for which fits returns true. It sends that event after the next event, or at the end of
 // the run if no event follows. If fits is nil, the isTarget method of the eventEditor is used
 // instead. The events keep their sequence numbers.
 func moved(fits func(*spec.Event) bool) func(Args) Effect {

@@ -234,7 +234,7 @@ func shiftNumbers(delta int64) func(Args) Effect {
 }
 
 // sendTwice returns an edit for editEvents that sends one event twice with the same sequence
-// number. That event is the first one at or after the trigger for which r.isTarget returns true.
+// number. That event is the first one, at or after the trigger, for which r.isTarget returns true.
 // The edit emits events with r.
 func sendTwice(r *eventEditor) func(*spec.Event) {
 	isAffected := r.first(r.isTarget)
@@ -246,8 +246,8 @@ func sendTwice(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// lose returns an edit for editEvents that omits the first event at or after the trigger for which
-// r.isTarget returns true. The other events, which the edit emits with r, keep their sequence
+// lose returns an edit for editEvents that omits the first event, at or after the trigger, for
+// which r.isTarget returns true. The other events, which the edit emits with r, keep their sequence
 // numbers, so that there is a gap.
 func lose(r *eventEditor) func(*spec.Event) {
 	isAffected := r.first(r.isTarget)

@@ -110,8 +110,8 @@ var memberParam = Param{Name: "member", Doc: "name of the member; by default an 
 // editMember returns a value for [Fault.NewEffect]. The effect edits the first frame whose data has
 // the chosen member. The fault's parameter "member" names that member; if it is not set, choose
 // returns the name. The function choose receives the members of the data and
-// [ResponseContext.TypeMembers], and returns "" if it chooses no member. The function change edits the
-// members m of the data in place; its argument name is the name of the chosen member.
+// [ResponseContext.TypeMembers], and returns "" if it chooses no member. The function change edits
+// the members m of the data in place; its argument name is the name of the chosen member.
 func editMember(
 	choose func(m jsonMembers, types []string) string, change func(m jsonMembers, name string),
 ) func(Args) Effect {

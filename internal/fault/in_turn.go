@@ -71,9 +71,10 @@ func followedBySteps(kinds ...spec.Kind) func(Args) Effect {
 }
 
 // sendChunks returns an edit for editEvents that sends the deltas of messages, of reasoning and of
-// tool calls as chunks, and leaves out the events that start and end them. The edit emits events
-// with r. Tool calls may overlap, which chunks cannot express, so the edit holds back the chunks of
-// a call until the call ends. It does not change messages and calls without deltas.
+// tool calls as chunks, and leaves out the events that start and end them. It sends the start and
+// end events of messages and calls that have no deltas. The edit emits events with r. Tool calls
+// may overlap, which chunks cannot express, so the edit holds back the chunks of a call until the
+// call ends.
 func sendChunks(r *eventEditor) func(*spec.Event) {
 	c := &chunkEventSender{r, map[string]*spec.Event{}, map[string]bool{}, map[string][]spec.Event{}}
 	return func(e *spec.Event) {

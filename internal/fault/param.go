@@ -41,8 +41,9 @@ func (p Param) parse(text string) (v paramValue, err error) {
 	return v, nil
 }
 
-// parseNumber returns the value of text for a parameter of type "int", or the value in nanoseconds
-// for a parameter of type "duration". It returns an error if text is not a value of that type.
+// parseNumber parses text as a value of the parameter, whose type is "int" or "duration". Durations
+// have the format of [time.ParseDuration], such as "1.5s", and are returned in nanoseconds.
+// parseNumber returns an error if text is not a value of the type. It does not check the range.
 func (p Param) parseNumber(text string) (int64, error) {
 	if p.Type == "duration" {
 		d, err := time.ParseDuration(text)

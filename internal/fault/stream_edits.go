@@ -132,7 +132,7 @@ func padEvent(a Args) Effect {
 }
 
 // compress is a value for [Fault.NewEffect]. The effect compresses the stream with gzip and flushes
-// the compressor after each frame, so that the client can decode each event at once.
+// the compressor after each frame, so that the client can decode each event as soon as it arrives.
 func compress(a Args) Effect {
 	return Effect{
 		OnHead: func(h *ResponseHead) {

@@ -76,9 +76,9 @@ func setHeaders(h http.Header, kind string) {
 	}
 }
 
-// openFile opens the file at path for reading; the caller must close it. openFile calls cancel,
-// which must end ctx, if the storage takes longer than storageTimeout. The error is ErrNotFound or
-// wraps ErrUnavailable.
+// openFile opens the file at path for reading; the caller must close it. If the storage takes
+// longer than storageTimeout, openFile calls cancel, which must cancel ctx. The error is
+// ErrNotFound or wraps ErrUnavailable.
 func (s *Store) openFile(
 	ctx context.Context, cancel context.CancelFunc, path string,
 ) (io.ReadSeekCloser, blob.Attributes, error) {

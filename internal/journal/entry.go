@@ -46,9 +46,9 @@ type Mismatch struct {
 	Why  string `json:"why"`
 }
 
-// An EntryWriter records the progress of one exchange in the journal that returned it. Its methods have
-// no effect after Close, or once the exchange has been dropped from the journal. They may be called
-// concurrently.
+// An EntryWriter records the progress of one exchange in the journal that returned it. Its methods
+// have no effect after Close, or once the exchange has been dropped from the journal. They may be
+// called concurrently.
 type EntryWriter struct {
 	journal  *Journal
 	exchange *recordedExchange

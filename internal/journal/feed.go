@@ -110,7 +110,7 @@ func (l *subscriber) deliver(n Event) {
 // waiters holds one channel for each goroutine that waits for changes of exchanges. The sending of
 // bytes of a body does not count as a change.
 type waiters struct {
-	count    atomic.Int32
+	count    atomic.Int32 // len(channels)
 	mu       sync.Mutex
 	channels []chan struct{}
 }

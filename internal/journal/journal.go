@@ -102,8 +102,8 @@ func (j *Journal) dropTests(match func(test string) bool) {
 }
 
 // recycle clears s, so that it can hold another exchange. If the exchange in s is still in
-// progress, its EntryWriter has no effect from then on. The caller must hold the locks of the journal and
-// of s.
+// progress, its EntryWriter has no effect from then on. The caller must hold the locks of the
+// journal and of s.
 func (j *Journal) recycle(s *recordedExchange) {
 	j.heldBytes.Add(-s.countedBytes)
 	s.reset()

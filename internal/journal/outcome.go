@@ -17,15 +17,15 @@ import (
 // also contains the checks of the expected calls.
 type ClientReport struct {
 	reports.Report
-	Strict    bool               `json:"strict"`
+	Strict    bool               `json:"strict"`    // replaces Report.Strict, which is left out of JSON if false
 	Exchanges int                `json:"asked"`     // number of exchanges that were judged
 	Forgotten uint64             `json:"forgotten"` // number of exchanges that were dropped from the journal
-	Failures  []UnmetExpectation `json:"failures"`
+	Failures  []UnmetExpectation `json:"failures"`  // expected calls that were not received as expected
 }
 
-// Conclude judges the exchanges in j. The outcome contains the findings about these exchanges and
-// those that j kept of dropped exchanges, a check for each expected call, the verdict and the exit
-// code.
+// Conclude judges the exchanges in j and returns a report on them. The report contains the findings
+// about these exchanges and those that j kept of dropped exchanges, a check for each expected call,
+// the verdict and the exit code.
 func (x Expectations) Conclude(j *Journal) ClientReport {
 	out := ClientReport{Strict: x.Strict, Forgotten: j.Forgotten(), Failures: j.Verify(Filter{}, x)}
 	out.Dialects = []reports.DialectReport{}
@@ -132,8 +132,8 @@ func (x Expectations) callChecks(failures []UnmetExpectation) (all []reports.Che
 	return all
 }
 
-// WriteJSON writes the outcome to w as one line of JSON. It returns the first error from encoding
-// the outcome or from writing to w.
+// WriteJSON writes the report to w as one line of JSON. It returns the first error from encoding the
+// report or from writing to w.
 func (o ClientReport) WriteJSON(w io.Writer) error {
 	data, err := encodeJSON(o)
 	if err == nil {
@@ -142,7 +142,7 @@ func (o ClientReport) WriteJSON(w io.Writer) error {
 	return err
 }
 
-// Text returns the outcome as text: a line for each finding and a last line with the verdict and
+// Text returns the report as text: a line for each finding and a last line with the verdict and
 // the number of exchanges.
 func (o ClientReport) Text() string {
 	var b strings.Builder

@@ -197,9 +197,9 @@ func newSentPiece(n int, at time.Duration, size int, raw []byte) SentPiece {
 	return e
 }
 
-// An unassignedFrame describes a frame or comment of an event stream. Its number is the number of the
-// frame, or -1 for a comment. Its size is the number of bytes that splitEvents has not yet assigned
-// to a write.
+// An unassignedFrame describes a frame or comment of an event stream. Its number is the number of
+// the frame, or -1 for a comment. Its size is the number of bytes that splitEvents has not yet
+// assigned to a write.
 type unassignedFrame struct{ number, size int }
 
 // splitFrames returns the frames and comments in body, the body of an event stream. The last one

@@ -48,26 +48,26 @@ type exchangeData struct {
 	parsed      bool   // setParsed was called
 	operation   string // name in the dialect's document
 	thread, run string
-	cursor      string
+	cursor      string // cursor from which the client wanted to resume the stream
 	violations  []spec.Violation
 	references  []answeredItem // references to what the server sent in earlier responses
 
-	matched   bool   // setMatch was called
-	rule      string // name of the rule that matched; "": none
-	misses    []Mismatch
-	missCount int // number of misses, including those that are not kept
+	matched   bool       // setMatch was called
+	rule      string     // name of the rule that matched; "": none
+	misses    []Mismatch // why other rules did not match
+	missCount int        // number of misses, including those that are not kept
 
 	status        int
 	header        spec.Header
-	headTime      time.Time
-	pieces        []bodyWrite
-	droppedPieces int    // number of writes that were not kept
-	sentBytes     []byte // the beginning of the response body
-	sentSize      int64  // size of the response body
+	headTime      time.Time   // when the head was sent, by Config.Now
+	pieces        []bodyWrite // the writes that were kept
+	droppedPieces int         // number of writes that were not kept
+	sentBytes     []byte      // the beginning of the response body
+	sentSize      int64       // size of the response body
 	faults        []appliedFault
 
 	endReason  EndReason
-	endedAfter time.Duration
+	endedAfter time.Duration // from the sending of the head to the end; see elapsed
 
 	evaluation *exchangeEvaluation // of the exchange after its end; nil: not judged yet
 	otherBytes int64               // memory of everything but sentBytes, pieces and header
@@ -80,11 +80,11 @@ type answeredItem struct {
 	id   string
 }
 
-// A bodyWrite is one write of the response body. Its bytes follow those of the previous bodyWrite in
-// sentBytes.
+// A bodyWrite is one write of the response body. Its bytes follow those of the previous bodyWrite
+// in sentBytes.
 type bodyWrite struct {
-	at   time.Duration
-	size int
+	at   time.Duration // time since the head was sent
+	size int           // number of bytes, including those that are not kept
 }
 
 // An appliedFault is a fault that changed the response, with the position of the change.

@@ -16,13 +16,13 @@ import (
 // emitted. Text that the model sends in between is emitted after the calls.
 type completion struct {
 	*modelRun
-	subject        string // kind of the open message: "message", "reasoning" or ""
-	messageID      string // id of the open message; "" until its first event is emitted
-	heldSpace      string // leading white space of the message that is not emitted yet
-	text           strings.Builder
-	reasoning      strings.Builder
-	reasoningField string // name of the JSON member with the reasoning; "" if there was none
-	calls          []*streamedCall
+	subject        string                  // kind of the open message: "message", "reasoning" or ""
+	messageID      string                  // id of the open message; "" until its first event is emitted
+	heldSpace      string                  // leading white space of the message that is not emitted yet
+	text           strings.Builder         // text of the response so far
+	reasoning      strings.Builder         // reasoning of the response so far
+	reasoningField string                  // name of the JSON member with the reasoning; "" if there was none
+	calls          []*streamedCall         // tool calls, in the order in which they began
 	callsByIndex   map[int64]*streamedCall // latest call with each index that the server used
 	deferred       []textDelta             // text to be emitted after the calls
 	finishReason   string                  // finish_reason of the response, or ""
@@ -40,8 +40,8 @@ type streamedCall struct {
 }
 
 // requestCompletion sends messages to the model and emits the events of the response. It returns
-// the complete response, or an error if the request fails, the response is invalid, or the consumer
-// of the events has stopped.
+// the complete response, or an error if the request fails, the response is invalid, or the events
+// are no longer consumed.
 func (r *modelRun) requestCompletion(messages []chatMessage) (*completion, error) {
 	w := r.openUpstream()
 	defer w.stop()

@@ -138,19 +138,23 @@ func (r *modelRun) describeClientTools() string {
 	return "The user's application has these tools. They cannot be called here:" + b.String()
 }
 
-// A chatMessagesBuilder puts messages into the order that servers of models require: each tool call
+// A chatMessagesBuilder puts messages into the order that model servers require: each tool call
 // is followed immediately by its result, and each result belongs to a call.
 type chatMessagesBuilder struct {
 	messages      []chatMessage
 	knownCalls    map[string]state.Call // calls of earlier messages, by id
 	openCalls     []string              // ids of the calls in the last assistant message that have no result yet
-	lastAssistant int                   // index of the last assistant message; -1 if anything but results followed it
+	lastAssistant int                   // index of the assistant message that only results follow; -1: none
 }
 
-// normalize returns messages in the order that servers of models require: each tool call is
-// followed immediately by its result. The messages of stopped runs violate that order, and so do
-// histories that are incomplete or partly repeated. The argument known holds the tool calls of
-// earlier messages by their ids.
+// normalize returns messages in the order that model servers require: each tool call is followed
+// immediately by its result, and each result belongs to a call. The messages of stopped runs
+// violate that order, and so do histories that are incomplete or partly repeated. A call without a
+// result gets a result that says that there is none. The argument known holds the tool calls of
+// earlier messages, by id. A result without its call is preceded by that call, taken from known. If
+// the call is not in known, or already has a result, the result becomes a message of the user.
+// Consecutive assistant messages are merged until one of them has tool calls. normalize does not
+// modify messages.
 func normalize(messages []chatMessage, known map[string]state.Call) []chatMessage {
 	t := &chatMessagesBuilder{knownCalls: known, lastAssistant: -1}
 	for _, w := range messages {

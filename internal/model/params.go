@@ -70,7 +70,8 @@ func (w chatMessage) encode(ids *toolCallIDMap) requestMessage {
 	return m
 }
 
-// contentParts returns the text, unless it is empty, and the images of a user message.
+// contentParts returns the content parts of a user message for a request to the model's server:
+// first the text, unless it is empty, and then the images.
 func (w chatMessage) contentParts() (parts []contentPart) {
 	if w.text != "" {
 		parts = append(parts, contentPart{Type: "text", Text: w.text})

@@ -26,8 +26,9 @@ type modelRun struct {
 // errClientLeft is the error of a run whose events are no longer consumed. It is never reported.
 var errClientLeft = errors.New("the client left")
 
-// fail emits the error event that ends the run if err wraps a runError. It ignores nil, and all
-// other errors, because they mean that the events are no longer consumed.
+// fail emits the error event that ends the run if err wraps a runError. It does nothing if err is
+// nil. It also does nothing for any other error, which means that the events are no longer
+// consumed.
 func (r *modelRun) fail(err error) {
 	var f *runError
 	if errors.As(err, &f) {

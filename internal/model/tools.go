@@ -73,9 +73,10 @@ func BuiltinTools() []Tool {
 	}}
 }
 
-// currentTime returns now in RFC 3339, in the time zone that the zone member of arguments names.
-// The zone is UTC if the member is missing, empty or "Local". It returns an error if arguments is
-// malformed or the time zone is unknown.
+// currentTime returns the time now in the format of RFC 3339. The argument arguments is a JSON
+// object whose optional member "zone" names the time zone, such as "Europe/Berlin". The zone is UTC
+// if the member is missing, empty or "Local". currentTime returns an error if arguments is not such
+// an object or the time zone is unknown.
 func currentTime(now time.Time, arguments string) (string, error) {
 	var args struct{ Zone string }
 	if err := json.Unmarshal([]byte(arguments), &args); err != nil {
@@ -91,9 +92,9 @@ func currentTime(now time.Time, arguments string) (string, error) {
 	return now.In(zone).Format(time.RFC3339), nil
 }
 
-// lookUp implements the lookup tool. It returns a JSON object with the word in arguments and its
-// length in characters. It returns an error if arguments is not an object with a string member
-// "word".
+// lookUp implements the lookup tool. The argument arguments is a JSON object whose member "word" is
+// a string. lookUp returns a JSON object with this word and, as "characters", its length in code
+// points. It returns an error if arguments is not such an object.
 func lookUp(_ context.Context, arguments string) (string, error) {
 	var args struct{ Word *string }
 	if json.Unmarshal([]byte(arguments), &args) != nil || args.Word == nil {

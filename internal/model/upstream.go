@@ -24,8 +24,8 @@ const (
 	trailingTimeout = time.Second     // idle timeout after a finish reason
 )
 
-// An upstreamExchange is one request to the model's server, with the response. The request fails if the
-// server sends nothing for idleTimeout, or sends more bytes than the run may still receive.
+// An upstreamExchange is one request to the model's server, with the response. The request fails if
+// the server sends nothing for idleTimeout, or sends more bytes than the run may still receive.
 type upstreamExchange struct {
 	*modelRun
 	ctx         context.Context
@@ -36,8 +36,8 @@ type upstreamExchange struct {
 	readErr     error // why the iterator that frames returned ended
 }
 
-// openUpstream returns an upstream whose request has not been sent yet. The idle timeout starts at
-// once. The caller must call the stop method of the result.
+// openUpstream returns an upstreamExchange whose request has not been sent yet. The idle timeout
+// starts at once. The caller must call the stop method of the result.
 func (r *modelRun) openUpstream() *upstreamExchange {
 	w := &upstreamExchange{modelRun: r, idleTimeout: r.Timeout}
 	w.ctx, w.cancel = context.WithCancelCause(r.ctx)
@@ -203,5 +203,5 @@ func (w *upstreamExchange) read(p []byte) (n int, err error) {
 }
 
 // shortenTimeout reduces the idle timeout to at most trailingTimeout. It must be called only after
-// the finish reason, when nothing but the end of the stream can follow.
+// the finish reason has arrived, when the model's output is complete.
 func (w *upstreamExchange) shortenTimeout() { w.idleTimeout = min(w.idleTimeout, trailingTimeout) }

@@ -113,13 +113,13 @@ func onRunEnd(ended func(n *cancellableStreams, thread, run string, canceled boo
 }
 
 // redirectCancel returns a middleware that changes which runs a request to cancel a run cancels:
-// the server cancels the runs whose ids choose returns. The argument named of choose is the id of
-// the run that the request names. The argument runs has the ids of all runs that were started in
+// the server cancels the runs whose ids choose returns. The argument requested of choose is the id
+// of the run that the request names. The argument runs has the ids of all runs that were started in
 // the thread, oldest first; choose may modify it. The result of choose must not be empty. The
 // client receives the response to the last of the cancellations, in which the id of the canceled
-// run is replaced with named. Requests that are invalid, or that name a run that was not started in
-// the thread, are passed on unchanged.
-func redirectCancel(choose func(runs []string, named string) []string) middleware {
+// run is replaced with requested. Requests that are invalid, or that name a run that was not
+// started in the thread, are passed on unchanged.
+func redirectCancel(choose func(runs []string, requested string) []string) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
 		opened := map[string][]string{} // thread → runs

@@ -215,7 +215,7 @@ func editPromisedReply(occurred func(), requirement string, edit func(e *spec.Ev
 }
 
 // changeReplyStatus changes the status of the response a to one that the document does not specify
-// for the request e. It can be passed to editPromisedReply as the function edit.
+// for the request e. It can be passed to editPromisedReply as the argument edit.
 func changeReplyStatus(e *spec.Event, a *bufferedResponse) {
 	switch e.StatusCode {
 	case 0: // any successful one is documented
@@ -228,7 +228,7 @@ func changeReplyStatus(e *spec.Event, a *bufferedResponse) {
 }
 
 // changeReplyMediaType changes the Content-Type of the response a to a media type that no document
-// specifies. It can be passed to editPromisedReply as the function edit.
+// specifies. It can be passed to editPromisedReply as the argument edit.
 func changeReplyMediaType(_ *spec.Event, a *bufferedResponse) {
 	a.header.Set("Content-Type", "application/x-unknown")
 }

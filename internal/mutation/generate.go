@@ -36,16 +36,16 @@ type generator struct {
 // generatedMutants returns the mutants that are generated from the documents of the given dialects,
 // sorted by name:
 //   - For each requirement on refusals (x-error and x-denied), one mutant accepts the requests that
-//     it must refuse, and some accept only those of a certain form. Others refuse them with another
-//     status, code or text, or with an event stream.
+//     must be refused, and some accept only those of a certain form. Others refuse the requests,
+//     but with a wrong status, code or text, or with an event stream.
 //   - For each requirement on requests (x-requirement), one mutant refuses the requests. Others
 //     refuse only requests with a null, without an optional member, or with an unknown member.
-//   - For each requirement on replies and frames, some mutants reply with another status or media
+//   - For each requirement on replies and frames, some mutants reply with a wrong status or media
 //     type. Others send replies and frames that lack a member, or that have a member with a value
 //     of a wrong type or with a wrong value.
 //
-// Since this takes seconds, the result is kept for the next call with the same dialects. It must not
-// be modified.
+// Since this takes seconds, the result is kept for the next call with the same dialects. It must
+// not be modified.
 func generatedMutants(dialects []*dialect.Dialect) []*Mutant {
 	key := fmt.Sprint(dialects) // the addresses
 	once := sync.OnceValue(func() []*Mutant { return generateMutants(dialects) })
@@ -75,8 +75,8 @@ func generateMutants(dialects []*dialect.Dialect) []*Mutant {
 }
 
 // add adds the mutant m, whose defect violates the requirement with the given id. It sets m.Name to
-// REQUIREMENT.DEFECT, where DEFECT is the argument defect, and deletes the checks that do not judge
-// the requirement from m.KilledBy. If a mutant with this name exists already, add extends it
+// REQUIREMENT.DEFECT, where DEFECT is the argument defect, and deletes from m.KilledBy the checks
+// that do not judge the requirement. If a mutant with this name exists already, add extends it
 // instead of adding m: it adds the current dialect and the locations in m.KilledBy. It does nothing
 // if the dialect does not have the requirement, if the requirement has the level MAY, or if none of
 // the checks in m.KilledBy judges the requirement.
@@ -117,14 +117,14 @@ type refusalKind struct {
 	// field is nil if no mutant accepts such requests.
 	accept func(occurred func(), requirement string) middleware
 	// Globs of the ids of further checks that may fail: acceptAlso if such requests are accepted,
-	// and statusAlso if they are refused with another status.
+	// and statusAlso if they are refused with a wrong status.
 	acceptAlso, statusAlso []string
 }
 
 // invalidRequests is the kind of requests that violate the document (x-error). A mutant that
-// accepts such a request responds as if it had received another request, which is valid, so that
-// checks of content may fail, too. If a mutant refuses such a request with a 2xx status, the body
-// of the response does not match the schema for that status.
+// accepts such a request responds as if it had received a different request, which is valid, so
+// that checks of content may fail, too. If a mutant refuses such a request with a 2xx status, the
+// body of the response does not match the schema for that status.
 var invalidRequests = refusalKind{
 	"invalid requests", refusesAsDocumented, acceptInvalid, contentChecks, []string{matchesSchema},
 }

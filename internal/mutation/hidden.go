@@ -25,7 +25,7 @@ type runFacts struct {
 	denied   bool          // a request about the thread was denied with status 401 or 403 before
 	number   int           // number of the run among all runs of the server, from 1
 	readers  int           // number of earlier requests for the stream of the run
-	pause    time.Duration // time from the previous request about the thread to the run's start; maximal if none
+	pause    time.Duration // time from the thread's previous request to the run's start; the maximum if none
 	header   http.Header   // of the request that started the run
 	body     []byte        // of the request that started the run
 }
@@ -122,11 +122,11 @@ var (
 	}
 )
 
-// editDelta returns a function for the field conditionalDefect.edit. That function returns an edit that
-// replaces the text of the first text delta that is not empty with change(text, earlier). The
+// editDelta returns a function for the field conditionalDefect.edit. That function returns an edit
+// that replaces the text of the first text delta that is not empty with change(text, earlier). The
 // argument text is the original text, and earlier is the argument of the same name of
-// [conditionalDefect.edit]. If earlier and the result of change are both "", the text is not changed.
-// The edit calls occurred if it changes the text.
+// [conditionalDefect.edit]. If earlier and the result of change are both "", the text is not
+// changed. The edit calls occurred if it changes the text.
 func editDelta(change func(text, earlier string) string) func(parsedRequest, string, func()) streamEdit {
 	return func(v parsedRequest, earlier string, occurred func()) streamEdit {
 		done := false
@@ -238,8 +238,8 @@ func replaceInFrame(frame []byte, old, text string) []byte {
 	return slices.Concat(frame[:line.ValueStart], data, frame[line.ValueEnd():])
 }
 
-// A runFactsTracker records what a server knows about its threads and runs. The caller must hold mu to
-// use the other fields.
+// A runFactsTracker records what a server knows about its threads and runs. The caller must hold mu
+// to use the other fields.
 type runFactsTracker struct {
 	mu          sync.Mutex
 	threads     map[string]*runFacts // thread id → what is known about the thread for its next run
@@ -250,10 +250,10 @@ type runFactsTracker struct {
 	count       int                  // number of runs that were started
 }
 
-// hidden returns a value for Mutant.defect that gives a server the defect d under the condition
-// when. A response has the defect if when.holds returns true for the runFacts of its run. The
-// server calls occurred for each response that has the defect.
-func hidden(when defectCondition, d conditionalDefect) func(occurred func()) middleware {
+// hidden returns a value for Mutant.defect that gives a server the defect d under the given
+// condition. A response has the defect if condition.holds returns true for the runFacts of its run.
+// The server calls occurred for each response that has the defect.
+func hidden(condition defectCondition, d conditionalDefect) func(occurred func()) middleware {
 	return func(occurred func()) middleware {
 		return func(next dialectHandler) dialectHandler {
 			h := &runFactsTracker{
@@ -262,7 +262,7 @@ func hidden(when defectCondition, d conditionalDefect) func(occurred func()) mid
 			}
 			return interceptRequests(func(w http.ResponseWriter, v parsedRequest, inner http.Handler) {
 				c := h.note(v)
-				isFaulty := when.holds(c)
+				isFaulty := condition.holds(c)
 				if v.startsRun() && v.parsed().Valid() && isFaulty && d.status != 0 {
 					occurred()
 					w.WriteHeader(d.status)
@@ -346,8 +346,9 @@ func (h *runFactsTracker) note(v parsedRequest) runFacts {
 	return runFacts{}
 }
 
-// noteStatus records whether the server denied the request v, with status 401 or 403, or refused it
-// with another status of 400 or more. If the status is less than 400, noteStatus does nothing.
+// noteStatus records whether the server denied the request v, with status 401 or 403, or refused
+// it, with any other status of 400 or more. If the status is less than 400, noteStatus does
+// nothing.
 func (h *runFactsTracker) noteStatus(v parsedRequest, status int) {
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:

@@ -58,8 +58,8 @@ func dropMessages(kind spec.Kind) middleware {
 	})
 }
 
-// historyMutants are servers that return histories with wrong messages, of the wrong thread or of
-// the wrong day.
+// historyMutants are servers that return wrong histories. What is wrong is the content of the
+// messages, the thread, or the day, the timestamps or the sequence numbers.
 var historyMutants = slices.Concat(historyContentMutants, historyThreadMutants, historyDayMutants)
 
 // historyContentMutants are servers whose histories lack messages, images or tool results, or
@@ -212,11 +212,11 @@ var historyThreadMutants = []*Mutant{
 }
 
 // mixThreads returns a middleware that appends messages of the user's other threads to each history
-// for which into returns true. The argument told of into has the messages of the history itself.
-// The appended messages of a thread are those that the server returned when the history of that
-// thread was last requested. The middleware numbers the messages of all histories anew, from 1. It
-// does not change the responses to requests for the part of a history before a certain day.
-func mixThreads(into func(told []spec.Event) bool) middleware {
+// for which isMixed returns true. The argument messages of isMixed has the messages of the history
+// itself. The appended messages of a thread are those that the server returned when the history of
+// that thread was last requested. The middleware numbers the messages of all histories anew, from
+// 1. It does not change the responses to requests for the part of a history before a certain day.
+func mixThreads(isMixed func(messages []spec.Event) bool) middleware {
 	return trackThreads(func(m *threadRegistry) middleware {
 		return editHistories(func(v parsedRequest, e *spec.Event) {
 			who := v.user()
@@ -228,7 +228,7 @@ func mixThreads(into func(told []spec.Event) bool) middleware {
 			if v.parsed().Thread != "" {
 				m.messagesOf[e.Thread] = slices.Clone(e.Parts)
 			}
-			adds := e.Thread != "" && into(e.Parts)
+			adds := e.Thread != "" && isMixed(e.Parts)
 			for _, other := range m.threadsOf[who] {
 				if adds && other != e.Thread {
 					e.Parts = append(e.Parts, m.messagesOf[other]...)
@@ -270,9 +270,9 @@ func dayBefore(day string) string {
 }
 
 // greetingMessages returns the messages of a history that consists of a single greeting from the
-// assistant. The argument at is the timestamp of the greeting, in the format of RFC 3339.
-func greetingMessages(at string) []spec.Event {
-	return []spec.Event{{Kind: spec.HistoryAssistant, ID: "greeting", Seq: "1", Text: "Hello.", Created: at}}
+// assistant. The argument timestamp is that of the greeting, in the format of RFC 3339.
+func greetingMessages(timestamp string) []spec.Event {
+	return []spec.Event{{Kind: spec.HistoryAssistant, ID: "greeting", Seq: "1", Text: "Hello.", Created: timestamp}}
 }
 
 // shiftTimestamps returns a middleware that adds the given numbers of years and days, which may be

@@ -142,10 +142,10 @@ func endAfter(ms int64) func(frame []byte) []byte {
 }
 
 // changeStatus returns the effectFactory of a fault that changes the status of runs and messages in
-// all frames. Each status that equals the argument from is replaced with the argument to.
-func changeStatus(from, to string) effectFactory {
+// all frames: where the status is old, it is replaced with replacement.
+func changeStatus(old, replacement string) effectFactory {
 	return changeFrames(func(frame []byte) []byte {
-		return bytes.ReplaceAll(frame, []byte(`"status":`+strconv.Quote(from)), []byte(`"status":`+strconv.Quote(to)))
+		return bytes.ReplaceAll(frame, []byte(`"status":`+strconv.Quote(old)), []byte(`"status":`+strconv.Quote(replacement)))
 	})
 }
 

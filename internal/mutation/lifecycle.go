@@ -240,17 +240,17 @@ func keepFailedOpen(fault.Args) fault.Effect {
 }
 
 // changeIdleLimit returns a middleware that replaces the idle limit in requests for a stream with
-// other(limit). The idle limit is the number of polls without an event after which the stream is to
-// end, as a decimal number. If other returns "", the limit is removed. A request without a limit is
-// not changed.
-func changeIdleLimit(other func(limit string) string) middleware {
+// newLimit(limit). The idle limit is the number of polls without an event after which the stream is
+// to end, as a decimal number. If newLimit returns "", the limit is removed. A request without a
+// limit is not changed.
+func changeIdleLimit(newLimit func(limit string) string) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		if !v.isOperation("listen") || v.event.PollLimit == "" {
 			next.ServeHTTP(w, v.httpRequest)
 			return
 		}
 		bare := v.event
-		bare.PollLimit = other(bare.PollLimit)
+		bare.PollLimit = newLimit(bare.PollLimit)
 		asked, err := v.dialect.BuildRequest("listen", bare)
 		if err != nil {
 			asked = v.raw

@@ -177,10 +177,10 @@ type threadRegistry struct {
 }
 
 // trackThreads returns a middleware that records the threads of each user in a registry m, and then
-// passes each request on to the middleware that with(m) returns. The function with is called once
+// passes each request on to the middleware that wrap(m) returns. The function wrap is called once
 // per server. A thread is recorded when a valid request with credentials starts the first run of
 // the thread.
-func trackThreads(with func(m *threadRegistry) middleware) middleware {
+func trackThreads(wrap func(m *threadRegistry) middleware) middleware {
 	return func(next dialectHandler) dialectHandler {
 		m := &threadRegistry{
 			known: map[string]bool{}, threadsOf: map[string][]string{}, messagesOf: map[string][]spec.Event{},
@@ -195,7 +195,7 @@ func trackThreads(with func(m *threadRegistry) middleware) middleware {
 				m.mu.Unlock()
 			}
 			inner.ServeHTTP(w, v.httpRequest)
-		})(with(m)(next))
+		})(wrap(m)(next))
 	}
 }
 

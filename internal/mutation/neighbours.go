@@ -17,8 +17,8 @@ import (
 // ids are similar, or in which threads that are active at the same time affect each other.
 var neighbourMutants = slices.Concat(similarThreadMutants, similarRunMutants, simultaneousMutants)
 
-// An idGetter returns an id of a certain kind, such as the thread id, from the decoded request e. It
-// returns "" if e does not have such an id.
+// An idGetter returns an id of a certain kind, such as the thread id, from the decoded request e.
+// It returns "" if e does not have such an id.
 type idGetter func(e *spec.Event) string
 
 func threadID(e *spec.Event) string { return e.Thread }
@@ -52,19 +52,19 @@ func mergeIDs(slot idGetter, scope func(e *spec.Event) string, known func(id str
 	}
 }
 
-// serveAs sends the request v to next with the id other in place of the id own, and writes the
-// response to w with own in place of other.
-func serveAs(w http.ResponseWriter, v parsedRequest, next http.Handler, own, other string) {
-	if own == other {
+// serveAs sends the request v to next with the id serverID in place of the id clientID, and writes
+// the response to w with clientID in place of serverID.
+func serveAs(w http.ResponseWriter, v parsedRequest, next http.Handler, clientID, serverID string) {
+	if clientID == serverID {
 		next.ServeHTTP(w, v.httpRequest)
 		return
 	}
 	r := v.raw
-	r.Body = bytes.ReplaceAll(r.Body, []byte(own), []byte(other))
+	r.Body = bytes.ReplaceAll(r.Body, []byte(clientID), []byte(serverID))
 	for _, escape := range []func(string) string{url.PathEscape, url.QueryEscape} {
-		r.Target = strings.ReplaceAll(r.Target, escape(own), escape(other))
+		r.Target = strings.ReplaceAll(r.Target, escape(clientID), escape(serverID))
 	}
-	restore := func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(other), []byte(own)) }
+	restore := func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(serverID), []byte(clientID)) }
 	edit := streamEdit{frame: func(frame []byte) [][]byte { return [][]byte{restore(frame)} }}
 	if a := serveEdited(w, v.withRequest(r), next, edit); a != nil {
 		a.body = restore(a.body)
@@ -78,7 +78,7 @@ func unscoped(*spec.Event) string { return "" }
 // stripLast returns id without its last byte. The id must not be empty.
 func stripLast(id string) string { return id[:len(id)-1] }
 
-// beforeMark returns the part of id before the first "/", "%" or "&", characters that are escaped
+// beforeMark returns the part of id before the first "/", "%" or "&". These characters are escaped
 // in URLs. If id contains none of them, beforeMark returns id.
 func beforeMark(id string) string {
 	if i := strings.IndexAny(id, "/%&"); i >= 0 {
@@ -226,10 +226,10 @@ func pendOnlyOnce(input spec.Kind) middleware {
 }
 
 // crossWhenCrowded is a middleware that mixes up the texts of concurrent streams. It affects only
-// message deltas whose text has 100 to 1,000 bytes and contains no character that is escaped. It
-// delays each of these deltas by 20 milliseconds. If the server is then handling at least twelve
-// requests, the middleware replaces the text of the delta with that of the latest such delta of any
-// stream.
+// message deltas whose text has 100 to 1,000 bytes and no character that needs to be escaped in a
+// quoted string. It delays each of these deltas by 20 milliseconds. If the server is then handling
+// at least twelve requests, the middleware replaces the text of the delta with that of the latest
+// delta in any stream that meets these conditions.
 var crossWhenCrowded middleware = func(next dialectHandler) dialectHandler {
 	var mu sync.Mutex
 	open, latest := 0, ""

@@ -282,8 +282,8 @@ func firstMessage(r spec.Result) string {
 
 // isKill reports whether the result r kills the mutant. That is the case if m.KilledBy has the
 // check, and if the check has a finding at one of the locations that m.KilledBy lists for it, about
-// a requirement whose verdict is warned or worse. If the mutant is generated, that must be the
-// requirement that the mutant violates.
+// a requirement whose verdict is warned or worse. If the mutant is generated, this requirement must
+// be the one that the mutant violates.
 func (m *Mutant) isKill(r spec.Result) bool {
 	places, named := m.KilledBy[r.Obligation.Check.ID]
 	return named && slices.ContainsFunc(r.Findings, func(f spec.Finding) bool {
@@ -295,11 +295,12 @@ func (m *Mutant) isKill(r spec.Result) bool {
 }
 
 // overKills returns descriptions of what should not have failed in r, the result of a check that
-// did not pass. If neither m.KilledBy nor m.AlsoFails has the check, the result has the id of the
+// did not pass. If neither m.KilledBy nor m.AlsoFails has the check, the result is the id of the
 // check. If m.KilledBy has the check and the mutant is generated, the result has "CHECK for
-// REQUIREMENT" for each finding about an event that does not concern the requirement that the
-// mutant violates. Otherwise, the result is nil. A result r without findings counts only if its
-// verdict is error, because a claimed capability that was not exercised is not a defect.
+// REQUIREMENT" for each finding whose event names a requirement but does not concern the
+// requirement that the mutant violates. Otherwise, the result is nil. A result r without findings
+// counts only if its verdict is error, because a claimed capability that was not exercised is not a
+// defect.
 func (m *Mutant) overKills(r spec.Result) (over []string) {
 	id := r.Obligation.Check.ID
 	if matchesAny(m.AlsoFails, id) || len(r.Findings) == 0 && r.Verdict != spec.Error {

@@ -133,7 +133,7 @@ func lacksReply(messages []spec.Event) bool {
 }
 
 // replyHistoryMutants are servers whose histories lack an accepted prompt until the prompt has been
-// answered.
+// answered, or that report the thread of the prompt as unknown until then.
 var replyHistoryMutants = []*Mutant{
 	{
 		Name: "kept-with-the-answer", Doc: "the user's message is stored only when it is answered",

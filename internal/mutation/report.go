@@ -117,11 +117,11 @@ counts. %d mutants, %d plays.
 
 // writeOutcomes appends a section with the given title to b. The section lists the given outcomes,
 // or states that there are none. Each item has the name of the mutant, the name of the dialect, and
-// the text that say returns for the outcome.
-func (r *Report) writeOutcomes(b *bytes.Buffer, title string, list []Outcome, say func(Outcome) string) {
+// the text that describe returns for the outcome.
+func (r *Report) writeOutcomes(b *bytes.Buffer, title string, list []Outcome, describe func(Outcome) string) {
 	fmt.Fprintf(b, "\n## %s\n\n", title)
 	for _, o := range list {
-		fmt.Fprintf(b, "* %s in %s: %s\n", o.Mutant, o.Dialect, say(o))
+		fmt.Fprintf(b, "* %s in %s: %s\n", o.Mutant, o.Dialect, describe(o))
 	}
 	if len(list) == 0 {
 		fmt.Fprintln(b, "None.")

@@ -125,9 +125,9 @@ func refuseForms(occurred func(), refuses func(parsedRequest) bool) middleware {
 	})
 }
 
-// requestFormMutants are servers that refuse valid prompts because of their form, such as white
-// space in the JSON, a list in the field Accept, or two tools, or because of an invalid request or
-// a failed run that preceded them.
+// requestFormMutants are servers that refuse valid prompts. Most of them do so because of the form
+// of the prompt, such as white space in the JSON, a list in the field Accept, or two tools. The
+// others do so because an invalid request or a failed run preceded the prompt.
 var requestFormMutants = []*Mutant{
 	formMutant("refuses-media-type-parameters", "with a parameter in its Content-Type", func(v parsedRequest) bool {
 		return strings.Contains(v.httpRequest.Header.Get("Content-Type"), "charset=utf-8")

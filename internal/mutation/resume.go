@@ -75,10 +75,10 @@ func editByIndex(replace func(n int, frame []byte) [][]byte) streamEdit {
 	return streamEdit{frame: func(f []byte) [][]byte { n++; return replace(n, f) }}
 }
 
-// editLast returns an edit of one stream that replaces the last frame with the frames that last
-// returns for it. The edit holds back each frame until the next one arrives or the stream ends,
-// because only then does it know whether the frame is the last one.
-func editLast(last func(frame []byte) [][]byte) streamEdit {
+// editLast returns an edit of one stream that sends the frames that replace returns in place of the
+// last frame. The edit holds back each frame until the next one arrives or the stream ends, because
+// only then does it know whether the frame is the last one.
+func editLast(replace func(frame []byte) [][]byte) streamEdit {
 	var held []byte
 	return streamEdit{
 		frame: func(f []byte) (out [][]byte) {
@@ -92,7 +92,7 @@ func editLast(last func(frame []byte) [][]byte) streamEdit {
 			if held == nil {
 				return nil
 			}
-			return last(held)
+			return replace(held)
 		},
 	}
 }
@@ -249,10 +249,10 @@ var resumeContentMutants = []*Mutant{
 	},
 }
 
-// editCanceled returns a middleware that edits the streams of canceled runs. It replaces the last
-// frame of each such stream with the frames that last returns for it. A run counts as canceled if
-// the server has responded with a 2xx status to a valid request to cancel it.
-func editCanceled(last func(frame []byte) [][]byte) middleware {
+// editCanceled returns a middleware that edits the streams of canceled runs. At the end of such a
+// stream, it sends the frames that replace returns in place of the last frame. A run counts as
+// canceled if the server has responded with a 2xx status to a valid request to cancel it.
+func editCanceled(replace func(frame []byte) [][]byte) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
 		over := map[string]bool{}
@@ -273,7 +273,7 @@ func editCanceled(last func(frame []byte) [][]byte) middleware {
 					mu.Lock()
 					defer mu.Unlock()
 					if over[v.parsed().Run] {
-						return last(frame)
+						return replace(frame)
 					}
 					return [][]byte{frame}
 				})

@@ -33,12 +33,12 @@ func editResumedAgain(edit func(n int, frame []byte) [][]byte) middleware {
 }
 
 // insertOtherRun returns a middleware that inserts an event into resumed streams, before the frame
-// with the index at, counted from 0. The event is a copy of the first event of the requested run,
-// but names a different run, and its frame has no id line.
-func insertOtherRun(at int) middleware {
+// with the given index, counted from 0. The event is a copy of the first event of the requested
+// run, but names a different run, and its frame has no id line.
+func insertOtherRun(index int) middleware {
 	return editResumed(func(v parsedRequest, r *runFrames) streamEdit {
 		return editByIndex(func(n int, frame []byte) [][]byte {
-			if n != at {
+			if n != index {
 				return [][]byte{frame}
 			}
 			var start []byte

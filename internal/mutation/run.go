@@ -109,7 +109,7 @@ type runner struct {
 // the maximum number of jobs that run at the same time. After the first error, or when ctx is
 // canceled, run starts no more jobs. It returns the first error or, if ctx was canceled before, the
 // cause that [context.Cause] returns for ctx.
-func (r *runner) run(ctx context.Context, which []int, abreast int) error {
+func (r *runner) run(ctx context.Context, indexes []int, abreast int) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	next := make(chan int)
@@ -126,7 +126,7 @@ func (r *runner) run(ctx context.Context, which []int, abreast int) error {
 			}
 		})
 	}
-	for _, i := range which {
+	for _, i := range indexes {
 		next <- i
 	}
 	close(next)
@@ -310,13 +310,13 @@ func (p RunOptions) newReport(outcomes []Outcome) *Report {
 }
 
 // Survivors returns the outcomes in which the mutant was not killed, although it is not equivalent
-// to the correct server.
+// to the correct server. They are in the order of r.Outcomes.
 func (r *Report) Survivors() []Outcome {
 	return slices.DeleteFunc(slices.Clone(r.Outcomes), func(o Outcome) bool { return !o.IsSurvivor() })
 }
 
 // OverKills returns the outcomes in which something failed that the defect of the mutant does not
-// affect. These are the outcomes whose field OverKills is not empty.
+// affect, in the order of r.Outcomes. These are the outcomes whose field OverKills is not empty.
 func (r *Report) OverKills() []Outcome {
 	return slices.DeleteFunc(slices.Clone(r.Outcomes), func(o Outcome) bool { return len(o.OverKills) == 0 })
 }

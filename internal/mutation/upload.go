@@ -95,10 +95,10 @@ func signUnknownFile(signedPath func(asked string) string) middleware {
 }
 
 // editLinkResponses returns a middleware that edits the responses to requests for links that the
-// server has issued. It calls give for each of these responses. The argument signed is true if the
+// server has issued. It calls edit for each of these responses. The argument signed is true if the
 // link was issued in response to a request to sign a link, and false if it was issued only in
-// response to an upload. The argument a is the response, which give changes in place.
-func editLinkResponses(give func(signed bool, a *bufferedResponse)) middleware {
+// response to an upload. The argument a is the response, which edit changes in place.
+func editLinkResponses(edit func(signed bool, a *bufferedResponse)) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
 		signed, handed := map[string]bool{}, map[string]bool{}
@@ -111,7 +111,7 @@ func editLinkResponses(give func(signed bool, a *bufferedResponse)) middleware {
 					signed[path] = signed[path] || v.isOperation("sign")
 				}
 			} else if path := v.httpRequest.URL.EscapedPath(); handed[path] {
-				give(signed[path], a)
+				edit(signed[path], a)
 			}
 		})(next)
 	}
@@ -235,12 +235,12 @@ func overwriteByName(next dialectHandler) dialectHandler {
 }
 
 // replaceForeignImages returns a middleware that changes valid requests to start a run if the first
-// image in the user's message is a link to another server. The server receives take(body, link,
-// own) as the body. The argument body is a copy of the original body, which take may modify. The
-// argument link is the link to the other server, and own is the last link to this server that a
-// request to start a run had as its first image. Until there is such a link, requests are not
-// changed.
-func replaceForeignImages(take func(body []byte, link, own string) []byte) middleware {
+// image in the user's message is a link to another server. The server receives the body that
+// replace(body, link, own) returns. The argument body is a copy of the original body, which replace
+// may modify. The argument link is the link to the other server, and own is the last link to this
+// server that a request to start a run had as its first image. Until a request had a link to this
+// server, requests are not changed.
+func replaceForeignImages(replace func(body []byte, link, own string) []byte) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
 		own := ""
@@ -252,7 +252,7 @@ func replaceForeignImages(take func(body []byte, link, own string) []byte) middl
 					own = link
 				} else if own != "" {
 					other := v.raw
-					other.Body = take(bytes.Clone(v.raw.Body), link, own)
+					other.Body = replace(bytes.Clone(v.raw.Body), link, own)
 					r = v.withRequest(other)
 				}
 				mu.Unlock()

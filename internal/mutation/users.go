@@ -14,17 +14,17 @@ const (
 
 // serveLatestAs returns a middleware that lets other users read the latest history of the primary
 // user. It affects the valid requests for a history that name no thread, and therefore ask for the
-// latest history. If which(m, who) returns true, the server receives the request as if the primary
-// user had sent it. Otherwise, the request is passed on unchanged. The argument m holds the threads
-// of all users, and m.mu is locked during the call. The argument who is the value of the
+// latest history. If applies(m, user) returns true, the server receives the request as if the
+// primary user had sent it. Otherwise, the request is passed on unchanged. The argument m holds the
+// threads of all users, and m.mu is locked during the call. The argument user is the value of the
 // Authorization header of the request.
-func serveLatestAs(which func(m *threadRegistry, who string) bool) middleware {
+func serveLatestAs(applies func(m *threadRegistry, user string) bool) middleware {
 	return trackThreads(func(m *threadRegistry) middleware {
 		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 			r := v.httpRequest
 			if v.isOperation("history") && v.parsed().Thread == "" && v.parsed().Valid() {
 				m.mu.Lock()
-				if which(m, v.user()) {
+				if applies(m, v.user()) {
 					r = v.asUser(primaryUser)
 				}
 				m.mu.Unlock()

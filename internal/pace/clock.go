@@ -10,8 +10,8 @@ import (
 // beginning of the stream. The times never decrease. A Clock is not safe for concurrent use.
 type Clock struct {
 	pace   Pace
-	gap    float64 // time between two tokens in nanoseconds
-	rand   *rand.Rand
+	gap    float64       // time between two tokens, in nanoseconds
+	rand   *rand.Rand    // source of the jitter; may be nil if the pace needs none
 	tokens int64         // number of tokens so far
 	delay  time.Duration // sum of the arguments of Delay
 	last   time.Duration // latest time returned

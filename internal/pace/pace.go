@@ -21,7 +21,7 @@ type Pace struct {
 	Chunk  ChunkSize // how texts are split into tokens
 	Speed  float64   // factor for recorded timing: 2 is twice as fast; 0 means 1
 
-	set fieldSet
+	set fieldSet // the fields that Parse found in the value
 }
 
 // A Jitter describes how far tokens deviate from the times that [Pace.Rate] defines. The deviation
@@ -42,8 +42,9 @@ type Jitter struct {
 	Lognormal float64
 }
 
-// A ChunkSize is the unit in which a text is split into tokens: Words, WholeText or, if the value is
-// positive, a number of characters (code points) per token. The zero value is equivalent to Words.
+// A ChunkSize is the unit in which a text is split into tokens: Words, WholeText or, if the value
+// is positive, a number of characters (code points) per token. The zero value is equivalent to
+// Words.
 type ChunkSize int
 
 // Named values of Chunk. Any other positive value is a number of characters.
@@ -53,8 +54,8 @@ const (
 	Characters ChunkSize = 1  // a single character
 )
 
-// String returns the chunk as scripts write it: "words", "whole", "characters" or a number of
-// characters.
+// String returns the chunk size in the form that scripts use: "words", "whole", "characters" or a
+// number of characters.
 func (c ChunkSize) String() string {
 	switch c {
 	case 0, Words:

@@ -99,8 +99,9 @@ func Parse(v any) (Pace, error) {
 	return p, p.Check()
 }
 
-// paceReaders maps the name of each field of a pace to the function that parses its decoded value
-// v and stores it in p. The function returns an error if v has the wrong type.
+// paceReaders maps the name of each field of a pace to the function that parses its decoded value v
+// and stores it in p. The function returns an error if v has the wrong type or is not a value that
+// the field can have. [Pace.Check] checks the range of numbers.
 var paceReaders = map[string]func(p *Pace, v any) error{
 	"first":  func(p *Pace, v any) error { p.set |= setFirst; return readDuration(&p.First, v) },
 	"rate":   func(p *Pace, v any) error { p.set |= setRate; return readNumber(&p.Rate, v) },
@@ -164,8 +165,8 @@ func (c *ChunkSize) read(v any) error {
 	return nil
 }
 
-// readDuration stores the decoded value v in *to. The value must be a string in the syntax of
-// time.ParseDuration or the number 0; otherwise readDuration returns an error.
+// readDuration stores the decoded value v in *to. The value must be the number 0 or a string in the
+// syntax of time.ParseDuration; otherwise readDuration returns an error and leaves *to unchanged.
 func readDuration(to *time.Duration, v any) error {
 	if n, ok := toFloat(v); ok && n == 0 {
 		*to = 0
@@ -180,7 +181,8 @@ func readDuration(to *time.Duration, v any) error {
 	return nil
 }
 
-// readNumber stores the decoded value v in *to. It returns an error if v is not a finite number.
+// readNumber stores the decoded value v in *to. If v is not a finite number, it returns an error
+// and leaves *to unchanged.
 func readNumber(to *float64, v any) error {
 	n, ok := toFloat(v)
 	if !ok || math.IsNaN(n) || math.IsInf(n, 0) {
@@ -190,8 +192,8 @@ func readNumber(to *float64, v any) error {
 	return nil
 }
 
-// readInt stores the decoded value v in *to. It returns an error if v is not an integer or if its
-// absolute value exceeds math.MaxInt32.
+// readInt stores the decoded value v in *to. If v is not an integer, or its absolute value exceeds
+// math.MaxInt32, it returns an error and leaves *to unchanged.
 func readInt(to *int, v any) error {
 	n, ok := toFloat(v)
 	if !ok || n != math.Trunc(n) || math.Abs(n) > math.MaxInt32 {

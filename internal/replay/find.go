@@ -73,11 +73,11 @@ func (l *Library) Find(
 type recordingSearch struct {
 	dialect    *dialect.Dialect
 	operation  *dialect.Operation // the operation of the request
-	rawRequest spec.Request
-	request    *spec.Event     // the parsed request
-	key        matchKey        // of the request
-	thread     clientThreadKey // the thread of the request; its id may be ""
-	playback   *playback       // what has been replayed from the library
+	rawRequest spec.Request       // the request as received
+	request    *spec.Event        // the parsed request
+	key        matchKey           // of the request
+	thread     clientThreadKey    // the thread of the request; its id may be ""
+	playback   *playback          // what has been replayed from the library
 
 	candidates []candidate
 	mismatches []mismatch

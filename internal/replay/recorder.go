@@ -162,9 +162,9 @@ type responseForwarder struct {
 	err    error // error of the last write, which means that the client has left; nil if there was none
 }
 
-// forward sends to the client what it has not yet sent of received, the response of the recorded
-// server so far. The first call sends only the status and the header. forward returns true if the
-// client has left, so that the recorder stops receiving.
+// forward sends to the client the part of received that has not been sent yet. The argument
+// received is the response of the recorded server so far. The first call sends only the status and
+// the header. forward returns true if the client has left, so that the recorder stops receiving.
 func (b *responseForwarder) forward(received spec.Response) bool {
 	if b.status == 0 {
 		b.status = received.Status

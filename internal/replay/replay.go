@@ -73,7 +73,7 @@ type storedExchange struct {
 	conversation *recording
 	operation    *dialect.Operation
 	method       string     // method of the request; if "", the request was not recorded and any request matches
-	startsRun    bool       // no earlier exchange of the same operation and thread has the same run id
+	startsRun    bool       // the request has no run id, or it is the first with that id (by operation and thread)
 	request      spec.Event // the parsed request
 	key          matchKey   // of the request
 	response     spec.Response
@@ -129,7 +129,7 @@ type Response struct {
 // TimedChunks returns an iterator over the parts of the body in order. Each part comes with the
 // time, counted from the request, at which it is to be sent. The parameter speed is relative to the
 // recording: 2 means twice as fast. If speed is not positive or the response has no recorded times,
-// all parts are to be sent at once. The caller must not modify the parts.
+// all parts are to be sent immediately. The caller must not modify the parts.
 func (a *Response) TimedChunks(speed float64) iter.Seq2[time.Duration, []byte] {
 	return func(yield func(time.Duration, []byte) bool) {
 		done, due := 0, time.Duration(0)

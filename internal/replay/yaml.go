@@ -47,9 +47,9 @@ func formatYAML(o orderedMap) ([]byte, error) {
 // needed.
 var plainText = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.,!?'()/ -]*$`)
 
-// formatString returns s as a YAML scalar. If plainText matches s, the encoder writes the scalar;
-// otherwise it is in double quotes, with the escapes of JSON. formatString returns an error if the
-// encoder fails.
+// formatString returns s as a YAML scalar. If s matches plainText, the scalar is formatted by the
+// YAML encoder; otherwise it is s in double quotes, escaped as in JSON. formatString returns an
+// error if the YAML encoder fails.
 func formatString(s string) ([]byte, error) {
 	if plainText.MatchString(s) {
 		return yaml.Marshal(s)

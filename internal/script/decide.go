@@ -12,9 +12,9 @@ import (
 // mismatch. The limit keeps messages short.
 const maxMismatches = 20
 
-// Decide tries the rules on request f in order and returns the first rule that matches, with its
-// reply. It counts the match in st, both for the rule's maximum number of matches and for its
-// quota, and sets the scenario steps that the rule sets. If the quota is exhausted, Decide counts
+// Decide returns the first rule that matches request f, with its reply. It counts the match in st,
+// toward the maximum number of matches of the rule and toward its quota, and sets the current steps
+// of the scenarios that the rule names for this purpose. If the quota is exhausted, Decide counts
 // and sets nothing, and the reply is a refusal with status 429. If a template of the reply fails,
 // the reply is a refusal with status 500. A refused request does not count as a turn. If no rule
 // matches, Decision.Rule is nil, and Decision.Mismatches gives the reasons. If s is nil or has no

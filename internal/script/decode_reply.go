@@ -17,7 +17,7 @@ type step struct {
 	kind         spec.Kind      // the kind of event that a dialect must have to express the step; see stepKinds
 	text         textTemplate   // the text; for an image, its URL
 	code         textTemplate   // the code of an error
-	calls        []toolCall     // tool calls, all open at once
+	calls        []toolCall     // tool calls, all open at the same time
 	data         *valueTemplate // the payload of an interrupt or the data of a raw frame
 	children     stepList       // the parts of a message
 	wait         time.Duration  // the length of the pause of a "wait" step

@@ -30,11 +30,11 @@ type ruleDefaults struct {
 // A ruleDocument holds the members of a rule in a script.
 type ruleDocument struct {
 	Name     textValue
-	Priority int
-	When     conditions
-	Reply    stepList
-	Status   *statusReply
-	Default  bool // states explicitly that the server's own agent replies; has no effect
+	Priority int          // rules of higher priority are tried first
+	When     conditions   // what a request must meet to match the rule
+	Reply    stepList     // the reply; nil: none
+	Status   *statusReply // error status to send instead of a reply; nil: none
+	Default  bool         // states explicitly that the server's own agent replies; has no effect
 	Pace     paceValue
 	Faults   faultList
 	Set      scenarioSteps // scenario steps to set when the rule matches

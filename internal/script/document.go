@@ -318,7 +318,8 @@ func describe(n ast.Node) string {
 func quoteTruncated(text string) string { return strconv.Quote(truncate(text, 60)) }
 
 // truncate returns text if it has at most maxLen bytes. Otherwise it returns the beginning of text,
-// at most maxLen bytes and without a partial code point, followed by an ellipsis.
+// at most maxLen bytes and without a partial code point, followed by an ellipsis, which does not
+// count toward maxLen.
 func truncate(text string, maxLen int) string {
 	if len(text) <= maxLen {
 		return text

@@ -121,9 +121,9 @@ func (d *decoder) lintFaults(rule *Rule, served []*dialect.Dialect, at ast.Node)
 	}
 }
 
-// lintStep adds a warning to d.problems for the step s, and one for each part of it, that no
-// dialect in served can express. The warning says what is sent instead. If s is a client-tool step
-// and none of the dialects in served lets clients send the result of a tool, lintStep adds an error
+// lintStep adds a warning to d.problems if no dialect in served can express the step s. It does the
+// same for each part of s. The warning says what is sent instead. If s is a client-tool step and
+// none of the dialects in served lets clients send the result of a tool, lintStep adds an error
 // instead of the warning. The argument served holds the served dialects to which the rule applies.
 func (d *decoder) lintStep(s *step, served []*dialect.Dialect) {
 	for i := range s.children {

@@ -61,8 +61,8 @@ type bodyMatcher struct {
 	matcher *textMatcher // if not nil, the condition on the text of the value
 }
 
-// A matchContext holds the request on which a rule is tried, and what the conditions of the rule
-// found in the request. It must be used for only one rule.
+// A matchContext holds the request with which a rule is compared, and what matching the conditions
+// of the rule has found in the request. It must be used for only one rule.
 type matchContext struct {
 	request       *RequestContext
 	state         *State
@@ -77,8 +77,8 @@ type matchContext struct {
 type mismatchReason func() string
 
 // match returns nil if the request in p meets the conditions of the rule, and otherwise the reason
-// why it does not meet the first condition that fails. It stores the capture groups and the tool
-// result that matched in p. It does not check the conditions on scenario steps; State.claim does.
+// why it does not meet the first condition that fails. It stores in p the capture groups and the
+// tool result that matched. It does not check the conditions on scenario steps; State.claim does.
 func (r *Rule) match(p *matchContext) mismatchReason {
 	f, c := p.request, &r.conditions
 	if !r.appliesTo(f.Dialect) {

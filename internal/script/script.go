@@ -141,7 +141,7 @@ type RequestContext struct {
 // or the reasons why no rule matched.
 type Decision struct {
 	Rule       *Rule      // nil if no rule matched
-	Mismatches []Mismatch // if no rule matched, the reasons of at most 20 rules
+	Mismatches []Mismatch // if no rule matched, the reasons for at most 20 rules
 	Reply      Reply      // the reply of Rule; the zero value if no rule matched
 }
 

@@ -154,12 +154,16 @@ func (s *State) nextCount(name string) int {
 // recordTurn determines the number n of the turn to which a request belongs, and stores it for the
 // thread, unless thread is "". Turns are counted from 1; n is 0 if no user message is known. The
 // argument run is the id of the run that the request names, or "". The argument info describes the
-// user messages of the request. If the request repeats the history of the thread, n is the number
-// of user messages in the request, so that a client can return to an earlier turn. Otherwise, a
-// request that ends with a user message begins a new turn, unless it names the run of the latest
-// turn and thus repeats the request of that turn; n is never less than the number of user messages
-// in the request. The function undo, which is never nil, restores the previous state of the thread,
-// unless a different request has changed the state in the meantime.
+// user messages of the request.
+//
+// If the request contains the history of the thread, n is the number of its user messages, so that
+// a client can return to an earlier turn. Otherwise, a request that ends with a user message begins
+// a new turn, and any other request belongs to the latest turn, but n is never less than the number
+// of user messages in the request. A request that names the run of the latest turn repeats the
+// request of that turn, and does not begin a new one.
+//
+// The function undo, which is never nil, restores the previous state of the thread, unless a
+// different request has changed the state in the meantime.
 func (s *State) recordTurn(thread, run string, info userMessageFacts) (n int, undo func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,7 +191,8 @@ func (s *State) recordTurn(thread, run string, info userMessageFacts) (n int, un
 	}
 }
 
-// An userMessageFacts describes the user messages of a request, which determine the number of the turn.
+// A userMessageFacts describes the user messages of a request, which determine the number of the
+// turn.
 type userMessageFacts struct {
 	userMessages int  // the number of user messages
 	hasHistory   bool // an assistant message comes between two user messages

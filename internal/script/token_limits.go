@@ -6,9 +6,9 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// A yamlComplexityLimiter counts the levels of nesting and the members of objects in the tokens of a file, so
-// that a file with too many of them is rejected before it is parsed. The YAML parser takes time
-// quadratic in both numbers.
+// A yamlComplexityLimiter counts the levels of nesting and the members of objects in the tokens of
+// a file, so that a file with too many of them is rejected before it is parsed. The YAML parser
+// takes time quadratic in both numbers.
 type yamlComplexityLimiter struct {
 	line, lineOpeners int         // the current line, and the number of tokens in it that open a level
 	flowMembers       []int       // for each open brace, the number of members so far; -1 for an open bracket
@@ -72,8 +72,8 @@ func (s *yamlComplexityLimiter) check(tk, before *token.Token) string {
 }
 
 // countMember counts a member of an object and returns the number of members of that object so far.
-// The argument tk is the colon of the member, and before is the token that precedes the colon.
-// Within a list in brackets, countMember counts nothing and returns -1.
+// The argument tk is the colon of the member, and before is the token that precedes the colon. If
+// the member is directly within brackets, as in [a: 1], countMember counts nothing and returns -1.
 func (s *yamlComplexityLimiter) countMember(tk, before *token.Token) int {
 	if n := len(s.flowMembers); n > 0 {
 		if s.flowMembers[n-1] >= 0 {
@@ -91,8 +91,8 @@ func (s *yamlComplexityLimiter) countMember(tk, before *token.Token) int {
 	return s.blockMembers[column]
 }
 
-// closeBlocks drops the counters of block objects to the right of column. These objects are
-// complete when a token starts at column.
+// closeBlocks drops the counters of objects in block style that begin to the right of column. These
+// objects are complete when a token starts at column.
 func (s *yamlComplexityLimiter) closeBlocks(column int) {
 	if s.maxColumn <= column {
 		return

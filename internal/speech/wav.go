@@ -114,10 +114,11 @@ func readChunks(data []byte) (c wavChunks, err error) {
 	return c, nil
 }
 
-// parseFormat parses b, the fmt chunk of a WAV file. The result s lacks the duration and the
-// comment. The result frame is the number of bytes of one sample of all channels. Any error means
-// that the format is invalid or not supported, and wraps ErrNotWAV.
-func parseFormat(b []byte) (s WAVInfo, frame int, err error) {
+// parseFormat parses b, the fmt chunk of a WAV file without the chunk header. It sets all fields of
+// s but the duration and the comment, which other chunks determine. The result frameSize is the
+// number of bytes of one frame, that is, of one sample of each channel. If the format is invalid or
+// not supported, the error wraps ErrNotWAV.
+func parseFormat(b []byte) (s WAVInfo, frameSize int, err error) {
 	if len(b) < 16 {
 		return s, 0, fmt.Errorf("%w: the fmt chunk has %d bytes, want at least 16", ErrNotWAV, len(b))
 	}
@@ -141,14 +142,15 @@ func parseFormat(b []byte) (s WAVInfo, frame int, err error) {
 		return s, 0, fmt.Errorf("%w: got %s with %d bits, want one of %v", ErrNotWAV, known.name, s.Bits, known.bits)
 	}
 	s.Format = known.name
-	if frame = s.Channels * ((s.Bits + 7) / 8); u16(12) != frame {
-		return s, 0, fmt.Errorf("%w: got frame size %d, want %d", ErrNotWAV, u16(12), frame)
+	if frameSize = s.Channels * ((s.Bits + 7) / 8); u16(12) != frameSize {
+		return s, 0, fmt.Errorf("%w: got frame size %d, want %d", ErrNotWAV, u16(12), frameSize)
 	}
-	return s, frame, nil
+	return s, frameSize, nil
 }
 
-// readComment returns the text of the first ICMT chunk in list, the chunks of a LIST chunk of type
-// INFO. It returns "" if there is none, and cuts off a text after maxComment bytes.
+// readComment returns the text of the first ICMT chunk in list, without surrounding white space.
+// The argument list is the content of a LIST chunk after its type, which is INFO. readComment
+// returns "" if there is no ICMT chunk, and cuts off a text after maxComment bytes.
 func readComment(list []byte) string {
 	for len(list) >= 8 {
 		id, size := string(list[:4]), uint64(binary.LittleEndian.Uint32(list[4:]))

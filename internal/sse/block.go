@@ -58,9 +58,9 @@ func (b *block) addField(line []byte, at int) {
 	}
 }
 
-// internName returns the name of the next field as a string. To avoid allocations, it returns a
-// constant for a name in the standard, and the string of the previous block if the name at the same
-// position is equal.
+// internName returns name, the name of the next field, as a string. It avoids an allocation if the
+// standard defines the name, or if the field at the same position of the previous block has the
+// same name.
 func (b *block) internName(name []byte) string {
 	switch string(name) {
 	case "data":

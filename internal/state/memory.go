@@ -13,14 +13,14 @@ import (
 // briefly that finer locks would not be faster.
 type memory struct {
 	*Notifier
-	maxRuns  int   // limit of ended runs
-	maxBytes int64 // limit of the bytes of their events
-	secret   [32]byte
+	maxRuns  int      // limit on the number of ended runs
+	maxBytes int64    // limit on the bytes of their events
+	secret   [32]byte // what Secret returns
 
 	mu            sync.Mutex
-	lastTag       uint32 // tag of the thread created last
-	threadTag     func(thread string) uint32
-	threads       map[string]*memThread
+	lastTag       uint32                     // tag of the thread created last
+	threadTag     func(thread string) uint32 // Config.ThreadTag; nil: tags are consecutive
+	threads       map[string]*memThread      // by name
 	runs          map[RunRef]*memRun
 	byOwner       map[string]*list.List // threads (*memThread) of each owner, the one with the latest run first
 	finished      []*memRun             // ended runs, in the order in which they ended
@@ -45,9 +45,9 @@ type memRun struct {
 	info            StartRunResult
 	log             []LogEntry
 	size            int64 // bytes of the events in log
-	keepEvents      bool
-	finished        bool
-	cancelRequested bool // Cancel was called
+	keepEvents      bool  // events are added to log
+	finished        bool  // the run has ended
+	cancelRequested bool  // Cancel was called
 }
 
 // MemoryMaxRuns is the default of Config.MaxRuns of a store in memory.

@@ -15,7 +15,7 @@ const maxCanceled = 1024
 type Notifier struct {
 	mu       sync.Mutex
 	watchers map[string][]chan struct{} // by thread
-	canceled chan RunRef
+	canceled chan RunRef                // what Canceled returns
 }
 
 // NewNotifier returns a notifier without watchers.

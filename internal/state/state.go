@@ -54,8 +54,8 @@ type RunRequest struct {
 	Messages   []Message // messages that the request adds to the thread
 }
 
-// A StartRunResult is the result of [Store].StartRun. If the run existed before, the fields after Existed
-// are those of the existing run.
+// A StartRunResult is the result of [Store].StartRun. If the run existed before, the fields after
+// Existed are those of the existing run.
 type StartRunResult struct {
 	ThreadCreated bool      // the call created the thread
 	Existed       bool      // the run existed before and is unchanged
@@ -66,7 +66,7 @@ type StartRunResult struct {
 
 // A Thread is the state of a conversation.
 type Thread struct {
-	Owner         string
+	Owner         string // the user; "" is the anonymous user
 	Tag           uint32 // differs from that of an earlier or later thread of the same name
 	LastPosition  int64  // position of the latest event of its runs; 0 if there is none
 	LastForgotten int64  // greatest position among the events that are no longer kept; 0 if there is none
@@ -88,12 +88,12 @@ type RunUpdate struct {
 
 // A Message is a complete message of a conversation.
 type Message struct {
-	Seq  int64 // number in the thread, from 1; assigned by the store
-	ID   string
+	Seq  int64  // number in the thread, from 1; assigned by the store
+	ID   string // id of the message in events and histories
 	Run  string // name of the run to which the message belongs
 	Role string // user, assistant, tool, ...
 	Text string
-	At   time.Time
+	At   time.Time // time of the message
 
 	Name  string `json:",omitempty"` // name of the tool, in a tool's message
 	Call  string `json:",omitempty"` // id of the call that a tool's message is the result of

@@ -108,8 +108,8 @@ func (b *bodyParser) addLines(lines []byte) error {
 	return nil
 }
 
-// applyDirective executes one directive, given as a line without its end. It returns an error if
-// the directive is invalid or out of place.
+// applyDirective executes one directive. The argument line is its line without the line ending. It
+// returns an error if the directive is invalid or out of place.
 func (b *bodyParser) applyDirective(line []byte) error {
 	if data, ok := bytes.CutPrefix(line, []byte(directivePrefix+" "+base64Directive+" ")); ok && !b.ended {
 		return b.addBase64(data) // fast path: there may be a million of these

@@ -65,8 +65,8 @@ func isPlainLine(line []byte) bool {
 		countUnprintable(line) == 0
 }
 
-// A lastLineEncoding states how the last line of a body was written to a transcript. The directive that
-// marks the end of the body depends on this.
+// A lastLineEncoding states how the last line of a body was written to a transcript. The directive
+// that marks the end of the body depends on this.
 type lastLineEncoding struct {
 	plain        bool // not encoded
 	newlineAdded bool // the newline after it is not part of the body

@@ -33,7 +33,7 @@ type Transcript struct {
 	// write it.
 	ExpectedFindings []ExpectedFinding
 
-	Trace spec.Trace
+	Trace spec.Trace // the recorded exchanges
 
 	// Playback holds, for each exchange of Trace, the steps to send its response again.
 	// The functions that read recordings set it; Format ignores it.

@@ -39,9 +39,9 @@ func (v *Variation) rewriteJSON(r *rand.Rand, text []byte, s *dialect.SchemaSumm
 	return p.output
 }
 
-// rewriteValue reads the next value from the input and appends a rewritten form of it to the output.
-// The argument s is the shape of the value, or nil if the document of the dialect does not describe
-// the value.
+// rewriteValue reads the next value from the input and appends a rewritten form of it to the
+// output. The argument s is the shape of the value, or nil if the document of the dialect does not
+// describe the value.
 func (p *jsonRewriter) rewriteValue(s *dialect.SchemaSummary) {
 	if s == nil {
 		s = &dialect.SchemaSummary{}
@@ -268,8 +268,9 @@ func (p *jsonRewriter) rewriteString(literal []byte) {
 	p.output = append(p.output, '"')
 }
 
-// rewriteChar appends r, a character of a JSON string, to the output. It decides at random whether
-// to escape the character. The argument raw holds the bytes of the character in the input.
+// rewriteChar appends r, a character of a JSON string that the input does not escape, to the
+// output. It decides at random whether to write the character as an escape sequence. The argument
+// raw holds the bytes of the character in the input.
 func (p *jsonRewriter) rewriteChar(r rune, raw []byte) {
 	chance := p.rng.IntN(8)
 	switch {

@@ -11,8 +11,8 @@ import (
 )
 
 // An idleConnPool holds at most one connection, left open by a completed exchange, until another
-// exchange uses it. It is safe for concurrent use. A nil *idleConnPool holds no connection, and its put
-// method must not be called.
+// exchange uses it. It is safe for concurrent use. A nil *idleConnPool holds no connection, and its
+// put method must not be called.
 type idleConnPool struct {
 	mu   sync.Mutex
 	conn net.Conn

@@ -383,9 +383,10 @@ func isUTF8(h spec.Header) bool {
 	return isJSON(h.MediaType()) || strings.EqualFold(params["charset"], "utf-8")
 }
 
-// arrivalTime returns the time from the sending of the request to the arrival of the last byte of
-// e. It returns 0 if that time is unknown, and for the request and the head of the response. It
-// must be called for the events of the exchange in their order.
+// arrivalTime returns the time from the sending of the request to the arrival of the last byte of e
+// or, if e is the end of the body, of the last byte of the body. It returns 0 if that time is
+// unknown, and for the request and the head of the response. It must be called for the events of
+// the exchange in their order.
 func (t *eventDecoder) arrivalTime(e spec.Event) time.Duration {
 	arrivals := t.exchange.Response.Arrivals
 	if len(arrivals) == 0 || e.Kind == spec.HTTPRequest || e.Kind == spec.HTTPResponse {

@@ -24,9 +24,9 @@ var literals = []string{"example", "default", "enum", "const", "value", "x-write
 
 // walk calls visit for the members of v and for all members of the values within v. It visits the
 // members of an object in the order of their names. It does not call visit for members whose names
-// the author of the document chooses, only for the members inside their values. It skips data such
-// as examples altogether. The argument at is the JSON pointer of v. The arguments of visit are the
-// JSON pointer, the name and the value of a member. When visit returns false, walk stops and
+// the author of the document chooses, only for the members inside their values. It does not descend
+// into data such as examples. The argument at is the JSON pointer of v. The arguments of visit are
+// the JSON pointer, the name and the value of a member. When visit returns false, walk stops and
 // returns false. Otherwise it returns true.
 func (s *document) walk(at string, v any, visit func(pointer, name string, v any) bool) bool {
 	switch v := v.(type) {

@@ -31,9 +31,10 @@ func (m *invalidRequestBuilder) breakAbsentMember(n node, at []string, depth int
 }
 
 // breakItemKinds adds requests in which a list has an additional, invalid item of a kind that the
-// list does not contain yet. The kinds are the alternatives of the schema of the items. The
-// argument items is that schema, list is the valid list, at is its location in the body, and depth
-// is its nesting depth.
+// list does not contain yet. The kinds are the alternatives of the schema of the items; if it has
+// none, the schema itself is the only kind, and requests are added only for an empty list. The
+// argument items is the schema of the items, list is the valid list, at is its location in the
+// body, and depth is its nesting depth.
 func (m *invalidRequestBuilder) breakItemKinds(items node, list []any, at []string, depth int) {
 	choices := slices.Concat(items.get("anyOf").items(), items.get("oneOf").items())
 	if len(choices) == 0 && len(list) == 0 && items.exists() {
@@ -153,9 +154,10 @@ func exampleObject(all []node, depth int) (any, bool) {
 	return out, true
 }
 
-// exampleText returns a string that fits the format uuid, uri or date-time if the schemas in all
-// name one of these. Otherwise it returns one of the examples or defaults of the schemas or, if
-// there is none, "x". The string may violate other constraints, so callers must validate it.
+// exampleText returns an example of a string to which the schemas in all apply. It uses the first
+// of them that suggests a string: by its format, if that is uuid, uri or date-time, or else by its
+// examples or its default. If none suggests a string, the result is "x". The string may violate
+// constraints, so callers must validate it.
 func exampleText(all []node) string {
 	for _, s := range all {
 		switch s.get("format").text() {

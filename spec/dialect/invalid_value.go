@@ -35,9 +35,9 @@ var otherWords = map[string][]string{
 	"cancelled": {"canceled"},
 }
 
-// invalidValues returns values that can replace the valid value v. Each is intended to violate one
-// keyword of the schema n itself, but may violate others too, so callers must validate it. Keywords
-// of schemas within n are not considered.
+// invalidValues returns invalid samples to try in place of the valid value v. Each is intended to
+// violate one keyword of the schema n itself, but may violate others too or even be valid, so
+// callers must validate it. Keywords of schemas within n are not considered.
 func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidSample) {
 	add := func(bad, valid any, format string, args ...any) {
 		list = append(list, invalidSample{fmt.Sprintf(format, args...), bad, valid})
@@ -173,9 +173,9 @@ func intValue(n node) (int, bool) {
 	return i, err == nil
 }
 
-// invalidLists returns lists that can replace items, a valid list. Each is intended to violate one
-// of the keywords maxItems, minItems, contains and prefixItems of the schema n, but a list may turn
-// out to be valid, so callers must validate it.
+// invalidLists returns lists to try in place of items, a valid list. Each is intended to violate
+// one of the keywords maxItems, minItems, contains and prefixItems of the schema n, but a list may
+// turn out to be valid, so callers must validate it.
 func invalidLists(n node, items []any) (list []invalidSample) {
 	if k, ok := intValue(n.get("maxItems")); ok && len(items) > 0 && k+1 > len(items) {
 		many := slices.Concat(items, slices.Repeat(items[len(items)-1:], k+1-len(items)))

@@ -70,7 +70,9 @@ func (d dirStorage) Put(ctx context.Context, path string, data []byte, a Attribu
 	})
 }
 
-// writeFile writes a file atomically: it writes a temporary file and renames it to name.
+// writeFile writes a file atomically: it writes a temporary file and renames it to name. If it
+// returns an error, it has removed the temporary file, and any earlier file called name is
+// unchanged.
 func writeFile(root *os.Root, name string, data []byte) error {
 	temporary := temporaryName()
 	err := root.WriteFile(temporary, data, 0o600)

@@ -23,8 +23,8 @@ import (
 //	s3://BUCKET?region=REGION&endpoint=URL&use_path_style=true
 //
 // The parameters are optional. The region and the endpoint default to those in the environment
-// (AWS_REGION, AWS_ENDPOINT_URL), and the endpoint otherwise to that of Amazon in the region. If
-// use_path_style is true, requests name the bucket in the path of their URL rather than in its
+// (AWS_REGION, AWS_ENDPOINT_URL). Without either, the endpoint is that of Amazon S3 in the region.
+// If use_path_style is true, requests name the bucket in the path of their URL rather than in its
 // host. So do requests for a bucket whose name contains a dot, and requests to an IP address.
 // Credentials come from the environment, the shared configuration files or the machine's role. Open
 // does not contact the service. It returns an error if location is invalid, or if there is neither

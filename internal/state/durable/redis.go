@@ -24,17 +24,17 @@ type redisStore struct {
 	*redisClient
 	replica    string // random id of this store
 	cfg        state.Config
-	lastToken  atomic.Int64
+	lastToken  atomic.Int64 // what nextToken returned last
 	locks      runLocks
 	uncertain  possiblyStartedRuns
 	subscriber *redisSubscriber
 	heartbeat  *heartbeat
 	takeover   orphanTakeover
 
-	stop       context.CancelFunc
-	background sync.WaitGroup
+	stop       context.CancelFunc // ends the background goroutines
+	background sync.WaitGroup     // the goroutines that startBackground started
 	closeOnce  sync.Once
-	closeErr   error
+	closeErr   error // what Close returns
 }
 
 // RedisMaxRuns is the default of Config.MaxRuns of a store in Redis.

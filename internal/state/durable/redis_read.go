@@ -38,9 +38,12 @@ func (s *redisStore) Thread(ctx context.Context, name string) (state.Thread, err
 	return t, s.wrap(a.err)
 }
 
-// afterScript returns the events of a run beyond a position, and whether the run has ended. Its
-// arguments are thread, run, position, limit (in events) and bytes. It reads both atomically,
-// because otherwise an event added between the two reads would be missed.
+// afterScript returns the events of a run beyond a position. Its arguments are thread, run,
+// position, limit (in events), and bytes (the limit on the size of all returned events, which only
+// the first one may exceed). The reply is {'unknown'} if there is no such run. Otherwise it is
+// {'found', over, complete, id, event, id, event, ...}, where over is '1' if the run has ended, and
+// complete is '1' if no stored event follows. The script reads everything atomically, because
+// otherwise an event added between two reads would be missed.
 var afterScript = redis.NewScript(1, "#!lua flags=no-writes\n"+scriptPrelude+`
 local at, most, bytes = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local v = call('HMGET', r, 'over', 'top', 'count', 'size')
@@ -184,8 +187,8 @@ func (s *redisStore) scanLatest(ctx context.Context, owner, prefix, seen string)
 	}
 }
 
-// A sortedSetMember is a thread in the list of its owner. The score is a number as the server writes
-// it. As a bound of a range, "(" followed by the score excludes the thread with that score.
+// A sortedSetMember is a thread in the list of its owner. The score is a number as the server
+// writes it. As a bound of a range, "(" followed by the score excludes the thread with that score.
 type sortedSetMember struct{ name, score string }
 
 func (s *redisStore) threadPage(ctx context.Context, owner, below, seen string) ([]sortedSetMember, error) {

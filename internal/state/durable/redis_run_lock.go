@@ -21,15 +21,16 @@ type runLocks struct {
 	byRun map[state.RunRef]*runLock
 }
 
-// A runLock is the lock for calls of Append for one run. Only its holder may use token and hash.
+// A runLock is the lock that a call of Append for one run must hold. Only its holder may use the
+// fields token and hash.
 type runLock struct {
 	sem   chan struct{} // capacity 1: full while locked
 	users int           // holders and waiters; guarded by runLocks.mu
 
-	// The token and the hash of the last Append if it failed although the server may have
-	// executed it. If the caller repeats the Append, it is sent with the same token.
-	token string // "" if the last Append did not fail
-	hash  [sha256.Size]byte
+	// The last call of Append, if it failed although the server may have executed it. If the caller
+	// repeats the call, it is sent with the same token, by which the server recognizes it.
+	token string            // "" if there is no such call
+	hash  [sha256.Size]byte // hash of the update of that call; see updateHash
 }
 
 // lock acquires the lock of a run; the caller must release it with unlock. If ctx is done before
@@ -71,8 +72,9 @@ func (ls *runLocks) release(run state.RunRef, l *runLock) {
 	}
 }
 
-// retryToken returns the token of the run's last Append if that call failed and had the same
-// update. Otherwise it returns "". In both cases it forgets the token.
+// retryToken returns the token of the run's last Append if the server may have executed it although
+// it failed, and if it had the same update. Otherwise retryToken returns "". In both cases it
+// forgets the token.
 func (l *runLock) retryToken(update state.RunUpdate) (token string) {
 	if l.token != "" && l.hash == updateHash(update) {
 		token = l.token

@@ -92,8 +92,11 @@ end
 `
 
 // startScript implements StartRun. Its arguments are thread, run, owner, task, startedAt,
-// keepEvents, replica, token, tag, dead (in ms), and the messages. A call with the replica and the
-// token of an earlier call returns the same result and adds nothing.
+// keepEvents ('1' or '0'), replica, token, tag, dead (in ms), and the messages. The reply is
+// {'owner'} if the thread belongs to a different owner. Otherwise it is {kind, created, task,
+// startedAt, first}. The kind is 'made', or 'again' if the run already existed; created is '1' if
+// the call created the thread, and otherwise '0'; first is the number of the run's first message. A
+// call with the replica and the token of an earlier call returns the same result and adds nothing.
 var startScript = redis.NewScript(1, "#!lua\n"+scriptPrelude+messagesScript+clockScript+`
 local owner, me, token = ARGV[3], ARGV[7], ARGV[8]
 local whose = call('HGET', t, 'owner')
@@ -125,10 +128,11 @@ call('PUBLISH', P .. 'w:' .. thread, '')
 return {'made', made, ARGV[4], ARGV[5], tostring(first)}
 `)
 
-// forgetScript defines the Lua function forget(n, size, runs, bytes). It drops the oldest ended
-// runs until n, the number of ended runs, is at most runs, and size, the bytes of their events, is
-// at most bytes, unless bytes is 0. It drops at most 16 runs per call, so that Append does not take
-// long.
+// forgetScript defines the Lua function forget(n, size, runs, bytes). It needs the variable P, the
+// prefix of all keys. The function drops the oldest ended runs until at most the number given by
+// runs are left, and their events have at most the given number of bytes; 0 bytes mean that there
+// is no such limit. Before the call, there are n ended runs, whose events have size bytes in total.
+// One call drops at most 16 runs, so that Append does not take long.
 const forgetScript = `
 local function drop(id)
   local n, rest = id:match('^(%d+):(.*)$')
@@ -152,8 +156,10 @@ local function forget(n, size, runs, bytes)
 end
 `
 
-// appendScript implements Append. Its arguments are thread, run, replica, token, end, maxRuns,
-// maxBytes, count (of events), the events, and the messages. A call with the token of the previous
+// appendScript implements Append. Its arguments are thread, run, replica, token, end ('1' or '0'),
+// maxRuns, maxBytes, count (of events), the events, and the messages. The reply is {'told', first,
+// canceled}, where canceled is '1' or '0'; {'unknown'} if the run does not exist or has ended; or
+// {'late'} if a call with a later token has been executed. A call with the token of the previous
 // call, whose reply may have been lost, returns the same result and adds nothing.
 var appendScript = redis.NewScript(1, "#!lua\n"+scriptPrelude+messagesScript+forgetScript+`
 local me, token, over, count = ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[8])

@@ -31,18 +31,18 @@ type sqliteStore struct {
 	*state.Notifier
 	path       string
 	openedFile os.FileInfo // identity of the file at path when it was opened
-	readDB     *sql.DB
+	readDB     *sql.DB     // the connections of readers
 	statements *readStatements
-	secret     []byte
+	secret     []byte // what Secret returns
 
 	writer    *sqliteWriter
-	jobs      chan *writeJob
-	closing   chan struct{} // closed by Close
+	jobs      chan *writeJob // changes that wait for the writer
+	closing   chan struct{}  // closed by Close
 	closeOnce func() error
-	writing   sync.WaitGroup
+	writing   sync.WaitGroup // the goroutine that runs writeLoop
 
-	orphansMu  sync.Mutex
-	lastOldRun int64 // greatest id of a run of earlier processes; 0 once ClaimOrphans has returned them
+	orphansMu  sync.Mutex // guards lastOldRun
+	lastOldRun int64      // greatest id of a run of earlier processes; 0 once ClaimOrphans has returned them
 }
 
 // SQLiteMaxRuns is the default of Config.MaxRuns of a store in SQLite.

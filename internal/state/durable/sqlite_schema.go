@@ -18,7 +18,8 @@ const (
 // schema contains the SQL statements that create the tables.
 //
 // Names are blobs, so that they may consist of any bytes and are compared as bytes.
-// Rows are only added at the end of a table; indices find them.
+// New rows are always added at the end of a table; indices find them. The columns last and
+// lost of a thread are the fields LastPosition and LastForgotten of [state.Thread].
 //
 // A chunk is a sequence of events of one call of Append, at consecutive positions up to
 // "last"; "sizes" are their lengths as varints. One row per event would be five times

@@ -17,13 +17,13 @@ type sqliteWriter struct {
 	statements writeStatements
 	notifier   *state.Notifier
 
-	maxRuns, maxBytes int64  // limits of ended runs and their bytes
+	maxRuns, maxBytes int64  // limits on the number of ended runs and on the bytes of their events
 	baseTag           uint32 // random number to which thread ids are added to form tags
 	cachedCounts
 	threads map[string]*cachedThread    // threads of the runs in the field runs, and those not written yet
 	runs    map[state.RunRef]*cachedRun // runs that have not ended
 
-	// The transaction under way.
+	// The transaction in progress.
 	dirty          []*cachedThread // threads to be written
 	endedRuns      int             // number of runs that ended
 	canceled       []state.RunRef  // runs for which Cancel was called
@@ -52,11 +52,11 @@ type cachedThread struct {
 
 // A cachedRun is a run that has not ended, as cached by a sqliteWriter.
 type cachedRun struct {
-	id                 int64
+	id                 int64 // id of its row
 	thread             *cachedThread
-	keepEvents         bool
-	cancelRequested    bool
-	lastPosition, size int64
+	keepEvents         bool  // its events are stored
+	cancelRequested    bool  // Cancel was called
+	lastPosition, size int64 // position of its latest event, and bytes of all its events
 }
 
 // writeContext is the context of all changes. It is never done, so that a transaction is completed
