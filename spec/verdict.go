@@ -151,7 +151,8 @@ func (d Obligation) requirementByID(id string) Requirement {
 // requirementFor returns the id of the requirement for which e is evidence. This is the only
 // requirement whose About contains the kind or the wire name of e. If no About contains them, it is
 // the only requirement whose About is empty. requirementFor returns "" if several requirements
-// qualify or none does, or if the obligation has only one requirement.
+// qualify or none does. It also returns "" if the obligation has only one requirement, because
+// there is then nothing to tell apart.
 func (d Obligation) requirementFor(e Event) string {
 	var own, open []string
 	for _, r := range d.Requirements {

@@ -175,8 +175,9 @@ func runSimilarRuns(t *Conversation) {
 	}
 }
 
-// runRunIDs plays the run-ids scenario. It starts several runs, each with an unusual id, and then a
-// run with one of these ids in another thread. Checks verify that the server repeats these ids.
+// runRunIDs plays the run-ids scenario. It starts several runs, each with an unusual id, and then
+// two more runs with one of these ids, the second one in another thread. Checks verify that the
+// server repeats these ids.
 // Runs whose ids the server refuses are left out. runRunIDs sends nothing if requests do not
 // contain the id of the run.
 func runRunIDs(t *Conversation) {
@@ -184,9 +185,16 @@ func runRunIDs(t *Conversation) {
 		return
 	}
 	names := similarNames(t.NewID())
+	takesNames := false
 	for i, id := range names {
-		t.startIfTaken(id, t.PromptEvent("text", "of run "+strconv.Itoa(i)))
+		takesNames = t.startIfTaken(id, t.PromptEvent("text", "of run "+strconv.Itoa(i))) || takesNames
 	}
+	if takesNames { // otherwise, ids may have to be UUIDs, whose spellings are equivalent
+		id := strings.ToUpper(t.NewID())
+		t.startIfTaken(id, t.PromptEvent("text", "an id in capitals"))
+		t.startIfTaken(strings.ReplaceAll(t.NewID(), "-", ""), t.PromptEvent("text", "an id without hyphens"))
+	}
+	t.startIfTaken(names[0], t.PromptEvent("text", "again"))
 	t.Thread = t.NewID()
 	t.startIfTaken(names[0], t.PromptEvent("text", "in another thread"))
 }

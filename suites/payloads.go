@@ -132,14 +132,16 @@ var longSamples = []textClass{
 // UTF-16, splits a character.
 var emojiSample = textClass{"a text of emoji only", func(string) string { return "🙂🙂🙂" }}
 
-// isParsed reports whether a careless server could take text for a value of another type, because
-// text is valid JSON, consists of digits or has at most one byte.
+// isParsed reports whether a careless server could take text for a value of another type or for a
+// command, because text is valid JSON, consists of digits, has at most one byte or is a test prompt.
 func isParsed(text string) bool {
-	return len(text) < 2 || json.Valid([]byte(text)) || strings.Trim(text, "0123456789") == ""
+	return len(text) < 2 || json.Valid([]byte(text)) || strings.Trim(text, "0123456789") == "" ||
+		strings.HasPrefix(text, "conformance:")
 }
 
 // parsedSamples returns those of the [textSamples] that a careless server could take for values of
-// another type: texts that are JSON or digits, and a text of one character.
+// another type or for commands: texts that are JSON, digits or test prompts, and a text of one
+// character.
 func parsedSamples() []textClass {
 	return slices.DeleteFunc(slices.Clone(textSamples), func(s textClass) bool { return !isParsed(s.make("word")) })
 }

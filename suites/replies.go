@@ -30,6 +30,29 @@ var replyScenarios = []Scenario{
 		}),
 	forInterrupts("replies-interrupts-refused", "an answer to an interrupt after answers that the server must refuse",
 		func(t *Conversation) { t.sendReplyAfterRefusals("resume") }),
+	forTools("tools-ignored", "prompts in place of the result of a client tool",
+		func(t *Conversation) { t.promptInsteadOf("tool-result") }),
+	forInterrupts("interrupts-ignored", "prompts in place of an answer to an interrupt, and after one that was dismissed",
+		func(t *Conversation) {
+			t.promptInsteadOf("resume")
+			if !t.HasTemplate("resume-cancelled") {
+				return
+			}
+			if e, ok := t.newReply("resume-cancelled"); ok {
+				t.SendAndRead("resume-cancelled", e)
+				t.startIfTaken("", t.PromptEvent("text", "after a dismissal"))
+			}
+		}),
+}
+
+// promptInsteadOf makes the server expect a reply of the template, and sends two prompts instead.
+// The documents do not say whether a server accepts them, and what it then replies, so checks judge
+// only the form of the replies.
+func (t *Conversation) promptInsteadOf(template string) {
+	if _, ok := t.newReply(template); ok {
+		t.startIfTaken("", t.PromptEvent("text", "instead of a reply"))
+		t.startIfTaken("", t.PromptEvent("text", "another prompt instead"))
+	}
 }
 
 // forTools returns a scenario with the given name, description and Run function, for dialects that

@@ -53,8 +53,8 @@ func runVariants(t *Conversation) {
 // runCorrected plays the corrected scenario. It starts a run. Then it sends invalid forms of a
 // request in a new thread and, once the server has refused these, the history request, which shows
 // that the thread is still unknown, and the valid request. Finally, it sends invalid forms of
-// another request, and the valid request, in the thread of the first run. All requests are sent on
-// connections that are reused, on which a faulty server may mix up an invalid request with the
+// another request, a valid request for another run and, after a pause, the valid counterpart of the
+// invalid forms, in the thread of the first run. All requests are sent on connections that are reused, on which a faulty server may mix up an invalid request with the
 // valid one before it.
 func runCorrected(t *Conversation) {
 	t.keepAlive()
@@ -76,6 +76,8 @@ func runCorrected(t *Conversation) {
 	t.Thread, t.Run = known, t.NewID()
 	r = t.BuildRequest("prompt", t.PromptEvent("text", "corrected in a known thread"))
 	if t.sendShortAndLongForms(r) {
+		t.SendAndRead("prompt", t.PromptEvent("text", "after refusals"))
+		t.Sleep(silence) // a server may refuse a run while the thread is busy
 		t.sendAndReadAgain(r)
 	}
 }

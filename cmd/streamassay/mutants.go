@@ -135,9 +135,10 @@ func checkMutantsFile(writeDir, checkDir string) error {
 	return nil
 }
 
-// printOutcome prints to standard output what is wrong with o, the result of one mutant in one
-// dialect: that the mutant survived, or which checks failed although they should not. It prints
-// nothing if nothing is wrong.
+// printOutcome prints to standard output what is notable about o, the result of one mutant in one
+// dialect. If the mutant was not killed, for example because it survived or is equivalent, this is
+// the description of o with all failed checks. In any case, it is also what failed although it
+// should not have. If the mutant was killed and nothing else failed, printOutcome prints nothing.
 func printOutcome(sh stdio, o mutation.Outcome) {
 	if !o.IsKilled() {
 		fmt.Fprintf(sh.out, "%s in %s %s\n", o.Mutant, o.Dialect, o.Description())

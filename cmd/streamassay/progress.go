@@ -69,7 +69,8 @@ func isTerminal(w any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// textStyle returns the style of a text report on standard output. The Verbose field of the style
+// textStyle returns the style for a text report on standard output. The style has colors if
+// standard output is a terminal that supports them (see [reports.DetectStyle]). Its Verbose field
 // is set to verbose.
 func textStyle(sh stdio, verbose bool) reports.TextStyle {
 	f, _ := sh.out.(*os.File)

@@ -58,10 +58,10 @@ var stateMutants = []*Mutant{
 	},
 }
 
-// shareMembers returns a function that modifies e, an event with a state as JSON text. If the state
-// is an object, the function adds the members of the states of all events with which it was called
-// before. If a member exists in several states, the latest one counts. Any other state is not
-// changed. The function may be called concurrently.
+// shareMembers returns a function that modifies its argument e, an event with a state as JSON text.
+// If the state is an object, the function adds the members of the states of all events with which
+// it was called before. If a member exists in several states, the latest one counts. Any other
+// state is not changed. The function may be called concurrently.
 func shareMembers() func(e *spec.Event) {
 	var mu sync.Mutex
 	shared := map[string]any{}

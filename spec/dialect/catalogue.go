@@ -79,8 +79,8 @@ func readCatalogue(files fs.FS, dir, version string, extending []string) (
 }
 
 // isYAMLList reports whether data, a YAML document, appears to be a list. It examines only the
-// first line that has content, that is, is neither empty nor a comment nor "---". A document without
-// content counts as a list.
+// first line that has content, that is, is neither empty nor a comment nor "---". A document
+// without content counts as a list.
 func isYAMLList(data []byte) bool {
 	for line := range bytes.Lines(data) {
 		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' && string(line) != "---" {

@@ -76,9 +76,10 @@ func (o *Operation) historyMember() string {
 }
 
 // AppendRequest appends to h those messages of the request r that h does not contain, and returns
-// the result. Two messages count as the same if their compact JSON is equal. AppendRequest returns
-// h if requests for the operation of r do not repeat the history, or if the body of r is not valid
-// JSON.
+// the result. Messages are the same if their compact JSON is equal. Each message of h stands for at
+// most one message of r, so that a message which r repeats more often than h is appended.
+// AppendRequest returns h if requests for the operation of r do not repeat the history, or if the
+// body of r is not valid JSON.
 func (d *Dialect) AppendRequest(h History, r spec.Request) History {
 	o := d.Operation(r)
 	v, err := decode(r.Body)

@@ -10,8 +10,8 @@ import (
 )
 
 // A RunEndFinder finds the end of a run in an event stream while the stream is being received. The
-// end is the terminal event of the run or, in a dialect in which no event ends a successful run, the
-// in-band terminator. A RunEndFinder is not safe for concurrent use.
+// end is the terminal event of the run or, in a dialect in which no event ends a successful run,
+// the in-band terminator. A RunEndFinder is not safe for concurrent use.
 type RunEndFinder struct {
 	dialect   *Dialect
 	operation *Operation

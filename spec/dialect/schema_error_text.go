@@ -57,8 +57,9 @@ func (b schemaError) text(root string) string {
 const maxAlternatives = 3
 
 // alternativesText returns the text of an error with alternatives. It consists of the text of the
-// first error of each alternative, without duplicates, the shortest first, joined by ", or ". At
-// most maxAlternatives are listed. root is as in [schemaError.text].
+// first error of each alternative, without duplicates, the shortest first, joined by ", or ". If
+// there are more than maxAlternatives texts, the number of the others follows the first
+// maxAlternatives. root is as in [schemaError.text].
 func (b schemaError) alternativesText(root string) string {
 	texts := make([]string, 0, len(b.alternatives))
 	for _, alternative := range b.alternatives {
@@ -120,9 +121,10 @@ func displayValue(v any) string {
 	return truncate(b.String(), maxShown)
 }
 
-// writeValue writes v to b as JSON with the members of objects ordered by name. Because
-// displayValue shows at most maxShown characters, writeValue writes at most maxShown items or
-// members of each array or object, and nothing once b has more than 4*maxShown bytes.
+// writeValue writes v to b as JSON with the members of objects ordered by name. It writes a
+// formFile as "a file of 10 bytes". Because displayValue shows at most maxShown characters,
+// writeValue shortens long strings, writes at most maxShown items or members of each array or
+// object, and writes nothing once b has more than 4*maxShown bytes.
 func writeValue(b *strings.Builder, v any) {
 	if b.Len() > 4*maxShown {
 		return
