@@ -76,10 +76,18 @@ func (c *combinationPlayer) askClientTool(args, result string) {
 // askInterrupt makes the agent interrupt the run with payload, which is JSON text, and resumes the
 // run with the text answer. It sends no answer if the agent does not interrupt the run.
 func (c *combinationPlayer) askInterrupt(payload, answer string) {
+	c.answerInterrupt(payload, "resume", answer)
+}
+
+// answerInterrupt is like [combinationPlayer.askInterrupt], but resumes the run with a request of
+// the given template. If that is not the plain form of an answer, it sends no answer to an
+// interrupt with a schema, which may not allow other forms.
+func (c *combinationPlayer) answerInterrupt(payload, template, answer string) {
 	c.ask("interrupt", payload)
-	if reply, ok := c.replyEvent("resume"); ok {
+	interrupt, _ := c.onlyInterrupt()
+	if reply, ok := c.replyEvent(template); ok && (interrupt.AnswerSchema == "" || template == plainReplyTemplate(template)) {
 		reply.Text = answer
-		c.SendAndRead("resume", reply)
+		c.SendAndRead(template, reply)
 	}
 }
 

@@ -51,14 +51,15 @@ func (c *combinationPlayer) askIfSupported(scenario, args string) {
 	}
 }
 
-// runPayloads plays the payloads scenario. It sends texts of many kinds and asks the agent after
-// each of them to repeat that text. Then it requests the history. Finally, it sends each of the
+// runPayloads plays the payloads scenario, on reused connections. It sends texts of many kinds and
+// asks the agent after each of them to repeat that text. Then it requests the history. Finally, it sends each of the
 // [rarePrompts] in a new thread.
 func runPayloads(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "payload")
 	if !ok {
 		return
 	}
+	c.keepAlive()
 	samples := slices.Concat(edgeSamples, joinedSamples(), parsedSamples(), longSamples, []textClass{emojiSample})
 	for _, s := range samples {
 		if !c.target.fitsInPrompt(s) {
@@ -133,15 +134,15 @@ var longSamples = []textClass{
 var emojiSample = textClass{"a text of emoji only", func(string) string { return "🙂🙂🙂" }}
 
 // isParsed reports whether a careless server could take text for a value of another type or for a
-// command, because text is valid JSON, consists of digits, has at most one byte or is a test prompt.
+// command, because text is valid JSON, digits, a date or a test prompt, or has at most one byte.
 func isParsed(text string) bool {
-	return len(text) < 2 || json.Valid([]byte(text)) || strings.Trim(text, "0123456789") == "" ||
+	return len(text) < 2 || json.Valid([]byte(text)) || strings.Trim(text, "0123456789-") == "" ||
 		strings.HasPrefix(text, "conformance:")
 }
 
 // parsedSamples returns those of the [textSamples] that a careless server could take for values of
-// another type or for commands: texts that are JSON, digits or test prompts, and a text of one
-// character.
+// another type or for commands: texts that are JSON, digits, dates or test prompts, and a text of
+// one character.
 func parsedSamples() []textClass {
 	return slices.DeleteFunc(slices.Clone(textSamples), func(s textClass) bool { return !isParsed(s.make("word")) })
 }
@@ -251,15 +252,21 @@ func runPayloadsOfTools(t *Conversation) {
 var emptyPayloads = []string{"false", "0", `""`, "[]", "{}"}
 
 // runPayloadsOfInterrupts plays the payloads-interrupts scenario. It asks for interrupts with many
-// kinds of payloads, and answers them with many kinds of texts.
+// kinds of payloads, and answers them with many kinds of texts. If the dialect has a template for
+// answers that consist of a text only, it sends each kind of text in that form, too.
 func runPayloadsOfInterrupts(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "interrupt")
 	if !ok {
 		return
 	}
 	objects := objectSamples()
-	for i, s := range slices.Concat(edgeSamples, joinedSamples(), parsedSamples(), longSamples[:1]) {
-		c.askInterrupt(objects[i%len(objects)].make(c.word()), s.make(c.word()))
+	for _, template := range []string{"resume", "resume-text"} {
+		if !c.canSend(template) {
+			continue
+		}
+		for i, s := range slices.Concat(edgeSamples, joinedSamples(), parsedSamples(), longSamples[:1]) {
+			c.answerInterrupt(objects[i%len(objects)].make(c.word()), template, s.make(c.word()))
+		}
 	}
 	c.askInterrupt(c.object(), "")
 	c.askInterrupt(`["`+c.word()+`",[1,null,{}]]`, c.word())

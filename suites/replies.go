@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
@@ -30,6 +31,10 @@ var replyScenarios = []Scenario{
 		}),
 	forInterrupts("replies-interrupts-refused", "an answer to an interrupt after answers that the server must refuse",
 		func(t *Conversation) { t.sendReplyAfterRefusals("resume") }),
+	forTools("tools-late", "a result of a client tool a while after the call",
+		func(t *Conversation) { t.replyLate("tool-result") }),
+	forInterrupts("interrupts-late", "an answer to an interrupt a while after it",
+		func(t *Conversation) { t.replyLate("resume") }),
 	forTools("tools-ignored", "prompts in place of the result of a client tool",
 		func(t *Conversation) { t.promptInsteadOf("tool-result") }),
 	forInterrupts("interrupts-ignored", "prompts in place of an answer to an interrupt, and after one that was dismissed",
@@ -43,6 +48,17 @@ var replyScenarios = []Scenario{
 				t.startIfTaken("", t.PromptEvent("text", "after a dismissal"))
 			}
 		}),
+}
+
+// lateReplyDelay is how long a client takes to reply in the scenarios with late replies. A person
+// who has to answer takes longer.
+const lateReplyDelay = 1500 * time.Millisecond
+
+// replyLate makes the server expect a reply of the template, waits, and sends the reply.
+func (t *Conversation) replyLate(template string) {
+	if e, ok := t.newReply(template); ok && t.Sleep(lateReplyDelay) {
+		t.SendAndRead(template, e)
+	}
 }
 
 // promptInsteadOf makes the server expect a reply of the template, and sends two prompts instead.

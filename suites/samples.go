@@ -46,6 +46,7 @@ var textSamples = []textClass{
 	{"a text that looks like a number", func(w string) string { return fmt.Sprint(len(w)) + ".50" }},
 	{"a text that looks like a large number", func(w string) string { return fmt.Sprint(len(w)) + "2345678901234567890" }},
 	{"a text of digits that begins with zeros", func(w string) string { return "00" + fmt.Sprint(len(w)) }},
+	{"a text that looks like a date", func(string) string { return "2024-01-31" }},
 	{"a text that looks like null", func(string) string { return "null" }},
 	{"a text that looks like a boolean", func(string) string { return "false" }},
 	{"a text that looks like HTML", func(w string) string {
@@ -111,7 +112,12 @@ var jsonSamples = []jsonClass{
 	{"an object with a text of several lines", func(w string) string {
 		return `{"html":"<b>&amp;</b>","text":` + jsonText("  "+w+"\r\n\tdata: x\n\n\u2028 \"quoted\" \\ <b>&amp;</b> 👩‍👧 ") + `}`
 	}},
-	{"an object with an array of objects", func(w string) string { return `{"days":[{"a":1},{"a":2},{"b":` + jsonText(w) + `}]}` }},
+	{"an object with an array of objects", func(w string) string {
+		return `{"days":[{"a":1},{"a":true},{"b":` + jsonText(w) + `,"c":[true,false]}]}`
+	}},
+	{"an object with texts that look like dates and times", func(w string) string {
+		return `{"day":"2024-01-31","time":"2024-01-31T10:00:00","zone":"2024-01-31T10:00:00.000+00:00","word":` + jsonText(w) + `}`
+	}},
 	{"an object with a JSON text in a string", func(w string) string { return `{"raw":` + jsonText(`{"a":`+jsonText(w)+`}`) + `}` }},
 	{"an object of 300 members", func(w string) string {
 		var b strings.Builder

@@ -158,9 +158,13 @@ var singleUserScenarios = []Scenario{
 		ExpectedChecks: []string{"interrupt.is-last", "script.interrupt", "script.resume"},
 		Run:            elicitAndReply("resume"),
 	}, {
-		Name: "interrupt-cancelled", Doc: "an interrupt that the user dismisses", Capability: "interrupt",
-		Templates: []string{"prompt", "resume-cancelled"}, Kinds: []spec.Kind{spec.Interrupt},
-		Run: elicitAndReply("resume-cancelled"),
+		Name: "interrupt-cancelled", Doc: "interrupts that the user dismisses, before and after one with an answer",
+		Capability: "interrupt", Templates: []string{"prompt", "resume", "resume-cancelled"}, Kinds: []spec.Kind{spec.Interrupt},
+		Run: func(t *Conversation) {
+			for _, template := range []string{"resume-cancelled", "resume", "resume-cancelled"} {
+				elicitAndReply(template)(t)
+			}
+		},
 	}, {
 		Name: "recall", Doc: "the message before, in the same thread and in another", Templates: promptTemplates,
 		ExpectedChecks: []string{"script.recall"},

@@ -7,17 +7,17 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A bodyViolationCache remembers the violations of request bodies, because each request is validated
-// several times: before it is sent, by a server in the same process, and when the exchange is
-// judged. It is safe for concurrent use. The zero value is empty.
+// A bodyViolationCache remembers the violations of request bodies, because each request is
+// validated several times: before it is sent, by a server in the same process, and when the
+// exchange is judged. It is safe for concurrent use. The zero value is empty.
 type bodyViolationCache struct {
 	mu         sync.Mutex
 	violations map[string][]spec.Violation // by body; empty for a valid body
 	bytes      int                         // of all bodies
 }
 
-// Limits of a bodyViolationCache, in bytes, so that it takes little memory. When a new body would make it
-// exceed maxJudgedBytes, it first drops all others.
+// Limits of a bodyViolationCache, in bytes, so that it takes little memory. When a new body would
+// make it exceed maxJudgedBytes, it first drops all others.
 const (
 	maxJudgedBytes     = 2 << 20  // of all bodies together
 	maxJudgedBodyBytes = 64 << 10 // of one body; larger bodies are not remembered
