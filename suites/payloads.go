@@ -389,6 +389,7 @@ func runTwice(t *Conversation) {
 	same := c.word()
 	for i := range 2 {
 		c.ask("text", same)
+		c.ask("text", strings.ToUpper(same)) // not the same, although a cache may ignore case
 		for _, scenario := range []string{"text", "reasoning"} {
 			c.askIfSupported(scenario, c.word())
 		}
@@ -400,11 +401,13 @@ func runTwice(t *Conversation) {
 		}
 		c.askIfSupported("tool", c.object())
 		c.askIfSupported("error", c.word())
+		c.ask("text", c.word())
 		if c.target.supports(needsClientTool) {
 			c.tool = []string{"paint", "sketch-it_2"}[i]
 			c.askClientTool(c.object(), c.word())
 		}
 		c.askIfSupported("error-mid", c.word())
+		c.askIfSupported("slow", "6 100")
 		if c.target.supports(needsInterrupt) {
 			c.askInterrupt(c.object(), c.word())
 		}

@@ -25,10 +25,19 @@ var requestForms = []equivalentRequestForm{
 	{"with a charset parameter in its Content-Type", func(r spec.Request) spec.Request {
 		return withField(r, "Content-Type", func(v string) string { return v + "; charset=utf-8" })
 	}},
+	{"with its media type in capital letters", func(r spec.Request) spec.Request {
+		return withField(r, "Content-Type", func(v string) string {
+			media, params, _ := strings.Cut(v, ";")
+			return strings.TrimSuffix(strings.ToUpper(media)+";"+params, ";")
+		})
+	}},
 	{"with field names in lower case", func(r spec.Request) spec.Request { return withFieldNames(r, strings.ToLower) }},
 	{"with field names in capital letters", func(r spec.Request) spec.Request { return withFieldNames(r, strings.ToUpper) }},
 	{"with a list of media types in its Accept field", func(r spec.Request) spec.Request {
 		return withField(r, "Accept", func(v string) string { return "application/xml;q=0.1, " + v + ";q=0.9" })
+	}},
+	{"with an Accept field that also allows JSON, but prefers the usual type", func(r spec.Request) spec.Request {
+		return withField(r, "Accept", func(v string) string { return "application/json;q=0.5, " + v })
 	}},
 	{"with an Accept field that allows any media type", func(r spec.Request) spec.Request {
 		return withField(r, "Accept", func(string) string { return "*/*" })

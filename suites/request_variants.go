@@ -54,8 +54,8 @@ func runVariants(t *Conversation) {
 // request in a new thread and, once the server has refused these, the history request, which shows
 // that the thread is still unknown, and the valid request. Finally, it sends invalid forms of
 // another request, a valid request for another run and, after a pause, the valid counterpart of the
-// invalid forms, in the thread of the first run. All requests are sent on connections that are reused, on which a faulty server may mix up an invalid request with the
-// valid one before it.
+// invalid forms, in the thread of the first run. All requests are sent on connections that are
+// reused, on which a faulty server may mix up an invalid request with the valid one before it.
 func runCorrected(t *Conversation) {
 	t.keepAlive()
 	if t.SendAndRead("prompt", t.PromptEvent("text", "one")); !t.accepted {
@@ -153,7 +153,7 @@ func (t *Conversation) sendForms(template string) {
 		return
 	}
 	t.Thread = t.NewID()
-	e := t.PromptEvent("text", "1/2")
+	e := t.PromptEvent("text", "1/2 é 🙂")
 	if !o.StartsRun {
 		if t.SendAndRead("prompt", e); !t.accepted {
 			return

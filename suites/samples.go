@@ -21,6 +21,7 @@ var textSamples = []textClass{
 	{"a text with a line feed at its end", func(w string) string { return w + "\n" }},
 	{"a text with two line feeds at its beginning", func(w string) string { return "\n\n" + w }},
 	{"a text with repeated spaces", func(w string) string { return w + "  and   " + w }},
+	{"a text with repeated words", func(w string) string { return w + " " + w + " that that " + w }},
 	{"a text with tabs", func(w string) string { return w + "\t\tand\t" + w }},
 	{"a text with line feeds", func(w string) string { return w + "\nand\n\n" + w }},
 	{"a text with carriage returns and line feeds", func(w string) string { return w + "\r\nand\r\n\r\n" + w }},
@@ -101,13 +102,13 @@ var jsonSamples = []jsonClass{
 		return `{"a":false,"b":0,"c":"","d":[],"e":{},"word":` + jsonText(w) + `}`
 	}},
 	{"an object with large and small numbers", func(w string) string {
-		return `{"a":9007199254740991,"b":-9007199254740991,"c":0.5,"d":-1.25,"e":1048576.0625,"word":` + jsonText(w) + `}`
+		return `{"a":9007199254740991,"b":-9007199254740991,"c":0.5,"d":-1.25,"e":1048576.0625,"f":9.5367431640625e-07,"word":` + jsonText(w) + `}`
 	}},
 	{"an object of twenty levels", func(w string) string {
 		return strings.Repeat(`{"a":[`, 10) + jsonText(w) + strings.Repeat(`]}`, 10)
 	}},
 	{"an object with unusual member names", func(w string) string {
-		return `{"":1,"a b":2,"é世👍":3,"a.b/c~d":4,"__proto__":5,"type":"x","id":"y","word":` + jsonText(w) + `}`
+		return `{"":1,"a b":2," c ":0,"é世👍":3,"a.b/c~d":4,"__proto__":5,"type":"x","id":"y","word":` + jsonText(w) + `}`
 	}},
 	{"an object with a text of several lines", func(w string) string {
 		return `{"html":"<b>&amp;</b>","text":` + jsonText("  "+w+"\r\n\tdata: x\n\n\u2028 \"quoted\" \\ <b>&amp;</b> 👩‍👧 ") + `}`

@@ -356,8 +356,11 @@ func runIdleLimit(t *Conversation) {
 			t.SendAndRead("prompt", t.PromptEvent("text", "before the silence"))
 		}
 		silent := t.PromptEvent("idle", "2600")
+		if limit != "" { // the streams end before the runs, even if it takes long to request them all
+			silent = t.PromptEvent("idle", "6000")
+		}
 		if i == 3 && !t.target.lacksCapability("slow") {
-			silent = t.PromptEvent("slow", "2 4000")
+			silent = t.PromptEvent("slow", "2 6000")
 		}
 		if !t.StartRun("prompt", silent) {
 			continue
