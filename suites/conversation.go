@@ -3,6 +3,7 @@ package suites
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -32,7 +33,8 @@ type Conversation struct {
 	clients   map[spec.Principal]*wire.Client
 	rng       *rand.Rand
 	accepted  bool                            // set by StartRun: the server accepted its request
-	conflicts int                             // how often StartRun has repeated a request because of status 409
+	conflicts int                             // how often StartRun has repeated a request
+	busyError error                           // why the conversation is incomplete if the server was busy; see StartRun
 	form      func(spec.Request) spec.Request // returns an equivalent form of a request, to be sent instead; may be nil
 
 	mu           sync.Mutex // guards the fields below: exchanges may overlap
@@ -57,28 +59,64 @@ func (t *Conversation) PromptEvent(scenario, args string) spec.Event {
 
 // StartRun gives the conversation a new run id, sends the request of the template, with the values
 // in e in place of its placeholders, and reads the response to its end. It reports whether the
-// status of the response is a success (2xx). If the status is 409 (Conflict), StartRun tries once
-// more, with another run id, because the server may still be finishing the previous run of the
-// thread.
+// status of the response is a success (2xx). StartRun tries once more, with another run id, if the
+// status is 409 (Conflict), because the server may still be finishing the previous run of the
+// thread, or 429 or 503, because the server may be busy. If the server again responds with 429 or
+// 503, checks do not judge that, but the conversation counts as incomplete.
 func (t *Conversation) StartRun(template string, e spec.Event) bool {
 	t.Run = t.NewID()
-	t.accepted = t.SendTemplate(template, e)
-	isConflict := func() bool { return t.LastEvent(spec.HTTPResponse).StatusCode == http.StatusConflict }
-	if !t.accepted && t.conflicts < maxConflicts && isConflict() && t.Sleep(conflictDelay) {
+	if t.accepted = t.SendTemplate(template, e); t.accepted {
+		return true
+	}
+	status := t.LastEvent(spec.HTTPResponse).StatusCode
+	repeats, isBusy := t.conflicts < maxConflicts, isBusyStatus(status)
+	if isBusy {
+		repeats = repeats && t.target.resources.busyRefusals.Load() < maxBusyRefusals
+	}
+	if repeats && (isBusy || status == http.StatusConflict) && t.Sleep(conflictDelay) {
 		t.conflicts++
 		t.Run = t.NewID()
 		t.accepted = t.SendTemplate(template, e)
+		if status := t.LastEvent(spec.HTTPResponse).StatusCode; !t.accepted && isBusyStatus(status) {
+			t.target.resources.busyRefusals.Add(1)
+			t.busyError = busyError(status)
+		}
 	}
 	return t.accepted
 }
 
 // conflictDelay is how long StartRun waits before it repeats a request that was refused with status
-// 409. It is longer than the time after the end of a run for which checks tolerate such a refusal.
+// 409, 429 or 503. It is longer than the time after the end of a run for which checks tolerate such
+// a refusal.
 const conflictDelay = 300 * time.Millisecond
 
-// maxConflicts is how often StartRun repeats a request in one conversation, so that a server that
-// refuses all requests does not delay the conversation for long.
-const maxConflicts = 4
+// Limits on how often StartRun repeats a request, so that a server that refuses all requests does
+// not delay the run for long.
+const (
+	maxConflicts    = 4  // in one conversation
+	maxBusyRefusals = 16 // after statuses 429 and 503, in all conversations: repetitions that were refused, too
+)
+
+// isBusyStatus reports whether status is one with which a server may refuse any request because it
+// is busy: 429 (Too Many Requests) or 503 (Service Unavailable).
+func isBusyStatus(status int) bool {
+	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
+}
+
+// A busyError is the reason why a conversation is incomplete if the server refused a valid request
+// twice with a status for which [isBusyStatus] returns true. Its value is that status.
+type busyError int
+
+func (e busyError) Error() string {
+	return fmt.Sprintf("the server refused valid requests with status %d, also when they were repeated %v later", int(e), conflictDelay)
+}
+
+// IsBusy reports whether err, such as a [ScenarioResult.IncompleteReason], means that the server
+// refused valid requests because it was too busy, or had received too many.
+func IsBusy(err error) bool {
+	_, ok := errors.AsType[busyError](err)
+	return ok
+}
 
 // SendTemplate sends the request of the template, with the values in e in place of its
 // placeholders, in the same way as [Conversation.Send]. It reports whether the status of the

@@ -82,8 +82,9 @@ type sharedRunState struct {
 	trackers map[bool]*limitTracker // true: of event streams; false: of all other responses
 	judgeCtx context.Context        // evaluations stop when it ends
 
-	historyMissing atomic.Bool // a history that was requested repeatedly did not appear in time
-	leavesOpen     atomic.Bool // a stream stayed open after the end of its run
+	historyMissing atomic.Bool  // a history that was requested repeatedly did not appear in time
+	leavesOpen     atomic.Bool  // a stream stayed open after the end of its run
+	busyRefusals   atomic.Int64 // number of requests that were repeated because the server was busy, and refused again
 }
 
 // A limitTracker adds up the sizes of the responses of one kind, streams or other replies, and

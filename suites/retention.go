@@ -31,6 +31,9 @@ const (
 // the memory of the conversation.
 func (t *Target) finishConversation(conv *Conversation, part ScenarioResult) ScenarioResult {
 	part.Trace, part.Err, part.IncompleteReason = conv.finalTrace(), conv.err, conv.abortCause
+	if part.IncompleteReason == nil {
+		part.IncompleteReason = conv.busyError
+	}
 	n, coded := responseSize(part.Trace)
 	large := n > maxRetained || conv.largeDecoded
 	switch {

@@ -93,7 +93,8 @@ type ScenarioResult struct {
 	summaries []exchangeSummary // summaries of the exchanges, set by the evaluation
 
 	// IncompleteReason is nil, or the reason why the scenario was not played, or not to its end: the
-	// run was cancelled or took too long, or the server exceeded limits too often. It is not a finding.
+	// run was cancelled or took too long, the server exceeded limits too often, or it was busy (see
+	// [IsBusy]). It is not a finding.
 	IncompleteReason error
 	Trimmed          bool // Trace has only the beginnings of the bodies; see [Target.BeforeTrim]
 }

@@ -5,10 +5,12 @@ import (
 	"io"
 	"iter"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -148,6 +150,35 @@ func TestPromises(t *testing.T) {
 		target := suites.Target{Dialect: d, Base: &url.URL{Scheme: "http", Host: "127.0.0.1:1"}, LackedCapabilities: []string{lacking}}
 		if err := target.Check(); err == nil || !strings.Contains(err.Error(), lacking) {
 			t.Errorf("lacks %q: %v", lacking, err)
+		}
+	}
+}
+
+// TestBusyServer checks that a run is incomplete if the server keeps refusing valid requests
+// because it is busy, and complete if it accepts the repeated requests.
+func TestBusyServer(t *testing.T) {
+	d, err := dialect.Open("agkit")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, isRefused := range map[string]func(n int64) bool{
+		"from the fourth request on": func(n int64) bool { return n >= 4 },
+		"every fourth request":       func(n int64) bool { return n%4 == 0 },
+	} {
+		h := reference.New(d, reference.Scripted, reference.Config{})
+		var n atomic.Int64
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if isRefused(n.Add(1)) {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+			h.ServeHTTP(w, r)
+		}))
+		t.Cleanup(server.Close)
+		parts, _ := played(t, suites.Target{Dialect: d, Seed: 1, Only: []string{"memory"}}, server.URL)
+		isBusy := slices.ContainsFunc(parts, func(p suites.ScenarioResult) bool { return suites.IsBusy(p.IncompleteReason) })
+		if want := name == "from the fourth request on"; isBusy != want {
+			t.Errorf("%s refused: busy %t, want %t", name, isBusy, want)
 		}
 	}
 }
