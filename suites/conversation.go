@@ -111,11 +111,13 @@ func (e busyError) Error() string {
 	return fmt.Sprintf("the server refused valid requests with status %d, also when they were repeated %v later", int(e), conflictDelay)
 }
 
-// IsBusy reports whether err, such as a [ScenarioResult.IncompleteReason], means that the server
-// refused valid requests because it was too busy, or had received too many.
-func IsBusy(err error) bool {
-	_, ok := errors.AsType[busyError](err)
-	return ok
+// IsInconclusive reports whether err, a [ScenarioResult.IncompleteReason], means that the run
+// cannot show that the server is correct: because the run reached [Limits.RunTimeout], a generated
+// conversation failed with an error from the network, or the server was too busy.
+func IsInconclusive(err error) bool {
+	_, isBusy := errors.AsType[busyError](err)
+	_, isNetwork := errors.AsType[*wire.MeasurementError](err)
+	return IsRunTimeout(err) || isNetwork || isBusy
 }
 
 // SendTemplate sends the request of the template, with the values in e in place of its

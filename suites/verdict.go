@@ -154,7 +154,7 @@ func (t *Target) isPromised(s Scenario) bool {
 // adjustVerdict changes the verdict of r, a check result of p, for reasons that the conversation
 // does not show. The verdict becomes [spec.Skipped] if the check needs a capability that the server
 // lacks, [spec.Silent] if a setting that the scenario needs is missing, and [spec.Error] if p.Err
-// kept the scenario from being played and the check has no findings. The argument promised states
+// kept the scenario from being played to its end and the check judged nothing. The argument promised states
 // whether the target promises what the scenario tests (see [Target.isPromised]). If it does, but
 // nothing exercised the check, the verdict becomes that of violated requirements (see
 // [spec.Result.BreakPromise]). A scenario that was not played to its end breaks no promise.
@@ -173,7 +173,7 @@ func (t *Target) adjustVerdict(p ScenarioResult, r *spec.Result, promised bool) 
 	case p.IncompleteReason != nil && r.Verdict == spec.Silent:
 		r.Overrule(spec.Silent, p.IncompleteReason.Error())
 	case p.IncompleteReason != nil:
-	case p.Err != nil && len(r.Findings) == 0:
+	case p.Err != nil && len(r.Findings) == 0 && r.Judged == 0:
 		r.Overrule(spec.Error, "not judged: "+p.Err.Error())
 	case r.Verdict == spec.Silent && expected && promised && (t.isScripted || !requiresScripted(id)):
 		r.BreakPromise(t.explainUnexercised(p))

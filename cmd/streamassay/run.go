@@ -426,8 +426,8 @@ func (j *targetRun) addReferenceUsers() (*identity.StaticTokens, error) {
 }
 
 // incompleteNotes returns one note for each reason why scenarios in parts were not played to their
-// end. If --max-time or a busy server is one of the reasons, it also marks the report as
-// incomplete.
+// end. If --max-time, a busy server or an error from the network is one of the reasons, it also
+// marks the report as incomplete.
 func incompleteNotes(parts []suites.ScenarioResult, report *reports.Report) (all []string) {
 	names := map[string][]string{}
 	var order []string
@@ -435,7 +435,7 @@ func incompleteNotes(parts []suites.ScenarioResult, report *reports.Report) (all
 		if p.IncompleteReason == nil {
 			continue
 		}
-		if suites.IsRunTimeout(p.IncompleteReason) || suites.IsBusy(p.IncompleteReason) && report.Incomplete == "" {
+		if suites.IsRunTimeout(p.IncompleteReason) || report.Incomplete == "" && suites.IsInconclusive(p.IncompleteReason) {
 			report.Incomplete = p.IncompleteReason.Error()
 		}
 		why := p.IncompleteReason.Error()
