@@ -3,6 +3,7 @@ package rules
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/streamassay/streamassay/spec"
 )
@@ -46,6 +47,12 @@ type acceptedRequestStats struct {
 	count     int             // the number of accepted requests
 	forms     map[string]bool // the names of the forms that at least one request has
 	exercised map[string]int  // by requirement id: the number of requests that exercised the requirement
+	sets      map[string]bool // the ids of all requirements that one request exercised, joined (see exercisedSet)
+}
+
+// exercisedSet returns the ids of the requirements that request exercises, sorted and joined.
+func exercisedSet(request spec.Event) string {
+	return strings.Join(slices.Sorted(slices.Values(request.Exercised)), " ")
 }
 
 // newAcceptedRequestStats returns, for each operation, what the requests of the given exchanges
@@ -55,10 +62,11 @@ func newAcceptedRequestStats(accepted []exchange) acceptedRequestsByOperation {
 	for _, x := range accepted {
 		known := all[x.request.Operation]
 		if known == nil {
-			known = &acceptedRequestStats{forms: map[string]bool{}, exercised: map[string]int{}}
+			known = &acceptedRequestStats{forms: map[string]bool{}, exercised: map[string]int{}, sets: map[string]bool{}}
 			all[x.request.Operation] = known
 		}
 		known.count++
+		known.sets[exercisedSet(x.request)] = true
 		for _, form := range formsOf(x.request) {
 			known.forms[form.Name] = true
 		}
@@ -72,11 +80,12 @@ func newAcceptedRequestStats(accepted []exchange) acceptedRequestsByOperation {
 // unusualRequirement returns the id of the one requirement that request exercises, but that at
 // least one accepted request for the same operation does not exercise. It ignores
 // request.Requirement, the requirement on the operation itself. It returns "" if there is no such
-// requirement or more than one, or if no request for the operation was accepted.
+// requirement or more than one, or if no request for the operation was accepted. It also returns ""
+// if an accepted request exercised the same requirements, because none of them is the reason then.
 func (a acceptedRequestsByOperation) unusualRequirement(request spec.Event) (requirement string) {
 	known, anyAccepted := a[request.Operation]
 	isUsual := func(id string) bool { return id == request.Requirement || known.exercised[id] == known.count }
-	if !anyAccepted {
+	if !anyAccepted || known.sets[exercisedSet(request)] {
 		return ""
 	}
 	if unusual := slices.DeleteFunc(slices.Clone(request.Exercised), isUsual); len(unusual) == 1 {
