@@ -188,19 +188,55 @@ var simultaneousMutants = []*Mutant{
 			"history.tells-the-answer",
 		},
 		Middleware: crossWhenCrowded,
+	}, {
+		Name: "waits-a-second-for-results", Doc: "a result of a client tool more than a second after the call is lost",
+		KilledBy:   map[string]string{"script.client-tool-result": "message.delta http.close run.end"},
+		AlsoFails:  []string{"script.*"},
+		Middleware: waitOneSecond(spec.InputToolResult),
+	}, {
+		Name: "waits-a-second-for-answers", Doc: "an answer more than a second after the interrupt is lost",
+		KilledBy:   map[string]string{"script.resume": "message.delta http.close run.end"},
+		AlsoFails:  []string{"script.*", "resume.continues"},
+		Middleware: waitOneSecond(spec.InputResume),
+	}, {
+		Name: "started-twice-while-waiting", Doc: "a run in place of the answer to an interrupt starts twice",
+		KilledBy:   map[string]string{"run.starts-in-turn": "run.start"},
+		Needs:      []spec.Kind{spec.RunStart, spec.Interrupt},
+		Middleware: startTwiceWhileWaiting,
 	},
 }
 
 // pendOnlyOnce returns a middleware that makes the server wait for input in only one thread at a
-// time. The argument input is the kind of the input: a tool result ([spec.InputToolResult]) or the
-// answer to an interrupt ([spec.InputResume]). The thread is that of the latest valid request after
-// which the server may have to wait: a prompt that offers a client tool or, if input is
-// [spec.InputResume], also the prompt conformance:interrupt. If a client sends such input in a
-// different thread, the input is lost: the server receives the prompt "go on" in its place.
+// time: the one that waited last. The argument input is the kind of the input. Input for any other
+// thread is lost; see loseInput.
 func pendOnlyOnce(input spec.Kind) middleware {
+	return loseInput(input, func() (waits func(thread string), isLost func(thread string) bool) {
+		last := ""
+		return func(thread string) { last = thread }, func(thread string) bool { return last != thread }
+	})
+}
+
+// waitOneSecond returns a middleware that makes the server wait for input for one second only. The
+// argument input is the kind of the input. Later input is lost; see loseInput.
+func waitOneSecond(input spec.Kind) middleware {
+	return loseInput(input, func() (waits func(thread string), isLost func(thread string) bool) {
+		since := map[string]time.Time{}
+		return func(thread string) { since[thread] = time.Now() },
+			func(thread string) bool { return time.Since(since[thread]) > time.Second }
+	})
+}
+
+// loseInput returns a middleware that makes the server lose input for which it waits. The argument
+// input is the kind of the input: a tool result ([spec.InputToolResult]) or the answer to an
+// interrupt ([spec.InputResume]). The function begin is called once for each server, and calls of
+// the functions that it returns do not overlap: waits is called with each thread that may begin to
+// wait, and isLost reports whether input for a thread is lost. A thread may begin to wait with a
+// valid prompt that offers a client tool or, if input is [spec.InputResume], also with the prompt
+// conformance:interrupt. In place of input that is lost, the server receives the prompt "go on".
+func loseInput(input spec.Kind, begin func() (waits func(thread string), isLost func(thread string) bool)) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
-		last := ""
+		waits, isLost := begin()
 		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 			thread := v.parsed().Thread
 			_, replies := v.parsed().Last(input)
@@ -209,9 +245,9 @@ func pendOnlyOnce(input spec.Kind) middleware {
 			asks := strings.HasPrefix(v.parsed().Text, "conformance:interrupt") && input == spec.InputResume || offers && prompts
 			mu.Lock()
 			if asks && v.parsed().Valid() {
-				last = thread
+				waits(thread)
 			}
-			lost := replies && !prompts && last != thread && v.parsed().Valid()
+			lost := replies && !prompts && v.parsed().Valid() && isLost(thread)
 			mu.Unlock()
 			r := v.httpRequest
 			if lost {
@@ -223,6 +259,29 @@ func pendOnlyOnce(input spec.Kind) middleware {
 			next.ServeHTTP(w, r)
 		})(next)
 	}
+}
+
+// startTwiceWhileWaiting is a middleware that sends the start of a run twice if the run is requested
+// in place of the answer to an interrupt for which its thread waits.
+var startTwiceWhileWaiting middleware = func(next dialectHandler) dialectHandler {
+	var waiting sync.Map // by thread id
+	return editStreams(func(v parsedRequest) streamEdit {
+		thread := v.event.Thread
+		_, answers := v.event.Last(spec.InputResume)
+		_, waits := waiting.Load(thread)
+		if !v.startsRun() || !v.event.Valid() {
+			return streamEdit{}
+		}
+		if waiting.Delete(thread); strings.HasPrefix(v.event.Text, "conformance:interrupt") {
+			waiting.Store(thread, true)
+		}
+		return streamEdit{frame: func(frame []byte) [][]byte {
+			if waits && !answers && v.decodeFrame(frame).Kind == spec.RunStart {
+				return [][]byte{frame, frame}
+			}
+			return [][]byte{frame}
+		}}
+	})(next)
 }
 
 // crossWhenCrowded is a middleware that mixes up the texts of concurrent streams. It affects only

@@ -132,6 +132,9 @@ var requestFormMutants = []*Mutant{
 	formMutant("refuses-media-type-parameters", "with a parameter in its Content-Type", func(v parsedRequest) bool {
 		return strings.Contains(v.httpRequest.Header.Get("Content-Type"), "charset=utf-8")
 	}),
+	formMutant("refuses-media-type-in-capitals", "with its media type in capital letters", func(v parsedRequest) bool {
+		return strings.Contains(v.httpRequest.Header.Get("Content-Type"), "/JSON")
+	}),
 	formMutant("refuses-accept-lists", "with a list in its Accept field", func(v parsedRequest) bool {
 		return strings.Contains(v.httpRequest.Header.Get("Accept"), ",")
 	}),
