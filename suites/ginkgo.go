@@ -89,7 +89,8 @@ func resultSummary(r spec.Result) string {
 }
 
 // Test tests the handler h against a dialect, with one subtest of t for each scenario. A subtest
-// fails if a check of the scenario failed or could not be judged because of an error. The argument
+// fails if a check of the scenario failed or could not be judged because of an error, or if the
+// scenario is incomplete for a reason for which [IsInconclusive] returns true. The argument
 // dialectName is the name of the dialect as on the command line, such as "runs@2026-04". The
 // handler must serve the paths of the dialect's document below the base path of that document. The
 // adjust functions are called in order before the test and may change the [Target]. If the dialect
@@ -116,6 +117,9 @@ func Test(t *testing.T, h http.Handler, dialectName string, adjust ...func(*Targ
 	}
 	for _, p := range parts {
 		t.Run(p.Scenario.Name, func(t *testing.T) {
+			if IsInconclusive(p.IncompleteReason) {
+				t.Errorf("incomplete: %v", p.IncompleteReason)
+			}
 			for _, r := range p.Evaluation.Results {
 				switch r.Verdict {
 				case spec.Failed, spec.Error:

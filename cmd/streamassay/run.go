@@ -55,7 +55,8 @@ that requires authentication carry 'Authorization: Bearer streamassay'.
 Exit codes: 0 something was tested and no MUST requirement is violated, 1 a MUST requirement
 is violated (with --strict: a MUST or SHOULD requirement), 2 usage or configuration error,
 3 nothing was tested (e.g. the target is unreachable), or the code would be 0 but the test
-is incomplete (a scenario could not be played to its end, or --max-time was reached),
+is incomplete (a scenario could not be played to its end, the server kept refusing valid
+requests with 429 or 503, or --max-time was reached),
 5 internal error, 130 interrupted by SIGINT, 143 by SIGTERM. With several targets, or with
 --repeat, the exit code is the worst one; from the worst: 5, 143, 130, 1, 3, 0.`,
 		Example: `  streamassay run
