@@ -108,7 +108,8 @@ func isBusyStatus(status int) bool {
 type busyError int
 
 func (e busyError) Error() string {
-	return fmt.Sprintf("the server refused valid requests with status %d, also when they were repeated %v later", int(e), conflictDelay)
+	return fmt.Sprintf(
+		"the server refused valid requests with status %d, also when they were repeated %v later", int(e), conflictDelay)
 }
 
 // IsInconclusive reports whether err, a [ScenarioResult.IncompleteReason], means that the run
