@@ -186,7 +186,8 @@ func (x *exchange) configureRun(h *reference.ParsedRequest, decision script.Deci
 }
 
 // configureResume sets override.ResumeFrom to a function that changes the position from which the
-// stream is resumed. It does nothing if no fault of the run changes that position.
+// stream is resumed. Faults apply in the order in which they are listed. It does nothing if no fault
+// of the run changes that position.
 func (x *exchange) configureResume(override *reference.Override) {
 	p, _ := x.currentPlan()
 	if p == nil {
@@ -197,13 +198,15 @@ func (x *exchange) configureResume(override *reference.Override) {
 		if apply == nil {
 			continue
 		}
-		next := override.ResumeFrom
+		earlier := override.ResumeFrom
 		override.ResumeFrom = func(at, last int64) (int64, bool) {
-			from, ok := apply(at, last)
-			if ok && next != nil {
-				return next(from, last)
+			if earlier != nil {
+				var ok bool
+				if at, ok = earlier(at, last); !ok {
+					return at, false
+				}
 			}
-			return from, ok
+			return apply(at, last)
 		}
 	}
 }
