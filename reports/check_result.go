@@ -57,7 +57,7 @@ func newFinding(f spec.Finding, violated spec.Requirement) Finding {
 	}
 	if f.Plays > 0 {
 		found.Seen, found.Plays = f.Seen, f.Plays
-		found.Message += fmt.Sprintf(" (seen in %d of %d)", f.Seen, f.Plays)
+		found.Message += fmt.Sprintf(" (seen in %d of %d repetitions)", f.Seen, f.Plays)
 	}
 	if nth := e.Frame; nth >= 0 {
 		found.Event = &nth

@@ -3,6 +3,7 @@ package rules
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -14,6 +15,21 @@ var toolChecks = []*spec.Check{
 	ToolStartsFirst, ToolsAllEnd, ToolArgumentsAreJSON, ToolIDsUnique, ResultAfterCall,
 	ClientCallIsLeftOpen, ClientCallIsOffered, ClientCallEndsStream, InterruptIsLast,
 	ToolMessageType,
+}
+
+// An invalidJSON is a text that is not valid JSON. It is a type of its own so that the message of a
+// finding is formatted only if it is needed.
+type invalidJSON string
+
+// String returns the text in quotation marks, or the part around the first error if it is long, and
+// what the error is.
+func (s invalidJSON) String() string {
+	offset, text := 0, string(s)
+	err := json.Unmarshal([]byte(text), new(any))
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		offset = int(syntax.Offset)
+	}
+	return fmt.Sprintf("%s, which is not valid JSON at byte %d (%v)", excerptAround(text, offset, quote), offset, err)
 }
 
 // ToolStartsFirst judges whether the arguments and the end of a tool call are sent only while the
@@ -112,14 +128,15 @@ the last state is judged, unless the run failed: the arguments may be incomplete
 					return
 				}
 				arguments := all.String()
-				p.Judge(e, json.Valid([]byte(arguments)), "arguments of call %q are %q; expected one JSON value", e.Call, arguments)
+				p.Judge(e, json.Valid([]byte(arguments)), "arguments of call %q are %v; expected one JSON value",
+					e.Call, invalidJSON(arguments))
 			case e.Kind == spec.RunError || e.Kind == spec.RunRefused:
 				failed = true
 			case isCleanEnd(e) && !failed:
 				for _, key := range order {
 					call := calls[key]
-					p.Judge(call, json.Valid([]byte(call.Text)), "arguments of call %q of %s are %q; expected one JSON value",
-						call.Call, toolName(call.Name), call.Text)
+					p.Judge(call, json.Valid([]byte(call.Text)), "arguments of call %q of %s are %v; expected one JSON value",
+						call.Call, toolName(call.Name), invalidJSON(call.Text))
 				}
 			}
 			if e.Kind == spec.RunEnd || e.Kind == spec.History {

@@ -29,7 +29,8 @@ name no type, or a role as their type, are not judged.`,
 					e.Message, types[e.Message])
 			case e.Kind == spec.ToolResult:
 				p.Judge(e, name != "message" && !callTypes[name],
-					"message %q contains a tool result and has the type %q; expected that of a result", e.Message, types[e.Message])
+					"message %q contains a tool result and has the type %q; expected neither \"message\" nor the type of a call",
+					e.Message, types[e.Message])
 			}
 		}
 		return func(e spec.Event) {
