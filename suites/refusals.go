@@ -116,11 +116,11 @@ func (t *Conversation) unseenInvalidRequests(
 // requests of the template must be replies to something that the server sent. Therefore, before
 // each request, probeReply makes the server send a new tool call or interrupt, or store a new file.
 func (t *Conversation) probeReply(template string, known *dialect.InvalidRequestSet) {
-	newReply := func() (spec.Request, bool) {
-		t.Thread = t.NewID()
-		e, ok := t.elicit(template)
-		t.Run = t.NewID()
-		return t.BuildRequest(template, e), ok
+	newReply := func() (r spec.Request, ok bool) {
+		if e, ok := t.newReply(template); ok {
+			return t.buildReply(template, e), true
+		}
+		return r, false
 	}
 	if !t.canSend(template) {
 		return

@@ -260,8 +260,8 @@ func (p *backendFlags) check() error {
 }
 
 // withoutSecrets returns text, the value of a flag, without secrets, so that it can be shown in
-// messages. If text contains "://", it is taken for a URL, and its user name, password and query
-// are removed. Otherwise, if text contains a space or tab, it is taken for a command and is
+// messages. If text contains "://", it is taken for a URL: its user name and password are removed,
+// and "?…" replaces its query. Otherwise, if text contains a space or tab, it is taken for a command and is
 // returned unchanged. Any other text may be an incomplete URL, so the part up to the last "@", if
 // there is one, is removed.
 func withoutSecrets(text string) string {
@@ -275,6 +275,9 @@ func withoutSecrets(text string) string {
 	if at := strings.LastIndexByte(after, '@'); at >= 0 {
 		after = after[at+1:]
 	}
-	after, _, _ = strings.Cut(after, "?")
+	after, _, hasQuery := strings.Cut(after, "?")
+	if hasQuery {
+		after += "?…"
+	}
 	return before + "://" + after
 }

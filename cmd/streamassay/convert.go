@@ -33,6 +33,8 @@ func convertCommand(sh stdio) *cobra.Command {
                       or, with --dialect, one per conversation
   .json               fixtures of aimock, a mock server of LLM APIs → scripts (.yaml)
 Whatever cannot be converted exactly is listed on standard error.
+The mock also reads .har, .http and .sse files as they are. Convert them to edit them, to
+split them into conversations, for a mock of several dialects, or to remove a base path.
 
 Exit codes: 0 everything was converted, perhaps approximately, 1 something could not be
 converted, 2 usage error.`,
@@ -52,8 +54,8 @@ converted, 2 usage error.`,
 	f.Var((*nameList)(&c.dialects), "dialect",
 		"`DIALECT` dialect of the recordings: "+dialectUsage+"; requests of other dialects are left out (default: none are "+
 			"left out)")
-	f.StringVar(&c.format, "to", "", "`FORMAT` transcript or script: convert only files that become one (.har, .http, .sse; .json); "+
-		"the others are reported as not converted, with exit code 1 (default: convert all)")
+	f.StringVar(&c.format, "to", "", "`FORMAT` transcript (convert only .har, .http and .sse files) or script (only .json files); other "+
+		"files are reported as not converted, with exit code 1 (default: convert all)")
 	f.StringVar(&c.base, "base", "",
 		"`PATH` base path or URL of the recorded server; it is removed from the paths of requests that begin with it")
 	f.StringVar(&c.dir, "out", ".", "`DIR` output directory, created if missing")
@@ -99,7 +101,7 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 			}
 		}
 		for _, f := range made {
-			if err := c.write(f); err != nil {
+			if err := c.write(f, path); err != nil {
 				return err
 			}
 			fmt.Fprintln(sh.out, filepath.Join(c.dir, f.Name))
@@ -111,17 +113,17 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 	return nil
 }
 
-// write writes f to the output directory. If the file exists already, write overwrites it if
-// --force is set, and returns a usage error otherwise. If the file cannot be written, write returns
-// a usage error, too.
-func (c convertOptions) write(f replay.OutputFile) error {
+// write writes f, which was made from the file at source, to the output directory. If the file exists
+// already, write overwrites it if --force is set, and returns a usage error otherwise. If the file
+// cannot be written, write returns a usage error, too.
+func (c convertOptions) write(f replay.OutputFile, source string) error {
 	path, how := filepath.Join(c.dir, filepath.Base(f.Name)), os.O_WRONLY|os.O_CREATE|os.O_EXCL
 	if c.force {
 		how = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
 	}
 	file, err := os.OpenFile(path, how, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return usageError("%s: file exists (--force overwrites it)", path)
+		return usageError("%s: the output %s exists already (--force overwrites it)", source, path)
 	}
 	if err == nil {
 		_, err = file.Write(f.Data)

@@ -14,7 +14,7 @@ import (
 
 // dialectUsage describes the values of the --dialect flag in the help of commands.
 const dialectUsage = "NAME (its default version) or NAME@VERSION (see streamassay list dialects), or the path of an " +
-	"OpenAPI document (.yaml)"
+	"OpenAPI document (.yaml) extended as in docs/own-dialect.md"
 
 // openDialect returns the dialect that the user named. A name that contains a slash or backslash,
 // or ends with .yaml or .yml, is the path of a document that defines a dialect. Any other name is
@@ -26,7 +26,7 @@ func openDialect(name string) (*dialect.Dialect, error) {
 	}
 	d, err := dialect.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("%w; the path of an OpenAPI document must contain / or end with .yaml", err)
+		return nil, fmt.Errorf("%w; or give the path of an OpenAPI document, which must contain / or end with .yaml", err)
 	}
 	return d, nil
 }

@@ -34,7 +34,9 @@ type diffOptions struct {
 func diffCommand(sh stdio) *cobra.Command {
 	d := diffOptions{targetOptions: newTargetOptions()}
 	d.suite.Sequences = 0 // diff compares scenarios
-	scenarioCapabilities := slices.DeleteFunc(suites.Capabilities(), func(name string) bool { return name == "scripted" })
+	scenarioCapabilities := slices.DeleteFunc(suites.Capabilities(), func(name string) bool {
+		return name == "scripted" || name == "stream-limit" // diff does not have --stream-limit
+	})
 	cmd := &cobra.Command{
 		Use:   "diff A B",
 		Short: "Compare two servers or two recordings",
@@ -49,13 +51,16 @@ times, consistent renamings of ids, and differences in how the same text is spli
 deltas. Whether a response is correct is not judged; streamassay run does that. If a response
 exceeds a limit (--timeout, --idle-timeout, --max-bytes, --max-events or --max-event), what
 arrived before the limit is compared.
-` + totalLimits("all responses of a server in each of the two repetitions") + `
+` + totalLimits("of a server in each repetition", "not compared") + `
+` + wrapHelp(hiddenValues) + `
 
 ` + capabilitiesText("--lacks", scenarioCapabilities) + `
 
 Exit codes: 0 no difference, 1 differences, 2 usage or configuration error, 3 nothing was
-compared, or the comparison is incomplete (--max-time was reached) and found no difference,
-5 internal error, 130 interrupted by SIGINT, 143 by SIGTERM.`,
+compared (e.g. one side is unreachable), or --max-time was reached and there was no
+difference, 5 internal error, 130 interrupted by SIGINT, 143 by SIGTERM. A conversation that
+only one side has, or that ended early for another reason than --max-time, is listed; that
+alone does not change the exit code.`,
 		Example: `  streamassay diff http://127.0.0.1:8080 http://127.0.0.1:8081 --dialect agkit
   streamassay diff reference http://127.0.0.1:8080 --dialect runs --header 'Authorization: Bearer T'
   streamassay diff before after --json`,
@@ -80,9 +85,9 @@ compared, or the comparison is incomplete (--max-time was reached) and found no 
 	f := cmd.Flags()
 	d.addDiffFlags(cmd)
 	f.StringArrayVar(&d.headerA, "header-a", nil,
-		"`'Name: value'` header to send to A only (repeatable); secret values are never shown")
+		"`'Name: value'` header to send to A only, besides those of --header (repeatable)")
 	f.StringArrayVar(&d.headerB, "header-b", nil,
-		"`'Name: value'` header to send to B only (repeatable); secret values are never shown")
+		"`'Name: value'` header to send to B only, besides those of --header (repeatable)")
 	f.BoolVar(&d.json, "json", false, "print JSON")
 	return cmd
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // seeLists is the part of error messages that names the commands that list the valid ids.
-const seeLists = "(see streamassay list checks, requirements and scenarios)"
+const seeLists = "(see streamassay list checks|requirements|scenarios)"
 
 // explainCommand returns the explain command, which describes a check, requirement or scenario.
 func explainCommand(sh stdio) *cobra.Command {
@@ -26,8 +26,9 @@ func explainCommand(sh stdio) *cobra.Command {
 		Short: "Describe a check, requirement or scenario",
 		Long: `Describe a check, requirement or scenario: for a check what it judges and why, the scenarios
 that exercise it and the requirements it judges; for a requirement its text, source and checks;
-for a scenario its requests. The ids are those of streamassay list checks, requirements and
-scenarios.`,
+for a scenario its requests. streamassay list checks|requirements|scenarios lists the ids; if
+several have the same id, such as a requirement of two dialects, all are described.
+Exit codes: 0 success, 2 usage error (e.g. nothing has the ID).`,
 		Example: `  streamassay explain run.ends-once
   streamassay explain runs.create.thread-uuid
   streamassay explain client-tool`,

@@ -36,23 +36,24 @@ func lintCommand(sh stdio) *cobra.Command {
 		Long: `Judge recorded exchanges (requests and their responses) with the checks of streamassay run.
 A FILE is one of:
   .txtar   a transcript, as written by streamassay run --transcripts
-  .http    output of curl -i. NAME.request.json, if present, holds the request: an object with
-           the members method, path, headers and body or, without method and path, just the
-           JSON body. NAME.1.http, NAME.2.http … are one conversation.
+  .http    output of curl -i. NAME.request.json, if present, holds the request of NAME.http: an
+           object with the members method, path, headers and body or, without method and path,
+           just the JSON body. NAME.1.http, NAME.2.http … (and NAME.1.request.json …) are one
+           conversation.
   .sse     an event stream without its HTTP headers
   .har     an HTTP archive, as saved by browsers
 A DIR stands for all such files in it and below; - is standard input, whose format is
 recognized by the content; only a transcript or an HTTP archive includes the requests.
 A conversation is one or more exchanges, in order.
 
-Recordings of the same dialect are judged together, as one target. If none of them contains
-a complete exchange (a request and a whole run as its response), only violations are
-reported. So a response without its request can violate a requirement, but not satisfy one.
+Recordings of the same dialect are judged together, as one target. Any response can violate
+a requirement, but unless one of them streams a whole run (its start, content and end), no
+requirement can hold. Without a request, requirements about it are not tested.
 
-Exit codes: 0 something was judged and no MUST requirement is violated, 1 a MUST requirement
-is violated (with --strict: a MUST or SHOULD requirement), 2 usage or configuration error,
-3 nothing could be judged, or there was no complete exchange and no violation, 5 internal
-error, 130 interrupted by SIGINT, 143 by SIGTERM.`,
+Exit codes: 0 no MUST requirement is violated (and not 3), 1 a MUST requirement is violated
+(with --strict: a MUST or SHOULD requirement), 2 usage or configuration error, 3 there was
+neither a whole run nor a violation, or no event of the dialect, 5 internal error,
+130 interrupted by SIGINT, 143 by SIGTERM.`,
 		Example: `  curl -sN -i http://127.0.0.1:8080/process --json @answer.request.json > answer.http
   streamassay lint answer.http --dialect agentscope
   curl -sN -i http://127.0.0.1:8080/process --json @answer.request.json | streamassay lint - --dialect agentscope
@@ -82,7 +83,8 @@ error, 130 interrupted by SIGINT, 143 by SIGTERM.`,
 		"also list checks that found nothing to judge")
 	l.maxEvent = dialect.MaxEventBytes
 	f.Var(sizeValue(&l.maxEvent), "max-event",
-		"maximum size of one event; a larger one is a finding, and nothing after it is judged")
+		"maximum size of one event; a larger one violates a MUST requirement (in runs: a SHOULD), and nothing after it is "+
+			"judged")
 	completeDialects(cmd)
 	return cmd
 }

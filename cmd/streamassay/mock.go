@@ -65,6 +65,9 @@ The rules of a script are tried in order; the first that matches a request repli
 A request that no rule matches gets the recorded response to a request of the same operation
 with the same new input (the last prompt, the tool results or answers to interrupts). If there
 are several such responses, repeated requests get them in turn, then from the first again.
+A recording without its request (.sse, .http alone) answers any request for a run's stream;
+one that does not name its dialect (.http, .sse, .har) needs exactly one --dialect. A request
+that nothing matches gets the reply that it gets without FILE (see --strict).
 An expectation file lists the requests that clients must send:
   calls: [{op: run, contains: weather, exactly: 1}, {op: listen, at-least: 1}]
 where op is what a request does: info (such as health), run (start or resume a run), listen
@@ -79,11 +82,11 @@ gets these environment variables:
   MOCK_CONTROL   the URL of the control address
 
 With --expect or --expect-report, the requests of the clients are judged when COMMAND has
-ended or, without COMMAND, when a signal ends the mock.
+succeeded, or when a signal ends the mock. If COMMAND fails, nothing is judged or reported.
 
 Exit codes: 0 success (without COMMAND: ended by SIGINT or SIGTERM), 1 COMMAND failed, a
 client violated the protocol or the expectations, or --check found errors, 2 usage or
-configuration error, 3 clients were to be judged but no request arrived, 5 internal error,
+configuration error, 3 clients were judged but no request had arrived, 5 internal error,
 with COMMAND 130 interrupted by SIGINT, 143 by SIGTERM.`,
 		Example: `  streamassay mock --dialect runs --addr 127.0.0.1:4010
   streamassay mock script.yaml --dialect agkit --pace '{first: 300ms, rate: 40}'
@@ -116,30 +119,31 @@ with COMMAND 130 interrupted by SIGINT, 143 by SIGTERM.`,
 	addFlagGroups(cmd, []flagGroup{
 		{"Server", func(f *pflag.FlagSet) {
 			addDialectFlag(cmd, &names, "dialect to serve")
-			f.BoolVar(&m.check, "check", false, "check the FILEs and exit without serving: with 1 if they have errors")
+			f.BoolVar(&m.check, "check", false, "check the FILEs and exit without serving; exit code 1 if they have errors")
 			f.BoolVar(&m.schema, "schema", false, "print the JSON Schema of scripts, for editors, and exit")
 			f.BoolVar(&m.watch, "watch", true, "reload FILEs when they change; --watch=false: read them only at the start")
 			f.Var(durationValue(&m.poll, 0), "poll",
 				"time after which a request that waits for new events (a long poll) returns without any")
-			f.BoolVar(&m.eventSource, "eventsource", false, "support browsers' EventSource (see streamassay serve --help)")
+			f.BoolVar(&m.eventSource, "eventsource", false, eventSourceUsage)
 		}},
-		{"Defaults for all requests", m.defaults.addFlags},
+		{"Defaults for all requests (X-Mock- headers override --seed, --pace and --vary, rules --pace; both add faults)",
+			m.defaults.addFlags},
 		{"Address", func(f *pflag.FlagSet) {
 			m.endpoint.addFlags(f)
-			f.StringVar(&m.control, "control", "127.0.0.1:0", "`HOST:PORT` address of the control API and page, e.g. 127.0.0.1:4020, or off")
+			f.StringVar(&m.control, "control", "127.0.0.1:0", "`HOST:PORT` loopback address of the control API and page, e.g. 127.0.0.1:4020, or off")
 		}},
 		{"Journal and expectations", func(f *pflag.FlagSet) {
 			addJournalFlags(f, &m.journal)
 			f.Var(&singleValue{value: &m.expect}, "expect",
-				"`FILE` YAML file with expectations of requests (see above); exit with 1 if clients violate them "+
+				"`FILE` YAML file with expectations of requests (see above); exit code 1 if clients violate them "+
 					"or the protocol")
 			f.Var(&singleValue{value: &m.expectReport}, "expect-report",
-				"`PATH` write a JSON report on the clients' requests to PATH; exit with 1 if clients violate the protocol")
+				"`PATH` write a JSON report on the clients' requests to PATH; exit code 1 if clients violate the protocol")
 		}},
 		{"Recording a real server, instead of mocking", func(f *pflag.FlagSet) {
 			f.Var(&singleValue{value: &m.upstream}, "record",
 				"`URL` record each conversation, by forwarding requests to the server at URL (needs exactly one --dialect)")
-			f.StringVar(&m.save, "save", "recordings", "`DIR` directory for the recordings; mock DIR replays them")
+			f.StringVar(&m.save, "save", "recordings", "`DIR` directory for the recordings; existing files are kept; mock DIR replays them")
 			f.StringArrayVar(&m.headers, "header", nil,
 				"`'Name: value'` header to add to forwarded requests that lack it (repeatable); never recorded")
 		}},

@@ -125,6 +125,9 @@ func checkControl(address string) error {
 	if err != nil {
 		return usageError("--control %q: must be HOST:PORT (e.g. 127.0.0.1:4011), or off", address)
 	}
+	if err := checkPort("--control", address); err != nil {
+		return err
+	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return usageError("--control %s: only loopback addresses are allowed (127.0.0.1, ::1, localhost)", address)
 	}

@@ -36,9 +36,11 @@ mutant survives if none of the checks that should fail does. In each dialect a c
 server, which must pass, and the canary, a server that adds a word to every text and must
 fail, are run too.
 
-Exit codes: 0 all mutants were found, 1 a mutant survived, or a check failed that should
-not (with --check: more of them than the table states, or the table is not up to date),
-2 usage error, 5 a correct server failed or a canary survived, so that nothing is proven.`,
+Exit codes: 0 all mutants were found (--write: the table was written; --serve: ended by
+SIGINT or SIGTERM), 1 a mutant survived, or a check failed that should not (--check: more of
+either than the table states or, if all mutants were run, the table is not up to date),
+2 usage error, 5 internal error, or a correct server failed or a canary survived, so that
+nothing is proven, 130 interrupted by SIGINT, 143 by SIGTERM.`,
 		Example: `  streamassay mutants --only 'text-*' --dialect agkit
   streamassay mutants --each 1 --sample 10
   streamassay mutants --write docs
@@ -98,8 +100,8 @@ not (with --check: more of them than the table states, or the table is not up to
 		"run each mutant in at most `N` of its dialects, different ones for different mutants (default: all)")
 	cmd.Flags().Var(countValue(&plan.SampleEvery), "sample", "run only every `N`th mutant (default: all)")
 	cmd.Flags().BoolVar(&serve, "serve", false,
-		"run no suite, but serve all mutants of one dialect, each below /MUTANT/ (with --addr, --ready-file "+
-			"and the --tls flags)")
+		"run no suite, but serve all mutants of one dialect, each below /MUTANT/ (needs exactly one --dialect; with "+
+			"--addr, --ready-file and the --tls flags)")
 	endpoint.addFlags(cmd.Flags())
 	cmd.Flags().StringVar(&to, "write", "", "`DIR` directory to write the results to, as the table "+mutantsFile)
 	cmd.Flags().StringVar(&check, "check", "", "`DIR` directory with the table "+mutantsFile+" to compare the results with")

@@ -31,19 +31,20 @@ func runCommand(sh stdio) *cobra.Command {
 		Use:   "run [TARGET]",
 		Short: "Test a server against its protocol (without TARGET: the embedded reference)",
 		Long: `Test a server against its protocol. TARGET is the base URL of a running server; it
-requires --dialect. Without TARGET, or if TARGET is "reference", the embedded reference
-server is tested in every dialect, or in those given with --dialect.
+requires --dialect. Without TARGET and --config, or if TARGET is "reference", the embedded
+reference server is tested in every dialect, or in those given with --dialect.
 
-An exchange is a request and its response; a conversation is the exchanges of a scenario. A
-response that exceeds a limit (--timeout, --idle-timeout, --max-bytes, --max-events or
---max-event) is reported as a finding; what arrived before the limit is still judged.
-` + totalLimits("all responses of a target in one round") + `
+An exchange is a request and its response; a conversation is the exchanges of a scenario, or
+generated (--sequences, --deep). A response that exceeds a limit (--timeout, --idle-timeout,
+--max-bytes, --max-events or --max-event) violates a MUST requirement of every built-in
+dialect (--max-event in runs: a SHOULD); what arrived before the limit is still judged.
+` + totalLimits("of a target in one round", "listed in the report") + `
 
 ` + capabilitiesText("--claim and --lacks", suites.Capabilities()) + `
 
-These headers count as credentials: Authorization, Cookie, X-API-Key, Api-Key, X-Auth-Token,
-X-Access-Token, X-Amz-Security-Token, X-Goog-Api-Key, and every header whose name is given
-with both --header and --other-header. So do the user and the password in TARGET.
+` + wrapHelp("These headers count as credentials: Authorization, Cookie, X-API-Key, Api-Key, X-Auth-Token, "+
+			"X-Access-Token, X-Amz-Security-Token, X-Goog-Api-Key, and every header whose name is given "+
+			"with both --header and --other-header. "+hiddenValues) + `
 These flags make more requirements testable:
   --header         if the dialect requires authentication, requests with missing or
                    invalid credentials must be rejected
@@ -55,10 +56,10 @@ that requires authentication carry 'Authorization: Bearer streamassay'.
 Exit codes: 0 something was tested and no MUST requirement is violated, 1 a MUST requirement
 is violated (with --strict: a MUST or SHOULD requirement), 2 usage or configuration error,
 3 nothing was tested (e.g. the target is unreachable), or the code would be 0 but the test
-is incomplete (a scenario could not be played to its end, the server kept refusing valid
-requests with 429 or 503, or --max-time was reached),
-5 internal error, 130 interrupted by SIGINT, 143 by SIGTERM. With several targets, or with
---repeat, the exit code is the worst one; from the worst: 5, 143, 130, 1, 3, 0.`,
+is incomplete (a network error ended a conversation, the server kept refusing valid requests
+with 429 or 503, or --max-time was reached), 5 internal error, 130 interrupted by SIGINT,
+143 by SIGTERM. With several targets, or with --repeat, the exit code is the worst one; from
+the worst: 5, 143, 130, 1, 3, 0.`,
 		Example: `  streamassay run
   streamassay run http://127.0.0.1:8080 --dialect agkit
   streamassay run http://127.0.0.1:8080 --dialect agkit --prompts natural    # an agent that uses a model
@@ -103,15 +104,20 @@ requests with 429 or 503, or --max-time was reached),
 	return cmd
 }
 
-// totalLimits returns the part of the help of the run and diff commands that explains the limits on
-// the total size of all responses. The argument whole says to what each limit applies, as in "all
-// responses of a target in one round".
-func totalLimits(whole string) string {
-	return "There are also limits for " + whole + `:
-all event streams together may have four times --max-bytes (at least 256MiB) and twice
---max-events (at least 400000), and all other responses together four times --max-bytes.
-After that, no more requests for streams, or for other responses, are sent.`
+// totalLimits returns the part of the help of the run and diff commands that says when no more
+// requests are sent because responses exceeded limits. The argument whole says which responses count
+// together, as in "of a target in one round", and fate what happens to scenarios that are cut short.
+func totalLimits(whole, fate string) string {
+	return wrapHelp("Once two streams (" + whole + ") have exceeded a limit and fewer have not, or all together have " +
+		"more than four times --max-bytes (at least 256MiB) or twice --max-events (at least 400000), no more streams are " +
+		"requested; likewise for other responses. Scenarios that this cuts short are " + fate + "; this alone does not " +
+		"change the exit code.")
 }
+
+// hiddenValues is the part of the help of the run and diff commands that says which values of headers
+// are hidden.
+const hiddenValues = "In all output REDACTED replaces the values of all headers given with flags, except values of less " +
+	"than 4 bytes and those of Accept, User-Agent and the like (docs/run.md)."
 
 // capabilitiesText returns the paragraph of the help that explains CAPABILITY, the placeholder for
 // the value of certain flags. The argument flags names these flags, as in "--claim and --lacks",

@@ -41,9 +41,10 @@ func serveCommand(sh stdio) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Start the reference server: every operation of one dialect or of all",
-		Long: `Start the reference server. With one --dialect it serves the paths of the dialect's
-OpenAPI document; with several, or none, it serves each dialect below /NAME@VERSION/.
-It also serves /healthz, /readyz and /metrics.
+		Long: `Start the reference server: a correct one, with stores, users and, on request, a real model.
+To choose the replies or to inject faults, use streamassay mock. With one --dialect it serves
+the paths of the dialect's OpenAPI document; with several, or none, it serves each dialect
+below /NAME@VERSION/. It also serves /healthz, /readyz and /metrics, without a token.
 
 If neither --user nor --jwks is given, every bearer token is accepted, and the token is the
 user's name; --addr must then be a loopback address. A request without a token is then
@@ -80,10 +81,7 @@ Exit codes: 0 ended by SIGINT or SIGTERM, 2 usage or configuration error, 5 inte
 		}},
 		{"Authentication", func(f *pflag.FlagSet) {
 			s.auth.addFlags(f)
-			f.BoolVar(&s.eventSource, "eventsource", false,
-				"support browsers' EventSource: accept the token in the query parameter access_token; reply 204 to a "+
-					"reconnect after "+
-					"the end of the stream")
+			f.BoolVar(&s.eventSource, "eventsource", false, eventSourceUsage)
 		}},
 		{"Limits", func(f *pflag.FlagSet) {
 			s.limits.addFlags(f)
@@ -93,6 +91,10 @@ Exit codes: 0 ended by SIGINT or SIGTERM, 2 usage or configuration error, 5 inte
 	})
 	return cmd
 }
+
+// eventSourceUsage is the help text of --eventsource.
+const eventSourceUsage = "support browsers' EventSource: accept the token in the query parameter access_token; reply 204 to a " +
+	"reconnect after the end of the stream"
 
 // rejectArguments returns a usage error if args is not empty. It is the Args function of commands
 // that take only flags.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strconv"
 
 	"github.com/spf13/pflag"
 )
@@ -41,6 +42,9 @@ func (l *listenFlags) check(secured bool) error {
 	if err != nil {
 		return usageError("--addr %q: must be HOST:PORT (e.g. 127.0.0.1:4010)", l.addr)
 	}
+	if err := checkPort("--addr", l.addr); err != nil {
+		return err
+	}
 	if ip := net.ParseIP(host); !secured && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return usageError("--addr %s: %sonly loopback addresses are allowed (127.0.0.1, ::1, localhost)", l.addr, l.authHint)
 	}
@@ -49,6 +53,17 @@ func (l *listenFlags) check(secured bool) error {
 	}
 	l.tls, err = l.tlsConfig()
 	return err
+}
+
+// checkPort returns a usage error if the port of address, the HOST:PORT that the named flag gives, is a
+// number that is out of range. The name of a service is not checked.
+func checkPort(flag, address string) error {
+	_, port, _ := net.SplitHostPort(address)
+	n, err := strconv.Atoi(port)
+	if errors.Is(err, strconv.ErrRange) || err == nil && (n < 0 || n > 65535) {
+		return usageError("%s %s has port %s, which is out of range (0 to 65535)", flag, address, port)
+	}
+	return nil
 }
 
 // checkReady sets l.readyTo to the destination of the ready file, if --ready-file is given. It

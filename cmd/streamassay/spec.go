@@ -11,9 +11,10 @@ import (
 // specCommand returns the spec command, which prints the OpenAPI document of a dialect.
 func specCommand(sh stdio) *cobra.Command {
 	return &cobra.Command{
-		Use:               "spec DIALECT",
-		Short:             "Print a dialect's OpenAPI document as YAML",
-		Long:              wrapHelp("Print a dialect's OpenAPI document as YAML. DIALECT is " + dialectUsage + "."),
+		Use:   "spec DIALECT",
+		Short: "Print a dialect's OpenAPI document as YAML",
+		Long: wrapHelp("Print a dialect's OpenAPI document as YAML. DIALECT is " + dialectUsage +
+			". Exit codes: 0 success, 2 usage error."),
 		Example:           "  streamassay spec agkit > agkit.yaml",
 		ValidArgsFunction: cobra.FixedCompletions(dialect.Names(), cobra.ShellCompDirectiveNoFileComp),
 		Args: func(_ *cobra.Command, args []string) error {

@@ -48,13 +48,13 @@ var targetFlags = []targetOption{
 			"the dialect's document lists the settings (docs/own-dialect.md)"},
 	{name: "header", field: "headers", value: func(t *targetOptions) any { return &t.Headers },
 		usage: "`'Name: value'` header to send with every request (repeatable); scenarios that test missing or invalid " +
-			"credentials leave a credential out or replace it; secret values are never shown",
+			"credentials leave a credential out or replace it",
 		diff: "`'Name: value'` header to send with every request to both (repeatable); scenarios that test missing " +
-			"or invalid credentials (see streamassay run --help) leave a credential out or replace it; secret values are never shown"},
+			"or invalid credentials (see streamassay run --help) leave a credential out or replace it"},
 	{name: "other-header", field: "other-headers", value: func(t *targetOptions) any { return &t.OtherHeaders },
 		suiteField: "OtherHeader", diff: asInRun,
 		usage: "`'Name: value'` header of a second user, sent instead of the first user's credentials, which must be given " +
-			"too (repeatable); secret values are never shown"},
+			"too (repeatable)"},
 	{name: "claim", value: func(t *targetOptions) any { return (*nameList)(&t.suite.ClaimedCapabilities) },
 		suiteField: "ClaimedCapabilities", rerun: true, complete: suites.Capabilities,
 		usage: "`CAPABILITY` capability that the target has, or \"all\", including \"scripted\" (repeatable); if a check of that " +
@@ -68,7 +68,7 @@ var targetFlags = []targetOption{
 			return wordValue((*string)(&t.suite.PromptStyle), string(suites.ConformancePrompts), string(suites.NaturalPrompts))
 		},
 		usage: "`STYLE` style of prompts: conformance, for agents that follow docs/prompts.md, or natural (plain sentences), " +
-			"for any agent; exact content is then not judged",
+			"for any agent; exact content is judged only with conformance, and only if the agent is \"scripted\" (see above)",
 		diff: "`STYLE` style of prompts: conformance, for agents that follow docs/prompts.md, or natural (plain sentences), " +
 			"for any agent"},
 	{name: "prompt", value: func(t *targetOptions) any { return &t.suite.PromptOverrides },
@@ -81,14 +81,15 @@ var targetFlags = []targetOption{
 		},
 		usage: "`N` maximum number of concurrent streams per user that the target allows (default 0: unknown, not tested)"},
 	{name: "only", value: func(t *targetOptions) any { return &t.suite.Only },
-		usage: "`GLOB` run only the scenarios whose ids match or, if ids of checks or requirements match, run all scenarios " +
-			"and judge only those checks or the checks of those requirements; if both match, the scenarios that match are judged by all checks and the others " +
-			"by the checks that match (repeatable; * stands for any characters)",
-		diff: "`GLOB` compare only scenarios whose id matches (repeatable)"},
+		usage: "`GLOB` run only the scenarios and generated conversations (sequence-N, combination-N) whose ids match or, if " +
+			"ids of checks or requirements match, run all and judge only those checks or the checks of those requirements; if " +
+			"both match, those that match are judged by all checks and the others by the checks that match (repeatable; * stands " +
+			"for any characters)",
+		diff: "`GLOB` compare only scenarios and generated conversations whose id matches (repeatable)"},
 	{name: "skip", value: func(t *targetOptions) any { return &t.suite.Skip },
-		usage: "`GLOB` leave out scenarios whose id matches, and checks whose id matches or whose requirements all match " +
-			"(repeatable)",
-		diff: "`GLOB` leave out scenarios whose id matches (repeatable)"},
+		usage: "`GLOB` leave out scenarios and generated conversations whose id matches, and checks whose id matches or whose " +
+			"requirements all match (repeatable)",
+		diff: "`GLOB` leave out scenarios and generated conversations whose id matches (repeatable)"},
 	{name: "strict", value: func(t *targetOptions) any { return &t.Strict },
 		usage: "also fail if only a SHOULD requirement is violated"},
 	{name: "timeout", value: func(t *targetOptions) any { return durationValue(&t.suite.Timeout, maxTimeout) },
@@ -99,10 +100,10 @@ var targetFlags = []targetOption{
 			"less); has no effect above --timeout", suites.DefaultIdleTimeout)},
 	{name: "max-time", value: func(t *targetOptions) any { return durationValue(&t.suite.Limits.RunTimeout, maxTimeout) },
 		rerun: true,
-		usage: "`DURATION` maximum duration of the test of a target, up to 1h; then no more requests are sent, the report is marked " +
-			"incomplete, and exit code 0 becomes 3 (default: no limit)",
-		diff: "`DURATION` maximum duration of the comparison; then no more requests are sent, unfinished scenarios are " +
-			"not compared, and exit code 0 becomes 3 (default: no limit)"},
+		usage: "`DURATION` maximum duration of the test of a target (at most 1h); then no more requests are sent, the report is " +
+			"marked incomplete, and exit code 0 becomes 3 (default: no limit)",
+		diff: "`DURATION` maximum duration of the comparison (at most 1h); then no more requests are sent, unfinished " +
+			"scenarios are not compared, and exit code 0 becomes 3 (default: no limit)"},
 	{name: "max-bytes", diff: asInRun,
 		// A smaller limit would cut the responses of every server, and the report would blame the
 		// server for it.
@@ -118,9 +119,11 @@ var targetFlags = []targetOption{
 	{name: "seed", value: func(t *targetOptions) any { return &t.suite.Seed }, diff: asInRun,
 		usage: "`N` seed for random choices (default 0: random; the output shows the seed used)"},
 	{name: "salt", value: func(t *targetOptions) any { return &t.suite.Salt },
-		usage: "`N` salt for ids of threads, runs and messages (default 0: random, so that every execution uses new ids; --verbose shows it); " +
-			"give the same --salt and --seed to repeat the same requests, e.g. after restarting the target",
-		diff: "`N` salt for ids of threads, runs and messages (default 0: random, so that every execution uses new ids)"},
+		usage: "`N` number from which, with --seed, the ids of threads, runs and messages are made (default 0: random, so that " +
+			"every execution uses new ids; --verbose shows it); the same --salt and --seed repeat the same requests, e.g. " +
+			"after restarting the target",
+		diff: "`N` number from which, with --seed, the ids of threads, runs and messages are made (default 0: random, so that " +
+			"every execution uses new ids; the output shows it)"},
 	{name: "sequences",
 		value: func(t *targetOptions) any { return boundedInt(&t.suite.Sequences, 0, suites.MaxSequences) },
 		usage: "`N` number of random sequences of requests (to start, read, resume and cancel runs of several threads) to send " +

@@ -55,7 +55,8 @@ class Conversation:
         self.name, self.argument = parse(users[-1] if users else "")
         self.results = list(takewhile(lambda r: r is not None, reversed(results)))[::-1]
         tools = [t.get("function", t) if isinstance(t, dict) else t.function for t in request.tools or []]
-        self.client_tools = [t["name"] if isinstance(t, dict) else t.name for t in tools]
+        names = [t.get("name") if isinstance(t, dict) else getattr(t, "name", None) for t in tools]
+        self.client_tools = [name for name in names if name]
 
 
 def text(words):

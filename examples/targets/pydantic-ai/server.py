@@ -128,7 +128,8 @@ async def approve(ctx: RunContext, **arguments):
 
 async def show_state(patches):
     """Send the state of the request, and what the patches of the prompt make of it."""
-    events = [StateSnapshotEvent(snapshot=request_body.get().get("state") or {})]
+    state = request_body.get().get("state")
+    events = [StateSnapshotEvent(snapshot={} if state is None else state)]
     decoder, rest = json.JSONDecoder(), patches.strip()
     while rest:
         patch, end = decoder.raw_decode(rest)
