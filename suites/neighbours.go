@@ -168,6 +168,13 @@ func runSimilarRuns(t *Conversation) {
 	}
 	t.sendTogether(streams, t.maxStreams(maxOpenStreams), nil)
 	t.Thread, t.Run = missing.thread, missing.id
+	t.listenIfTaken()
+}
+
+// listenIfTaken requests the stream of the current run, which need not exist, and reads it for at
+// most [readTimeout]. A server may refuse the request; if it does, the exchange is removed from the
+// recording.
+func (t *Conversation) listenIfTaken() {
 	n := t.exchangeCount()
 	t.send(t.BuildRequest("listen", spec.Event{}), wire.StopWhen{Elapsed: readTimeout})
 	if t.wasRefused() {

@@ -54,7 +54,8 @@ func runVariants(t *Conversation) {
 // request in a new thread and, once the server has refused these, the history request, which shows
 // that the thread is still unknown, and the valid request. Finally, it sends invalid forms of
 // another request, a valid request for another run and, after a pause, the valid counterpart of the
-// invalid forms, in the thread of the first run. All requests are sent on connections that are
+// invalid forms, in the thread of the first run. The history of each thread
+// must then have only the valid requests. All requests are sent on connections that are
 // reused, on which a faulty server may mix up an invalid request with the valid one before it.
 func runCorrected(t *Conversation) {
 	t.keepAlive()
@@ -72,6 +73,7 @@ func runCorrected(t *Conversation) {
 			t.SendTemplate("history", spec.Event{})
 		}
 		t.sendAndReadAgain(r)
+		t.completeHistory()
 	}
 	t.Thread, t.Run = known, t.NewID()
 	r = t.BuildRequest("prompt", t.PromptEvent("text", "corrected in a known thread"))
@@ -79,6 +81,7 @@ func runCorrected(t *Conversation) {
 		t.SendAndRead("prompt", t.PromptEvent("text", "after refusals"))
 		t.Sleep(silence) // a server may refuse a run while the thread is busy
 		t.sendAndReadAgain(r)
+		t.completeHistory()
 	}
 }
 
