@@ -17,6 +17,9 @@ var variantScenarios = []Scenario{
 		Capability: "text", Templates: promptTemplates,
 		ExpectedChecks: []string{"accept.as-documented"}, Run: runVariants,
 	}, {
+		Name: "forms", Doc: "prompts of several kinds in every form of request, the rest of a stream, and the history",
+		Capability: "text", Templates: promptTemplates, Run: runForms,
+	}, {
 		Name: "corrected", Doc: "a valid request after invalid ones with the same ids of its run and its thread, which is new or known",
 		Capability: "text", Templates: promptTemplates, Run: runCorrected,
 	},
@@ -47,6 +50,46 @@ func runVariants(t *Conversation) {
 	}
 	for _, template := range []string{"prompt", "listen", "history", "cancel"} {
 		t.sendForms(template)
+	}
+}
+
+// runForms plays the forms scenario. For each template whose requests start a run and are not
+// replies, except "prompt", it asks for a text, a tool call and failures, and then requests the
+// history. If the server keeps the streams of its runs, runForms also requests the rest of a stream
+// from a cursor in its middle. The form of a request must not make a difference to its run. If the
+// requests repeat the earlier messages of their thread, each prompt gets a new thread. runForms
+// sends nothing if the target is not scripted.
+func runForms(t *Conversation) {
+	c, ok := newPayloadPlayer(t, "form")
+	if !ok {
+		return
+	}
+	o, _ := c.dialect.TemplateOperation("prompt")
+	for _, template := range o.TemplatesBySimplicity()[1:] {
+		if isReplyTemplate(template) {
+			continue
+		}
+		c.Thread = c.NewID()
+		for _, prompt := range []struct{ scenario, args string }{
+			{"text", edgeSamples[0].make(c.word())}, {"tool", c.object()}, {"error", c.word()}, {"error-mid", c.word()},
+		} {
+			if c.target.lacksCapability(prompt.scenario) {
+				continue
+			}
+			e := c.PromptEvent(prompt.scenario, prompt.args)
+			e.Name = "paint"
+			if c.SendAndRead(template, e); !c.accepted {
+				break // judged by the accepts scenario
+			}
+			cursors := c.Cursors()
+			if c.HasTemplate("listen") && len(cursors) > 1 && !c.target.lacksCapability("resume") {
+				c.ReadStream(cursors[len(cursors)/2-1], 0)
+			}
+			if c.dialect.RepeatsHistory(c.BuildRequest(template, e)) {
+				c.Thread = c.NewID()
+			}
+		}
+		c.completeHistory()
 	}
 }
 

@@ -342,8 +342,8 @@ func runState(t *Conversation) {
 // limit on idle polls, after which the server must end the stream: one poll for the first; two for
 // the second, whose run is not the first of its thread; one for the third, which is requested from
 // the cursor of its first event; two for the fourth, whose run falls silent after some text. The
-// fifth has no limit and must go on to the end of its run, and so must the sixth, whose run has
-// another mode if the dialect has several. Checks judge when the streams end and how they are kept
+// fifth has no limit and must go on to the end of its run. So must the sixth, whose run has the
+// mode automation, if the dialect has it. Checks judge when the streams end and how they are kept
 // alive. Then runIdleLimit requests the stream of a run that sends text several times, with the
 // largest limit on idle polls that the document allows and with smaller ones.
 func runIdleLimit(t *Conversation) {
@@ -364,10 +364,10 @@ func runIdleLimit(t *Conversation) {
 			silent = t.PromptEvent("slow", "2 6000")
 		}
 		template := "prompt"
-		if i == 5 && t.HasTemplate("automation") {
+		if i == 5 {
 			template = "automation"
 		}
-		if !t.StartRun(template, silent) {
+		if !t.HasTemplate(template) || !t.StartRun(template, silent) {
 			continue
 		}
 		e := spec.Event{PollLimit: limit}
