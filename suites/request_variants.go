@@ -118,11 +118,13 @@ func runCorrected(t *Conversation) {
 		t.sendAndReadAgain(r)
 		t.completeHistory()
 	}
-	t.Thread, t.Run = known, t.NewID()
+	run := t.NewID()
+	t.Thread, t.Run = known, run
 	r = t.BuildRequest("prompt", t.PromptEvent("text", "corrected in a known thread"))
 	if t.sendShortAndLongForms(r) {
 		t.SendAndRead("prompt", t.PromptEvent("text", "after refusals"))
 		t.Sleep(silence) // a server may refuse a run while the thread is busy
+		t.Run = run
 		t.sendAndReadAgain(r)
 		t.completeHistory()
 	}
