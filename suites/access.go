@@ -34,6 +34,9 @@ var accessScenarios = []Scenario{
 		ExpectedChecks: []string{"auth.owner-only"},
 		Run:            func(t *Conversation) { t.requestAsOthers(spec.OtherUser) },
 	}, {
+		Name: "second-user-first", Doc: "a thread of another user, and then one of the user, with runs of the same id (needs --other-header)",
+		Capability: "second-user", Denial: spec.DeniedOtherUser, Exclusive: true, Templates: []string{"prompt", "listen"}, Run: runSecondUserFirst,
+	}, {
 		Name: "stream-limit", Doc: "as many streams as are allowed, one more, and one after they have ended (needs --stream-limit)", Required: true,
 		Denial: spec.DeniedStreamLimit, Exclusive: true, Templates: []string{"prompt", "listen"},
 		ExpectedChecks: []string{"limit.refuses-streams"}, Run: runStreamLimit,
@@ -70,6 +73,40 @@ func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 		if t.StartRun("prompt", t.PromptEvent("slow", "60 50")) {
 			t.cancelDuringStream(3)
 		}
+	}
+}
+
+// runSecondUserFirst plays the second-user-first scenario. Another user starts a run in a thread.
+// Then the primary user starts a run with the same id in another thread, reads its stream, and
+// requests what belongs to the thread of the other user, which the server should refuse. Finally,
+// the primary user requests the history without a thread id, and starts another run. Checks judge
+// the runs and histories of the primary user, which the other user must not have changed.
+func runSecondUserFirst(t *Conversation) {
+	theirs := t.Thread
+	t.Run = t.NewID()
+	if !t.sendAs(spec.OtherUser, t.BuildRequest("prompt", t.PromptEvent("text", "of another user"))) {
+		return
+	}
+	t.sendAs(spec.OtherUser, t.BuildRequest("listen", spec.Event{}))
+	t.Thread = t.NewID()
+	if !t.SendTemplate("prompt", t.PromptEvent("text", "of the user")) {
+		return
+	}
+	t.ReadStream("", 0)
+	hasHistory := t.completeHistory().Kind != ""
+	mine := t.Thread
+	t.Thread = theirs
+	for _, template := range []string{"history", "attach", "listen", "cancel"} {
+		if n := t.exchangeCount(); t.canSend(template) && !t.sendAs(spec.PrimaryUser, t.BuildRequest(template, spec.Event{})) {
+			t.forget(n) // judged by the second-user scenario, where the roles are exchanged
+		}
+	}
+	if t.Thread = mine; hasHistory {
+		t.fetchLatest(false)
+	}
+	t.SendAndRead("prompt", t.PromptEvent("text", "of the user again"))
+	if !t.target.lacksCapability("recall") {
+		t.SendAndRead("prompt", t.PromptEvent("recall", ""))
 	}
 }
 

@@ -21,9 +21,9 @@ const (
 // fetches files of the other types for which the dialect has templates, and then fetches the first
 // image again. It sends the first image in a message, sends a message without an image, and fetches
 // all images to which the history links. It then requests a new signed URL for the first image,
-// fetches the image from it, and sends a message with the new URL. Finally, it requests signed URLs
+// fetches the image from it, and sends a message with the new URL. Then it requests signed URLs
 // for a path and for a bucket that do not exist, and sends a message with the URL of an image on a
-// different server. Checks judge the responses.
+// different server. Finally, it sends images in other forms of messages. Checks judge the responses.
 func runAttachments(t *Conversation) {
 	image, ok := t.elicit("uploaded")
 	if !ok {
@@ -51,6 +51,29 @@ func runAttachments(t *Conversation) {
 	t.SendTemplate("sign", spec.Event{Name: stored.Name + missingFileSuffix, ID: stored.ID})
 	image.ID = foreignURL
 	t.StartRun("uploaded", image)
+	t.sendImageForms()
+}
+
+// sendImageForms sends a message with an image in each form for which the dialect has a template
+// other than "uploaded", such as an image before the text or two images, each in a new thread. It
+// requests the history after each of them. The text is no test prompt, because the documents do not
+// say how a server joins several texts.
+func (t *Conversation) sendImageForms() {
+	o, _ := t.dialect.TemplateOperation("uploaded")
+	for _, template := range o.Templates() {
+		if template == "uploaded" || plainReplyTemplate(template) != "uploaded" {
+			continue
+		}
+		t.Thread = t.NewID()
+		image, ok := t.elicit(template)
+		if ok && t.HasTemplate("attach-again") && t.SendTemplate("attach-again", spec.Event{}) {
+			image.Name = t.LastEvent(spec.AttachmentStored).Text
+		}
+		if image.Text = "Look at this"; ok {
+			t.SendAndRead(template, image)
+			t.completeHistory()
+		}
+	}
 }
 
 // uploadOthers uploads one file with each upload template of the dialect except "attach". It

@@ -26,13 +26,15 @@ var historyScenarios = []Scenario{
 }
 
 // runHistory plays the history scenario. It requests the history of a thread before the first run,
-// during a run, after several runs, and for single days. Then it requests the history of another
+// as well as the stream of a run that does not exist yet, and the history during a run, after several runs, and for single days. Then it requests the history of another
 // thread. Checks compare the histories with the runs.
 func runHistory(t *Conversation) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "in another conversation"))
 	other := t.Thread
 	t.Thread = t.NewID()
 	t.fetchHistory(spec.Event{}) // before the first run of the thread
+	t.Run = t.NewID()
+	t.listenIfTaken()
 	if !t.StartRun("prompt", t.PromptEvent("slow", "6 58")) {
 		return
 	}
@@ -55,17 +57,11 @@ func runHistory(t *Conversation) {
 	t.completeHistory()
 }
 
-// runLatest plays the latest scenario. It runs a prompt on each of two threads, runs a prompt on
-// the first thread again, and then cancels a run on a third thread. After each run except the
-// first, it requests the history without a thread id. Checks verify that this is the history of the
-// thread that was used last.
+// runLatest plays the latest scenario. It runs prompts in several threads, one after the other, and
+// requests the history without a thread id after each of them. Some of the runs fail, are cancelled
+// or are of another kind, and once it sends only requests that the server must refuse, in an older
+// thread. Checks verify that the history is that of the thread with the latest run.
 func runLatest(t *Conversation) {
-	fetchLatest := func() {
-		mine := t.Thread
-		t.Thread = ""
-		t.pollHistory(func(page spec.Event) bool { return page.Thread == mine })
-		t.Thread = mine
-	}
 	t.SendAndRead("prompt", t.PromptEvent("text", "one"))
 	first := t.Thread
 	t.Thread = t.NewID()
@@ -76,15 +72,44 @@ func runLatest(t *Conversation) {
 	if t.completeHistory().Kind == "" {
 		return
 	}
-	fetchLatest()
+	t.fetchLatest(false)
 	t.Thread = first
 	t.SendAndRead("prompt", t.PromptEvent("text", "three"))
-	fetchLatest()
+	t.fetchLatest(true)
+	if !t.target.lacksCapability("error") {
+		t.Thread = t.NewID()
+		t.SendAndRead("prompt", t.PromptEvent("error", "scripted failure"))
+		t.fetchLatest(false)
+	}
+	if t.Thread = t.NewID(); t.HasTemplate("automation") {
+		t.SendAndRead("automation", t.PromptEvent("text", "four"))
+	} else {
+		t.SendAndRead("prompt", t.PromptEvent("text", "four"))
+	}
+	t.fetchLatest(false)
+	last := t.Thread
+	t.Thread, t.Run = first, t.NewID()
+	t.sendShortAndLongForms(t.BuildRequest("prompt", t.PromptEvent("text", "refused")))
+	t.Thread = last
+	t.fetchLatest(false)
 	t.Thread = t.NewID()
 	if t.canSend("cancel") && t.StartRun("prompt", t.PromptEvent("slow", "60 50")) {
 		t.cancelDuringStream(3)
-		fetchLatest()
+		t.fetchLatest(false)
 	}
+}
+
+// fetchLatest requests the history without a thread id, repeatedly until it is that of the current
+// thread (see [Conversation.pollHistory]). If before is true, it then requests the history before
+// the day after that of the first one, also without a thread id.
+func (t *Conversation) fetchLatest(before bool) {
+	mine := t.Thread
+	t.Thread = ""
+	page := t.pollHistory(func(page spec.Event) bool { return page.Thread == mine })
+	if day, err := time.Parse(time.DateOnly, page.Day); before && err == nil {
+		t.fetchHistory(spec.Event{Day: day.AddDate(0, 0, 1).Format(time.DateOnly)})
+	}
+	t.Thread = mine
 }
 
 // fetchHistory sends one history request, with the values in e in place of its placeholders. It

@@ -192,29 +192,27 @@ func runLiveCursors(t *Conversation) {
 
 // runCancelAgain plays the cancel-again scenario. It cancels one run three times: twice while the
 // client reads its stream, and once after the run has ended. It cancels a second run twice, each
-// time after that run has ended. After the cancel requests for a run, it reads the stream of the
-// run again. Checks verify that each run has exactly one end. A server may refuse to cancel a run
+// time after that run has ended, and a third one that has failed. After the cancel requests for the
+// first two runs, it reads the stream of the run again. Checks verify that each run has exactly one end. A server may refuse to cancel a run
 // again or after its end; if it does, the exchange is removed from the recording.
 func runCancelAgain(t *Conversation) {
-	cancel := func() {
-		n := t.exchangeCount()
-		if t.SendTemplate("cancel", spec.Event{}); t.wasRefused() {
-			t.forget(n)
-		}
-	}
 	if !t.StartRun("prompt", t.PromptEvent("slow", "40 50")) {
 		return
 	}
 	listen := t.BuildRequest("listen", spec.Event{})
 	t.DuringStream(listen, 2, func() {
 		t.SendTemplate("cancel", spec.Event{})
-		cancel()
+		t.cancelIfTaken()
 	})
-	cancel()
+	t.cancelIfTaken()
 	t.ReadStream("", 0)
 	t.SendAndRead("prompt", t.PromptEvent("text", "ended"))
-	cancel()
-	cancel()
+	t.cancelIfTaken()
+	t.cancelIfTaken()
 	t.ReadStream("", 0)
+	if !t.target.lacksCapability("error") {
+		t.SendAndRead("prompt", t.PromptEvent("error", "failed before it is cancelled"))
+		t.cancelIfTaken()
+	}
 	t.SendAndRead("prompt", t.PromptEvent("text", "afterwards"))
 }

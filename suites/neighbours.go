@@ -95,7 +95,7 @@ func similarIDs(id string) (all []string) {
 
 // similarNames returns strings that are made from id, a UUID, and similar to each other. They
 // differ in case, in length, in a space at the end, in the last of many characters, in a character
-// that URLs escape, in what follows a punctuation mark or NUL, in the kind of punctuation marks, or
+// that URLs escape or have in place of a space, in what follows a punctuation mark or NUL, in the kind of punctuation marks, or
 // in a character beyond ASCII or beyond 16 bits. Two of them are numbers with the same value.
 func similarNames(id string) []string {
 	name := "Thread-" + id
@@ -107,6 +107,7 @@ func similarNames(id string) []string {
 		name, strings.ToLower(name), strings.ToUpper(name), name + "0", name[:len(name)-1],
 		strings.ReplaceAll(name, "-", ""), strings.ReplaceAll(name, "-", "_"), "0" + number, "00" + number,
 		name + "/a", name + "%2Fa", name + ".a", name + "#a", name + "?a", name + "\x00a",
+		name + "+a", name + " a",
 		name + " ", name + "\u00e9", name + "\u00e8", name + "e\u0301", name + "\U0001f600", name + "\U0001f601",
 	}
 }
@@ -168,6 +169,22 @@ func runSimilarRuns(t *Conversation) {
 	}
 	t.sendTogether(streams, t.maxStreams(maxOpenStreams), nil)
 	t.Thread, t.Run = missing.thread, missing.id
+	t.listenIfTaken()
+}
+
+// cancelIfTaken requests the cancellation of the current run. A server may refuse that if the run
+// has ended or does not exist; if it does, the exchange is removed from the recording.
+func (t *Conversation) cancelIfTaken() {
+	n := t.exchangeCount()
+	if t.SendTemplate("cancel", spec.Event{}); t.wasRefused() {
+		t.forget(n)
+	}
+}
+
+// listenIfTaken requests the stream of the current run, which need not exist, and reads it for at
+// most [readTimeout]. A server may refuse the request; if it does, the exchange is removed from the
+// recording.
+func (t *Conversation) listenIfTaken() {
 	n := t.exchangeCount()
 	t.send(t.BuildRequest("listen", spec.Event{}), wire.StopWhen{Elapsed: readTimeout})
 	if t.wasRefused() {
@@ -262,30 +279,40 @@ func runCrosswise(prompt, replyTemplate string) func(*Conversation) {
 // runCancelOlder plays the cancel-older scenario. It starts a run and then up to three more, as
 // many as the stream limit of the target allows: two in the same thread with similar ids, and one
 // in another thread with the same id. While the client reads the streams of these later runs,
-// runCancelOlder cancels the first run. Checks verify that the other runs go on. If the target
-// allows a user only one open stream, runCancelOlder sends nothing.
+// runCancelOlder cancels the first run. Checks verify that the other runs go on. Then it does the
+// same with two runs whose ids differ only in the form of an accented letter. If the target allows
+// a user only one open stream, runCancelOlder sends nothing.
 func runCancelOlder(t *Conversation) {
-	limit := t.target.StreamLimit
+	thread, other := t.Thread, t.NewID()
 	older := "Run-" + t.NewID()
-	if limit == 1 || !t.startIfTaken(older, t.PromptEvent("slow", "40 50")) {
+	t.cancelOlder(runRef{thread, older}, []runRef{{thread, older + "0"}, {other, older}, {thread, strings.ToLower(older)}})
+	t.cancelOlder(runRef{thread, older + "\u00e9"}, []runRef{{thread, older + "e\u0301"}})
+}
+
+// cancelOlder starts the run older and then the runs younger, all of them or as many as the stream
+// limit of the target allows. While the client reads the streams of the younger runs, it cancels
+// the older one. If the server refuses the older run, or if the target allows a user only one open
+// stream, cancelOlder starts no further runs.
+func (t *Conversation) cancelOlder(older runRef, younger []runRef) {
+	limit := t.target.StreamLimit
+	if t.Thread = older.thread; limit == 1 || !t.startIfTaken(older.id, t.PromptEvent("slow", "40 50")) {
 		return
 	}
-	thread := t.Thread
-	var younger []spec.Request
-	for _, r := range []runRef{{thread, older + "0"}, {t.NewID(), older}, {thread, strings.ToLower(older)}} {
+	var streams []spec.Request
+	for _, r := range younger {
 		t.Thread = r.thread
-		if (limit == 0 || len(younger)+2 <= limit) && t.startIfTaken(r.id, t.PromptEvent("idle", "1200")) {
-			younger = append(younger, t.BuildRequest("listen", spec.Event{}))
+		if (limit == 0 || len(streams)+2 <= limit) && t.startIfTaken(r.id, t.PromptEvent("idle", "1200")) {
+			streams = append(streams, t.BuildRequest("listen", spec.Event{}))
 		}
 	}
-	t.Thread, t.Run = thread, older
-	t.duringStreams(younger, func() { t.cancelDuringStream(3) })
+	t.Thread, t.Run = older.thread, older.id
+	t.duringStreams(streams, func() { t.cancelDuringStream(3) })
 }
 
 // runCancelNoRun plays the cancel-no-run scenario. While the client reads the stream of a run, it
-// sends cancel requests for a run of the same thread that has ended, and for one that does not
-// exist. Checks verify that the run goes on. A server may refuse such a cancel request; if it does,
-// the exchange is removed from the recording.
+// sends cancel requests for a run of the same thread that has ended, for one that does not exist,
+// and without a run. Checks verify that the run goes on. A server may refuse the first two cancel
+// requests; if it does, the exchange is removed from the recording.
 func runCancelNoRun(t *Conversation) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "first"))
 	ended := t.Run
@@ -295,10 +322,10 @@ func runCancelNoRun(t *Conversation) {
 	live := t.Run
 	t.DuringStream(t.BuildRequest("listen", spec.Event{}), 1, func() {
 		for _, t.Run = range []string{ended, t.NewID()} {
-			n := t.exchangeCount()
-			if t.SendTemplate("cancel", spec.Event{}); t.wasRefused() {
-				t.forget(n)
-			}
+			t.cancelIfTaken()
+		}
+		if t.Run = ""; !t.isValid("cancel", spec.Event{}) {
+			t.SendTemplate("cancel", spec.Event{})
 		}
 	})
 	t.Run = live

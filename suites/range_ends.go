@@ -19,19 +19,23 @@ var rangeScenarios = []Scenario{{
 var remoteDays = []string{"2024-02-29", "0001-01-01", "9999-12-31"}
 
 // runRangeEnds plays the range-ends scenario. It starts a run whose id is as long as the document
-// allows, reads the stream of the run and requests its cancellation. It skips this part if the
+// allows, reads the stream of the run and requests its cancellation. It does the same with an id
+// that has as many characters, but more bytes, and one that URLs escape. It skips this part if the
 // document does not limit the length of run ids. Then it requests the history of the thread, first
 // as a whole and then once for each of [remoteDays].
 func runRangeEnds(t *Conversation) {
 	if longest := t.dialect.MaxRunID("listen"); longest > 0 {
 		id := t.NewID()
-		t.Run = strings.Repeat(id, longest/len(id)+1)[:longest]
-		if !t.SendTemplate("prompt", t.PromptEvent("text", "one")) {
-			return // judged by the refusals scenario
-		}
-		t.ReadStream("", 0)
-		if t.canSend("cancel") {
-			t.SendTemplate("cancel", spec.Event{})
+		for _, t.Run = range []string{
+			strings.Repeat(id, longest/len(id)+1)[:longest], id + "+" + strings.Repeat("\u00e9", longest-len(id)-1),
+		} {
+			if !t.SendTemplate("prompt", t.PromptEvent("text", "one")) {
+				return // judged by the refusals scenario
+			}
+			t.ReadStream("", 0)
+			if t.canSend("cancel") {
+				t.SendTemplate("cancel", spec.Event{})
+			}
 		}
 	}
 	if t.completeHistory(); t.canSend("history") {

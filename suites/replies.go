@@ -333,6 +333,7 @@ func (t *Conversation) replyEvent(replyTemplate string) (e spec.Event, ok bool) 
 	case "uploaded":
 		e = t.PromptEvent("text", "an image")
 		e.ID = t.LastEvent(spec.AttachmentStored).Text
+		e.Name = e.ID // of a second image
 		return e, e.ID != ""
 	}
 	_, offer := t.elicitingRequest(replyTemplate)

@@ -17,6 +17,9 @@ var variantScenarios = []Scenario{
 		Capability: "text", Templates: promptTemplates,
 		ExpectedChecks: []string{"accept.as-documented"}, Run: runVariants,
 	}, {
+		Name: "forms", Doc: "prompts of several kinds in every form of request, the rest of a stream, and the history",
+		Capability: "text", Templates: promptTemplates, Run: runForms,
+	}, {
 		Name: "corrected", Doc: "a valid request after invalid ones with the same ids of its run and its thread, which is new or known",
 		Capability: "text", Templates: promptTemplates, Run: runCorrected,
 	},
@@ -50,11 +53,52 @@ func runVariants(t *Conversation) {
 	}
 }
 
+// runForms plays the forms scenario. For each template whose requests start a run and are not
+// replies, except "prompt", it asks for a text, a tool call and failures, and then requests the
+// history. If the server keeps the streams of its runs, runForms also requests the rest of a stream
+// from a cursor in its middle. The form of a request must not make a difference to its run. If the
+// requests repeat the earlier messages of their thread, each prompt gets a new thread. runForms
+// sends nothing if the target is not scripted.
+func runForms(t *Conversation) {
+	c, ok := newPayloadPlayer(t, "form")
+	if !ok {
+		return
+	}
+	o, _ := c.dialect.TemplateOperation("prompt")
+	for _, template := range o.TemplatesBySimplicity()[1:] {
+		if isReplyTemplate(template) {
+			continue
+		}
+		c.Thread = c.NewID()
+		for _, prompt := range []struct{ scenario, args string }{
+			{"text", edgeSamples[0].make(c.word())}, {"tool", c.object()}, {"error", c.word()}, {"error-mid", c.word()},
+		} {
+			if c.target.lacksCapability(prompt.scenario) {
+				continue
+			}
+			e := c.PromptEvent(prompt.scenario, prompt.args)
+			e.Name = "paint"
+			if c.SendAndRead(template, e); !c.accepted {
+				break // judged by the accepts scenario
+			}
+			cursors := c.Cursors()
+			if c.HasTemplate("listen") && len(cursors) > 1 && !c.target.lacksCapability("resume") {
+				c.ReadStream(cursors[len(cursors)/2-1], 0)
+			}
+			if c.dialect.RepeatsHistory(c.BuildRequest(template, e)) {
+				c.Thread = c.NewID()
+			}
+		}
+		c.completeHistory()
+	}
+}
+
 // runCorrected plays the corrected scenario. It starts a run. Then it sends invalid forms of a
 // request in a new thread and, once the server has refused these, the history request, which shows
 // that the thread is still unknown, and the valid request. Finally, it sends invalid forms of
 // another request, a valid request for another run and, after a pause, the valid counterpart of the
-// invalid forms, in the thread of the first run. All requests are sent on connections that are
+// invalid forms, in the thread of the first run. The history of each thread
+// must then have only the valid requests. All requests are sent on connections that are
 // reused, on which a faulty server may mix up an invalid request with the valid one before it.
 func runCorrected(t *Conversation) {
 	t.keepAlive()
@@ -72,13 +116,17 @@ func runCorrected(t *Conversation) {
 			t.SendTemplate("history", spec.Event{})
 		}
 		t.sendAndReadAgain(r)
+		t.completeHistory()
 	}
-	t.Thread, t.Run = known, t.NewID()
+	run := t.NewID()
+	t.Thread, t.Run = known, run
 	r = t.BuildRequest("prompt", t.PromptEvent("text", "corrected in a known thread"))
 	if t.sendShortAndLongForms(r) {
 		t.SendAndRead("prompt", t.PromptEvent("text", "after refusals"))
 		t.Sleep(silence) // a server may refuse a run while the thread is busy
+		t.Run = run
 		t.sendAndReadAgain(r)
+		t.completeHistory()
 	}
 }
 

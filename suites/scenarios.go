@@ -337,17 +337,18 @@ func runState(t *Conversation) {
 	}
 }
 
-// runIdleLimit plays the idle-limit scenario. It reads the streams of five silent runs at the same
+// runIdleLimit plays the idle-limit scenario. It reads the streams of six silent runs at the same
 // time, or of fewer if the target has a lower stream limit. The first four are requested with a
 // limit on idle polls, after which the server must end the stream: one poll for the first; two for
 // the second, whose run is not the first of its thread; one for the third, which is requested from
 // the cursor of its first event; two for the fourth, whose run falls silent after some text. The
-// fifth has no limit and must go on to the end of its run. Checks judge when the streams end and
-// how they are kept alive. Then runIdleLimit requests the stream of a run that sends text, with the
-// largest limit on idle polls that the document allows.
+// fifth has no limit and must go on to the end of its run. So must the sixth, whose run has the
+// mode automation, if the dialect has it. Checks judge when the streams end and how they are kept
+// alive. Then runIdleLimit requests the stream of a run that sends text several times, with the
+// largest limit on idle polls that the document allows and with smaller ones.
 func runIdleLimit(t *Conversation) {
 	var streams []spec.Request
-	for i, limit := range []string{"1", "2", "1", "2", ""} {
+	for i, limit := range []string{"1", "2", "1", "2", "", ""} {
 		t.Thread = t.NewID()
 		if t.target.StreamLimit > 0 && len(streams) >= t.target.StreamLimit {
 			break
@@ -362,7 +363,11 @@ func runIdleLimit(t *Conversation) {
 		if i == 3 && !t.target.lacksCapability("slow") {
 			silent = t.PromptEvent("slow", "2 6000")
 		}
-		if !t.StartRun("prompt", silent) {
+		template := "prompt"
+		if i == 5 {
+			template = "automation"
+		}
+		if !t.HasTemplate(template) || !t.StartRun(template, silent) {
 			continue
 		}
 		e := spec.Event{PollLimit: limit}
@@ -378,7 +383,11 @@ func runIdleLimit(t *Conversation) {
 	}
 	t.sendTogether(streams, len(streams), nil)
 	if longest := t.dialect.MaxPollLimit("listen"); longest != "" && t.StartRun("prompt", t.PromptEvent("text", "one")) {
-		t.SendTemplate("listen", spec.Event{PollLimit: longest})
+		for _, limit := range []string{longest, "9", "40"} { // as texts, "9" and "40" are greater than "3600"
+			if t.isValid("listen", spec.Event{PollLimit: limit}) {
+				t.SendTemplate("listen", spec.Event{PollLimit: limit})
+			}
+		}
 	}
 }
 

@@ -248,18 +248,21 @@ var PreviousDayIsNearest = &spec.Check{
 	ID: "history.before-is-nearest",
 	Doc: `the history before a day is of the nearest earlier day with messages
 
-This is judged by the other histories of the same thread in the conversation.`,
+This is judged by the other histories of the same thread in the conversation. If a request names
+no thread, the thread is that of the user's latest run, provided that another request without a
+thread has returned the history of that thread since.`,
 	Needs: []spec.Kind{spec.History, "slot.day"},
 	Watch: atConversationEnd(func(p *spec.Pass, c *conversation) {
 		for _, x := range c.historyExchanges {
 			page, ok := x.page()
-			if !ok || x.request.Day == "" || x.request.Thread == "" || !isDayOrEmpty(page.Day) {
+			thread := cmp.Or(x.request.Thread, c.servedLatest(x))
+			if !ok || x.request.Day == "" || thread == "" || !isDayOrEmpty(page.Day) {
 				continue
 			}
 			nearest := ""
 			for _, y := range c.historyExchanges {
 				other, ok := y.page()
-				nearer := ok && y != x && other.Thread == x.request.Thread && len(other.Parts) > 0 && isDayOrEmpty(other.Day)
+				nearer := ok && y != x && other.Thread == thread && len(other.Parts) > 0 && isDayOrEmpty(other.Day)
 				if nearer && other.Day < x.request.Day && y.bodyEnd.At <= x.request.At {
 					nearest = max(nearest, other.Day)
 				}
@@ -270,6 +273,22 @@ This is judged by the other histories of the same thread in the conversation.`,
 			}
 		}
 	}),
+}
+
+// servedLatest returns the thread of the latest run of the user of x (see latestRun), if a history
+// request of that user that named no thread, and that was sent after the run was accepted and
+// answered before x, returned the history of that thread. If not, it returns "", because a server may take some time to note which thread is the latest.
+func (c *conversation) servedLatest(x *exchange) (thread string) {
+	last := c.latestRun(x)
+	if last == nil || !slices.ContainsFunc(c.historyExchanges, func(y *exchange) bool {
+		page, ok := y.page()
+		return ok && y.request.Thread == "" && page.Thread == last.request.Thread &&
+			y.request.At >= last.acceptance.At && y.bodyEnd.At <= x.request.At &&
+			credentialKey(y.request) == credentialKey(x.request)
+	}) {
+		return ""
+	}
+	return last.request.Thread
 }
 
 // MoreDaysExist judges whether an earlier day exists if a history reports one. NoMoreDaysExist

@@ -118,6 +118,9 @@ func (c *requestFormCollector) visitObject(n node, v map[string]any, at []string
 			if other := variantType(m.schema, one); other != "" {
 				c.add("with a value of type "+other+" for", inside, cmp.Or(c.dialect.formRequirement(m.schema, false), own))
 			}
+			if text, _ := one.(string); len(text) > longAnswer && c.dialect.document.isAnswer(n, v) {
+				c.add("with a long text for", inside, own)
+			}
 			c.visit(m.schema, one, inside, own)
 		}
 	}

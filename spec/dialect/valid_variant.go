@@ -2,8 +2,10 @@ package dialect
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/streamassay/streamassay/spec"
 )
@@ -31,7 +33,8 @@ type ValidVariant struct {
 // ValidVariants returns valid variants of r. In each of them, either one header field or one place
 // in the body differs: a header field has a value that the document gives as an example, an
 // optional member is left out or null, an unknown member is added, a member that may have several
-// types has a value of a different type, or a second tool is offered. All variants have the prompt
+// types has a value of a different type, a text of the assistant is long, a list is as long as the
+// document allows, or further tools are offered. All variants have the prompt
 // of r. They are always in the same order. ValidVariants returns nil if r is not a valid request
 // with a JSON body. It does not modify r.
 func (d *Dialect) ValidVariants(r spec.Request) []ValidVariant {
@@ -129,6 +132,9 @@ func (b *validVariantBuilder) vary(n node, v any, at []string) {
 				b.vary(m.schema, v[m.name], inside)
 				b.varyType(m.schema, v[m.name], inside)
 			}
+			if text, ok := v[m.name].(string); ok && m.schema.deref().get("x-slot").text() == "text" && b.dialect.document.isAnswer(n, v) {
+				b.add("is a long text", m.schema, inside, strings.Repeat(text+" ", longAnswer/(len(text)+1)+1))
+			}
 		}
 		if b.unknownAllowed && b.dialect.document.isOpen(n, v) {
 			inside := append(slices.Clone(at), unknownMember)
@@ -139,31 +145,94 @@ func (b *validVariantBuilder) vary(n node, v any, at []string) {
 		for i := range v {
 			b.vary(items, v[i], append(slices.Clone(at), strconv.Itoa(i)))
 		}
-		if other, ok := b.otherTool(items, v); ok {
+		if others := b.otherTools(items, v); len(others) > 0 {
 			next := append(slices.Clone(at), strconv.Itoa(len(v)))
-			b.add("is another tool", items, next, other)
+			b.add("is another tool", items, next, others[0])
+			b.add("has many tools", n.deref(), at, slices.Concat(v, others))
+		}
+		if most, ok := intValue(n.deref().get("maxItems")); ok {
+			b.addFullLists(n.deref(), v, most, at)
 		}
 	}
 }
 
+// longAnswer is the least length of a long text of an assistant, in bytes. It is greater than the
+// limits on the texts of users.
+const longAnswer = 12_000
+
+// isAnswer reports whether v, an object with the schema n, is a message of the assistant.
+func (s *document) isAnswer(n node, v map[string]any) bool {
+	return slices.ContainsFunc(s.applicableSchemas(n, v), func(n node) bool {
+		return spec.Kind(n.get("x-kind").text()) == spec.InputAssistant
+	})
+}
+
+// addFullLists adds variants in which list, a value at the given location in the body, has most
+// items. The additional items are copies of one item of list that is a message with a text but no
+// tool calls or results, with other ids. There is one variant for each role of such a message. n is
+// the schema of list.
+func (b *validVariantBuilder) addFullLists(n node, list []any, most int, at []string) {
+	roles := map[string]bool{}
+	for _, item := range list {
+		role, text := roleSuffix(item), firstAt(item, []string{"content"})
+		_, isResult := firstAt(item, []string{"toolCallId"}).(string)
+		if _, hasText := text.(string); !hasText || isResult || roles[role] {
+			continue
+		}
+		roles[role] = true
+		full := slices.Clone(list)
+		for i := len(list); i < most; i++ {
+			full = append(full, replaceAt(item, []string{"id"}, fmt.Sprintf("copy-%d", i)))
+		}
+		b.add(fmt.Sprintf("has %d items%s", most, role), n, at, full)
+	}
+}
+
 // otherTypes lists the values that replace a value of a different type to make a variant. name is
-// the JSON Schema type of value, and change describes the variant that results, as a predicate.
+// the JSON Schema type of value, and change describes the variant that results, as a predicate. If
+// falsy is true, a careless server takes the value for an absent one.
 var otherTypes = []struct {
 	name, change string
 	value        any
+	falsy        bool
 }{
-	{"string", "is a text", "a text"},
-	{"number", "is a number", json.Number("1.5")},
-	{"array", "is a list", []any{map[string]any{}, nil}},
-	{"object", "is an object", map[string]any{"a": []any{nil}}},
+	{"string", "is a text", "a text", false},
+	{"string", "is an empty text", "", true},
+	{"number", "is a number", json.Number("1.5"), false},
+	{"number", "is zero", json.Number("0"), true},
+	{"boolean", "is false", false, true},
+	{"array", "is a list", []any{map[string]any{}, nil}, false},
+	{"array", "is a list of many levels", []any{nestedObject(manyLevels)}, false},
+	{"object", "is an object", map[string]any{"a": []any{nil}}, false},
+}
+
+// allTypes is the number of types of JSON values, with those of numbers counted as one.
+const allTypes = 6
+
+// manyLevels is the number of objects in each other in a variant. It is greater than the depth of
+// usual values, and far below the limits of JSON parsers.
+const manyLevels = 30
+
+// nestedObject returns an object of the given number of levels, as a decoded JSON value.
+func nestedObject(levels int) map[string]any {
+	v := map[string]any{}
+	for range levels - 1 {
+		v = map[string]any{"a": v}
+	}
+	return v
 }
 
 // varyType adds variants in which v, the value at the given location in the body, is replaced with
 // a value of a different type that its schema n names. It adds none for the first type that n
 // names, which is the usual one, and none at all if n has an x-slot, since the document then gives
-// the value a meaning.
+// the value a meaning. The falsy values are used only if n names all types, since n may otherwise
+// name a type only because servers convert values of that type.
 func (b *validVariantBuilder) varyType(n node, v any, at []string) {
+	types := n.deref().get("type").strings()
 	for _, other := range otherTypes {
+		if other.falsy && len(types) < allTypes {
+			continue
+		}
 		if variantType(n, other.value) != "" && !fitsTypes([]string{other.name}, v) {
 			b.add(other.change, n, at, other.value)
 		}
@@ -182,19 +251,25 @@ func variantType(n node, v any) string {
 	return types[i]
 }
 
-// otherTool returns a copy of the only item of list, a client tool, with a different name. items is
-// the schema of the items. ok is false unless list has exactly one item and that item is a client
-// tool with a name.
-func (b *validVariantBuilder) otherTool(items node, list []any) (tool any, ok bool) {
+// manyTools is the number of tools in the variant that offers many.
+const manyTools = 24
+
+// otherTools returns copies of the only item of list, a client tool, with different names. items is
+// the schema of the items. The result is nil unless list has exactly one item and that item is a
+// client tool with a name.
+func (b *validVariantBuilder) otherTools(items node, list []any) (tools []any) {
 	if len(list) != 1 || !b.dialect.document.isTool(items, list[0]) {
-		return nil, false
+		return nil
 	}
 	for _, at := range [][]string{{"name"}, {"function", "name"}} {
 		if name, is := firstAt(list[0], at).(string); is {
-			return replaceAt(list[0], at, name+"_2"), true
+			for i := 2; i <= manyTools; i++ {
+				tools = append(tools, replaceAt(list[0], at, name+"_"+strconv.Itoa(i)))
+			}
+			return tools
 		}
 	}
-	return nil, false
+	return nil
 }
 
 // unknownMember is a name that no document has for a member.
