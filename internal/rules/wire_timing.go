@@ -114,42 +114,50 @@ event. The stream of a run that is known to be over is not judged.`,
 	},
 }
 
+// minQuiet is how long nothing arrives before and after a comment that counts as a keep-alive. A
+// comment that accompanies an event arrives together with it.
+const minQuiet = 100 * time.Millisecond
+
 // KeepAliveText judges whether the keep-alive comments on an idle stream have the documented text.
 var KeepAliveText = &spec.Check{
 	ID: "wire.keep-alive-text",
 	Doc: `the comments on an idle stream have the text that the document states
 
-Servers may send other comments. A comment counts as keep-alive only if it came after a
-second of silence, or in a stream that the server ended for inactivity.`,
+Servers may send other comments, such as one with each event. A comment counts as keep-alive only
+if nothing came shortly before and after it, and if it came after a second of silence or in a
+stream that the server ended for inactivity after more than one poll.`,
 	Needs: []spec.Kind{"slot.limit"},
 	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
-		var before spec.Event
-		var other, late spec.Event // the first comment with another text, and the first after a silence
+		var before, previous spec.Event // the last event, and the one before it
+		var other, late spec.Event      // the first comment in a silence with another text, and the first after a second
 		want := request.Facts().Promised.KeepAlive
 		seen, ended := want == "", false
 		return func(e spec.Event) {
+			silence := before.At - previous.At
+			if before.Kind == spec.Comment && before.Text != want && previous.Raw != nil &&
+				silence >= minQuiet && e.At-before.At >= minQuiet {
+				if other.Raw == nil {
+					other = before
+				}
+				if late.Raw == nil && silence >= time.Second {
+					late = before
+				}
+			}
 			switch {
 			case e.Kind == spec.Comment && e.Text == want:
 				if !seen {
 					p.Judge(e, true, "")
 				}
 				seen = true
-			case e.Kind == spec.Comment:
-				if other.Raw == nil {
-					other = e
-				}
-				if late.Raw == nil && before.Raw != nil && e.At-before.At >= time.Second {
-					late = e
-				}
 			case isTerminal(e):
 				ended = true
-			case isCleanEnd(e) && request.PollLimit != "" && !ended && late.Raw == nil:
+			case isCleanEnd(e) && request.PollLimit != "" && request.PollLimit != "1" && !ended && late.Raw == nil:
 				late = other
 			}
 			if e.Kind == spec.BodyEnd && late.Raw != nil && !seen {
 				p.Judge(late, false, "got the comment %q on an idle stream; expected %q", late.Text, want)
 			}
-			before = e
+			previous, before = before, e
 		}
 	}),
 }
