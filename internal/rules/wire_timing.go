@@ -18,7 +18,7 @@ var DeltasArriveIncrementally = &spec.Check{
 A stream that is delivered in one piece at its end is of no use to a user who waits. This
 is judged where a scripted target was asked for deltas at an interval: the pauses between
 them must add up to at least half of the requested time. Of each pause, at most three
-intervals count. If exactly the requested deltas arrive, and there are eight or more, at least
+intervals count, and at most half a second more than one. If exactly the requested deltas arrive, and there are eight or more, at least
 half of them must arrive apart from the one before. A stream that was requested after
 its run began may deliver the earlier deltas at once, and a canceled run may be shorter. Not
 judged: a stream that was open when another run of its thread was canceled, which
@@ -59,10 +59,12 @@ const minDeltaSpan = 300 * time.Millisecond
 // stream.
 const minCountedDeltas = 8
 
-// maxPause is the longest pause between two deltas that counts in full, as a multiple of the
-// requested interval. A longer pause counts as if it were that long. Without this maximum, a stream
-// that holds back all deltas but the first would pass because of its one long pause.
-const maxPause = 3
+// maxPause returns the longest pause between two deltas that counts in full if deltas are requested
+// at the given interval. A longer pause counts as if it were that long. Without this maximum, a
+// stream that holds back all deltas but the first would pass because of its one long pause.
+func maxPause(interval time.Duration) time.Duration {
+	return min(3*interval, interval+500*time.Millisecond)
+}
 
 // scriptedDeltas returns the number of deltas for which the prompt conformance:slow in request asks
 // the target, and the interval between them. The result ok is false if the request has another
