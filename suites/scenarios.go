@@ -210,7 +210,7 @@ var singleUserScenarios = []Scenario{
 		Name: "no-thread", Doc: "prompts without a thread id, each in a new thread", Templates: promptTemplates,
 		Capability: "text", Kinds: []spec.Kind{spec.RunStart}, Run: runNoThread,
 	}, {
-		Name: "idle-limit", Doc: "silent streams with an idle limit of one and of two polls", Capability: "idle",
+		Name: "idle-limit", Doc: "silent streams with an idle limit of one and of three polls", Capability: "idle",
 		Templates: []string{"prompt", "listen"}, Kinds: []spec.Kind{"slot.limit"},
 		ExpectedChecks: []string{"run.idle-limit-ends", "wire.keeps-alive", "wire.keep-alive-text"},
 		Run:            runIdleLimit,
@@ -343,13 +343,14 @@ func runState(t *Conversation) {
 
 // runIdleLimit plays the idle-limit scenario. It reads the streams of several silent runs at the
 // same time, or of fewer if the target has a lower stream limit. All but one are requested with a
-// limit on idle polls, after which the server must end the stream: one poll for the first, and two
-// for the others. Of these, one is the second run of its thread, and two clients read it; one is
-// requested from the cursor of its first event; one falls silent after some text; and one is started
-// with the template "automation", if the dialect has that. The last stream has no limit and must go
-// on to the end of its run. Checks judge when the streams end and how they are kept alive. Then
-// runIdleLimit requests the stream of a run that sends text, with the largest limit on idle polls
-// that the document allows.
+// limit on idle polls, after which the server must end the stream. The limit is one poll for the
+// first, and three for most others, so that a silence follows the first keep-alive comment. One of
+// the runs is the second of its thread, and two clients read it; one is requested from the cursor of
+// its first event, with both limits; one falls silent after some text; and one is started with the
+// template "automation", if the dialect has that. The last stream has no limit and must go on to the
+// end of its run. Checks judge when the streams end and how they are kept alive. Then runIdleLimit
+// requests the stream of a run that sends text, with the largest limit on idle polls that the
+// document allows.
 func runIdleLimit(t *Conversation) {
 	var streams []spec.Request
 	// The streams end before the runs, even if it takes long to request them all.
@@ -358,22 +359,25 @@ func runIdleLimit(t *Conversation) {
 		return (t.target.StreamLimit == 0 || len(streams) < t.target.StreamLimit) && t.StartRun(template, silent)
 	}
 	listen := func(e spec.Event) { streams = append(streams, t.BuildRequest("listen", e)) }
-	two := spec.Event{PollLimit: "2"}
+	three := spec.Event{PollLimit: "3"}
 	if start("prompt", long) {
 		listen(spec.Event{PollLimit: "1"})
 	}
 	t.Thread = t.NewID()
 	t.SendAndRead("prompt", t.PromptEvent("text", "before the silence"))
 	if start("prompt", long) {
-		listen(two)
+		listen(three)
 		if n := len(streams); t.maxStreams(n+1) > n {
-			listen(two)
+			listen(three)
 		}
 	}
 	t.Thread = t.NewID()
 	if start("prompt", long) {
 		if cursor := t.readFirstCursor(); cursor != "" {
-			listen(spec.Event{PollLimit: "2", Cursor: cursor})
+			listen(spec.Event{PollLimit: "1", Cursor: cursor})
+			if n := len(streams); t.maxStreams(n+1) > n {
+				listen(spec.Event{PollLimit: "3", Cursor: cursor})
+			}
 		}
 	}
 	t.Thread = t.NewID()
@@ -382,11 +386,11 @@ func runIdleLimit(t *Conversation) {
 		afterText = t.PromptEvent("slow", "2 6000")
 	}
 	if start("prompt", afterText) {
-		listen(two)
+		listen(three)
 	}
 	t.Thread = t.NewID()
 	if t.HasTemplate("automation") && start("automation", long) {
-		listen(two)
+		listen(three)
 	}
 	t.Thread = t.NewID()
 	if start("prompt", short) {

@@ -129,7 +129,7 @@ Servers may send other comments, such as one with each event. A comment counts a
 if nothing came shortly before and after it, and if it came after a second of silence or in a
 stream that the server ended for inactivity after more than one poll.`,
 	Needs: []spec.Kind{"slot.limit"},
-	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
+	Watch: eachStreamOrRest(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 		var before, previous spec.Event // the last event, and the one before it
 		var other, late spec.Event      // the first comment in a silence with another text, and the first after a second
 		want := request.Facts().Promised.KeepAlive
