@@ -76,6 +76,17 @@ func withField(r spec.Request, name string, change func(string) string) spec.Req
 	return r
 }
 
+// withQuotedBoundary returns a copy of r in which the boundary of a multipart body is a quoted string
+// (RFC 2046, section 5.1.1). Other requests are returned unchanged.
+func withQuotedBoundary(r spec.Request) spec.Request {
+	return withField(r, "Content-Type", func(v string) string {
+		if media, boundary, ok := strings.Cut(v, "boundary="); ok && !strings.ContainsAny(boundary, `";`) {
+			return media + `boundary="` + boundary + `"`
+		}
+		return v
+	})
+}
+
 // withBodyField returns a copy of r with the given header field. If r has no body, withBodyField
 // returns r unchanged.
 func withBodyField(r spec.Request, name, value string) spec.Request {

@@ -53,8 +53,9 @@ const quietTimeout = 2 * time.Second
 
 // runResume plays the resume scenario. For each event of a run except the last, it starts a new
 // run, loses the connection after that event and resumes the stream. Then it resumes the stream of
-// the last run after each of its events. Finally, it resumes the stream of a run with many events
-// after the first of them. Checks compare the resumed streams with the complete ones.
+// the last run after each of its events, and the streams of runs of other kinds: those that requests
+// of other templates start, one with a tool call, and one with many events. Checks compare the
+// resumed streams with the complete ones.
 func runResume(t *Conversation) {
 	for k, n := 1, 2; k < min(n, maxDisconnects); k++ {
 		if !t.StartRun("prompt", t.PromptEvent("text", "resume after event "+strconv.Itoa(k)+" \u00e9 e\u0301")) {
@@ -74,13 +75,52 @@ func runResume(t *Conversation) {
 		t.send(t.BuildRequest("listen", spec.Event{Cursor: cursor}), limit)
 	}
 	t.ReadStream("", 0)
-	if !t.StartRun("prompt", t.PromptEvent("many", "300")) {
+	o, _ := t.dialect.TemplateOperation("prompt")
+	for _, template := range o.Templates() {
+		if !isReplyTemplate(template) {
+			e := t.PromptEvent("text", "resumed as "+template)
+			e.Name = "paint"
+			t.readAndResume(template, e, firstAndMiddle)
+		}
+	}
+	t.readAndResume("prompt", t.PromptEvent("tool", `{"city":"Paris"}`), firstAndMiddle)
+	t.Thread = t.NewID() // so that servers that number the events of a thread pass 1,000 near the end
+	t.readAndResume("prompt", t.PromptEvent("many", "1100"), lateAndLonger)
+}
+
+// readAndResume starts a run with the request of the template, with the values in e in place of its
+// placeholders. It reads the stream of the run, and then requests the stream again from each of the
+// cursors that the function choose returns. The argument of choose are all cursors in the stream, of
+// which there is at least one.
+func (t *Conversation) readAndResume(template string, e spec.Event, choose func(cursors []string) []string) {
+	if !t.StartRun(template, e) {
 		return
 	}
 	t.ReadStream("", 0)
 	if cursors := t.Cursors(); len(cursors) > 0 {
-		t.ReadStream(cursors[0], 0)
+		for _, cursor := range choose(cursors) {
+			t.ReadStream(cursor, 0)
+		}
 	}
+}
+
+// firstAndMiddle returns the first of the cursors and the one in the middle.
+func firstAndMiddle(cursors []string) []string {
+	return []string{cursors[0], cursors[(len(cursors)-1)/2]}
+}
+
+// lateAndLonger returns the cursor of the 300th event from the end and, of the cursors after that,
+// those whose successors are longer. If there are fewer than 300 events, it considers all of them.
+// A server that compares cursors as strings takes "999" for later than "1000".
+func lateAndLonger(cursors []string) []string {
+	late := cursors[max(0, len(cursors)-300):]
+	all := late[:1:1]
+	for i, next := range late[1:] {
+		if len(next) > len(late[i]) {
+			all = append(all, late[i])
+		}
+	}
+	return all
 }
 
 // resume requests the stream of the current run from the last cursor in the last exchange. It
@@ -185,7 +225,7 @@ func runResumeAlone(t *Conversation) {
 
 // runTwoReaders plays the two-readers scenario. Two clients read the stream of one run at the same
 // time, one from the beginning and one from a cursor. Checks verify that both get the same events
-// from the cursor on, and that both bodies end.
+// from the cursor on, that both bodies end, and that the history contains the answer once.
 func runTwoReaders(t *Conversation) {
 	if !t.StartRun("prompt", t.PromptEvent("slow", "12 15")) {
 		return
@@ -199,6 +239,7 @@ func runTwoReaders(t *Conversation) {
 	rest := t.BuildRequest("listen", spec.Event{Cursor: cursors[len(cursors)-1]})
 	t.readUntilClosed([]spec.Request{all, rest})
 	t.ReadStream("", 0) // a server may send the earlier events of a run only when it has ended
+	t.completeHistory()
 }
 
 // probeTimeout is how long the client reads a stream that it requested from a cursor that does not

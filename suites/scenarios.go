@@ -2,6 +2,8 @@ package suites
 
 import (
 	"slices"
+	"strconv"
+	"time"
 
 	"github.com/streamassay/streamassay/internal/wire"
 	"github.com/streamassay/streamassay/spec"
@@ -189,6 +191,10 @@ var singleUserScenarios = []Scenario{
 			t.SendAndRead("prompt", t.PromptEvent("slow", "8 80"))
 		},
 	},
+	{
+		Name: "slow-pauses", Doc: "deltas more than a second apart", Capability: "slow", Templates: promptTemplates,
+		Run: func(t *Conversation) { t.SendAndRead("prompt", t.PromptEvent("slow", "4 1300")) },
+	},
 	singlePrompt("many", "1025", "many deltas at once"),
 	singlePrompt("large", "100000", "one large delta"),
 	{
@@ -204,22 +210,16 @@ var singleUserScenarios = []Scenario{
 		Name: "no-thread", Doc: "prompts without a thread id, each in a new thread", Templates: promptTemplates,
 		Capability: "text", Kinds: []spec.Kind{spec.RunStart}, Run: runNoThread,
 	}, {
-		Name: "idle-limit", Doc: "silent streams with an idle limit of one and of two polls", Capability: "idle",
+		Name: "idle-limit", Doc: "silent streams with an idle limit of one and of three polls", Capability: "idle",
 		Templates: []string{"prompt", "listen"}, Kinds: []spec.Kind{"slot.limit"},
 		ExpectedChecks: []string{"run.idle-limit-ends", "wire.keeps-alive", "wire.keep-alive-text"},
 		Run:            runIdleLimit,
 	}, {
-		Name: "two-runs", Doc: "two runs of one thread at the same time", Capability: "text", Templates: []string{"prompt", "listen"},
-		Run: func(t *Conversation) {
-			first := t.StartRun("prompt", t.PromptEvent("slow", "4 40"))
-			run := t.Run
-			if t.StartRun("prompt", t.PromptEvent("text", "two")) {
-				t.ReadStream("", 0)
-			}
-			if t.Run = run; first {
-				t.ReadStream("", 0)
-			}
-		},
+		Name: "idle-ended", Doc: "silent streams that the server ends or the client leaves, resumed and read again", Capability: "idle",
+		Templates: []string{"prompt", "listen"}, Kinds: []spec.Kind{"slot.limit"}, Run: runIdleEnded,
+	}, {
+		Name: "two-runs", Doc: "two runs of one thread at the same time, and six, of which one is resumed at each of its events", Capability: "text",
+		Templates: []string{"prompt", "listen"}, Run: runTwoRuns,
 	}, {
 		Name: "together", Doc: "a run that goes on while another run of its thread ends and one is cancelled", Required: true,
 		Capability: "cancel", Templates: []string{"prompt", "listen", "cancel"}, Run: runTogether,
@@ -230,7 +230,11 @@ var singleUserScenarios = []Scenario{
 			if t.StartRun("prompt", t.PromptEvent("slow", "60 50")) {
 				t.cancelDuringStream(3)
 				t.ReadStream("", 0)
+				cursors := t.Cursors()
 				t.readAfterEnd()
+				if len(cursors) > 0 && !t.target.lacksCapability("resume") {
+					t.ReadStream(cursors[0], 0)
+				}
 			}
 			if t.StartRun("prompt", t.PromptEvent("idle", "3000")) { // nothing wakes it but the cancel
 				t.cancelDuringStream(1)
@@ -257,7 +261,10 @@ var singleUserScenarios = []Scenario{
 			t.SendAndRead("prompt", t.PromptEvent("text", "one"))
 			o, _ := t.dialect.TemplateOperation("transcribe")
 			for _, template := range o.Templates() {
-				t.SendTemplate(template, spec.Event{})
+				n := t.exchangeCount()
+				if t.SendTemplate(template, spec.Event{}); template == "transcribe-short" && t.wasRefused() {
+					t.forget(n)
+				}
 			}
 		},
 	}, {
@@ -337,49 +344,60 @@ func runState(t *Conversation) {
 	}
 }
 
-// runIdleLimit plays the idle-limit scenario. It reads the streams of six silent runs at the same
-// time, or of fewer if the target has a lower stream limit. The first four are requested with a
-// limit on idle polls, after which the server must end the stream: one poll for the first; two for
-// the second, whose run is not the first of its thread; one for the third, which is requested from
-// the cursor of its first event; two for the fourth, whose run falls silent after some text. The
-// fifth has no limit and must go on to the end of its run. So must the sixth, whose run has the
-// mode automation, if the dialect has it. Checks judge when the streams end and how they are kept
-// alive. Then runIdleLimit requests the stream of a run that sends text several times, with the
-// largest limit on idle polls that the document allows and with smaller ones.
+// runIdleLimit plays the idle-limit scenario. It reads the streams of several silent runs at the
+// same time, or of fewer if the target has a lower stream limit. All but one are requested with a
+// limit on idle polls, after which the server must end the stream. The limit is one poll for the
+// first, and three for most others, so that a silence follows the first keep-alive comment. One of
+// the runs is the second of its thread, and two clients read it; one is requested from the cursor of
+// its first event, with both limits; one falls silent after some text; and one is started with the
+// template "automation", if the dialect has that. The last stream has no limit and must go on to the
+// end of its run. Checks judge when the streams end and how they are kept alive. Then runIdleLimit
+// requests the stream of a run that sends text several times, with the largest limit on idle polls
+// that the document allows and with smaller ones.
 func runIdleLimit(t *Conversation) {
 	var streams []spec.Request
-	for i, limit := range []string{"1", "2", "1", "2", "", ""} {
-		t.Thread = t.NewID()
-		if t.target.StreamLimit > 0 && len(streams) >= t.target.StreamLimit {
-			break
+	// The streams end before the runs, even if it takes long to request them all.
+	long, short := t.PromptEvent("idle", "6000"), t.PromptEvent("idle", "2600")
+	start := func(template string, silent spec.Event) bool {
+		return (t.target.StreamLimit == 0 || len(streams) < t.target.StreamLimit) && t.StartRun(template, silent)
+	}
+	listen := func(e spec.Event) { streams = append(streams, t.BuildRequest("listen", e)) }
+	three := spec.Event{PollLimit: "3"}
+	if start("prompt", long) {
+		listen(spec.Event{PollLimit: "1"})
+	}
+	t.Thread = t.NewID()
+	t.SendAndRead("prompt", t.PromptEvent("text", "before the silence"))
+	if start("prompt", long) {
+		listen(three)
+		if n := len(streams); t.maxStreams(n+1) > n {
+			listen(three)
 		}
-		if i == 1 {
-			t.SendAndRead("prompt", t.PromptEvent("text", "before the silence"))
-		}
-		silent := t.PromptEvent("idle", "2600")
-		if limit != "" { // the streams end before the runs, even if it takes long to request them all
-			silent = t.PromptEvent("idle", "6000")
-		}
-		if i == 3 && !t.target.lacksCapability("slow") {
-			silent = t.PromptEvent("slow", "2 6000")
-		}
-		template := "prompt"
-		if i == 5 {
-			template = "automation"
-		}
-		if !t.HasTemplate(template) || !t.StartRun(template, silent) {
-			continue
-		}
-		e := spec.Event{PollLimit: limit}
-		if i == 2 {
-			t.ReadStream("", 1)
-			cursors := t.Cursors()
-			if len(cursors) == 0 || t.target.lacksCapability("resume") {
-				continue
+	}
+	t.Thread = t.NewID()
+	if start("prompt", long) {
+		if cursor := t.readFirstCursor(); cursor != "" {
+			listen(spec.Event{PollLimit: "1", Cursor: cursor})
+			if n := len(streams); t.maxStreams(n+1) > n {
+				listen(spec.Event{PollLimit: "3", Cursor: cursor})
 			}
-			e.Cursor = cursors[0]
 		}
-		streams = append(streams, t.BuildRequest("listen", e))
+	}
+	t.Thread = t.NewID()
+	afterText := long
+	if !t.target.lacksCapability("slow") {
+		afterText = t.PromptEvent("slow", "2 6000")
+	}
+	if start("prompt", afterText) {
+		listen(three)
+	}
+	t.Thread = t.NewID()
+	if t.HasTemplate("automation") && start("automation", long) {
+		listen(three)
+	}
+	t.Thread = t.NewID()
+	if start("prompt", short) {
+		listen(spec.Event{})
 	}
 	t.sendTogether(streams, len(streams), nil)
 	if longest := t.dialect.MaxPollLimit("listen"); longest != "" && t.StartRun("prompt", t.PromptEvent("text", "one")) {
@@ -388,6 +406,69 @@ func runIdleLimit(t *Conversation) {
 				t.SendTemplate("listen", spec.Event{PollLimit: limit})
 			}
 		}
+	}
+}
+
+// leaveSilent is how long the client of the idle-ended scenario reads a silent stream before it
+// leaves. Servers that poll every second send a keep-alive comment in that time.
+const leaveSilent = 1300 * time.Millisecond
+
+// runIdleEnded plays the idle-ended scenario. It starts two silent runs in different threads. It
+// reads the stream of the first with a limit of one idle poll, and leaves that of the second after
+// [leaveSilent]. Then it resumes the first stream after its last event, and reads both from the
+// beginning. Checks verify that both runs go on, and that the resumed stream lacks nothing.
+func runIdleEnded(t *Conversation) {
+	var runs []runRef
+	for range 2 {
+		t.Thread = t.NewID()
+		if !t.StartRun("prompt", t.PromptEvent("idle", "3500")) {
+			return
+		}
+		runs = append(runs, runRef{t.Thread, t.Run})
+	}
+	t.send(t.BuildRequest("listen", spec.Event{}), wire.StopWhen{Elapsed: leaveSilent})
+	t.Thread, t.Run = runs[0].thread, runs[0].id
+	t.SendTemplate("listen", spec.Event{PollLimit: "1"})
+	if t.LastEvent(spec.RunEnd).Kind == "" && !t.target.lacksCapability("resume") {
+		t.resume(0)
+	}
+	for _, r := range runs {
+		t.Thread, t.Run = r.thread, r.id
+		t.ReadStream("", 0)
+	}
+}
+
+// runTwoRuns plays the two-runs scenario. It starts two runs of one thread, and reads the stream of
+// the second run before that of the first. Then it starts six runs of the thread, reads their
+// streams, and resumes the stream of the first of them at each of its events, between which there
+// are events of the other runs. Checks verify that each stream has all events of its own run. Of the
+// six runs, those that the server refuses are left out.
+func runTwoRuns(t *Conversation) {
+	first := t.StartRun("prompt", t.PromptEvent("slow", "4 40"))
+	run := t.Run
+	if t.StartRun("prompt", t.PromptEvent("text", "two")) {
+		t.ReadStream("", 0)
+	}
+	if t.Run = run; first {
+		t.ReadStream("", 0)
+	}
+	var runs []string
+	var streams []spec.Request
+	for i := range 6 {
+		if t.startIfTaken("", t.PromptEvent("slow", "5 "+strconv.Itoa(70+10*i))) {
+			runs = append(runs, t.Run)
+			streams = append(streams, t.BuildRequest("listen", spec.Event{}))
+		}
+	}
+	t.sendTogether(streams, t.maxStreams(maxOpenStreams), nil)
+	if len(runs) == 0 || t.target.lacksCapability("resume") {
+		return
+	}
+	t.Run = runs[0]
+	t.ReadStream("", 0)
+	cursors := t.Cursors()
+	for _, cursor := range cursors[:max(0, min(len(cursors)-1, maxDisconnects))] {
+		t.ReadStream(cursor, 0)
 	}
 }
 

@@ -64,12 +64,14 @@ func objectKey(e spec.Event) string { return e.Name + "\x00" + e.ID }
 
 // record updates s with e, the reply to request. It adds the link that e issued and, if the request
 // uploaded a file, the file. It does nothing unless e is the reply to an upload or to a request for
-// a link.
+// a link. If two uploads of different files have the same link, it is that of the first file.
 func (s *knownUploads) record(request, e spec.Event) {
 	switch file, ok := request.Last(spec.InputFile); {
 	case e.Kind == spec.AttachmentStored && ok:
 		s.files[objectKey(e)] = file.Text
-		s.links[e.Text] = issuedLink{e, file.Text, true}
+		if old := s.links[e.Text]; !old.hasFile || old.file == file.Text {
+			s.links[e.Text] = issuedLink{e, file.Text, true}
+		}
 	case e.Kind == spec.AttachmentSigned:
 		file, ok := s.files[objectKey(e)]
 		s.links[e.Text] = issuedLink{e, file, ok}

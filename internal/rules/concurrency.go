@@ -36,7 +36,7 @@ type completedStream struct {
 	endCount              int           // number of terminal events
 	failed                bool          // whether a terminal event reports a failure
 	firstDelta, lastDelta spec.Event    // deltas of messages; zero if there are none
-	pauses                time.Duration // the sum of the pauses between deltas, each counted as at most maxPause intervals
+	pauses                time.Duration // the sum of the pauses between deltas, each counted as at most maxPause
 	deltaCount            int           // number of deltas
 	pauseCount            int           // number of pauses of at least a quarter of the interval that the prompt asks for
 	bodyEnd               spec.Event    // the event for the end of the body
@@ -135,7 +135,7 @@ func (a *streamTimeline) observeStream(_ *spec.Pass, request spec.Event) func(sp
 			if l.firstDelta.Raw == nil {
 				l.firstDelta = e
 			} else {
-				l.pauses += min(e.At-l.lastDelta.At, maxPause*interval)
+				l.pauses += min(e.At-l.lastDelta.At, maxPause(interval))
 				if e.At-l.lastDelta.At >= interval/4 {
 					l.pauseCount++
 				}

@@ -18,7 +18,7 @@ var DeltasArriveIncrementally = &spec.Check{
 A stream that is delivered in one piece at its end is of no use to a user who waits. This
 is judged where a scripted target was asked for deltas at an interval: the pauses between
 them must add up to at least half of the requested time. Of each pause, at most three
-intervals count. If exactly the requested deltas arrive, and there are eight or more, at least
+intervals count, and at most half a second more than one. If exactly the requested deltas arrive, and there are eight or more, at least
 half of them must arrive apart from the one before. A stream that was requested after
 its run began may deliver the earlier deltas at once, and a canceled run may be shorter. Not
 judged: a stream that was open when another run of its thread was canceled, which
@@ -59,10 +59,12 @@ const minDeltaSpan = 300 * time.Millisecond
 // stream.
 const minCountedDeltas = 8
 
-// maxPause is the longest pause between two deltas that counts in full, as a multiple of the
-// requested interval. A longer pause counts as if it were that long. Without this maximum, a stream
-// that holds back all deltas but the first would pass because of its one long pause.
-const maxPause = 3
+// maxPause returns the longest pause between two deltas that counts in full if deltas are requested
+// at the given interval. A longer pause counts as if it were that long. Without this maximum, a
+// stream that holds back all deltas but the first would pass because of its one long pause.
+func maxPause(interval time.Duration) time.Duration {
+	return min(3*interval, interval+500*time.Millisecond)
+}
 
 // scriptedDeltas returns the number of deltas for which the prompt conformance:slow in request asks
 // the target, and the interval between them. The result ok is false if the request has another
@@ -114,42 +116,50 @@ event. The stream of a run that is known to be over is not judged.`,
 	},
 }
 
+// minQuiet is how long nothing arrives before and after a comment that counts as a keep-alive. A
+// comment that accompanies an event arrives together with it.
+const minQuiet = 100 * time.Millisecond
+
 // KeepAliveText judges whether the keep-alive comments on an idle stream have the documented text.
 var KeepAliveText = &spec.Check{
 	ID: "wire.keep-alive-text",
 	Doc: `the comments on an idle stream have the text that the document states
 
-Servers may send other comments. A comment counts as keep-alive only if it came after a
-second of silence, or in a stream that the server ended for inactivity.`,
+Servers may send other comments, such as one with each event. A comment counts as keep-alive only
+if nothing came shortly before and after it, and if it came after a second of silence or in a
+stream that the server ended for inactivity after more than one poll.`,
 	Needs: []spec.Kind{"slot.limit"},
-	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
-		var before spec.Event
-		var other, late spec.Event // the first comment with another text, and the first after a silence
+	Watch: eachStreamOrRest(func(p *spec.Pass, request spec.Event) func(spec.Event) {
+		var before, previous spec.Event // the last event, and the one before it
+		var other, late spec.Event      // the first comment in a silence with another text, and the first after a second
 		want := request.Facts().Promised.KeepAlive
 		seen, ended := want == "", false
 		return func(e spec.Event) {
+			silence := before.At - previous.At
+			if before.Kind == spec.Comment && before.Text != want && previous.Raw != nil &&
+				silence >= minQuiet && e.At-before.At >= minQuiet {
+				if other.Raw == nil {
+					other = before
+				}
+				if late.Raw == nil && silence >= time.Second {
+					late = before
+				}
+			}
 			switch {
 			case e.Kind == spec.Comment && e.Text == want:
 				if !seen {
 					p.Judge(e, true, "")
 				}
 				seen = true
-			case e.Kind == spec.Comment:
-				if other.Raw == nil {
-					other = e
-				}
-				if late.Raw == nil && before.Raw != nil && e.At-before.At >= time.Second {
-					late = e
-				}
 			case isTerminal(e):
 				ended = true
-			case isCleanEnd(e) && request.PollLimit != "" && !ended && late.Raw == nil:
+			case isCleanEnd(e) && request.PollLimit != "" && request.PollLimit != "1" && !ended && late.Raw == nil:
 				late = other
 			}
 			if e.Kind == spec.BodyEnd && late.Raw != nil && !seen {
 				p.Judge(late, false, "got the comment %q on an idle stream; expected %q", late.Text, want)
 			}
-			before = e
+			previous, before = before, e
 		}
 	}),
 }
