@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -201,7 +202,7 @@ func Run(plan Plan, events iter.Seq[Event], onFinding func(Obligation, Finding))
 	}
 	evaluation := Evaluation{
 		Complete: progress.complete, Recognized: progress.recognized, RequestRecorded: progress.requestRecorded,
-		HTTP: progress.http, NotHTTP: progress.notHTTP,
+		HTTP: progress.http, NotHTTP: progress.notHTTP, OtherEncoding: progress.otherEncoding,
 	}
 	for i, d := range plan.Obligations {
 		evaluation.Results = append(evaluation.Results, newResult(d, passes[i]))
@@ -228,11 +229,13 @@ func UntilDone(ctx context.Context, events iter.Seq[Event]) iter.Seq[Event] {
 // conversation has a request or a frame of the dialect, and whether any of its responses is HTTP
 // and any is not.
 type completenessTracker struct {
-	hasRunStart, hasRunEnd bool // whether the dialect has the kinds RunStart and RunEnd
-	complete               bool // at least one exchange was complete
-	recognized             bool // at least one frame belonged to the dialect
-	requestRecorded        bool // at least one request of the dialect was recorded
-	http, notHTTP          bool // at least one response was HTTP; at least one was not
+	hasRunStart, hasRunEnd bool     // whether the dialect has the kinds RunStart and RunEnd
+	complete               bool     // at least one exchange was complete
+	recognized             bool     // at least one frame belonged to the dialect
+	requestRecorded        bool     // at least one request of the dialect was recorded
+	http, notHTTP          bool     // at least one response was HTTP; at least one was not
+	otherEncoding          bool     // at least one stream had an encoding that is allowed and not read
+	otherTypes             []string // media types that are such encodings in the current exchange
 	exchangeProgress
 }
 
@@ -246,10 +249,12 @@ func (s *completenessTracker) observe(e Event) {
 	switch {
 	case e.Kind == HTTPRequest:
 		s.exchangeProgress = exchangeProgress{}
+		s.otherTypes = e.Facts().Promised.OtherTypes
 		s.requestRecorded = s.requestRecorded || e.Operation != "" && !errors.Is(e.Err, ErrRequestNotRecorded)
 	case e.Kind == HTTPResponse:
 		s.isStream = e.StatusCode == 200 && e.IsStream()
 		s.http, s.notHTTP = s.http || e.StatusCode > 0, s.notHTTP || errors.Is(e.Err, ErrNotHTTP)
+		s.otherEncoding = s.otherEncoding || e.StatusCode == 200 && slices.Contains(s.otherTypes, e.MediaType)
 	case e.Kind == BodyEnd:
 		s.complete = s.complete || s.isStream && s.hasContent && !s.malformed &&
 			(s.opened || !s.hasRunStart) && (s.ended || !s.hasRunEnd && e.Err == nil) &&

@@ -351,11 +351,12 @@ type DenialRequirements map[DenialReason][]RefusalRequirement
 // and ContentCoding are ids of requirements on these properties of the response; they are "" if the
 // document has no such requirement.
 type StreamRequirements struct {
-	Status        string // requires that the status be 200
-	MediaType     string // requires that the body be an event stream
-	ContentCoding string // forbids content codings that the client did not accept
-	HasEndEvent   bool   // the document describes an event that ends the run
-	KeepAlive     string // the text, after the colon, of the comments on an idle stream; any if ""
+	Status        string   // requires that the status be 200
+	MediaType     string   // requires that the body be an event stream
+	ContentCoding string   // forbids content codings that the client did not accept
+	OtherTypes    []string // media types that are allowed in place of an event stream, but that nothing here reads
+	HasEndEvent   bool     // the document describes an event that ends the run
+	KeepAlive     string   // the text, after the colon, of the comments on an idle stream; any if ""
 }
 
 // A DenialReason is a reason to refuse a valid request because of who sent it.

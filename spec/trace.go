@@ -119,6 +119,10 @@ var (
 	ErrNotHTTP = errors.New("the answer is not HTTP")
 )
 
+// ErrOtherEncoding means that the server encodes streams in a way that the document allows, but
+// that nothing here reads.
+var ErrOtherEncoding = errors.New("the stream has an encoding that is allowed, but only event streams are judged")
+
 // ErrRequestNotRecorded means that a recording contains a response but not its request.
 var ErrRequestNotRecorded = errors.New("the request was not recorded")
 

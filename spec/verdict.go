@@ -318,6 +318,7 @@ type Evaluation struct {
 	RequestRecorded bool // at least one request of the dialect was recorded
 	HTTP            bool // at least one response was HTTP
 	NotHTTP         bool // at least one response was not HTTP
+	OtherEncoding   bool // at least one stream had an encoding that is allowed but that nothing here reads
 }
 
 // RequireCompleteExchange changes every [Passed] verdict to [Silent], unless at least one of the
@@ -344,7 +345,8 @@ func RequireCompleteExchange(evaluations []Evaluation) []Evaluation {
 // WhyUnjudgeable returns the reason why the target cannot be judged by the evaluations, or nil if
 // it can be. The reason is [ErrNotHTTP] if responses were received but none of them is HTTP. It is
 // [ErrUnrecognized] if no request of the dialect was recorded and no well-formed frame of the
-// dialect was received.
+// dialect was received. It is [ErrOtherEncoding] if streams were received, all of them in such an
+// encoding.
 func WhyUnjudgeable(evaluations []Evaluation) error {
 	anyEvaluation := func(f func(Evaluation) bool) bool { return slices.ContainsFunc(evaluations, f) }
 	switch {
@@ -353,6 +355,9 @@ func WhyUnjudgeable(evaluations []Evaluation) error {
 		return ErrNotHTTP
 	case len(evaluations) > 0 && !anyEvaluation(func(h Evaluation) bool { return h.RequestRecorded || h.Recognized }):
 		return ErrUnrecognized
+	case anyEvaluation(func(h Evaluation) bool { return h.OtherEncoding }) &&
+		!anyEvaluation(func(h Evaluation) bool { return h.Recognized }):
+		return ErrOtherEncoding
 	}
 	return nil
 }

@@ -61,9 +61,16 @@ const longIDLength = 200
 
 // sendWithUnusualIDs starts four runs, each in a new thread, in which either the thread id or the
 // run id is unusual: it is [longIDLength] characters long, or it consists of digits and begins with
-// zeros, which a careless server drops because it takes the id for a number. Requests that the
-// document does not allow are left out.
+// zeros, which a careless server drops because it takes the id for a number. Two more runs are in
+// threads whose ids are names that a server in JavaScript finds in an empty object. Requests that
+// the document does not allow are left out.
 func (t *Conversation) sendWithUnusualIDs() {
+	send := func() {
+		r := t.BuildRequest("prompt", t.PromptEvent("text", "accepted"))
+		if len(t.dialect.ValidateRequest(r)) == 0 && t.Send(r) && !t.respondsWithStream("prompt") {
+			t.ReadStream("", 0)
+		}
+	}
 	for _, change := range []func(string) string{
 		func(id string) string { return id + strings.Repeat("x", longIDLength-len(id)) },
 		digitsOnly,
@@ -71,11 +78,12 @@ func (t *Conversation) sendWithUnusualIDs() {
 		for _, id := range []*string{&t.Thread, &t.Run} {
 			t.Thread, t.Run = t.NewID(), t.NewID()
 			*id = change(*id)
-			r := t.BuildRequest("prompt", t.PromptEvent("text", "accepted"))
-			if len(t.dialect.ValidateRequest(r)) == 0 && t.Send(r) && !t.respondsWithStream("prompt") {
-				t.ReadStream("", 0)
-			}
+			send()
 		}
+	}
+	for _, name := range []string{"constructor", "__proto__"} { // of members that objects of JavaScript inherit
+		t.Thread, t.Run = name, t.NewID()
+		send()
 	}
 }
 

@@ -42,6 +42,7 @@ type Conversation struct {
 	err          error             // why the conversation failed, so that nothing more is sent; nil if it did not
 	limitReached bool              // a response exceeded a limit, so no more requests are sent
 	largeDecoded bool              // a body is larger than maxRetained after removal of its content coding
+	judgesForm   bool              // only the form of the replies is judged, not what they say
 	concurrent   bool              // other conversations may have streams open at the same time
 	abortCause   error             // why the client stopped sending requests; nil if it did not
 	turns        map[string][]turn // by thread id: the messages that requests repeat; see remember
@@ -271,6 +272,9 @@ func (t *Conversation) finalTrace() spec.Trace {
 		return x.Response.Status == 0 && x.Response.End == nil
 	})
 	t.trace.Scripted, t.trace.StreamLimit = t.target.isScripted, t.target.StreamLimit
+	if t.judgesForm {
+		t.trace.Scripted = false
+	}
 	if t.concurrent {
 		t.trace.StreamLimit = 0
 	}

@@ -25,6 +25,9 @@ var neighbourScenarios = []Scenario{
 		Name: "run-ids", Doc: "runs with unusual ids, which the client chooses, one of them in two threads", Capability: "text",
 		Templates: promptTemplates, UnlessTemplate: "listen", Kinds: []spec.Kind{spec.SlotRun}, Run: runRunIDs,
 	}, {
+		Name: "busy-thread", Doc: "a prompt in a thread whose stream is open, and one after it", Capability: "slow",
+		Templates: promptTemplates, UnlessTemplate: "listen", Run: runBusyThread,
+	}, {
 		Name: "crosswise-tools", Doc: "client tools that were called in several threads, and results in another order", Capability: "client-tool",
 		Templates: []string{"tool-offer", "tool-result"}, Run: runCrosswise("client-tool", "tool-result"),
 	}, {
@@ -214,6 +217,25 @@ func runRunIDs(t *Conversation) {
 	t.startIfTaken(names[0], t.PromptEvent("text", "again"))
 	t.Thread = t.NewID()
 	t.startIfTaken(names[0], t.PromptEvent("text", "in another thread"))
+}
+
+// runBusyThread plays the busy-thread scenario. While a slow stream is open, it sends another prompt
+// in the same thread, which the server may accept or refuse. After both, it sends a third one.
+// Checks verify that the first stream ends as every stream must, and that the third prompt is
+// accepted. What the replies say is not judged, because the documents do not say whether a run may
+// take the place of another. If the target allows a user only one open stream, runBusyThread sends
+// nothing.
+func runBusyThread(t *Conversation) {
+	if t.target.StreamLimit == 1 {
+		return
+	}
+	t.judgesForm = true
+	t.Run = t.NewID()
+	t.DuringStream(t.BuildRequest("prompt", t.PromptEvent("slow", "20 40")), 3, func() {
+		t.startIfTaken("", t.PromptEvent("text", "meanwhile"))
+	})
+	t.Sleep(silence)
+	t.SendAndRead("prompt", t.PromptEvent("text", "afterwards"))
 }
 
 // besideOffer calls send while the stream of a slow run in another thread is open. The request of

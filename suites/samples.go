@@ -56,8 +56,8 @@ var textSamples = []textClass{
 	{"a text that looks like Markdown", func(w string) string { return "# **" + w + "** _" + w + "_\n\n```\n" + w + "\n```\n* [" + w + "](x)" }},
 	{"a text with backslashes", func(w string) string { return `C:\new\table\u0041 ` + w + `\` }},
 	{"a text with quotation marks", func(w string) string { return `'` + w + `' "` + w + "\" `" + w + "`" }},
-	{"a text with percent signs and plus signs", func(w string) string { return "100%25 %s %d a+b " + w }},
-	{"a text with placeholders", func(w string) string { return "${HOME} {{" + w + "}} {0} $1 %(a)s" }},
+	{"a text with percent signs and plus signs", func(w string) string { return "100%25%20%s %d a+b " + w }},
+	{"a text with placeholders", func(w string) string { return "${HOME} {name} {{" + w + "}} {0} $1 %(a)s" }},
 	{"a text that looks like SQL", func(w string) string { return w + "'); DROP TABLE messages; --" }},
 	{"a text that looks like a path and a URL", func(w string) string { return "../../" + w + "/%2e%2e/ https://example.org/" + w + "?a=b&c=d#" + w }},
 	{"a text that looks like a test prompt", func(w string) string { return "conformance:text " + w }},
@@ -118,6 +118,9 @@ var jsonSamples = []jsonClass{
 	}},
 	{"an object with texts that look like dates and times", func(w string) string {
 		return `{"day":"2024-01-31","time":"2024-01-31T10:00:00","zone":"2024-01-31T10:00:00.000+00:00","word":` + jsonText(w) + `}`
+	}},
+	{"an object with texts that need care", func(w string) string {
+		return `{"it's":"it's a 'test'","format":"%20%s {name} ${x}","letters":"` + "e\u0301 \u00e9" + `","fraction":0.12345678,"word":` + jsonText(w) + `}`
 	}},
 	{"an object with a JSON text in a string", func(w string) string { return `{"raw":` + jsonText(`{"a":`+jsonText(w)+`}`) + `}` }},
 	{"an object of 300 members", func(w string) string {

@@ -2,6 +2,7 @@ package suites_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"iter"
 	"net"
@@ -119,6 +120,31 @@ func TestNotHTTPIsNotMeasured(t *testing.T) {
 			if p.Err == nil || !strings.Contains(p.Err.Error(), "not HTTP") {
 				t.Errorf("%s: %s could be played: %v", name, p.Scenario.Name, p.Err)
 			}
+		}
+	}
+}
+
+// TestOtherEncodingIsNotMeasured checks that nothing is judged if the server streams in an encoding
+// that the document allows but that is not an event stream.
+func TestOtherEncodingIsNotMeasured(t *testing.T) {
+	d, err := dialect.Open("agentscope-java@0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/x-ndjson")
+		_, _ = io.WriteString(w, `{"object":"response","status":"created","id":"r"}`+"\n"+`{"object":"response","status":"completed","id":"r"}`+"\n")
+	}))
+	defer srv.Close()
+	parts, _ := played(t, suites.Target{Dialect: d, Seed: 1, Only: []string{"text", "recall"}, ClaimedCapabilities: []string{"all"}}, srv.URL)
+	for _, p := range parts {
+		for _, r := range p.Evaluation.Results {
+			if r.Judged > 0 || r.Verdict == spec.Failed || r.Verdict == spec.Warned {
+				t.Errorf("%s is %v in %s by %d judgements", r.Obligation.Check.ID, r.Verdict, p.Scenario.Name, r.Judged)
+			}
+		}
+		if !errors.Is(p.Err, spec.ErrOtherEncoding) {
+			t.Errorf("%s could be played: %v", p.Scenario.Name, p.Err)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // concurrencyMutants are servers in which the end of a run, or a request to cancel it, ends other
@@ -43,7 +44,42 @@ var concurrencyMutants = []*Mutant{
 		KilledBy:   map[string]string{"cancel.spares-others": "http.close"},
 		AlsoFails:  []string{"script.idle", "script.slow"}, // the run is not streamed to its end
 		Middleware: redirectCancel(func(runs []string, named string) []string { return runs[:1] }),
+	}, {
+		Name: "replaces-the-open-run", Doc: "a new run of a conversation ends the stream of the one before, without its end",
+		Without:    []spec.Kind{"slot.limit"}, // streams are requested apart from runs
+		KilledBy:   map[string]string{"run.ends": "http.close"},
+		Middleware: endPreviousStream,
 	},
+}
+
+// endPreviousStream is a middleware. Once a request starts a run, the stream of the run before it in
+// the same thread gets no more frames.
+func endPreviousStream(next dialectHandler) dialectHandler {
+	var mu sync.Mutex
+	latest := map[string]*atomic.Bool{} // thread id → whether the stream of its latest run gets no more frames
+	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+		thread := v.parsed().Thread
+		if !v.startsRun() || !v.parsed().Valid() || thread == "" {
+			next.ServeHTTP(w, v.httpRequest)
+			return
+		}
+		ended := &atomic.Bool{}
+		mu.Lock()
+		if previous := latest[thread]; previous != nil {
+			previous.Store(true)
+		}
+		latest[thread] = ended
+		mu.Unlock()
+		cut := streamEdit{frame: func(frame []byte) [][]byte {
+			if ended.Load() {
+				return nil
+			}
+			return [][]byte{frame}
+		}}
+		if a := serveEdited(w, v.httpRequest, next, cut); a != nil {
+			a.send(w)
+		}
+	})(next)
 }
 
 // A cancellableStreams holds functions that end the open streams of a server, and remembers which

@@ -12,7 +12,7 @@ var contentMutants = []*Mutant{
 		Name: "whole-is-another", Doc: "the completed text differs from its concatenated deltas",
 		Fault:     "wrong-text",
 		KilledBy:  map[string]string{"delta.joins-to-whole": "content.end"},
-		AlsoFails: []string{"message.content-equals"}, // the completed message has the unmodified text
+		AlsoFails: []string{"message.content-equals", "script.text"}, // the completed message has the unmodified text, the completed content another
 	}, {
 		Name: "piece-lost", Doc: "a piece of a text is never sent",
 		Fault:     "lost",
@@ -44,6 +44,16 @@ var contentMutants = []*Mutant{
 			e.Kind, e.Text = spec.MessageDelta, ""
 		}),
 		KilledBy: map[string]string{"content.all-end": "run.end"},
+	}, {
+		Name: "image-not-completed", Doc: "an image stays in progress",
+		NewEffect: changeEvents(func(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Type == "image" }, func(e *spec.Event) {
+			e.Kind, e.Status = spec.ContentPart, "in_progress"
+		}),
+		KilledBy: map[string]string{"content.parts-all-end": "run.end"},
+	}, {
+		Name: "result-not-completed", Doc: "what a tool said stays in progress",
+		NewEffect: changeEvents(func(e *spec.Event) bool { return e.Kind == spec.ToolResult }, func(e *spec.Event) { e.Status = "in_progress" }),
+		KilledBy:  map[string]string{"content.parts-all-end": "run.end"},
 	}, {
 		Name: "text-completed-twice", Doc: "a text is completed twice",
 		Fault:    "content-ended-twice",

@@ -53,6 +53,7 @@ type assembledMessage struct {
 	pieces        []keptPiece     // the pieces of text, in order
 	deltaIndexes  map[string]bool // indexes of the content parts whose text has been added to text
 	otherContents []spec.Event    // content parts that are not text
+	contradiction *spec.Event     // the event that completes the only text with another text than its deltas; usually nil
 	repeatedLen   int             // number of bytes at the start of text that the ends of other messages have repeated
 }
 
@@ -207,7 +208,8 @@ func (s *assembledMessage) noteRole(e spec.Event, keep func(spec.Event) *spec.Ev
 }
 
 // addContent adds e, a content part, to the message s. It ignores a text part that is not complete
-// yet, or whose deltas have already been added.
+// yet, or whose deltas have already been added; but if the text of the complete part is neither
+// empty nor that of the deltas, it notes e.
 func (a *assembledRun) addContent(s *assembledMessage, e spec.Event) {
 	switch {
 	case e.Type != "" && e.Type != "text":
@@ -215,6 +217,8 @@ func (a *assembledRun) addContent(s *assembledMessage, e spec.Event) {
 	case e.Kind == spec.ContentEnd && !s.deltaIndexes[e.Index]:
 		s.deltaIndexes[e.Index] = true
 		a.addText(s, e, e.Text)
+	case e.Kind == spec.ContentEnd && e.Text != "" && len(s.deltaIndexes) == 1 && e.Text != s.text.String():
+		s.contradiction = a.keep(e)
 	}
 }
 

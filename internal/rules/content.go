@@ -7,7 +7,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-var contentChecks = []*spec.Check{DeltasJoin, ContentIsComplete, ContentsAllEnd, ContentEndsOnce, IndexDense}
+var contentChecks = []*spec.Check{DeltasJoin, ContentIsComplete, ContentsAllEnd, ContentPartsAllEnd, ContentEndsOnce, IndexDense}
 
 // A contentKey identifies one content part by the id of its message and its index in that message.
 type contentKey struct{ message, index string }
@@ -67,11 +67,14 @@ var ContentIsComplete = &spec.Check{
 	ID: "content.is-whole",
 	Doc: `a completed content repeats its full value
 
-A value that is only a part of the joined deltas, such as the last of them, is not full. Any
-other difference is judged by delta.joins-to-whole.`,
+A value that is only a part of the joined deltas, such as the last of them, is not full, nor is
+one of another type than text. Any other difference is judged by delta.joins-to-whole.`,
 	Needs: []spec.Kind{spec.ContentEnd},
 	Watch: eachContentEnd(func(p *spec.Pass, e spec.Event, joined string) {
 		switch isPart := e.Text != joined && strings.Contains(joined, e.Text); {
+		case joined != "" && e.Type != "" && e.Type != "text":
+			p.Judge(e, false, "text deltas join to %s, but the content is completed with the type %q; expected a completed text",
+				quoteStart(joined), e.Type)
 		case joined != "" && e.Text == "":
 			p.Judge(e, false, "deltas join to %s, but the completed content has no value; expected them to be equal",
 				quoteStart(joined))
@@ -124,6 +127,62 @@ are not judged.`,
 	}),
 }
 
+// ContentPartsAllEnd judges whether each content part that is not a text in deltas is completed
+// before its run finishes.
+var ContentPartsAllEnd = &spec.Check{
+	ID: "content.parts-all-end",
+	Doc: `every content is completed before its run finishes, whatever its type
+
+Judged are images, data, tool calls and tool results that are streamed without being completed,
+and contents that only the end of their message lists. Texts in deltas are judged by
+content.all-end. Contents of a message that did not complete are not judged.`,
+	Needs: []spec.Kind{spec.ContentPart, spec.ContentEnd, spec.RunEnd},
+	Watch: eachResolvedStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+		slots := map[string]map[string]*contentSlot{} // by message and by index
+		var order []*contentSlot
+		return func(e spec.Event) {
+			switch {
+			case isMessageContent(e) && e.Index != "":
+				if slots[e.Message] == nil {
+					slots[e.Message] = map[string]*contentSlot{}
+				}
+				s := slots[e.Message][e.Index]
+				if s == nil {
+					s = &contentSlot{message: e.Message, index: e.Index}
+					slots[e.Message][e.Index], order = s, append(order, s)
+				}
+				s.isText, s.completed = s.isText || isDelta(e), s.completed || isContentEnd(e)
+			case isMessageStatus(e) && e.Kind.Phase() == "end" && e.Status == "completed":
+				n := len(slots[e.Message])
+				p.Judge(e, len(e.Parts) <= n, "message %q has %s, but %d of them came in events of their own; expected each to be completed in one",
+					e.Message, pluralize(len(e.Parts), "content"), n)
+				for _, s := range slots[e.Message] {
+					s.judged = true
+				}
+			case e.Kind == spec.RunEnd && e.Status == "completed":
+				for _, s := range order {
+					if s.judged && !s.isText {
+						p.Judge(e, s.completed, "run finished without completing content %s of message %q; expected an event with the whole content",
+							s.index, s.message)
+					}
+				}
+			}
+		}
+	}),
+}
+
+// A contentSlot is one content part of a message, as the events about it show it.
+type contentSlot struct {
+	message, index string
+	isText         bool // the part has deltas of text
+	completed      bool // the part was completed
+	judged         bool // the message of the part was completed
+}
+
+// isContentEnd reports whether e completes a content part of a message. The part may also be a tool
+// call or a tool result.
+func isContentEnd(e spec.Event) bool { return e.Kind == spec.ContentEnd || e.Status == "completed" }
+
 // ContentEndsOnce judges whether a content part is completed only once and gets no event after
 // that.
 var ContentEndsOnce = &spec.Check{
@@ -134,8 +193,7 @@ var ContentEndsOnce = &spec.Check{
 		completed := map[contentKey]bool{}
 		return func(e spec.Event) {
 			key := positionOf(e)
-			isEnd := e.Kind == spec.ContentEnd || e.Status == "completed" // of calls and results
-			if !isMessageContent(e) || e.Index == "" || !isEnd && !completed[key] {
+			if !isMessageContent(e) || e.Index == "" || !isContentEnd(e) && !completed[key] {
 				return
 			}
 			p.Judge(e, !completed[key], "%s comes after content %s of message %q was completed; expected no further event of it",

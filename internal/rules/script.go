@@ -99,6 +99,12 @@ var (
 	ScriptText = scriptCheck("text", "asked for a text, a target sends exactly that text in one message",
 		func(p *spec.Pass, a *assembledRun, words string) {
 			a.judgeText(p, words)
+			for _, s := range a.messages {
+				if e := s.contradiction; e != nil && !s.isReasoning {
+					got, expected := quotePair(e.Text, words)
+					p.Judge(*e, e.Text == words, "got the completed text %s; expected the text %s", got, expected)
+				}
+			}
 			n := len(a.texts(false))
 			p.Judge(a.startOfText(1), !a.hasMessageIDs() || n <= 1, "got %s; expected 1", pluralize(n, "message"))
 			a.judgeRoles(p)

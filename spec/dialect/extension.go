@@ -86,7 +86,7 @@ var extensions = map[string]extensionCheck{
 	"x-within":    memberCheck(nil, "type", "role"),
 	"x-stream": memberCheck(map[string]extensionCheck{
 		"requirements": memberCheck(nil, "status", "content-type", "content-coding"),
-	}, "sentinel", "sends", "event", "id", "keep-alive"),
+	}, "sentinel", "sends", "event", "id", "keep-alive", "other-types"),
 	"x-max-bytes": memberCheck(nil, "limit", "over", "under", "with", "fill", "x-error"),
 	"x-error":     refusalCheck(),
 	"x-denied":    deniedCheck,

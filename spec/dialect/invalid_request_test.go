@@ -186,6 +186,7 @@ var unbroken = []struct{ dialect, pointer, reason string }{
 	{"agentscope*", "/paths/~1liveness/", silent},
 	{"agentscope@1.1", "/paths/~1stop/", silent},
 	{"agentscope@1.1", "/components/schemas/StopRequest/", silent},
+	{"agentscope@*", "/components/schemas/Ask*/content/items/anyOf", "a text that is wrong violates the schema of its own member"},
 	{"agentscope-java@*", "/paths/~1process/post/parameters/0/", silent},
 	{"agentscope-java@*", "/components/schemas/", silent},
 	{"agkit@*", "/paths/~1healthz/", silent},

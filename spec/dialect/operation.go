@@ -234,7 +234,7 @@ func (o *Operation) addResponses(op node) error {
 		requirements := stream.get("requirements")
 		o.promised = spec.StreamRequirements{
 			Status: requirements.get("status").text(), MediaType: requirements.get("content-type").text(),
-			ContentCoding: requirements.get("content-coding").text(),
+			ContentCoding: requirements.get("content-coding").text(), OtherTypes: stream.get("other-types").strings(),
 		}
 		o.promised.KeepAlive = stream.get("keep-alive").text()
 		o.sentinel = stream.get("sentinel").text()
