@@ -134,6 +134,10 @@ var longSamples = []textClass{
 // UTF-16, splits a character.
 var emojiSample = textClass{"a text of emoji only", func(string) string { return "🙂🙂🙂" }}
 
+// yesSample is a class with a single text, an answer that a careless server compares with a word and
+// changes on that occasion.
+var yesSample = textClass{"a word in capital letters", func(string) string { return "YES" }}
+
 // isParsed reports whether a careless server could take text for a value of another type or for a
 // command, because text is valid JSON, digits, a date or a test prompt, or has at most one byte.
 func isParsed(text string) bool {
@@ -274,7 +278,7 @@ func runPayloadsOfInterrupts(t *Conversation) {
 		if !c.canSend(template) {
 			continue
 		}
-		for i, s := range slices.Concat(edgeSamples, joinedSamples(), parsedSamples(), longSamples[:1]) {
+		for i, s := range slices.Concat(edgeSamples, joinedSamples(), parsedSamples(), longSamples[:1], []textClass{yesSample}) {
 			c.answerInterrupt(objects[i%len(objects)].make(c.word()), template, s.make(c.word()))
 		}
 	}

@@ -224,9 +224,14 @@ func (t *Conversation) refusedForms(r spec.Request) []dialect.InvalidRequest {
 }
 
 // sendReplyAfterRefusals makes the server expect a reply of the template. It sends invalid forms of
-// that reply, and then the reply itself. It stops if the server accepts an invalid form.
+// that reply, among them all in which something is missing, and then the reply itself. It stops if
+// the server accepts an invalid form.
 func (t *Conversation) sendReplyAfterRefusals(template string) {
-	if e, ok := t.newReply(template); ok && t.sendRefusedForms(t.buildReply(template, e)) {
+	e, ok := t.newReply(template)
+	if !ok {
+		return
+	}
+	if r := t.buildReply(template, e); t.sendRefusedForms(r) && t.sendShortAndLongForms(r) {
 		t.SendAndRead(template, e)
 	}
 }
