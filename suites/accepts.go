@@ -1,7 +1,10 @@
 package suites
 
 import (
+	"slices"
 	"strings"
+
+	"github.com/streamassay/streamassay/spec"
 )
 
 // runAccepts plays the accepts scenario, which sends every form of request that the document
@@ -9,7 +12,8 @@ import (
 // except the templates that answer a tool call or an interrupt. If the run succeeds and the target
 // can recall messages, a second run in the thread asks for the previous message. A third run then
 // asks for the previous message with the first run's template, unless requests of the dialect
-// repeat the history. After that, runAccepts sends requests with thread ids that are UUIDs of
+// repeat the history. If requests of the template contain earlier messages, further runs ask for
+// reasoning and a tool call. After that, runAccepts sends requests with thread ids that are UUIDs of
 // versions 1 and 7, with other unusual ids and, for each optional header field, without that field.
 // Checks verify that the server accepts all of these requests.
 func runAccepts(t *Conversation) {
@@ -30,6 +34,7 @@ func runAccepts(t *Conversation) {
 				t.SendAndRead(template, e)
 			}
 		}
+		t.sendAfterHistory(template, e)
 	}
 	for _, version := range []string{"1", "7"} { // of UUIDs (RFC 9562); NewID returns version 4
 		id := t.NewID()
@@ -52,6 +57,24 @@ func runAccepts(t *Conversation) {
 			r.Header = r.Header.Without(optional.Name)
 			t.Send(r)
 		}
+	}
+}
+
+// sendAfterHistory sends further prompts with a template whose requests also contain an earlier
+// message of another role than the user's: reasoning, in the current thread, and a call of a client
+// tool.
+func (t *Conversation) sendAfterHistory(template string, e spec.Event) {
+	isOther := func(part spec.Event) bool { return part.Kind != spec.InputUser && part.Kind != spec.InputTool }
+	if !t.hasFollowedLastRequest() || !slices.ContainsFunc(t.dialect.ParseRequest(t.BuildRequest(template, e)).Parts, isOther) {
+		return
+	}
+	if !t.target.lacksCapability("reasoning") {
+		e.Text = t.PromptEvent("reasoning", "after earlier messages").Text
+		t.SendAndRead(template, e)
+	}
+	if t.target.supports(needsClientTool) {
+		_, e = t.elicitingRequest("tool-result")
+		t.SendAndRead("tool-offer", e)
 	}
 }
 

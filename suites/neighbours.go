@@ -98,8 +98,9 @@ func similarIDs(id string) (all []string) {
 
 // similarNames returns strings that are made from id, a UUID, and similar to each other. They
 // differ in case, in length, in a space at the end, in the last of many characters, in a character
-// that URLs escape or have in place of a space, in what follows a punctuation mark or NUL, in the kind of punctuation marks, or
-// in a character beyond ASCII or beyond 16 bits. Two of them are numbers with the same value.
+// that URLs escape or have in place of a space, in what precedes or follows a punctuation mark, a
+// line feed or NUL, in the kind of punctuation marks, or in a character beyond ASCII, which may be
+// beyond 16 bits or have no width. Two of them are numbers with the same value.
 func similarNames(id string) []string {
 	name := "Thread-" + id
 	long, longer := name+strings.Repeat("0", 80), name+strings.Repeat("0", 256)
@@ -110,8 +111,8 @@ func similarNames(id string) []string {
 		name, strings.ToLower(name), strings.ToUpper(name), name + "0", name[:len(name)-1],
 		strings.ReplaceAll(name, "-", ""), strings.ReplaceAll(name, "-", "_"), "0" + number, "00" + number,
 		name + "/a", name + "%2Fa", name + ".a", name + "#a", name + "?a", name + "\x00a",
-		name + "+a", name + " a",
 		name + " ", name + "\u00e9", name + "\u00e8", name + "e\u0301", name + "\U0001f600", name + "\U0001f601",
+		name + "\u00c9", name + "\u200b", "a/" + name, "b/" + name, name + "+a", name + " a", name + "\na", name + "\nb",
 	}
 }
 

@@ -68,7 +68,7 @@ func runPayloads(t *Conversation) {
 		c.ask("text", s.make(c.word()))
 		c.askIfSupported("recall", "")
 	}
-	for _, s := range edgeSamples { // a prompt's name would hide its beginning
+	for _, s := range slices.Concat(edgeSamples, parsedSamples()) { // a prompt's name would hide their beginnings
 		c.SendAndRead("prompt", spec.Event{Text: s.make(c.word())})
 		c.askIfSupported("recall", "")
 	}
@@ -112,13 +112,14 @@ func (c *combinationPlayer) askIfPossible(text string) bool {
 }
 
 // edgeSamples are classes of texts that begin and end with white space or similar characters, which
-// a careless server drops, and one whose characters all exist in Latin-1, which a careless server
-// may use as the encoding.
+// a careless server drops, one whose characters all exist in Latin-1, which a careless server may
+// use as the encoding, and one that begins with the name of a field of event streams.
 var edgeSamples = []textClass{
 	{"a text between spaces", func(w string) string { return " \n" + w + "\t " }},
 	{"a text between line feeds", func(w string) string { return "\n " + w + " \n" }},
 	{"a text between unusual white space", func(w string) string { return "\ufeff" + w + "\u3000" }},
 	{"a text in Latin-1", func(w string) string { return "déjà " + w + " naïf" }},
+	{"a text that begins like a line of an event stream", func(w string) string { return "data: " + w }},
 }
 
 // longSamples are classes of long texts. Texts of the first class are longer than common sizes of
@@ -132,6 +133,10 @@ var longSamples = []textClass{
 // emojiSample is a class with a single text. A server that cuts the text in half, in UTF-8 or in
 // UTF-16, splits a character.
 var emojiSample = textClass{"a text of emoji only", func(string) string { return "🙂🙂🙂" }}
+
+// yesSample is a class with a single text, an answer that a careless server compares with a word and
+// changes on that occasion.
+var yesSample = textClass{"a word in capital letters", func(string) string { return "YES" }}
 
 // isParsed reports whether a careless server could take text for a value of another type or for a
 // command, because text is valid JSON, digits, a date or a test prompt, or has at most one byte.
@@ -196,9 +201,12 @@ func runPayloadsApart(t *Conversation) {
 	}
 }
 
-// toolResults are results of client tools that a careless server drops or takes for JSON values:
-// texts that are empty, consist of white space or are valid JSON.
-var toolResults = []string{"", " ", "{}", `""`, "null", `{ "a" : [ 1 , null ] }`, `"quoted"`, "1e3"}
+// toolResults are results of client tools that a careless server drops or takes for JSON values,
+// placeholders or failures: texts that are empty, consist of white space, are valid JSON, have
+// characters that mean something in replacements, or report an error.
+var toolResults = []string{
+	"", " ", "{}", `""`, "null", `{ "a" : [ 1 , null ] }`, `"quoted"`, "1e3", `costs $& and $$5 \1`, "Error: no paint",
+}
 
 // toolNames are names of client tools. The documents allow any text. Some of them have characters
 // that a careless server replaces or takes for separators, and one is longer than 64 characters.
@@ -223,7 +231,8 @@ func objectSamples() (all []jsonClass) {
 }
 
 // runPayloadsOfTools plays the payloads-tools scenario. It asks for tool calls with many kinds of
-// arguments, and sends many kinds of tool results.
+// arguments, and sends many kinds of tool results. Finally, it offers a client tool that has the
+// name of the server's own tool.
 func runPayloadsOfTools(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "tool")
 	if !ok {
@@ -245,6 +254,11 @@ func runPayloadsOfTools(t *Conversation) {
 		c.tool = toolNames[i%len(toolNames)]
 		c.askClientTool(objects[i%len(objects)].make(c.word()), result)
 	}
+	c.Thread, c.tool = c.NewID(), "lookup" // as the server's own tool, which a server may refuse
+	n := c.exchangeCount()
+	if c.askClientTool(c.object(), c.word()); !c.hasFollowedLastRequest() {
+		c.forget(n)
+	}
 }
 
 // emptyPayloads are payloads of interrupts, as JSON text, that a careless server takes for the
@@ -264,7 +278,7 @@ func runPayloadsOfInterrupts(t *Conversation) {
 		if !c.canSend(template) {
 			continue
 		}
-		for i, s := range slices.Concat(edgeSamples, joinedSamples(), parsedSamples(), longSamples[:1]) {
+		for i, s := range slices.Concat(edgeSamples, joinedSamples(), parsedSamples(), longSamples[:1], []textClass{yesSample}) {
 			c.answerInterrupt(objects[i%len(objects)].make(c.word()), template, s.make(c.word()))
 		}
 	}

@@ -54,10 +54,14 @@ var replyScenarios = []Scenario{
 // who has to answer takes longer.
 const lateReplyDelay = 1500 * time.Millisecond
 
-// replyLate makes the server expect a reply of the template, waits, and sends the reply.
+// replyLate makes the server expect a reply of the template, waits, and sends the reply. Then it
+// asks for the previous message, which the server got before the wait.
 func (t *Conversation) replyLate(template string) {
 	if e, ok := t.newReply(template); ok && t.Sleep(lateReplyDelay) {
 		t.SendAndRead(template, e)
+		if !t.target.lacksCapability("recall") {
+			t.SendAndRead("prompt", t.PromptEvent("recall", ""))
+		}
 	}
 }
 
@@ -220,9 +224,14 @@ func (t *Conversation) refusedForms(r spec.Request) []dialect.InvalidRequest {
 }
 
 // sendReplyAfterRefusals makes the server expect a reply of the template. It sends invalid forms of
-// that reply, and then the reply itself. It stops if the server accepts an invalid form.
+// that reply, among them all in which something is missing, and then the reply itself. It stops if
+// the server accepts an invalid form.
 func (t *Conversation) sendReplyAfterRefusals(template string) {
-	if e, ok := t.newReply(template); ok && t.sendRefusedForms(t.buildReply(template, e)) {
+	e, ok := t.newReply(template)
+	if !ok {
+		return
+	}
+	if r := t.buildReply(template, e); t.sendRefusedForms(r) && t.sendShortAndLongForms(r) {
 		t.SendAndRead(template, e)
 	}
 }
@@ -240,9 +249,9 @@ func elicitAndReply(replyTemplate string) func(*Conversation) {
 
 // runClientTool plays the client-tool scenario. It makes the server call a tool of the client and
 // sends the result. It then makes the server call a tool in two more threads: in one, the tool is
-// offered in another form, and in the other, two tools are offered. In a further thread, it offers
-// a tool of the client, but makes the server call its own tool, and sends prompts that do not ask
-// for a tool call.
+// offered in another form, and in the other, two tools are offered, before and after a result. In a
+// further thread, it offers a tool of the client, but makes the server call its own tool, and sends
+// prompts that do not ask for a tool call.
 func runClientTool(t *Conversation) {
 	elicitAndReply("tool-result")(t)
 	t.Thread = t.NewID()
@@ -250,6 +259,10 @@ func runClientTool(t *Conversation) {
 	for _, template := range []string{"tool-offer-object", "tool-offer-two"} {
 		if t.HasTemplate(template) {
 			t.SendAndRead(template, offer)
+			if e, ok := t.replyEvent("tool-result"); ok && template == "tool-offer-two" {
+				t.SendAndRead("tool-result", e)
+				t.SendAndRead(template, offer)
+			}
 			t.Thread = t.NewID()
 		}
 	}
@@ -262,6 +275,10 @@ func runClientTool(t *Conversation) {
 			offer.Text = t.PromptEvent(scenario, "with a tool").Text
 			t.SendAndRead("tool-offer", offer)
 		}
+	}
+	if !t.target.lacksCapability("slow") {
+		offer.Text = t.PromptEvent("slow", "8 80").Text
+		t.SendAndRead("tool-offer", offer)
 	}
 }
 

@@ -25,6 +25,9 @@ var requestForms = []equivalentRequestForm{
 	{"with a charset parameter in its Content-Type", func(r spec.Request) spec.Request {
 		return withField(r, "Content-Type", func(v string) string { return v + "; charset=utf-8" })
 	}},
+	{"with a charset parameter in capital letters in its Content-Type", func(r spec.Request) spec.Request {
+		return withField(r, "Content-Type", func(v string) string { return v + ";charset=UTF-8" })
+	}},
 	{"with its media type in capital letters", func(r spec.Request) spec.Request {
 		return withField(r, "Content-Type", func(v string) string {
 			media, params, _ := strings.Cut(v, ";")

@@ -29,7 +29,7 @@ var textSamples = []textClass{
 	{"a text with line separators (U+2028, U+2029, U+0085)", func(w string) string { return w + "\u2028and\u2029" + w + "\u0085." }},
 	{"a text with no-break and zero-width spaces", func(w string) string { return "\u00a0" + w + "\u202f\u200b\u2060" + w + "\u3000" }},
 	{"a text that begins with a byte order mark", func(w string) string { return "\ufeff" + w }},
-	{"a text with control characters (U+001B, U+007F)", func(w string) string { return w + " \u001b[1m\u007f" + w }},
+	{"a text with control characters (U+0008, U+000C, U+001B, U+007F)", func(w string) string { return w + "\b\f\u001b[1m\u007f" + w }},
 	{"a text with accented letters, composed and decomposed", func(w string) string { return w + " \u00e9 e\u0301 \u212b " + w }},
 	{"a text in Chinese, Arabic and Hebrew", func(w string) string {
 		return "世界 " + w + " مرحبا \u200fשלום \u202b" + w + "\u202c \u2067" + w + "\u2069"
@@ -56,7 +56,7 @@ var textSamples = []textClass{
 	{"a text that looks like Markdown", func(w string) string { return "# **" + w + "** _" + w + "_\n\n```\n" + w + "\n```\n* [" + w + "](x)" }},
 	{"a text with backslashes", func(w string) string { return `C:\new\table\u0041 ` + w + `\` }},
 	{"a text with quotation marks", func(w string) string { return `'` + w + `' "` + w + "\" `" + w + "`" }},
-	{"a text with percent signs and plus signs", func(w string) string { return "100%25%20%s %d a+b " + w }},
+	{"a text with percent signs and plus signs", func(w string) string { return "100%25%20%s %d 5%% a+b " + w }},
 	{"a text with placeholders", func(w string) string { return "${HOME} {name} {{" + w + "}} {0} $1 %(a)s" }},
 	{"a text that looks like SQL", func(w string) string { return w + "'); DROP TABLE messages; --" }},
 	{"a text that looks like a path and a URL", func(w string) string { return "../../" + w + "/%2e%2e/ https://example.org/" + w + "?a=b&c=d#" + w }},
@@ -108,7 +108,7 @@ var jsonSamples = []jsonClass{
 		return strings.Repeat(`{"a":[`, 10) + jsonText(w) + strings.Repeat(`]}`, 10)
 	}},
 	{"an object with unusual member names", func(w string) string {
-		return `{"":1,"a b":2," c ":0,"é世👍":3,"a.b/c~d":4,"__proto__":5,"type":"x","id":"y","word":` + jsonText(w) + `}`
+		return `{"":1,"a b":2," c ":0,"é世👍":3,"a.b/c~d":4,"__proto__":5,"type":"x","id":"y","` + strings.Repeat("long", 25) + `":6,"word":` + jsonText(w) + `}`
 	}},
 	{"an object with a text of several lines", func(w string) string {
 		return `{"html":"<b>&amp;</b>","text":` + jsonText("  "+w+"\r\n\tdata: x\n\n\u2028 \"quoted\" \\ <b>&amp;</b> 👩‍👧 ") + `}`

@@ -198,10 +198,11 @@ var singleUserScenarios = []Scenario{
 	singlePrompt("many", "1025", "many deltas at once"),
 	singlePrompt("large", "100000", "one large delta"),
 	{
-		Name: "idle", Doc: "silence, then a reply, and a run afterwards", Templates: promptTemplates,
+		Name: "idle", Doc: "silence, then a reply, a run afterwards, and a longer silence", Templates: promptTemplates,
 		Run: func(t *Conversation) {
 			t.SendAndRead("prompt", t.PromptEvent("idle", "400"))
 			t.SendAndRead("prompt", t.PromptEvent("text", "after the silence"))
+			t.SendAndRead("prompt", t.PromptEvent("idle", "1500"))
 		},
 	},
 	failingPrompt("error", "a run that fails before any content, without and after earlier messages"),
@@ -314,10 +315,11 @@ func runNoThread(t *Conversation) {
 	}
 }
 
-// runState plays the state scenario. It sends requests in two threads. Every request except one has
-// a state, and some make the agent patch the state. The patches of objects do not depend on
+// runState plays the state scenario. It sends requests in three threads. Every request except one
+// has a state, and some make the agent patch the state. The patches of objects do not depend on
 // existing members, so they can be applied even if the agent has a different state. The states of
-// the first thread have no members in common with those of the second.
+// one thread have no members in common with those of another. In the third thread, it sends prompts
+// of several kinds.
 func runState(t *Conversation) {
 	ask := func(e spec.Event, state string) {
 		e.State = state
@@ -328,7 +330,8 @@ func runState(t *Conversation) {
 		`[{"op":"add","path":"/a~1b","value":{"m~n":1}},{"op":"add","path":"/list","value":[1,2,3]},{"op":"add","path":"/none","value":null}]`+
 			`[{"op":"test","path":"/a~1b/m~0n","value":1},{"op":"replace","path":"/a~1b/m~0n","value":[2]}]`+
 			`[{"op":"add","path":"/list/1","value":{"x":null}},{"op":"add","path":"/list/-","value":null}]`+
-			`[{"op":"move","from":"/list/0","path":"/first"},{"op":"copy","from":"/a~1b","path":"/copied"},{"op":"remove","path":"/none"}]`),
+			`[{"op":"move","from":"/list/0","path":"/first"},{"op":"copy","from":"/a~1b","path":"/copied"},{"op":"remove","path":"/none"}]`+
+			`[{"op":"add","path":"/z","value":{"in":"order"}},{"op":"move","from":"/z","path":"/b"}]`),
 		`{"kept":{"null":null,"":[{}]},"second":[1,2]}`)
 	t.Thread = t.NewID()
 	ask(t.PromptEvent("state", `[{"op":"add","path":"/count","value":2}]`), `{"count":1}`)
@@ -341,6 +344,19 @@ func runState(t *Conversation) {
 	}
 	for _, state := range []string{`[1,{"b":null}]`, `"a text"`, "5"} {
 		ask(t.PromptEvent("text", "any JSON is a state"), state)
+	}
+	n := t.exchangeCount()
+	if ask(t.PromptEvent("state", `[{"op":"replace","path":"","value":{"was":null}}]`), "null"); !t.hasFollowedLastRequest() {
+		t.forget(n) // a server may refuse null
+	}
+	t.Thread = t.NewID()
+	for _, turn := range []struct{ scenario, args string }{
+		{"tool", `{"state":true}`}, {"state", `[{"op":"add","path":"/afterTool","value":1}]`},
+		{"messages", ""}, {"reasoning", "with a state"}, {"error-mid", "with a state"}, {"interrupt", `{"state":true}`},
+	} {
+		if !t.target.lacksCapability(turn.scenario) {
+			ask(t.PromptEvent(turn.scenario, turn.args), `{"seen":[1]}`)
+		}
 	}
 }
 

@@ -85,7 +85,7 @@ var foreigners = []foreigner{
 		{name: "silent-end", breaks: "agui.run.terminal", says: `^stream closed before the run's terminal event$`, also: "agui.scripted.interrupt"},
 		{name: "start-twice", breaks: "agui.text.open", says: `^event "TEXT_MESSAGE_START" comes while message "\w+" is open; `},
 		// A patch that tests the state of the request does not apply to another state.
-		{name: "state-of-its-own", breaks: "agui.scripted.state", says: `^got the state {"n":1,"itemCount":2}; expected the state {"itemCount":2,"kept":" as it is`,
+		{name: "state-of-its-own", breaks: "agui.scripted.state", says: `^the snapshots and deltas lead to the state {"n":1,"itemCount":2}; expected the state {"itemCount":2,"kept":" as it is`,
 			also: "agui.state.applies"},
 		// A step that another name ends is open when the run finishes.
 		{name: "step-of-other-name", breaks: "agui.step.pairs", says: `^event "STEP_FINISHED" comes while "planning" is not open; `, also: "agui.run.closed-at-finish"},

@@ -54,6 +54,25 @@ func rewriteInput(k spec.Kind, begin func() func(v parsedRequest, text string) s
 	}
 }
 
+// keepFirstTexts is a middleware that empties the texts of all messages in several parts, except the
+// first text of each, before the server receives a request to start a run.
+func keepFirstTexts(next dialectHandler) dialectHandler {
+	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+		r, other := v.httpRequest, v.raw
+		var body any
+		if v.startsRun() && v.event.Valid() && json.Unmarshal(v.raw.Body, &body) == nil {
+			for _, part := range v.event.Parts {
+				for _, text := range part.Texts[min(1, len(part.Texts)):] {
+					body = replaceString(body, text, "")
+				}
+			}
+			other.Body, _ = json.Marshal(body)
+			r = v.withRequest(other)
+		}
+		next.ServeHTTP(w, r)
+	})(next)
+}
+
 // hasString reports whether the decoded JSON value v is a string equal to text, or contains such a
 // string at any depth. Names of members do not count.
 func hasString(v any, text string) bool {
@@ -225,6 +244,12 @@ var payloadMutants = slices.Concat([]*Mutant{
 		KilledBy:   map[string]string{"script.recall": "message.delta http.close run.end"},
 		AlsoFails:  storedToo,
 		Middleware: replyToRecall(func(earlier []string) string { return squeeze(earlier[len(earlier)-1]) }),
+	}, {
+		Name: "later-texts-dropped", Doc: "of a message in several parts, the server reads only the first text",
+		KilledBy:   map[string]string{"script.recall": "message.delta http.close run.end"},
+		AlsoFails:  append([]string{"script.client-tool-result"}, storedToo...), // a result may be in parts, too
+		Needs:      []spec.Kind{spec.StateSnapshot},                             // the dialects with such messages
+		Middleware: keepFirstTexts,
 	}, {
 		Name: "recalls-the-first", Doc: "asked for the previous message, the server repeats the first of the conversation",
 		KilledBy:   map[string]string{"script.recall": "message.delta http.close run.end"},

@@ -15,6 +15,7 @@ type assembledRun struct {
 	request           spec.Event    // the request that started the run
 	streamedBy        spec.Event    // the request whose response is the stream
 	previousPrompt    string        // the prompt before that of request in the same thread
+	previousTexts     []string      // the texts of the parts of previousPrompt, if request has it in parts
 	hasPreviousPrompt bool          // whether previousPrompt is known
 	possiblePrompts   []string      // other prompts that the server may have stored and may take for the previous one
 	continuedPrompt   string        // the prompt of the run that request continues with a tool result or a resume

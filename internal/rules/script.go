@@ -321,7 +321,7 @@ conversation was waiting for.`,
 	AllPrincipals: true,
 	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
 		if prompt, ok := a.request.Prompt(); ok && prompt == "conformance:recall" && a.hasPreviousPrompt {
-			before := a.previousPrompt
+			before := textInParts(a.previousPrompt, a.previousTexts, a.text())
 			if slices.Contains(a.possiblePrompts, a.text()) {
 				before = a.text()
 			}

@@ -55,7 +55,8 @@ var ScriptClientResult = &spec.Check{
 	Needs: []spec.Kind{spec.InputTool, spec.InputToolResult},
 	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
 		if results := a.toolResults(); len(results) == 1 {
-			a.judgeText(p, "tool said: "+results[0])
+			said := strings.TrimPrefix(a.text(), "tool said: ")
+			a.judgeText(p, "tool said: "+textInParts(results[0].Text, results[0].Texts, said))
 		}
 	}),
 }
@@ -68,7 +69,11 @@ var ScriptClientResults = &spec.Check{
 	Needs: []spec.Kind{spec.InputTool, spec.InputToolResult},
 	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
 		if results := a.toolResults(); len(results) > 1 {
-			a.judgeText(p, "tool said: "+strings.Join(results, "\n"))
+			var texts []string
+			for _, result := range results {
+				texts = append(texts, result.Text)
+			}
+			a.judgeText(p, "tool said: "+strings.Join(texts, "\n"))
 		}
 	}),
 }
@@ -77,19 +82,38 @@ var ScriptClientResults = &spec.Check{
 // are the results after the last message of the user or the assistant. Earlier ones are part of the
 // history. toolResults returns nil unless the request continues a run that was asked for a call of
 // a client tool.
-func (a *assembledRun) toolResults() (texts []string) {
+func (a *assembledRun) toolResults() (results []spec.Event) {
 	if _, asked := a.request.Prompt(); asked || !strings.HasPrefix(a.continuedPrompt, "conformance:client-tool ") {
 		return nil
 	}
 	for _, part := range a.request.Parts {
 		switch part.Kind {
 		case spec.InputUser, spec.InputAssistant:
-			texts = nil
+			results = nil
 		case spec.InputToolResult:
-			texts = append(texts, part.Text)
+			results = append(results, part)
 		}
 	}
-	return texts
+	return results
+}
+
+// textInParts returns the expected repetition of a message of a request. The argument text is the
+// text of the message, texts are those of its parts, and got is what the target sent. If there are
+// several parts, and got contains all of them in order, the result is got, because the documents do
+// not say what a server puts between them. Otherwise, the result is text.
+func textInParts(text string, texts []string, got string) string {
+	rest := got
+	for _, t := range texts {
+		_, after, ok := strings.Cut(rest, t)
+		if !ok {
+			return text
+		}
+		rest = after
+	}
+	if len(texts) < 2 {
+		return text
+	}
+	return got
 }
 
 // ScriptInterrupt judges whether a target that is asked for an interrupt sends one with the

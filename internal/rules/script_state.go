@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"reflect"
@@ -39,7 +40,7 @@ func (a *assembledRun) addMark(e spec.Event) {
 func (a *assembledRun) state() (state string) {
 	for _, e := range a.stateEvents {
 		if e.Kind == spec.StateSnapshot {
-			state = e.Text
+			state = cmp.Or(e.Text, "null")
 		} else if next, err := applyPatch(state, e.Text); err == nil {
 			state = next
 		} else {
@@ -74,12 +75,12 @@ prompt, and is not judged.`,
 			want, ok := expectedState(a.request.State, patches)
 			if ok && a.text() == "changed" {
 				got := a.state()
-				p.Judge(a.endEvent(), hasJSON(got, want) && a.isSuccessful(), "got %s%s; expected the state %s",
+				p.Judge(a.endEvent(), hasJSON(got, want) && a.isSuccessful(), "the snapshots and deltas lead to %s%s; expected the state %s",
 					describeState(got), a.describeEnd(), want)
 				if len(a.otherStates) > 0 {
 					name, leaked := leakedMember(got, want, a.otherStates)
 					p.Judge(a.endEvent(), !leaked,
-						"got %s in a new thread, with the member %q that a request of another thread had; expected the state %s",
+						"the snapshots and deltas lead to %s in a new thread, with the member %q that a request of another thread had; expected the state %s",
 						describeState(got), name, want)
 				}
 			}

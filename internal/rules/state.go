@@ -125,7 +125,8 @@ func applyPatch(state, patch string) (string, error) {
 	if large := (*jsonpatch.AccumulatedCopySizeError)(nil); errors.As(err, &large) {
 		return "", errNotPatch
 	} else if err != nil {
-		return "", errors.New(strings.Replace(err.Error(), "/s", "", 1)) // the path as it was sent
+		text := strings.Replace(err.Error(), "value /s failed", "the whole value failed", 1)
+		return "", errors.New(strings.Replace(text, "/s", "", 1)) // the path as it was sent
 	}
 	var result struct{ S json.RawMessage }
 	if json.Unmarshal(changed, &result) != nil || len(result.S) == 0 {

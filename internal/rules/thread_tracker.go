@@ -201,9 +201,11 @@ func (t *threadTracker) newRun(request spec.Event) *assembledRun {
 		asked = ""
 	}
 	priorCount := len(earlier)
+	var last []string // the texts of the last message of the user
 	for _, part := range request.Parts {
 		if part.Kind == spec.InputUser {
 			earlier, asked = append(earlier, part.Text), part.Text
+			a.previousTexts, last = last, part.Texts
 		}
 	}
 	if _, ok := request.Prompt(); !ok {

@@ -50,7 +50,8 @@ const (
 // decode sets the kind, slots and parts of e from the JSON value v, and the further fields that
 // mode states. The value must match the variant. If the variant has no x-kind, the kind is
 // [spec.Unrecognized]. A slot stays unchanged if v has no value of an allowed type for it. If the
-// values for a slot are in the items of a list, they are concatenated.
+// values for a slot are in the items of a list, they are concatenated, and those of the slot text are
+// also added to e.Texts.
 func (w *variant) decode(e *spec.Event, v any, mode decodeMode) {
 	e.Kind = w.kind
 	if e.Kind == "" {
@@ -64,7 +65,9 @@ func (w *variant) decode(e *spec.Event, v any, mode decodeMode) {
 			to := slotField(e, site.slot)
 			switch text := site.slotText(found); {
 			case slices.Contains(site.path, "*"):
-				*to += text
+				if *to += text; site.slot == "text" {
+					e.Texts = append(e.Texts, text)
+				}
 			case text != "":
 				*to = text
 			}

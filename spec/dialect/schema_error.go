@@ -78,6 +78,11 @@ func (s *document) schemaErrors(v any, err error, outer []documentLocation) []sc
 		b.isDiscriminator = len(forbidden.constants()) > 0
 		b.describeForbidden(forbidden)
 		return []schemaError{b}
+	case *kind.Type: // null may be a type only so that it has a requirement of its own
+		isNotNull := func(n node) bool { return n.get("not").get("type").text() == "null" }
+		if slices.ContainsFunc(withAllOf(s.lookup(places[0].pointer), 0), isNotNull) {
+			k.Want = slices.DeleteFunc(slices.Clone(k.Want), func(t string) bool { return t == "null" })
+		}
 	case *kind.Contains, *kind.MinContains, *kind.MaxContains:
 		b.describeContains(s.lookup(places[0].pointer).get("contains"), e)
 		return []schemaError{b}
