@@ -114,12 +114,14 @@ func (e busyError) Error() string {
 }
 
 // IsInconclusive reports whether err, a [ScenarioResult.IncompleteReason], means that the run
-// cannot show that the server is correct: because the run reached [Limits.RunTimeout], a generated
-// conversation failed with an error from the network, or the server was too busy.
+// cannot show that the server is correct: because the run reached [Limits.RunTimeout] or a limit on
+// all responses together, a generated conversation failed with an error from the network, or the
+// server was too busy.
 func IsInconclusive(err error) bool {
 	_, isBusy := errors.AsType[busyError](err)
+	_, isLimit := errors.AsType[limitStopError](err)
 	_, isNetwork := errors.AsType[*wire.MeasurementError](err)
-	return IsRunTimeout(err) || isNetwork || isBusy
+	return IsRunTimeout(err) || isLimit || isNetwork || isBusy
 }
 
 // SendTemplate sends the request of the template, with the values in e in place of its

@@ -51,7 +51,7 @@ times, consistent renamings of ids, and differences in how the same text is spli
 deltas. Whether a response is correct is not judged; streamassay run does that. If a response
 exceeds a limit (--timeout, --idle-timeout, --max-bytes, --max-events or --max-event), what
 arrived before the limit is compared.
-` + totalLimits("of a server in each repetition", "not compared") + `
+` + totalLimits("of a server in each repetition", "not compared; that alone does not change the exit code") + `
 ` + wrapHelp(hiddenValues) + `
 
 ` + capabilitiesText("--lacks", scenarioCapabilities) + `

@@ -38,7 +38,7 @@ An exchange is a request and its response; a conversation is the exchanges of a 
 generated (--sequences, --deep). A response that exceeds a limit (--timeout, --idle-timeout,
 --max-bytes, --max-events or --max-event) violates a MUST requirement of every built-in
 dialect (--max-event in runs: a SHOULD); what arrived before the limit is still judged.
-` + totalLimits("of a target in one round", "listed in the report") + `
+` + totalLimits("of a target in one round", "listed in the report, and the test is incomplete") + `
 
 ` + capabilitiesText("--claim and --lacks", suites.Capabilities()) + `
 
@@ -110,8 +110,7 @@ the worst: 5, 143, 130, 1, 3, 0.`,
 func totalLimits(whole, fate string) string {
 	return wrapHelp("Once two streams (" + whole + ") have exceeded a limit and fewer have not, or all together have " +
 		"more than four times --max-bytes (at least 256MiB) or twice --max-events (at least 400000), no more streams are " +
-		"requested; likewise for other responses. Scenarios that this cuts short are " + fate + "; this alone does not " +
-		"change the exit code.")
+		"requested; likewise for other responses. Scenarios that this cuts short are " + fate + ".")
 }
 
 // hiddenValues is the part of the help of the run and diff commands that says which values of headers
