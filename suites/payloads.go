@@ -278,7 +278,8 @@ func runPayloadsOfInterrupts(t *Conversation) {
 		if !c.canSend(template) {
 			continue
 		}
-		for i, s := range slices.Concat(edgeSamples, joinedSamples(), parsedSamples(), longSamples[:1], []textClass{yesSample}) {
+		samples := slices.Concat(edgeSamples, joinedSamples(), parsedSamples(), longSamples[:1], []textClass{yesSample})
+		for i, s := range samples {
 			c.answerInterrupt(objects[i%len(objects)].make(c.word()), template, s.make(c.word()))
 		}
 	}
