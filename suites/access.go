@@ -97,7 +97,8 @@ func runSecondUserFirst(t *Conversation) {
 	mine := t.Thread
 	t.Thread = theirs
 	for _, template := range []string{"history", "attach", "listen", "cancel"} {
-		if n := t.exchangeCount(); t.canSend(template) && !t.sendAs(spec.PrimaryUser, t.BuildRequest(template, spec.Event{})) {
+		n := t.exchangeCount()
+		if t.canSend(template) && !t.sendAs(spec.PrimaryUser, t.BuildRequest(template, spec.Event{})) {
 			t.forget(n) // judged by the second-user scenario, where the roles are exchanged
 		}
 	}

@@ -26,8 +26,9 @@ var historyScenarios = []Scenario{
 }
 
 // runHistory plays the history scenario. It requests the history of a thread before the first run,
-// as well as the stream of a run that does not exist yet, and the history during a run, after several runs, and for single days. Then it requests the history of another
-// thread. Checks compare the histories with the runs.
+// as well as the stream of a run that does not exist yet, and the history during a run, after
+// several runs, and for single days. Then it requests the history of another thread. Checks compare
+// the histories with the runs.
 func runHistory(t *Conversation) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "in another conversation"))
 	other := t.Thread

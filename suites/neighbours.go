@@ -95,8 +95,9 @@ func similarIDs(id string) (all []string) {
 
 // similarNames returns strings that are made from id, a UUID, and similar to each other. They
 // differ in case, in length, in a space at the end, in the last of many characters, in a character
-// that URLs escape or have in place of a space, in what follows a punctuation mark or NUL, in the kind of punctuation marks, or
-// in a character beyond ASCII or beyond 16 bits. Two of them are numbers with the same value.
+// that URLs escape or have in place of a space, in what follows a punctuation mark or NUL, in the
+// kind of punctuation marks, or in a character beyond ASCII or beyond 16 bits. Two of them are
+// numbers with the same value.
 func similarNames(id string) []string {
 	name := "Thread-" + id
 	long, longer := name+strings.Repeat("0", 80), name+strings.Repeat("0", 256)

@@ -277,7 +277,8 @@ thread has returned the history of that thread since.`,
 
 // servedLatest returns the thread of the latest run of the user of x (see latestRun), if a history
 // request of that user that named no thread, and that was sent after the run was accepted and
-// answered before x, returned the history of that thread. If not, it returns "", because a server may take some time to note which thread is the latest.
+// answered before x, returned the history of that thread. If not, it returns "", because a server
+// may take some time to note which thread is the latest.
 func (c *conversation) servedLatest(x *exchange) (thread string) {
 	last := c.latestRun(x)
 	if last == nil || !slices.ContainsFunc(c.historyExchanges, func(y *exchange) bool {

@@ -132,7 +132,9 @@ func (b *validVariantBuilder) vary(n node, v any, at []string) {
 				b.vary(m.schema, v[m.name], inside)
 				b.varyType(m.schema, v[m.name], inside)
 			}
-			if text, ok := v[m.name].(string); ok && m.schema.deref().get("x-slot").text() == "text" && b.dialect.document.isAnswer(n, v) {
+			text, isText := v[m.name].(string)
+			isText = isText && m.schema.deref().get("x-slot").text() == "text"
+			if isText && b.dialect.document.isAnswer(n, v) {
 				b.add("is a long text", m.schema, inside, strings.Repeat(text+" ", longAnswer/(len(text)+1)+1))
 			}
 		}
