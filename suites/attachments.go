@@ -58,11 +58,12 @@ func runAttachments(t *Conversation) {
 }
 
 // sendImageForms sends a message with an image in each form for which the dialect has a template
-// other than "uploaded", such as an image before the text or two images, each in a new thread. It
-// requests the history after each of them. The text is no test prompt, because the documents do not
+// other than "uploaded", such as an image before the text or two images, each in a new thread. Then
+// it requests the histories. The text is no test prompt, because the documents do not
 // say how a server joins several texts.
 func (t *Conversation) sendImageForms() {
 	o, _ := t.dialect.TemplateOperation("uploaded")
+	var threads []string
 	for _, template := range o.Templates() {
 		if template == "uploaded" || plainReplyTemplate(template) != "uploaded" {
 			continue
@@ -74,9 +75,10 @@ func (t *Conversation) sendImageForms() {
 		}
 		if image.Text = "Look at this"; ok {
 			t.SendAndRead(template, image)
-			t.completeHistory()
+			threads = append(threads, t.Thread)
 		}
 	}
+	t.completeHistories(threads)
 }
 
 // uploadOthers uploads one file with each upload template of the dialect. The request of the

@@ -158,6 +158,27 @@ func (t *Conversation) completeHistory() spec.Event {
 	return t.pollHistory(func(page spec.Event) bool { return page.HasMore == "true" || t.isHistoryComplete(page) })
 }
 
+// completeHistories requests the histories of the given threads, repeatedly until each of them seems
+// to contain all messages. It stops when [historyTimeout] has passed, however many threads there
+// are. If the dialect or the target has no histories, completeHistories sends nothing.
+func (t *Conversation) completeHistories(threads []string) {
+	if !t.canSend("history") {
+		return
+	}
+	for began := time.Now(); ; {
+		late := time.Since(began) >= historyTimeout || t.target.resources.historyMissing.Load()
+		var incomplete []string
+		for _, t.Thread = range threads {
+			if page := t.fetchHistory(spec.Event{}); page.HasMore != "true" && !t.isHistoryComplete(page) {
+				incomplete = append(incomplete, t.Thread)
+			}
+		}
+		if threads = incomplete; len(threads) == 0 || late || !t.Sleep(historyTimeout/10) {
+			return
+		}
+	}
+}
+
 // isHistoryComplete reports whether page, the history of a thread, seems to contain the messages of
 // all runs of the thread, so that there is no need to request it again. Whether the history is
 // correct is left to the checks.

@@ -54,8 +54,8 @@ func runVariants(t *Conversation) {
 }
 
 // runForms plays the forms scenario. For each template whose requests start a run and are not
-// replies, except "prompt", it asks for a text, a tool call and failures, and then requests the
-// history. If the server keeps the streams of its runs, runForms also requests the rest of a stream
+// replies, except "prompt", it asks for a text, a tool call and failures. Finally, it requests the
+// histories. If the server keeps the streams of its runs, runForms also requests the rest of a stream
 // from a cursor in its middle. The form of a request must not make a difference to its run. If the
 // requests repeat the earlier messages of their thread, each prompt gets a new thread. runForms
 // sends nothing if the target is not scripted.
@@ -65,6 +65,7 @@ func runForms(t *Conversation) {
 		return
 	}
 	o, _ := c.dialect.TemplateOperation("prompt")
+	var threads []string
 	for _, template := range o.TemplatesBySimplicity()[1:] {
 		if isReplyTemplate(template) {
 			continue
@@ -89,8 +90,9 @@ func runForms(t *Conversation) {
 				c.Thread = c.NewID()
 			}
 		}
-		c.completeHistory()
+		threads = append(threads, c.Thread)
 	}
+	c.completeHistories(threads)
 }
 
 // runCorrected plays the corrected scenario. It starts a run. Then it sends invalid forms of a

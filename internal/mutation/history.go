@@ -1,11 +1,13 @@
 package mutation
 
 import (
-	"github.com/streamassay/streamassay/spec"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/streamassay/streamassay/spec"
 )
 
 // editHistories returns a middleware that edits the histories that the server returns. It calls
@@ -193,6 +195,10 @@ var historyThreadMutants = []*Mutant{
 			})
 		}),
 	}, {
+		Name: "refused-is-latest", Doc: "a prompt that is refused makes its conversation the latest",
+		KilledBy:   map[string]string{"history.latest": "history"},
+		Middleware: refusedIsLatest,
+	}, {
 		Name: "none-has-more", Doc: "the empty history of a user without conversations has more: true",
 		KilledBy: map[string]string{"history.none-is-empty": "history"},
 		Middleware: editHistories(func(_ parsedRequest, e *spec.Event) {
@@ -209,6 +215,33 @@ var historyThreadMutants = []*Mutant{
 			}
 		}),
 	},
+}
+
+// refusedIsLatest is a middleware that returns the history of the thread of an invalid prompt in
+// place of that of the latest thread, if the user who sent that prompt started the thread and has
+// sent no valid prompt since.
+func refusedIsLatest(next dialectHandler) dialectHandler {
+	return trackThreads(func(m *threadRegistry) middleware {
+		latest := map[string]string{} // by user; guarded by m.mu
+		return func(next dialectHandler) dialectHandler {
+			return interceptRequests(func(w http.ResponseWriter, v parsedRequest, inner http.Handler) {
+				m.mu.Lock()
+				if who := v.user(); v.startsRun() {
+					if latest[who] = ""; !v.parsed().Valid() && slices.Contains(m.threadsOf[who], v.parsed().Thread) {
+						latest[who] = v.parsed().Thread
+					}
+				}
+				m.mu.Unlock()
+				inner.ServeHTTP(w, v.httpRequest)
+			})(editHistoryRequests(func(v parsedRequest, asked *spec.Event) {
+				m.mu.Lock()
+				defer m.mu.Unlock()
+				if thread := latest[v.user()]; asked.Thread == "" && thread != "" {
+					asked.Thread = thread
+				}
+			})(next))
+		}
+	})(next)
 }
 
 // mixThreads returns a middleware that appends messages of the user's other threads to each history
@@ -320,6 +353,14 @@ var historyDayMutants = []*Mutant{
 		Middleware: editEarlierDay(func(_ string, e *spec.Event) {
 			if e.Day != "" {
 				e.Day, e.Parts = "2020-02-02", greetingMessages("2020-02-02T10:00:00Z")
+			}
+		}),
+	}, {
+		Name: "day-of-no-thread", Doc: "a request for the day before another finds none if it names no conversation",
+		KilledBy: map[string]string{"history.before-is-nearest": "history"},
+		Middleware: editHistories(func(v parsedRequest, e *spec.Event) {
+			if asked := v.parsed(); asked.Thread == "" && asked.Day != "" {
+				e.Thread, e.Day, e.HasMore, e.Parts = "", "", "false", nil
 			}
 		}),
 	}, {

@@ -17,6 +17,7 @@ import (
 var formDefects = []struct{ defect, prefix, noun string }{
 	{"null-refused", "with null ", "members"}, {"absence-refused", "without ", "members"},
 	{"unknown-refused", "with the unknown ", "members"}, {"field-refused", "with the field ", "values"},
+	{"long-text-refused", "with a long text ", "members"},
 }
 
 // addFormRejections adds the mutants that refuse valid requests to start a run because of their
