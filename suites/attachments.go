@@ -56,7 +56,8 @@ func runAttachments(t *Conversation) {
 }
 
 // uploadOthers uploads one file with each upload template of the dialect. The request of the template
-// "attach", which the scenario sends before, now has a quoted boundary. uploadOthers fetches each of these files, requests a new link to it, and fetches the file with that link, too.
+// "attach", which the scenario sends before, now has a quoted boundary. uploadOthers fetches each of
+// these files, requests a new link to it, and fetches the file with that link, too.
 func (t *Conversation) uploadOthers() {
 	o, _ := t.dialect.TemplateOperation("attach")
 	for _, template := range o.Templates() {

@@ -26,8 +26,8 @@ var historyScenarios = []Scenario{
 }
 
 // runHistory plays the history scenario. It requests the history of a thread before the first run,
-// during a run and during two, after several runs, as an event stream, and for single days. Then it requests the history of another
-// thread. Checks compare the histories with the runs.
+// during a run and during two, after several runs, as an event stream, and for single days. Then it
+// requests the history of another thread. Checks compare the histories with the runs.
 func runHistory(t *Conversation) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "in another conversation"))
 	other := t.Thread

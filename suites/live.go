@@ -193,8 +193,9 @@ func runLiveCursors(t *Conversation) {
 // runCancelAgain plays the cancel-again scenario. It cancels one run three times: twice while the
 // client reads its stream, and once after the run has ended. It cancels a second run twice, each
 // time after that run has ended. After the cancel requests for a run, it reads the stream of the
-// run again. Finally, it requests the history. Checks verify that each run has exactly one end. A server may refuse to cancel a run
-// again or after its end; if it does, the exchange is removed from the recording.
+// run again. Finally, it requests the history. Checks verify that each run has exactly one end. A
+// server may refuse to cancel a run again or after its end; if it does, the exchange is removed from
+// the recording.
 func runCancelAgain(t *Conversation) {
 	cancel := func() {
 		n := t.exchangeCount()
