@@ -40,6 +40,12 @@ func runHistory(t *Conversation) {
 		return
 	}
 	t.fetchHistory(spec.Event{})
+	slow := t.Run
+	if t.startIfTaken("", t.PromptEvent("text", "beside another run")) {
+		t.fetchHistory(spec.Event{})
+		t.ReadStream("", 0)
+	}
+	t.Run = slow
 	t.ReadStream("", 0)
 	if t.HasTemplate("blocks") && t.StartRun("blocks", t.PromptEvent("slow", "3 40")) {
 		t.fetchHistory(spec.Event{})
@@ -48,6 +54,11 @@ func runHistory(t *Conversation) {
 	t.SendAndRead("prompt", t.PromptEvent("tool", `{"city":"Paris"}`))
 	t.SendAndRead("prompt", t.PromptEvent("text", "one two three"))
 	page := t.completeHistory()
+	n := t.exchangeCount()
+	t.Send(withField(t.BuildRequest("history", spec.Event{}), "Accept", func(string) string { return spec.EventStream }))
+	if t.wasRefused() { // it may be, since the history is no event stream
+		t.forget(n)
+	}
 	if day, err := time.Parse(time.DateOnly, page.Day); err == nil {
 		t.fetchHistory(spec.Event{Day: page.Day})
 		t.fetchHistory(spec.Event{Day: day.AddDate(0, 0, 1).Format(time.DateOnly)})

@@ -123,10 +123,11 @@ var edgeSamples = []textClass{
 }
 
 // longSamples are classes of long texts. Texts of the first class are longer than common sizes of
-// database fields. Those of the second class consist mostly of three-byte characters and are about
-// as long as common buffer sizes.
+// database fields. Those of the other classes consist mostly of three-byte characters and are longer
+// than common buffer sizes, the first of them although it has fewer than 10,000 characters.
 var longSamples = []textClass{
 	{"a text of 4,097 bytes", func(w string) string { return longText(w, 4097) }},
+	{"a text of 9,000 three-byte characters", func(w string) string { return w + strings.Repeat("世", 9000) }},
 	{"a text of 65,536 bytes of three-byte characters", func(w string) string { return w + strings.Repeat("世", 65536/3) }},
 }
 

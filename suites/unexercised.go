@@ -28,6 +28,13 @@ func (t *Target) explainUnexercised(p ScenarioResult) string {
 	return promise
 }
 
+// explainUnreachedLimit returns the reason why nothing in p, the result of the stream-limit scenario,
+// shows what happens to a stream above the limit.
+func (t *Target) explainUnreachedLimit(p ScenarioResult) string {
+	return fmt.Sprintf("the limit of %d streams was not reached, so no stream above it was requested: %s",
+		t.StreamLimit, describeDialogue(p))
+}
+
 // describeDialogue describes one exchange of p: what was requested and how the server responded.
 // Among the valid exchanges of the primary user, it chooses the first one with a symptom, which is
 // a reason why little can be judged, such as a 5xx status. If there is none, it chooses the first

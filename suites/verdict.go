@@ -157,7 +157,8 @@ func (t *Target) isPromised(s Scenario) bool {
 // kept the scenario from being played to its end and the check judged nothing. The argument promised states
 // whether the target promises what the scenario tests (see [Target.isPromised]). If it does, but
 // nothing exercised the check, the verdict becomes that of violated requirements (see
-// [spec.Result.BreakPromise]). A scenario that was not played to its end breaks no promise.
+// [spec.Result.BreakPromise]). A scenario that was not played to its end breaks no promise, nor does
+// one in which the stream limit was not reached: the server may have refused streams below the limit.
 func (t *Target) adjustVerdict(p ScenarioResult, r *spec.Result, promised bool) {
 	id := r.Obligation.Check.ID
 	expected := slices.Contains(p.Scenario.ExpectedChecks, id)
@@ -175,6 +176,8 @@ func (t *Target) adjustVerdict(p ScenarioResult, r *spec.Result, promised bool) 
 	case p.IncompleteReason != nil:
 	case p.Err != nil && len(r.Findings) == 0 && r.Judged == 0:
 		r.Overrule(spec.Error, "not judged: "+p.Err.Error())
+	case r.Verdict == spec.Silent && expected && p.Scenario.Denial == spec.DeniedStreamLimit:
+		r.Overrule(spec.Silent, t.explainUnreachedLimit(p))
 	case r.Verdict == spec.Silent && expected && promised && (t.isScripted || !requiresScripted(id)):
 		r.BreakPromise(t.explainUnexercised(p))
 	}

@@ -3,6 +3,7 @@ package mutation
 import (
 	"bytes"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"time"
 
@@ -115,6 +116,18 @@ var lifecycleMutants = []*Mutant{
 		Middleware: changeIdleLimit(func(limit string) string { return "2" + limit }),
 		KilledBy:   map[string]string{"run.idle-limit-ends": "message.delta message.start run.end"},
 		AlsoFails:  []string{"accept.as-documented"}, // the largest limit becomes one that is too large
+	}, {
+		Name: "idle-limit-cancels", Doc: "the end of a stream that a client limited cancels its run",
+		Middleware: interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+			next.ServeHTTP(w, v.httpRequest)
+			if v.isOperation("listen") && v.event.PollLimit != "" {
+				if cancel, err := v.dialect.BuildRequest("cancel", v.event); err == nil {
+					next.ServeHTTP(httptest.NewRecorder(), v.withRequest(cancel))
+				}
+			}
+		}),
+		Needs:    []spec.Kind{"slot.limit"},
+		KilledBy: map[string]string{"script.idle": "run.error"},
 	}, {
 		Name: "other-run", Doc: "an event about the run names another run",
 		Fault:     "wrong-run; event=1",

@@ -104,6 +104,25 @@ var wireMutants = []*Mutant{
 		NewEffect: delayDeltas,
 		KilledBy:  map[string]string{"wire.flushes": "message.delta"},
 	}, {
+		Name: "held-after-a-comment", Doc: "after the first keep-alive comment, all events are held until the end of the run",
+		Middleware: editStreams(func(parsedRequest) streamEdit {
+			var held [][]byte
+			holds := false
+			return streamEdit{
+				comment: func(comment []byte) [][]byte { holds = true; return [][]byte{comment} },
+				frame: func(frame []byte) [][]byte {
+					if !holds {
+						return [][]byte{frame}
+					}
+					held = append(held, frame)
+					return nil
+				},
+				end: func() [][]byte { return held },
+			}
+		}),
+		Needs:    []spec.Kind{"slot.limit"}, // other dialects have no such comments
+		KilledBy: map[string]string{"wire.flushes": "message.delta"},
+	}, {
 		Name: "silent", Doc: "a stream on which nothing happens carries no comments",
 		Fault:     "no-keep-alive; streams=0",
 		KilledBy:  map[string]string{"wire.keeps-alive": "http.close"},

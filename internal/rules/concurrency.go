@@ -34,6 +34,7 @@ type completedStream struct {
 	request               spec.Event
 	openedAt              time.Duration // when its first event arrived, since the start of the conversation
 	endCount              int           // number of terminal events
+	endUnknown            bool          // the last frame could not be decoded, and may be a terminal event
 	failed                bool          // whether a terminal event reports a failure
 	firstDelta, lastDelta spec.Event    // deltas of messages; zero if there are none
 	pauses                time.Duration // the sum of the pauses between deltas, each counted as at most maxPause
@@ -124,6 +125,9 @@ func (a *streamTimeline) observeStream(_ *spec.Pass, request spec.Event) func(sp
 		if l.openedAt == 0 {
 			l.openedAt = e.At
 		}
+		if e.IsFrame() {
+			l.endUnknown = e.Kind == spec.Undecodable
+		}
 		switch {
 		case isTerminal(e):
 			l.endCount++
@@ -166,7 +170,8 @@ var SurvivesOtherRuns = &spec.Check{
 	Doc: `the end of one run does not close the stream of another run
 
 This is judged if the terminal event of another run of the thread was seen while the stream
-was open. A stream whose request limits how long it may be idle may close before its run ends.`,
+was open. A stream whose request limits how long it may be idle may close before its run ends. The
+last event of a stream may be its terminal event if it cannot be decoded.`,
 	Needs: []spec.Kind{spec.RunEnd},
 	Watch: judgeStreams(func(p *spec.Pass, a *streamTimeline) {
 		for _, l := range a.streams {
@@ -177,7 +182,7 @@ was open. A stream whose request limits how long it may be idle may close before
 			i := slices.IndexFunc(a.runEnds, func(e spec.Event) bool {
 				return areSiblingRuns(e, l.request) && l.isOpenAt(e.At, later)
 			})
-			if i >= 0 && (l.endCount > 0 || l.request.PollLimit == "") {
+			if i >= 0 && (l.endCount > 0 || l.request.PollLimit == "" && !l.endUnknown) {
 				p.Judge(l.bodyEnd, l.endCount > 0,
 					"stream of run %q closed when run %q of the same thread ended; expected its own terminal event first",
 					l.request.Run, a.runEnds[i].Run)

@@ -63,9 +63,9 @@ func (a *assembledRun) isSuccessful() bool {
 }
 
 // hasVisibleFailure reports whether a client can see that the run failed, either by an event or
-// because the transfer was cut off.
+// because the transfer was cut off. A last frame that cannot be decoded may report a failure.
 func (a *assembledRun) hasVisibleFailure() bool {
-	return a.failure.Kind != "" || isBrokenTransfer(a.bodyEnd)
+	return a.failure.Kind != "" || isBrokenTransfer(a.bodyEnd) || a.endUnknown
 }
 
 // describeText returns "text" if the run has any text, and "no text" otherwise, for use in the
