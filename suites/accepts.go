@@ -7,11 +7,12 @@ import (
 // runAccepts plays the accepts scenario, which sends every form of request that the document
 // allows. It starts a run in a new thread with each template of the operation that starts runs,
 // except the templates that answer a tool call or an interrupt. If the run succeeds and the target
-// can recall messages, a second run in the thread asks for the previous message. A third run then
-// asks for the previous message with the first run's template, unless requests of the dialect
-// repeat the history. After that, runAccepts sends requests with thread ids that are UUIDs of
-// versions 1 and 7, with other unusual ids and, for each optional header field, without that field.
-// Checks verify that the server accepts all of these requests.
+// can recall messages, a second run in the thread asks for the previous message, with the same
+// template if its requests name a user, and then without one. A further run asks for it with the
+// first run's template, unless requests of the dialect repeat the history. After that, runAccepts
+// sends requests with thread ids that are UUIDs of versions 1 and 7, with other unusual ids and, for
+// each optional header field, without that field. Checks verify that the server accepts all of these
+// requests.
 func runAccepts(t *Conversation) {
 	o, _ := t.dialect.TemplateOperation("prompt")
 	for _, template := range o.Templates() {
@@ -24,9 +25,13 @@ func runAccepts(t *Conversation) {
 		t.SendAndRead(template, e)
 		if t.hasFollowedLastRequest() && !t.target.lacksCapability("recall") {
 			recall := t.PromptEvent("recall", "")
+			repeatsHistory := t.dialect.RepeatsHistory(t.BuildRequest("prompt", recall))
+			e.Text = recall.Text
+			if t.dialect.ParseRequest(t.BuildRequest(template, e)).User != "" {
+				t.SendAndRead(template, e) // the same user asks
+			}
 			t.SendAndRead("prompt", recall)
-			if !t.dialect.RepeatsHistory(t.BuildRequest("prompt", recall)) {
-				e.Text = recall.Text
+			if !repeatsHistory {
 				t.SendAndRead(template, e)
 			}
 		}
