@@ -90,7 +90,8 @@ func causeRank(c Cause) int {
 func unplayedCauses(parts []ScenarioResult) (all []Cause) {
 	answered := anyExchange(parts, func(o exchangeSummary) bool { return o.status > 0 })
 	for _, p := range parts {
-		if p.Err == nil || errors.Is(p.Err, spec.ErrNotHTTP) || errors.Is(p.Err, spec.ErrOtherEncoding) { // the exchanges show it as a symptom
+		isSymptom := errors.Is(p.Err, spec.ErrNotHTTP) || errors.Is(p.Err, spec.ErrOtherEncoding) // the exchanges show it
+		if p.Err == nil || isSymptom {
 			continue
 		}
 		kind, why := classifyError(p.Err)

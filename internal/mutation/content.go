@@ -47,12 +47,12 @@ var contentMutants = []*Mutant{
 	}, {
 		Name: "image-not-completed", Doc: "an image stays in progress",
 		NewEffect: changeEvents(func(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Type == "image" }, func(e *spec.Event) {
-			e.Kind, e.Status = spec.ContentPart, "in_progress"
+			e.Kind, e.Status = spec.ContentPart, ""
 		}),
 		KilledBy: map[string]string{"content.parts-all-end": "run.end"},
 	}, {
-		Name: "result-not-completed", Doc: "what a tool said stays in progress",
-		NewEffect: changeEvents(func(e *spec.Event) bool { return e.Kind == spec.ToolResult }, func(e *spec.Event) { e.Status = "in_progress" }),
+		Name: "result-not-completed", Doc: "what a tool said is canceled, not completed",
+		NewEffect: changeEvents(func(e *spec.Event) bool { return e.Kind == spec.ToolResult }, func(e *spec.Event) { e.Status = "canceled" }),
 		KilledBy:  map[string]string{"content.parts-all-end": "run.end"},
 	}, {
 		Name: "text-completed-twice", Doc: "a text is completed twice",

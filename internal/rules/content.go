@@ -7,7 +7,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-var contentChecks = []*spec.Check{DeltasJoin, ContentIsComplete, ContentsAllEnd, ContentPartsAllEnd, ContentEndsOnce, IndexDense}
+var contentChecks = []*spec.Check{
+	DeltasJoin, ContentIsComplete, ContentsAllEnd, ContentPartsAllEnd, ContentEndsOnce, IndexDense,
+}
 
 // A contentKey identifies one content part by the id of its message and its index in that message.
 type contentKey struct{ message, index string }
@@ -154,7 +156,8 @@ content.all-end. Contents of a message that did not complete are not judged.`,
 				s.isText, s.completed = s.isText || isDelta(e), s.completed || isContentEnd(e)
 			case isMessageStatus(e) && e.Kind.Phase() == "end" && e.Status == "completed":
 				n := len(slots[e.Message])
-				p.Judge(e, len(e.Parts) <= n, "message %q has %s, but %d of them came in events of their own; expected each to be completed in one",
+				p.Judge(e, len(e.Parts) <= n,
+					"message %q has %s, but %d of them came in events of their own; expected each to be completed in one",
 					e.Message, pluralize(len(e.Parts), "content"), n)
 				for _, s := range slots[e.Message] {
 					s.judged = true
@@ -162,7 +165,8 @@ content.all-end. Contents of a message that did not complete are not judged.`,
 			case e.Kind == spec.RunEnd && e.Status == "completed":
 				for _, s := range order {
 					if s.judged && !s.isText {
-						p.Judge(e, s.completed, "run finished without completing content %s of message %q; expected an event with the whole content",
+						p.Judge(e, s.completed,
+							"run finished without completing content %s of message %q; expected an event with the whole content",
 							s.index, s.message)
 					}
 				}
