@@ -28,9 +28,13 @@ func runAccepts(t *Conversation) {
 		t.SendAndRead(template, e)
 		if t.hasFollowedLastRequest() && !t.target.lacksCapability("recall") {
 			recall := t.PromptEvent("recall", "")
+			repeatsHistory := t.dialect.RepeatsHistory(t.BuildRequest("prompt", recall))
+			e.Text = recall.Text
+			if t.dialect.ParseRequest(t.BuildRequest(template, e)).User != "" {
+				t.SendAndRead(template, e) // the same user asks
+			}
 			t.SendAndRead("prompt", recall)
-			if !t.dialect.RepeatsHistory(t.BuildRequest("prompt", recall)) {
-				e.Text = recall.Text
+			if !repeatsHistory {
 				t.SendAndRead(template, e)
 			}
 		}
