@@ -158,7 +158,7 @@ type Event struct {
 
 	AnswerSchema string // of an interrupt: the JSON Schema that the answer must match, as JSON; "" if any may
 
-	Texts []string // of a message in a request whose content is a list of parts: the texts of the parts, which make up Text
+	Texts []string // of a message in a request, in a list of parts: the texts of the parts, which make up Text
 	Parts []Event  // content parts of a message, messages of a request or history
 
 	StatusCode int    // HTTPResponse: received; HTTPRequest: documented for success, 0 for any 2xx

@@ -65,7 +65,8 @@ func runAccepts(t *Conversation) {
 // tool.
 func (t *Conversation) sendAfterHistory(template string, e spec.Event) {
 	isOther := func(part spec.Event) bool { return part.Kind != spec.InputUser && part.Kind != spec.InputTool }
-	if !t.hasFollowedLastRequest() || !slices.ContainsFunc(t.dialect.ParseRequest(t.BuildRequest(template, e)).Parts, isOther) {
+	parts := t.dialect.ParseRequest(t.BuildRequest(template, e)).Parts
+	if !t.hasFollowedLastRequest() || !slices.ContainsFunc(parts, isOther) {
 		return
 	}
 	if !t.target.lacksCapability("reasoning") {

@@ -85,7 +85,8 @@ func (c *combinationPlayer) askInterrupt(payload, answer string) {
 func (c *combinationPlayer) answerInterrupt(payload, template, answer string) {
 	c.ask("interrupt", payload)
 	interrupt, _ := c.onlyInterrupt()
-	if reply, ok := c.replyEvent(template); ok && (interrupt.AnswerSchema == "" || template == plainReplyTemplate(template)) {
+	isAllowed := interrupt.AnswerSchema == "" || template == plainReplyTemplate(template)
+	if reply, ok := c.replyEvent(template); ok && isAllowed {
 		reply.Text = answer
 		c.SendAndRead(template, reply)
 	}

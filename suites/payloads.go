@@ -274,11 +274,12 @@ func runPayloadsOfInterrupts(t *Conversation) {
 		return
 	}
 	objects := objectSamples()
+	samples := slices.Concat(edgeSamples, joinedSamples(), parsedSamples(), longSamples[:1], []textClass{yesSample})
 	for _, template := range []string{"resume", "resume-text"} {
 		if !c.canSend(template) {
 			continue
 		}
-		for i, s := range slices.Concat(edgeSamples, joinedSamples(), parsedSamples(), longSamples[:1], []textClass{yesSample}) {
+		for i, s := range samples {
 			c.answerInterrupt(objects[i%len(objects)].make(c.word()), template, s.make(c.word()))
 		}
 	}

@@ -75,8 +75,8 @@ prompt, and is not judged.`,
 			want, ok := expectedState(a.request.State, patches)
 			if ok && a.text() == "changed" {
 				got := a.state()
-				p.Judge(a.endEvent(), hasJSON(got, want) && a.isSuccessful(), "the snapshots and deltas lead to %s%s; expected the state %s",
-					describeState(got), a.describeEnd(), want)
+				p.Judge(a.endEvent(), hasJSON(got, want) && a.isSuccessful(),
+					"the snapshots and deltas lead to %s%s; expected the state %s", describeState(got), a.describeEnd(), want)
 				if len(a.otherStates) > 0 {
 					name, leaked := leakedMember(got, want, a.otherStates)
 					p.Judge(a.endEvent(), !leaked,
