@@ -180,8 +180,8 @@ func runSimilarRuns(t *Conversation) {
 // runRunIDs plays the run-ids scenario. It starts several runs, each with an unusual id, and then a
 // run with one of these ids in another thread. It starts none with a known id in the same thread,
 // because the id of its message would be known, too, and servers may merge messages by their ids.
-// Checks verify that the server repeats these ids. Runs whose ids the server refuses are left out. runRunIDs sends nothing if requests do not
-// contain the id of the run.
+// Checks verify that the server repeats these ids. Runs whose ids the server refuses are left out.
+// runRunIDs sends nothing if requests do not contain the id of the run.
 func runRunIDs(t *Conversation) {
 	if t.Run = t.NewID(); t.dialect.ParseRequest(t.BuildRequest("prompt", t.PromptEvent("text", "one"))).Run != t.Run {
 		return
