@@ -196,11 +196,11 @@ func (t *Conversation) listenIfTaken() {
 	}
 }
 
-// runRunIDs plays the run-ids scenario. It starts several runs, each with an unusual id, and then
-// two more runs with one of these ids, the second one in another thread. Checks verify that the
-// server repeats these ids.
-// Runs whose ids the server refuses are left out. runRunIDs sends nothing if requests do not
-// contain the id of the run.
+// runRunIDs plays the run-ids scenario. It starts several runs, each with an unusual id, and then a
+// run with one of these ids in another thread. It starts none with a known id in the same thread,
+// because the id of its message would be known, too, and servers may merge messages by their ids.
+// Checks verify that the server repeats these ids. Runs whose ids the server refuses are left out.
+// runRunIDs sends nothing if requests do not contain the id of the run.
 func runRunIDs(t *Conversation) {
 	if t.Run = t.NewID(); t.dialect.ParseRequest(t.BuildRequest("prompt", t.PromptEvent("text", "one"))).Run != t.Run {
 		return
@@ -215,7 +215,6 @@ func runRunIDs(t *Conversation) {
 		t.startIfTaken(id, t.PromptEvent("text", "an id in capitals"))
 		t.startIfTaken(strings.ReplaceAll(t.NewID(), "-", ""), t.PromptEvent("text", "an id without hyphens"))
 	}
-	t.startIfTaken(names[0], t.PromptEvent("text", "again"))
 	t.Thread = t.NewID()
 	t.startIfTaken(names[0], t.PromptEvent("text", "in another thread"))
 }

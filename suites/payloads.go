@@ -275,6 +275,7 @@ func runPayloadsOfInterrupts(t *Conversation) {
 		return
 	}
 	objects := objectSamples()
+	samples := slices.Concat(edgeSamples, joinedSamples(), parsedSamples(), longSamples[:1], []textClass{yesSample})
 	for _, template := range []string{"resume", "resume-text"} {
 		if !c.canSend(template) {
 			continue

@@ -150,19 +150,23 @@ type messageKey struct{ author, id string }
 
 // judgeOrder judges the order of the messages in e, a snapshot of the messages. The messages of
 // request, the request for the stream, must have the same order in e and come before the messages
-// that were streamed. Each message must be in e only once.
+// that were streamed. Each message must be in e only once. Messages that request has more than once
+// are not judged.
 func (s *streamedContent) judgeOrder(p *spec.Pass, request, e spec.Event) {
 	keyOf := func(part spec.Event) messageKey { return messageKey{part.Kind.Phase(), part.Message} }
 	rank := map[messageKey]int{} // from 1
+	isRepeated := map[messageKey]bool{}
 	for i, part := range request.Parts {
-		rank[keyOf(part)] = i + 1
+		key := keyOf(part)
+		isRepeated[key] = rank[key] > 0
+		rank[key] = i + 1
 	}
 	last, times := 0, map[messageKey]int{}
 	for _, part := range e.Parts {
-		if part.Message == "" {
+		key := keyOf(part)
+		if part.Message == "" || isRepeated[key] {
 			continue
 		}
-		key := keyOf(part)
 		times[key]++
 		p.Judge(e, times[key] == 1, "snapshot has the message %q twice; expected it once", part.Message)
 		next := rank[key]
