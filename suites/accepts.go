@@ -10,9 +10,9 @@ import (
 // runAccepts plays the accepts scenario, which sends every form of request that the document
 // allows. It starts a run in a new thread with each template of the operation that starts runs,
 // except the templates that answer a tool call or an interrupt. If the run succeeds and the target
-// can recall messages, a second run in the thread asks for the previous message. A third run then
-// asks for the previous message with the first run's template, unless requests of the dialect
-// repeat the history. If requests of the template contain earlier messages, further runs ask for
+// can recall messages, a second run in the thread asks for the previous message, with the same
+// template if its requests name a user, and then without one. A further run asks for it with the
+// first run's template, unless requests of the dialect repeat the history. If requests of the template contain earlier messages, further runs ask for
 // reasoning and a tool call. After that, runAccepts sends requests with thread ids that are UUIDs of
 // versions 1 and 7, with other unusual ids and, for each optional header field, without that field.
 // Checks verify that the server accepts all of these requests.

@@ -280,7 +280,6 @@ func runPayloadsOfInterrupts(t *Conversation) {
 		if !c.canSend(template) {
 			continue
 		}
-		samples := slices.Concat(edgeSamples, joinedSamples(), parsedSamples(), longSamples[:1], []textClass{yesSample})
 		for i, s := range samples {
 			c.answerInterrupt(objects[i%len(objects)].make(c.word()), template, s.make(c.word()))
 		}
