@@ -12,10 +12,11 @@ import (
 // except the templates that answer a tool call or an interrupt. If the run succeeds and the target
 // can recall messages, a second run in the thread asks for the previous message, with the same
 // template if its requests name a user, and then without one. A further run asks for it with the
-// first run's template, unless requests of the dialect repeat the history. If requests of the template contain earlier messages, further runs ask for
-// reasoning and a tool call. After that, runAccepts sends requests with thread ids that are UUIDs of
-// versions 1 and 7, with other unusual ids and, for each optional header field, without that field.
-// Checks verify that the server accepts all of these requests.
+// first run's template, unless requests of the dialect repeat the history. If requests of the
+// template contain earlier messages, further runs ask for reasoning and a tool call. After that,
+// runAccepts sends requests with thread ids that are UUIDs of versions 1 and 7, with other unusual
+// ids and, for each optional header field, without that field. Checks verify that the server
+// accepts all of these requests.
 func runAccepts(t *Conversation) {
 	o, _ := t.dialect.TemplateOperation("prompt")
 	for _, template := range o.Templates() {

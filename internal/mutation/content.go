@@ -46,12 +46,13 @@ var contentMutants = []*Mutant{
 		KilledBy: map[string]string{"content.all-end": "run.end"},
 	}, {
 		Name: "image-not-completed", Doc: "an image stays in progress",
-		NewEffect: leaveInProgress(func(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Type == "image" },
-			func(e *spec.Event) { e.Kind = spec.ContentPart }),
+		NewEffect: changeEvents(func(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Type == "image" }, func(e *spec.Event) {
+			e.Kind, e.Status = spec.ContentPart, ""
+		}),
 		KilledBy: map[string]string{"content.parts-all-end": "run.end"},
 	}, {
-		Name: "result-not-completed", Doc: "what a tool said stays in progress",
-		NewEffect: leaveInProgress(func(e *spec.Event) bool { return e.Kind == spec.ToolResult }, func(*spec.Event) {}),
+		Name: "result-not-completed", Doc: "what a tool said is canceled, not completed",
+		NewEffect: changeEvents(func(e *spec.Event) bool { return e.Kind == spec.ToolResult }, func(e *spec.Event) { e.Status = "canceled" }),
 		KilledBy:  map[string]string{"content.parts-all-end": "run.end"},
 	}, {
 		Name: "text-completed-twice", Doc: "a text is completed twice",
@@ -75,25 +76,4 @@ var contentMutants = []*Mutant{
 		}),
 		KilledBy: map[string]string{"content.index-dense": "message.delta reasoning.delta tool.call tool.result"},
 	},
-}
-
-// leaveInProgress returns the effectFactory of a fault that gives the events for which fits returns
-// true the status of a run in progress, as an earlier event of the stream has it, and calls change
-// with each of them. It changes nothing if there is no such earlier event.
-func leaveInProgress(fits func(e *spec.Event) bool, change func(e *spec.Event)) effectFactory {
-	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
-		progress := ""
-		return func(e *spec.Event, emit func(*spec.Event)) {
-			if e.Kind == spec.RunProgress && e.Status != "" {
-				progress = e.Status
-			}
-			if progress != "" && fits(e) {
-				other := *e
-				other.Status = progress
-				change(&other)
-				e = &other
-			}
-			emit(e)
-		}
-	})
 }

@@ -160,7 +160,7 @@ func newServer(d *dialect.Dialect, m *Mutant, occurred func()) (h http.Handler, 
 	}
 	seed := uint64(1)
 	cfg := mockserver.Config{
-		Dialects: []*dialect.Dialect{d}, Seed: &seed,
+		Dialects: []*dialect.Dialect{d}, Seed: &seed, Clock: &mockserver.Clock{}, // checks compare its times with silences
 		Server: reference.Config{Authenticator: users, PollInterval: pollInterval, Limits: reference.Limits{StreamsPerUser: streamLimit}},
 	}
 	if m != nil {

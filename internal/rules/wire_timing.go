@@ -21,8 +21,9 @@ them must add up to at least half of the requested time. Of each pause, at most 
 intervals count, and at most half a second more than one. If exactly the requested deltas
 arrive, and there are eight or more, at least half of them must arrive apart from the one
 before. A stream that was requested after its run began may deliver the earlier deltas at
-once, and a canceled run may be shorter. Not judged: a stream that was open when another run of its thread was canceled, which
-cancel.spares-others judges, and a stream with an idle limit, which may end between two deltas.`,
+once, and a canceled run may be shorter. Not judged: a stream that was open when another run
+of its thread was canceled, which cancel.spares-others judges, and a stream with an idle
+limit, which may end between two deltas.`,
 	Needs: []spec.Kind{spec.MessageDelta},
 	Watch: judgeStreams(func(p *spec.Pass, a *streamTimeline) {
 		for _, l := range a.streams {
