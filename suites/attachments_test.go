@@ -109,7 +109,7 @@ func TestUploads(t *testing.T) {
 		"shows files to users only":        {found: "attachments.signed-fresh? attachments.url-download?"},
 		"shows other files":                {found: "attachments.signed-fresh? attachments.url-download?"},
 		"takes large files":                {found: "code-audio-large? transcribe.size"},
-		"takes a megabyte":                 {found: "transcribe.wav"},
+		"takes a megabyte":                 {found: "transcribe.endpoint"},
 		"knows two names":                  {found: "transcribe.wave"},
 		"tells in numbers":                 {found: "transcribe.transcript"},
 		"takes data":                       {found: "create.binary-no-data"},
@@ -160,7 +160,7 @@ func TestLinksAreAskedForByNobody(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := map[string]int{"": 7}[elsewhere]; len(d.fetched) != want {
+		if want := map[string]int{"": 11}[elsewhere]; len(d.fetched) != want {
 			t.Errorf("links to %q were asked for %d times, want %d", elsewhere, len(d.fetched), want)
 		}
 		for _, h := range d.fetched {

@@ -27,15 +27,16 @@ type Conversation struct {
 	Thread string // id of the current thread, to which requests belong; a new thread at the start of a scenario
 	Run    string // id of the current run, which is the last one started; "" before the first run
 
-	ctx       context.Context
-	target    *Target
-	dialect   *dialect.Dialect
-	clients   map[spec.Principal]*wire.Client
-	rng       *rand.Rand
-	accepted  bool                            // set by StartRun: the server accepted its request
-	conflicts int                             // how often StartRun has repeated a request
-	busyError error                           // why the conversation is incomplete if the server was busy; see StartRun
-	form      func(spec.Request) spec.Request // returns an equivalent form of a request, to be sent instead; may be nil
+	ctx         context.Context
+	target      *Target
+	dialect     *dialect.Dialect
+	clients     map[spec.Principal]*wire.Client
+	rng         *rand.Rand
+	accepted    bool                            // set by StartRun: the server accepted its request
+	acceptedAny bool                            // the server accepted a request of StartRun
+	conflicts   int                             // how often StartRun has repeated a request
+	busyError   error                           // why the conversation is incomplete if the server was busy; see StartRun
+	form        func(spec.Request) spec.Request // returns an equivalent form of a request, to be sent instead; may be nil
 
 	mu           sync.Mutex // guards the fields below: exchanges may overlap
 	trace        spec.Trace
@@ -62,11 +63,13 @@ func (t *Conversation) PromptEvent(scenario, args string) spec.Event {
 // in e in place of its placeholders, and reads the response to its end. It reports whether the
 // status of the response is a success (2xx). StartRun tries once more, with another run id, if the
 // status is 409 (Conflict), because the server may still be finishing the previous run of the
-// thread, or 429 or 503, because the server may be busy. If the server again responds with 429 or
-// 503, checks do not judge that, but the conversation counts as incomplete.
+// thread, or 429 or 503, because the server may be busy. If the server, which accepted an earlier request
+// of the conversation, again responds with 429 or 503, checks do not judge that, but the
+// conversation counts as incomplete.
 func (t *Conversation) StartRun(template string, e spec.Event) bool {
 	t.Run = t.NewID()
 	if t.accepted = t.SendTemplate(template, e); t.accepted {
+		t.acceptedAny = true
 		return true
 	}
 	status := t.LastEvent(spec.HTTPResponse).StatusCode
@@ -78,7 +81,7 @@ func (t *Conversation) StartRun(template string, e spec.Event) bool {
 		t.conflicts++
 		t.Run = t.NewID()
 		t.accepted = t.SendTemplate(template, e)
-		if status := t.LastEvent(spec.HTTPResponse).StatusCode; !t.accepted && isBusyStatus(status) {
+		if status := t.LastEvent(spec.HTTPResponse).StatusCode; !t.accepted && t.acceptedAny && isBusyStatus(status) {
 			t.target.resources.busyRefusals.Add(1)
 			t.busyError = busyError(status)
 		}
@@ -115,13 +118,11 @@ func (e busyError) Error() string {
 
 // IsInconclusive reports whether err, a [ScenarioResult.IncompleteReason], means that the run
 // cannot show that the server is correct: because the run reached [Limits.RunTimeout] or a limit on
-// all responses together, a generated conversation failed with an error from the network, or the
-// server was too busy.
+// all responses together, or the server was too busy.
 func IsInconclusive(err error) bool {
 	_, isBusy := errors.AsType[busyError](err)
 	_, isLimit := errors.AsType[limitStopError](err)
-	_, isNetwork := errors.AsType[*wire.MeasurementError](err)
-	return IsRunTimeout(err) || isLimit || isNetwork || isBusy
+	return IsRunTimeout(err) || isLimit || isBusy
 }
 
 // SendTemplate sends the request of the template, with the values in e in place of its

@@ -4,19 +4,24 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
 )
 
 // A historyServer is a small server of the runs protocol that keeps histories. It shares no code
-// with the reference. The field how names the one way in which it is unusual or faulty; "" means
+// with the reference, except that the dialect says which requests it refuses. The field how names the one way in which it is unusual or faulty; "" means
 // that it is an ordinary correct server.
 type historyServer struct {
-	how string
-	old bool // of the answers: those of 2026-03
+	how     string
+	old     bool             // of the answers: those of 2026-03
+	dialect *dialect.Dialect // says which requests are invalid
 
 	mu      sync.Mutex
 	threads []*thread // the latest last
@@ -95,7 +100,22 @@ func (a *historyServer) post(w http.ResponseWriter, r *http.Request) {
 		ThreadID, RunID string
 		Messages        []struct{ Content promptText }
 	}
-	if json.NewDecoder(r.Body).Decode(&in) != nil || len(in.Messages) == 0 {
+	body, _ := io.ReadAll(r.Body)
+	header := spec.Header{{Name: "Content-Type", Value: r.Header.Get("Content-Type")}}
+	if bad := a.dialect.ValidateRequest(spec.Request{Method: "POST", Target: "/runs", Header: header, Body: body}); len(bad) > 0 {
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(422)
+		code, text := "", "refused"
+		for _, demand := range bad[0].Refusals {
+			code = cmp.Or(code, strings.Join(demand.Code[:min(1, len(demand.Code))], ""))
+			if demand.Text != "" {
+				text = demand.Text
+			}
+		}
+		fmt.Fprintf(w, `{"status":422,"detail":%q,"code":%q}`, text, cmp.Or(code, "REFUSED"))
+		return
+	}
+	if json.Unmarshal(body, &in) != nil || len(in.Messages) == 0 {
 		refused(w, 422)
 		return
 	}
@@ -136,6 +156,10 @@ func (a *historyServer) script(r *historyServerRun) {
 			say(`"type":"TOOL_CALL_END","toolCallId":"c%d"`, i)
 			say(`"type":"TOOL_CALL_RESULT","messageId":"t%d","toolCallId":"c%d","content":%q`, i, i, result)
 		}
+	case "conformance:error":
+		r.answers = nil
+		say(`"type":"RUN_ERROR","message":%q`, words)
+		return
 	case "conformance:slow":
 		if _, err := fmt.Sscanf(words, "%d %d", &n, &ms); err == nil {
 			r.answers, r.apart = []string{strings.Repeat("on ", n)}, time.Duration(ms)*time.Millisecond
@@ -215,6 +239,7 @@ func (a *historyServer) scraps(t *thread) (all []scrap) {
 		}
 		answers := r.answers
 		switch {
+		case len(answers) == 0: // the run failed
 		case a.is("thinks aloud, for nobody"):
 			answers = answers[1:]
 		case a.is("tells words"):

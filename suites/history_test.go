@@ -145,6 +145,7 @@ func recall(t *testing.T, a *historyServer) (found string, silent []string) {
 		t.Error(err)
 		return "", nil
 	}
+	a.dialect = runs
 	srv := httptest.NewServer(a)
 	defer srv.Close()
 	defer srv.CloseClientConnections()

@@ -59,9 +59,6 @@ const lateReplyDelay = 1500 * time.Millisecond
 func (t *Conversation) replyLate(template string) {
 	if e, ok := t.newReply(template); ok && t.Sleep(lateReplyDelay) {
 		t.SendAndRead(template, e)
-		if !t.target.lacksCapability("recall") {
-			t.SendAndRead("prompt", t.PromptEvent("recall", ""))
-		}
 	}
 }
 

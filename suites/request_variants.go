@@ -54,8 +54,9 @@ func runVariants(t *Conversation) {
 }
 
 // runForms plays the forms scenario. For each template whose requests start a run and are not
-// replies, except "prompt", it asks for a text, a tool call and failures. Finally, it requests the
-// histories. If the server keeps the streams of its runs, runForms also requests the rest of a stream
+// replies, except "prompt", it asks for two of the following: a text, a tool call, a failure at the
+// start and one in the middle. The seed determines which two. If [Target.Deep] is set, it asks for
+// all of them. Finally, it requests the histories. If the server keeps the streams of its runs, runForms also requests the rest of a stream
 // from a cursor in its middle. The form of a request must not make a difference to its run. If the
 // requests repeat the earlier messages of their thread, each prompt gets a new thread. runForms
 // sends nothing if the target is not scripted.
@@ -66,15 +67,16 @@ func runForms(t *Conversation) {
 	}
 	o, _ := c.dialect.TemplateOperation("prompt")
 	var threads []string
-	for _, template := range o.TemplatesBySimplicity()[1:] {
+	for i, template := range o.TemplatesBySimplicity()[1:] {
 		if isReplyTemplate(template) {
 			continue
 		}
 		c.Thread = c.NewID()
-		for _, prompt := range []struct{ scenario, args string }{
-			{"text", edgeSamples[0].make(c.word())}, {"tool", c.object()}, {"error", c.word()}, {"error-mid", c.word()},
+		for k, prompt := range []struct{ scenario, args string }{
+			{"text", edgeSamples[0].make(c.word())}, {"error", c.word()}, {"tool", c.object()}, {"error-mid", c.word()},
 		} {
-			if c.target.lacksCapability(prompt.scenario) {
+			isLeftOut := !c.target.Deep && (uint64(i+k)+c.target.Seed)%2 == 0
+			if isLeftOut || c.target.lacksCapability(prompt.scenario) {
 				continue
 			}
 			e := c.PromptEvent(prompt.scenario, prompt.args)
@@ -99,9 +101,9 @@ func runForms(t *Conversation) {
 // request in a new thread and, once the server has refused these, the history request, which shows
 // that the thread is still unknown, and the valid request. Finally, it sends invalid forms of
 // another request, a valid request for another run and, after a pause, the valid counterpart of the
-// invalid forms, in the thread of the first run. The history of each thread
-// must then have only the valid requests. All requests are sent on connections that are
-// reused, on which a faulty server may mix up an invalid request with the valid one before it.
+// invalid forms, in the thread of the first run. The history of each thread must then have only the
+// valid requests. All requests are sent on connections that are reused, on which a faulty server may
+// mix up an invalid request with the valid one before it.
 func runCorrected(t *Conversation) {
 	t.keepAlive()
 	if t.SendAndRead("prompt", t.PromptEvent("text", "one")); !t.accepted {

@@ -3,14 +3,12 @@ package suites
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
-	"github.com/streamassay/streamassay/internal/wire"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
@@ -35,9 +33,6 @@ func (t *Target) finishConversation(conv *Conversation, part ScenarioResult) Sce
 	part.Trace, part.Err, part.IncompleteReason = conv.finalTrace(), conv.err, conv.abortCause
 	if part.IncompleteReason == nil {
 		part.IncompleteReason = conv.busyError
-	}
-	if _, ok := errors.AsType[*wire.MeasurementError](part.Err); ok && isGenerated(part.Scenario) {
-		part.Err, part.IncompleteReason = nil, part.Err // other conversations test the same
 	}
 	n, coded := responseSize(part.Trace)
 	large := n > maxRetained || conv.largeDecoded

@@ -140,14 +140,7 @@ func Scenarios() []Scenario {
 // user.
 var singleUserScenarios = []Scenario{
 	singlePrompt("text", "Grüß Gott, 世界 — “ok” 🙂", "a plain reply", basicStreamChecks...),
-	{
-		Name: "empty", Doc: "a reply without a message, and one whose text is empty", Templates: promptTemplates,
-		ExpectedChecks: []string{"wire.opens-stream"},
-		Run: func(t *Conversation) {
-			t.SendAndRead("prompt", t.PromptEvent("empty", ""))
-			t.SendAndRead("prompt", spec.Event{Text: t.target.promptText("text", "") + " "})
-		},
-	},
+	singlePrompt("empty", "", "a reply without a message", "wire.opens-stream"),
 	singlePrompt("messages", "", "two messages, one after the other"),
 	singlePrompt("contents", "", "a message with a text and an image"),
 	singlePrompt("reasoning", "an answer", "reasoning, then a reply"),

@@ -94,8 +94,7 @@ type ScenarioResult struct {
 
 	// IncompleteReason is nil, or the reason why the scenario was not played, or not to its end: the
 	// run was cancelled or took too long, the server exceeded limits too often, or it was busy (see
-	// [IsInconclusive]). For a generated conversation, it may also be an error from the network. It is not a
-	// finding.
+	// [IsInconclusive]). It is not a finding.
 	IncompleteReason error
 	Trimmed          bool // Trace has only the beginnings of the bodies; see [Target.BeforeTrim]
 }

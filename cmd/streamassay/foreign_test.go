@@ -134,7 +134,7 @@ var foreigners = []foreigner{
 			{name: "always-new", breaks: "runs.create.created-false", says: `^later run of thread "\S+" is reported with created true; `},
 			// A request that is accepted has no refusal with the documented code either.
 			{name: "any-length-of-run-id", refusals: true, breaks: "runs.create.run-128", says: `^invalid request \("runId" has 129 characters: expected at most 128\): got status 202; `,
-				also: "runs.errors.code-run-input runs.errors.text-run"},
+				also: "runs.errors.code-run-input runs.errors.text-run runs.history.latest"},
 		}},
 }
 

@@ -432,7 +432,7 @@ func (j *targetRun) addReferenceUsers() (*identity.StaticTokens, error) {
 }
 
 // incompleteNotes returns one note for each reason why scenarios in parts were not played to their
-// end. If --max-time, a busy server or an error from the network is one of the reasons, it also
+// end. If --max-time, a busy server or a limit on all responses is one of the reasons, it also
 // marks the report as incomplete.
 func incompleteNotes(parts []suites.ScenarioResult, report *reports.Report) (all []string) {
 	names := map[string][]string{}

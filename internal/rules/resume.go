@@ -338,8 +338,7 @@ requested before the cursor was issued.`,
 					n := t.commonPrefixLen(full)
 					complete := n == len(t.frames) && (!isCleanEnd(t.bodyEnd) || n == len(full.frames))
 					p.Judge(t.frameOrEnd(n), complete,
-						"requested with %q, a cursor of an earlier run, the stream has %s, of which only the first %d equal those "+
-							"of the run; expected exactly the %d events of the run",
+						"requested with %q, a cursor of an earlier run: got %s, the first %d of them right; expected the run's %d events",
 						t.request.Cursor, pluralize(len(t.frames), "event"), n, len(full.frames))
 				}
 			}

@@ -142,6 +142,7 @@ func TestFormMutants(t *testing.T) {
 			"body /file is note.txt, of type imagex/png: runs.attachments.type-422",
 			"body /file is note.pdf, of type application/pdf: runs.attachments.type-422",
 			"body /file is note.bin, of type application/octet-stream: runs.attachments.type-422",
+			"body /file is image.png, of type application/octet-stream: runs.attachments.type-422",
 			"body /file is note.txt, of type audio/wavx: runs.attachments.type-422",
 			"body /file is speech.ogg, of type audio/ogg: runs.attachments.type-422",
 			"body /file is speech.mp3, of type audio/mpeg: runs.attachments.type-422",
@@ -165,13 +166,14 @@ func TestFormMutants(t *testing.T) {
 			"body /audio is of type application/pdf: runs.transcribe.type runs.errors.code-audio-format",
 			"body /audio is note.bin, of type application/octet-stream: runs.transcribe.type runs.errors.code-audio-format",
 			"body /audio is of type application/octet-stream: runs.transcribe.type runs.errors.code-audio-format",
+			"body /audio is image.png, of type application/octet-stream: runs.transcribe.type runs.errors.code-audio-format",
 			"body /audio is note.txt, of type audio/wavx: runs.transcribe.type runs.errors.code-audio-format",
 			"body /audio is of type audio/wavx: runs.transcribe.type runs.errors.code-audio-format",
 			"body /audio is speech.ogg, of type audio/ogg: runs.transcribe.type runs.errors.code-audio-format",
 			"body /audio is of type audio/ogg: runs.transcribe.type runs.errors.code-audio-format",
 			"body /audio is speech.mp3, of type audio/mpeg: runs.transcribe.type runs.errors.code-audio-format",
 			"body /audio is of type audio/mpeg: runs.transcribe.type runs.errors.code-audio-format",
-			"body /audio has 11010048 bytes: runs.transcribe.size runs.errors.code-audio-large",
+			"body /audio has 11010048 bytes, of type audio/wav: runs.transcribe.size runs.errors.code-audio-large",
 		},
 	}
 	for phrase, want := range want {

@@ -56,7 +56,7 @@ def read(handler):
     want(str(ask.get("stream", True)).lower() in ("true", "false", "1", "0", "yes", "no", "on", "off"), "stream is neither true nor false")
     stop = ask.get("stop")
     want(stop is None or isinstance(stop, str) or isinstance(stop, list) and all(isinstance(s, str) for s in stop), "stop is no text, and no list of texts")
-    tools = ask.get("tools") or []
+    tools = [] if ask.get("tools") is None else ask["tools"]
     want(isinstance(tools, list) and all(isinstance(tool, dict) for tool in tools), "tools is no list of objects")
     return ask
 
