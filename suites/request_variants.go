@@ -56,10 +56,10 @@ func runVariants(t *Conversation) {
 // runForms plays the forms scenario. For each template whose requests start a run and are not
 // replies, except "prompt", it asks for two of the following: a text, a tool call, a failure at the
 // start and one in the middle. The seed determines which two. If [Target.Deep] is set, it asks for
-// all of them. Finally, it requests the histories. If the server keeps the streams of its runs, runForms also requests the rest of a stream
-// from a cursor in its middle. The form of a request must not make a difference to its run. If the
-// requests repeat the earlier messages of their thread, each prompt gets a new thread. runForms
-// sends nothing if the target is not scripted.
+// all of them. Finally, it requests the histories. If the server keeps the streams of its runs,
+// runForms also requests the rest of a stream from a cursor in its middle. The form of a request
+// must not make a difference to its run. If the requests repeat the earlier messages of their
+// thread, each prompt gets a new thread. runForms sends nothing if the target is not scripted.
 func runForms(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "form")
 	if !ok {
