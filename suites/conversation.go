@@ -75,13 +75,13 @@ func (t *Conversation) StartRun(template string, e spec.Event) bool {
 	status := t.LastEvent(spec.HTTPResponse).StatusCode
 	repeats, isBusy := t.conflicts < maxConflicts, isBusyStatus(status)
 	if isBusy {
-		repeats = repeats && t.target.resources.busyRefusals.Load() < maxBusyRefusals
+		repeats = repeats && t.acceptedAny && t.target.resources.busyRefusals.Load() < maxBusyRefusals
 	}
 	if repeats && (isBusy || status == http.StatusConflict) && t.Sleep(conflictDelay) {
 		t.conflicts++
 		t.Run = t.NewID()
 		t.accepted = t.SendTemplate(template, e)
-		if status := t.LastEvent(spec.HTTPResponse).StatusCode; !t.accepted && t.acceptedAny && isBusyStatus(status) {
+		if status := t.LastEvent(spec.HTTPResponse).StatusCode; !t.accepted && isBusy && isBusyStatus(status) {
 			t.target.resources.busyRefusals.Add(1)
 			t.busyError = busyError(status)
 		}
