@@ -91,7 +91,7 @@ const longIDLength = 200
 // sendWithUnusualIDs starts four runs, each in a new thread, in which either the thread id or the
 // run id is unusual: it is [longIDLength] characters long, or it consists of digits and begins with
 // zeros, which a careless server drops because it takes the id for a number. Two more runs are in
-// threads whose ids are names that a server in JavaScript finds in an empty object. Requests that
+// threads whose ids are names of members that every object of JavaScript inherits. Requests that
 // the document does not allow are left out.
 func (t *Conversation) sendWithUnusualIDs() {
 	send := func() {

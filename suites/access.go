@@ -97,9 +97,8 @@ func runSecondUserFirst(t *Conversation) {
 	mine := t.Thread
 	t.Thread = theirs
 	for _, template := range []string{"history", "attach", "listen", "cancel"} {
-		n, r := t.exchangeCount(), t.BuildRequest(template, spec.Event{})
-		if t.canSend(template) && !t.sendAs(spec.PrimaryUser, r) {
-			t.forget(n) // judged by the second-user scenario, where the roles are exchanged
+		if t.canSend(template) { // refusals are judged in the second-user scenario, where the roles are exchanged
+			t.forgetIfRefused(func() { t.sendAs(spec.PrimaryUser, t.BuildRequest(template, spec.Event{})) })
 		}
 	}
 	if t.Thread = mine; hasHistory {

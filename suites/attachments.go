@@ -59,8 +59,8 @@ func runAttachments(t *Conversation) {
 
 // sendImageForms sends a message with an image in each form for which the dialect has a template
 // other than "uploaded", such as an image before the text or two images, each in a new thread. Then
-// it requests the histories. The text is no test prompt, because the documents do not
-// say how a server joins several texts.
+// it requests the histories. The text is not a test prompt, because the documents do not say how a
+// server joins several texts.
 func (t *Conversation) sendImageForms() {
 	o, _ := t.dialect.TemplateOperation("uploaded")
 	var threads []string

@@ -61,33 +61,37 @@ func (t *Conversation) PromptEvent(scenario, args string) spec.Event {
 
 // StartRun gives the conversation a new run id, sends the request of the template, with the values
 // in e in place of its placeholders, and reads the response to its end. It reports whether the
-// status of the response is a success (2xx). StartRun tries once more, with another run id, if the
-// status is 409 (Conflict), because the server may still be finishing the previous run of the
-// thread, or 429 or 503, because the server may be busy. If the server, which accepted an earlier request
-// of the conversation, again responds with 429 or 503, checks do not judge that, but the
-// conversation counts as incomplete.
+// status of the response is a success (2xx). If the server refuses the request but may accept it
+// later (see [Conversation.mayRepeat]), StartRun tries once more, with another run id. If the server
+// is busy then, too, checks do not judge that, but the conversation counts as incomplete.
 func (t *Conversation) StartRun(template string, e spec.Event) bool {
 	t.Run = t.NewID()
-	if t.accepted = t.SendTemplate(template, e); t.accepted {
-		t.acceptedAny = true
-		return true
-	}
-	status := t.LastEvent(spec.HTTPResponse).StatusCode
-	repeats, isBusy := t.conflicts < maxConflicts, isBusyStatus(status)
-	if isBusy {
-		repeats = repeats && t.acceptedAny && t.target.resources.busyRefusals.Load() < maxBusyRefusals
-	}
-	if repeats && (isBusy || status == http.StatusConflict) && t.Sleep(conflictDelay) {
+	t.accepted = t.SendTemplate(template, e)
+	if !t.accepted && t.mayRepeat() && t.Sleep(conflictDelay) {
+		wasBusy := isBusyStatus(t.lastStatus())
 		t.conflicts++
 		t.Run = t.NewID()
 		t.accepted = t.SendTemplate(template, e)
-		if status := t.LastEvent(spec.HTTPResponse).StatusCode; !t.accepted && isBusy && isBusyStatus(status) {
+		if status := t.lastStatus(); !t.accepted && wasBusy && isBusyStatus(status) {
 			t.target.resources.busyRefusals.Add(1)
 			t.busyError = busyError(status)
 		}
 	}
+	t.acceptedAny = t.acceptedAny || t.accepted
 	return t.accepted
 }
+
+// mayRepeat reports whether StartRun repeats the last request, which the server refused. It does if
+// the status is 409 (Conflict), because the server may still be finishing the previous run of the
+// thread, or if the server is busy, although it accepted an earlier request of the conversation.
+func (t *Conversation) mayRepeat() bool {
+	status := t.lastStatus()
+	isBusy := isBusyStatus(status) && t.acceptedAny && t.target.resources.busyRefusals.Load() < maxBusyRefusals
+	return t.conflicts < maxConflicts && (isBusy || status == http.StatusConflict)
+}
+
+// lastStatus returns the status of the last response, or 0 if there was none.
+func (t *Conversation) lastStatus() int { return t.LastEvent(spec.HTTPResponse).StatusCode }
 
 // conflictDelay is how long StartRun waits before it repeats a request that was refused with status
 // 409, 429 or 503. It is longer than the time after the end of a run for which checks tolerate such

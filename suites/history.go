@@ -54,11 +54,9 @@ func runHistory(t *Conversation) {
 	t.SendAndRead("prompt", t.PromptEvent("tool", `{"city":"Paris"}`))
 	t.SendAndRead("prompt", t.PromptEvent("text", "one two three"))
 	page := t.completeHistory()
-	n := t.exchangeCount()
-	t.Send(withField(t.BuildRequest("history", spec.Event{}), "Accept", func(string) string { return spec.EventStream }))
-	if t.wasRefused() { // it may be, since the history is no event stream
-		t.forget(n)
-	}
+	t.forgetIfRefused(func() { // it may be, since the history is not an event stream
+		t.Send(withField(t.BuildRequest("history", spec.Event{}), "Accept", func(string) string { return spec.EventStream }))
+	})
 	if day, err := time.Parse(time.DateOnly, page.Day); err == nil {
 		t.fetchHistory(spec.Event{Day: page.Day})
 		t.fetchHistory(spec.Event{Day: day.AddDate(0, 0, 1).Format(time.DateOnly)})

@@ -61,6 +61,15 @@ func (t *Conversation) exchangeCount() int {
 	return len(t.trace.Exchanges)
 }
 
+// forgetIfRefused calls send, which sends one request. If the server refuses that request, the
+// exchange is removed from the recording, so that no check judges the refusal.
+func (t *Conversation) forgetIfRefused(send func()) {
+	n := t.exchangeCount()
+	if send(); t.wasRefused() {
+		t.forget(n)
+	}
+}
+
 // wasRefused reports whether the server refused the request of the last exchange, either with a
 // status of 400 or above or with a refusal event.
 func (t *Conversation) wasRefused() bool {
@@ -179,21 +188,14 @@ func runSimilarRuns(t *Conversation) {
 // cancelIfTaken requests the cancellation of the current run. A server may refuse that if the run
 // has ended or does not exist; if it does, the exchange is removed from the recording.
 func (t *Conversation) cancelIfTaken() {
-	n := t.exchangeCount()
-	if t.SendTemplate("cancel", spec.Event{}); t.wasRefused() {
-		t.forget(n)
-	}
+	t.forgetIfRefused(func() { t.SendTemplate("cancel", spec.Event{}) })
 }
 
 // listenIfTaken requests the stream of the current run, which need not exist, and reads it for at
 // most [readTimeout]. A server may refuse the request; if it does, the exchange is removed from the
 // recording.
 func (t *Conversation) listenIfTaken() {
-	n := t.exchangeCount()
-	t.send(t.BuildRequest("listen", spec.Event{}), wire.StopWhen{Elapsed: readTimeout})
-	if t.wasRefused() {
-		t.forget(n)
-	}
+	t.forgetIfRefused(func() { t.send(t.BuildRequest("listen", spec.Event{}), wire.StopWhen{Elapsed: readTimeout}) })
 }
 
 // runRunIDs plays the run-ids scenario. It starts several runs, each with an unusual id, and then a

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/streamassay/streamassay/internal/rules"
 	"github.com/streamassay/streamassay/spec"
@@ -46,7 +47,7 @@ func (t *Target) checkOwnScenarios() error {
 		switch {
 		case s.Name == "" || s.Run == nil:
 			return fmt.Errorf("scenario %q needs a name and a function Run", s.Name)
-		case slices.Contains(known, s.Name) || isGenerated(s):
+		case slices.Contains(known, s.Name) || strings.HasPrefix(s.Name, "sequence-") || IsCombination(s.Name):
 			return fmt.Errorf("the name of scenario %q is taken", s.Name)
 		}
 		known = append(known, s.Name)

@@ -52,8 +52,8 @@ func (c *combinationPlayer) askIfSupported(scenario, args string) {
 }
 
 // runPayloads plays the payloads scenario, on reused connections. It sends texts of many kinds and
-// asks the agent after each of them to repeat that text. Then it requests the history. Finally, it sends each of the
-// [rarePrompts] in a new thread.
+// asks the agent after each of them to repeat that text. Then it requests the history. Finally, it
+// sends each of the [rarePrompts] in a new thread.
 func runPayloads(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "payload")
 	if !ok {

@@ -54,8 +54,8 @@ var replyScenarios = []Scenario{
 // who has to answer takes longer.
 const lateReplyDelay = 1500 * time.Millisecond
 
-// replyLate makes the server expect a reply of the template, waits, and sends the reply. Then it
-// asks for the previous message, which the server got before the wait.
+// replyLate makes the server expect a reply of the template, waits for lateReplyDelay, and sends the
+// reply.
 func (t *Conversation) replyLate(template string) {
 	if e, ok := t.newReply(template); ok && t.Sleep(lateReplyDelay) {
 		t.SendAndRead(template, e)

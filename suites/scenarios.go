@@ -2,8 +2,6 @@ package suites
 
 import (
 	"slices"
-	"strconv"
-	"time"
 
 	"github.com/streamassay/streamassay/internal/wire"
 	"github.com/streamassay/streamassay/spec"
@@ -262,9 +260,11 @@ var singleUserScenarios = []Scenario{
 			t.SendAndRead("prompt", t.PromptEvent("text", "one"))
 			o, _ := t.dialect.TemplateOperation("transcribe")
 			for _, template := range o.Templates() {
-				n := t.exchangeCount()
-				if t.SendTemplate(template, spec.Event{}); template == "transcribe-short" && t.wasRefused() {
-					t.forget(n)
+				send := func() { t.SendTemplate(template, spec.Event{}) }
+				if template == "transcribe-short" { // no document states the shortest recording
+					t.forgetIfRefused(send)
+				} else {
+					send()
 				}
 			}
 		},
@@ -315,179 +315,6 @@ func runNoThread(t *Conversation) {
 	}
 }
 
-// runState plays the state scenario. It sends requests in three threads. Every request except one
-// has a state, and some make the agent patch the state. The patches of objects do not depend on
-// existing members, so they can be applied even if the agent has a different state. The states of
-// one thread have no members in common with those of another. In the third thread, it sends prompts
-// of several kinds.
-func runState(t *Conversation) {
-	ask := func(e spec.Event, state string) {
-		e.State = state
-		t.SendAndRead("state", e)
-	}
-	ask(t.PromptEvent("state", `[{"op":"add","path":"/itemCount","value":2}]`), `{"itemCount":1,"kept":" as it is\n","noItems":[],"noneOf":{"":""}}`)
-	ask(t.PromptEvent("state",
-		`[{"op":"add","path":"/a~1b","value":{"m~n":1}},{"op":"add","path":"/list","value":[1,2,3]},{"op":"add","path":"/none","value":null}]`+
-			`[{"op":"test","path":"/a~1b/m~0n","value":1},{"op":"replace","path":"/a~1b/m~0n","value":[2]}]`+
-			`[{"op":"add","path":"/list/1","value":{"x":null}},{"op":"add","path":"/list/-","value":null}]`+
-			`[{"op":"move","from":"/list/0","path":"/first"},{"op":"copy","from":"/a~1b","path":"/copied"},{"op":"remove","path":"/none"}]`+
-			`[{"op":"add","path":"/z","value":{"in":"order"}},{"op":"move","from":"/z","path":"/b"}]`),
-		`{"kept":{"null":null,"":[{}]},"second":[1,2]}`)
-	t.Thread = t.NewID()
-	ask(t.PromptEvent("state", `[{"op":"add","path":"/count","value":2}]`), `{"count":1}`)
-	ask(t.PromptEvent("state", `[{"op":"add","path":"/-","value":{"c":[1]}}]`), `[1,{"b":null}]`)
-	for _, state := range []string{`[]`, `0`, `false`, `""`} { // a careless server takes them for no state
-		ask(t.PromptEvent("state", `[{"op":"test","path":"","value":`+state+`},{"op":"replace","path":"","value":{"was":`+state+`}}]`), state)
-	}
-	if t.HasTemplate("minimal") {
-		t.SendAndRead("minimal", t.PromptEvent("state", `[{"op":"add","path":"/count","value":3}]`)) // without a state
-	}
-	for _, state := range []string{`[1,{"b":null}]`, `"a text"`, "5"} {
-		ask(t.PromptEvent("text", "any JSON is a state"), state)
-	}
-	n := t.exchangeCount()
-	if ask(t.PromptEvent("state", `[{"op":"replace","path":"","value":{"was":null}}]`), "null"); !t.hasFollowedLastRequest() {
-		t.forget(n) // a server may refuse null
-	}
-	t.Thread = t.NewID()
-	for _, turn := range []struct{ scenario, args string }{
-		{"tool", `{"state":true}`}, {"state", `[{"op":"add","path":"/afterTool","value":1}]`},
-		{"messages", ""}, {"reasoning", "with a state"}, {"error-mid", "with a state"}, {"interrupt", `{"state":true}`},
-	} {
-		if !t.target.lacksCapability(turn.scenario) {
-			ask(t.PromptEvent(turn.scenario, turn.args), `{"seen":[1]}`)
-		}
-	}
-}
-
-// runIdleLimit plays the idle-limit scenario. It reads the streams of several silent runs at the
-// same time, or of fewer if the target has a lower stream limit. All but one are requested with a
-// limit on idle polls, after which the server must end the stream. The limit is one poll for the
-// first, and three for most others, so that a silence follows the first keep-alive comment. One of
-// the runs is the second of its thread, and two clients read it; one is requested from the cursor of
-// its first event, with both limits; one falls silent after some text; and one is started with the
-// template "automation", if the dialect has that. The last stream has no limit and must go on to the
-// end of its run. Checks judge when the streams end and how they are kept alive. Then runIdleLimit
-// requests the stream of a run that sends text several times, with the largest limit on idle polls
-// that the document allows and with smaller ones.
-func runIdleLimit(t *Conversation) {
-	var streams []spec.Request
-	// The streams end before the runs, even if it takes long to request them all.
-	long, short := t.PromptEvent("idle", "6000"), t.PromptEvent("idle", "2600")
-	start := func(template string, silent spec.Event) bool {
-		return (t.target.StreamLimit == 0 || len(streams) < t.target.StreamLimit) && t.StartRun(template, silent)
-	}
-	listen := func(e spec.Event) { streams = append(streams, t.BuildRequest("listen", e)) }
-	three := spec.Event{PollLimit: "3"}
-	if start("prompt", long) {
-		listen(spec.Event{PollLimit: "1"})
-	}
-	t.Thread = t.NewID()
-	t.SendAndRead("prompt", t.PromptEvent("text", "before the silence"))
-	if start("prompt", long) {
-		listen(three)
-		if n := len(streams); t.maxStreams(n+1) > n {
-			listen(three)
-		}
-	}
-	t.Thread = t.NewID()
-	if start("prompt", long) {
-		if cursor := t.readFirstCursor(); cursor != "" {
-			listen(spec.Event{PollLimit: "1", Cursor: cursor})
-			if n := len(streams); t.maxStreams(n+1) > n {
-				listen(spec.Event{PollLimit: "3", Cursor: cursor})
-			}
-		}
-	}
-	t.Thread = t.NewID()
-	afterText := long
-	if !t.target.lacksCapability("slow") {
-		afterText = t.PromptEvent("slow", "2 6000")
-	}
-	if start("prompt", afterText) {
-		listen(three)
-	}
-	t.Thread = t.NewID()
-	if t.HasTemplate("automation") && start("automation", long) {
-		listen(three)
-	}
-	t.Thread = t.NewID()
-	if start("prompt", short) {
-		listen(spec.Event{})
-	}
-	t.sendTogether(streams, len(streams), nil)
-	if longest := t.dialect.MaxPollLimit("listen"); longest != "" && t.StartRun("prompt", t.PromptEvent("text", "one")) {
-		for _, limit := range []string{longest, "9", "40"} { // as texts, "9" and "40" are greater than "3600"
-			if t.isValid("listen", spec.Event{PollLimit: limit}) {
-				t.SendTemplate("listen", spec.Event{PollLimit: limit})
-			}
-		}
-	}
-}
-
-// leaveSilent is how long the client of the idle-ended scenario reads a silent stream before it
-// leaves. Servers that poll every second send a keep-alive comment in that time.
-const leaveSilent = 1300 * time.Millisecond
-
-// runIdleEnded plays the idle-ended scenario. It starts two silent runs in different threads. It
-// reads the stream of the first with a limit of one idle poll, and leaves that of the second after
-// [leaveSilent]. Then it resumes the first stream after its last event, and reads both from the
-// beginning. Checks verify that both runs go on, and that the resumed stream lacks nothing.
-func runIdleEnded(t *Conversation) {
-	var runs []runRef
-	for range 2 {
-		t.Thread = t.NewID()
-		if !t.StartRun("prompt", t.PromptEvent("idle", "3500")) {
-			return
-		}
-		runs = append(runs, runRef{t.Thread, t.Run})
-	}
-	t.send(t.BuildRequest("listen", spec.Event{}), wire.StopWhen{Elapsed: leaveSilent})
-	t.Thread, t.Run = runs[0].thread, runs[0].id
-	t.SendTemplate("listen", spec.Event{PollLimit: "1"})
-	if t.LastEvent(spec.RunEnd).Kind == "" && !t.target.lacksCapability("resume") {
-		t.resume(0)
-	}
-	for _, r := range runs {
-		t.Thread, t.Run = r.thread, r.id
-		t.ReadStream("", 0)
-	}
-}
-
-// runTwoRuns plays the two-runs scenario. It starts two runs of one thread, and reads the stream of
-// the second run before that of the first. Then it starts six runs of the thread, reads their
-// streams, and resumes the stream of the first of them at each of its events, between which there
-// are events of the other runs. Checks verify that each stream has all events of its own run. Of the
-// six runs, those that the server refuses are left out.
-func runTwoRuns(t *Conversation) {
-	first := t.StartRun("prompt", t.PromptEvent("slow", "4 40"))
-	run := t.Run
-	if t.StartRun("prompt", t.PromptEvent("text", "two")) {
-		t.ReadStream("", 0)
-	}
-	if t.Run = run; first {
-		t.ReadStream("", 0)
-	}
-	var runs []string
-	var streams []spec.Request
-	for i := range 6 {
-		if t.startIfTaken("", t.PromptEvent("slow", "5 "+strconv.Itoa(70+10*i))) {
-			runs = append(runs, t.Run)
-			streams = append(streams, t.BuildRequest("listen", spec.Event{}))
-		}
-	}
-	t.sendTogether(streams, t.maxStreams(maxOpenStreams), nil)
-	if len(runs) == 0 || t.target.lacksCapability("resume") {
-		return
-	}
-	t.Run = runs[0]
-	t.ReadStream("", 0)
-	cursors := t.Cursors()
-	for _, cursor := range cursors[:max(0, min(len(cursors)-1, maxDisconnects))] {
-		t.ReadStream(cursor, 0)
-	}
-}
-
 // cancelDuringStream reads the stream of the current run to its end. As soon as the given number of
 // frames with data has arrived, it cancels the run.
 func (t *Conversation) cancelDuringStream(frames int) {
@@ -502,40 +329,4 @@ func (t *Conversation) readAfterEnd() {
 		last := spec.Event{Cursor: cursors[len(cursors)-1]}
 		t.send(t.BuildRequest("listen", last), wire.StopWhen{Elapsed: quietTimeout})
 	}
-}
-
-// runTogether plays the together scenario. While the client reads the stream of one run, a second
-// run of the thread ends and a third one is cancelled. The same is repeated with a stream that is
-// resumed. Checks verify that the first run goes on. Then, while a further run is active, the
-// client reads the stream of a short run of the same thread and waits for the end of its body. If
-// the target allows a user only one open stream, runTogether sends nothing.
-func runTogether(t *Conversation) {
-	if t.target.StreamLimit == 1 || !t.StartRun("prompt", t.PromptEvent("idle", "2000")) {
-		return
-	}
-	others := func() {
-		t.SendAndRead("prompt", t.PromptEvent("text", "meanwhile"))
-		if t.StartRun("prompt", t.PromptEvent("slow", "60 50")) {
-			t.cancelDuringStream(3)
-		}
-	}
-	t.DuringStream(t.BuildRequest("listen", spec.Event{}), 1, others)
-	if t.target.lacksCapability("resume") || !t.StartRun("prompt", t.PromptEvent("slow", "30 50")) {
-		return
-	}
-	if cursor := t.readFirstCursor(); cursor != "" {
-		run := t.Run
-		t.DuringStream(t.BuildRequest("listen", spec.Event{Cursor: cursor}), 1, others)
-		t.Run = run
-		t.ReadStream("", 0) // to compare
-	}
-	if !t.StartRun("prompt", t.PromptEvent("slow", "200 50")) {
-		return
-	}
-	active := t.Run
-	if t.StartRun("prompt", t.PromptEvent("text", "closed while another run is active")) {
-		t.readUntilClosed([]spec.Request{t.BuildRequest("listen", spec.Event{})})
-	}
-	t.Run = active
-	t.SendTemplate("cancel", spec.Event{})
 }

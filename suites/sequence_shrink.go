@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -61,11 +60,6 @@ func (t *Target) sequenceScenarios() (all []Scenario) {
 		all = append(all, o.result.Scenario)
 	}
 	return all
-}
-
-// isGenerated reports whether s is a sequence or a combination.
-func isGenerated(s Scenario) bool {
-	return strings.HasPrefix(s.Name, "sequence-") || IsCombination(s.Name)
 }
 
 // SequenceName returns the scenario name of sequence n, counted from 1, such as "sequence-1".

@@ -1,6 +1,7 @@
 package suites
 
 import (
+	"strconv"
 	"sync"
 
 	"github.com/streamassay/streamassay/internal/wire"
@@ -30,4 +31,74 @@ func (t *Conversation) sendTogether(requests []spec.Request, n int, limit func(s
 		})
 	}
 	wait.Wait()
+}
+
+// runTwoRuns plays the two-runs scenario. It starts two runs of one thread, and reads the stream of
+// the second run before that of the first. Then it starts six runs of the thread, reads their
+// streams, and resumes the stream of the first of them at each of its events, between which there
+// are events of the other runs. Checks verify that each stream has all events of its own run. Of the
+// six runs, those that the server refuses are left out.
+func runTwoRuns(t *Conversation) {
+	first := t.StartRun("prompt", t.PromptEvent("slow", "4 40"))
+	run := t.Run
+	if t.StartRun("prompt", t.PromptEvent("text", "two")) {
+		t.ReadStream("", 0)
+	}
+	if t.Run = run; first {
+		t.ReadStream("", 0)
+	}
+	var runs []string
+	var streams []spec.Request
+	for i := range 6 {
+		if t.startIfTaken("", t.PromptEvent("slow", "5 "+strconv.Itoa(70+10*i))) {
+			runs = append(runs, t.Run)
+			streams = append(streams, t.BuildRequest("listen", spec.Event{}))
+		}
+	}
+	t.sendTogether(streams, t.maxStreams(maxOpenStreams), nil)
+	if len(runs) == 0 || t.target.lacksCapability("resume") {
+		return
+	}
+	t.Run = runs[0]
+	t.ReadStream("", 0)
+	cursors := t.Cursors()
+	for _, cursor := range cursors[:max(0, min(len(cursors)-1, maxDisconnects))] {
+		t.ReadStream(cursor, 0)
+	}
+}
+
+// runTogether plays the together scenario. While the client reads the stream of one run, a second
+// run of the thread ends and a third one is cancelled. The same is repeated with a stream that is
+// resumed. Checks verify that the first run goes on. Then, while a further run is active, the
+// client reads the stream of a short run of the same thread and waits for the end of its body. If
+// the target allows a user only one open stream, runTogether sends nothing.
+func runTogether(t *Conversation) {
+	if t.target.StreamLimit == 1 || !t.StartRun("prompt", t.PromptEvent("idle", "2000")) {
+		return
+	}
+	others := func() {
+		t.SendAndRead("prompt", t.PromptEvent("text", "meanwhile"))
+		if t.StartRun("prompt", t.PromptEvent("slow", "60 50")) {
+			t.cancelDuringStream(3)
+		}
+	}
+	t.DuringStream(t.BuildRequest("listen", spec.Event{}), 1, others)
+	if t.target.lacksCapability("resume") || !t.StartRun("prompt", t.PromptEvent("slow", "30 50")) {
+		return
+	}
+	if cursor := t.readFirstCursor(); cursor != "" {
+		run := t.Run
+		t.DuringStream(t.BuildRequest("listen", spec.Event{Cursor: cursor}), 1, others)
+		t.Run = run
+		t.ReadStream("", 0) // to compare
+	}
+	if !t.StartRun("prompt", t.PromptEvent("slow", "200 50")) {
+		return
+	}
+	active := t.Run
+	if t.StartRun("prompt", t.PromptEvent("text", "closed while another run is active")) {
+		t.readUntilClosed([]spec.Request{t.BuildRequest("listen", spec.Event{})})
+	}
+	t.Run = active
+	t.SendTemplate("cancel", spec.Event{})
 }

@@ -154,11 +154,11 @@ func (t *Target) isPromised(s Scenario) bool {
 // adjustVerdict changes the verdict of r, a check result of p, for reasons that the conversation
 // does not show. The verdict becomes [spec.Skipped] if the check needs a capability that the server
 // lacks, [spec.Silent] if a setting that the scenario needs is missing, and [spec.Error] if p.Err
-// kept the scenario from being played to its end and the check judged nothing. The argument promised states
-// whether the target promises what the scenario tests (see [Target.isPromised]). If it does, but
-// nothing exercised the check, the verdict becomes that of violated requirements (see
+// kept the scenario from being played to its end and the check judged nothing. The argument
+// promised states whether the target promises what the scenario tests (see [Target.isPromised]). If
+// it does, but nothing exercised the check, the verdict becomes that of violated requirements (see
 // [spec.Result.BreakPromise]). A scenario that was not played to its end breaks no promise, nor does
-// one in which the stream limit was not reached: the server may have refused streams below the limit.
+// one in which the stream limit was not reached, because the server refused streams below it.
 func (t *Target) adjustVerdict(p ScenarioResult, r *spec.Result, promised bool) {
 	id := r.Obligation.Check.ID
 	expected := slices.Contains(p.Scenario.ExpectedChecks, id)

@@ -134,10 +134,6 @@ var lineMutants = []*Mutant{
 		Fault:    "crlf; streams=0",
 		KilledBy: map[string]string{"wire.lines-end-with-lf": "*"},
 	}, {
-		Name: "comment-ends-with-crlf", Doc: "a comment before the last event ends with CRLF",
-		NewEffect: changeLastFrame(func(frame []byte) []byte { return append([]byte(": still here\r\n\r\n"), frame...) }),
-		KilledBy:  map[string]string{"wire.lines-end-with-lf": "comment"},
-	}, {
 		Name: "last-line-ends-with-cr", Doc: "the lines of the last event end with CR",
 		NewEffect: changeLastFrame(func(frame []byte) []byte { return bytes.ReplaceAll(frame, []byte("\n"), []byte("\r")) }),
 		KilledBy:  map[string]string{"wire.lines-end-with-lf": "*"},

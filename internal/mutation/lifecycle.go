@@ -3,7 +3,6 @@ package mutation
 import (
 	"bytes"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"time"
 
@@ -122,7 +121,7 @@ var lifecycleMutants = []*Mutant{
 			next.ServeHTTP(w, v.httpRequest)
 			if v.isOperation("listen") && v.event.PollLimit != "" {
 				if cancel, err := v.dialect.BuildRequest("cancel", v.event); err == nil {
-					next.ServeHTTP(httptest.NewRecorder(), v.withRequest(cancel))
+					serveEdited(w, v.withRequest(cancel), next, streamEdit{}) // the reply is not sent
 				}
 			}
 		}),

@@ -9,21 +9,18 @@ import (
 
 var wireLineChecks = []*spec.Check{LinesEndWithLF, NoTerminator}
 
-// LinesEndWithLF judges whether all lines of each event and comment in a stream end with a single
-// LF, and not with CR or CRLF.
+// LinesEndWithLF judges whether all lines of each event in a stream end with a single LF, and not
+// with CR or CRLF.
 var LinesEndWithLF = &spec.Check{
 	ID: "wire.lines-end-with-lf",
 	Doc: `the lines of an event end with LF
 
 The HTML standard also permits CR and CRLF (section 9.2.6). This check is for protocols that
-permit only LF. The blank line that ends an event, and comments, are judged as well.`,
+permit only LF. The blank line that ends an event is judged as well. Comments are not judged.`,
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		return func(e spec.Event) {
-			hasCR := e.EndsWithCR || bytes.Contains(e.Raw, []byte("\r"))
-			switch {
-			case e.Kind == spec.Comment:
-				p.Judge(e, !hasCR, "a comment ends with CR or CRLF; expected LF")
-			case e.IsFrame() && !e.Implied:
+			if e.IsFrame() && !e.Implied {
+				hasCR := e.EndsWithCR || bytes.Contains(e.Raw, []byte("\r"))
 				p.Judge(e, !hasCR, "a line of the event ends with CR or CRLF; expected LF")
 			}
 		}

@@ -151,8 +151,8 @@ func (b *validVariantBuilder) vary(n node, v any, at []string) {
 			b.add("is another tool", items, next, others[0])
 			b.add("has many tools", n.deref(), at, slices.Concat(v, others))
 		}
-		if most, ok := intValue(n.deref().get("maxItems")); ok {
-			b.addFullLists(n.deref(), v, most, at)
+		if maxItems, ok := intValue(n.deref().get("maxItems")); ok {
+			b.addFullLists(n.deref(), v, maxItems, at)
 		}
 	}
 }
@@ -168,11 +168,11 @@ func (s *document) isAnswer(n node, v map[string]any) bool {
 	})
 }
 
-// addFullLists adds variants in which list, a value at the given location in the body, has most
+// addFullLists adds variants in which list, a value at the given location in the body, has maxItems
 // items. The additional items are copies of one item of list that is a message with a text but no
 // tool calls or results, with other ids. There is one variant for each role of such a message. n is
 // the schema of list.
-func (b *validVariantBuilder) addFullLists(n node, list []any, most int, at []string) {
+func (b *validVariantBuilder) addFullLists(n node, list []any, maxItems int, at []string) {
 	roles := map[string]bool{}
 	for _, item := range list {
 		role, text := roleSuffix(item), firstAt(item, []string{"content"})
@@ -182,10 +182,10 @@ func (b *validVariantBuilder) addFullLists(n node, list []any, most int, at []st
 		}
 		roles[role] = true
 		full := slices.Clone(list)
-		for i := len(list); i < most; i++ {
+		for i := len(list); i < maxItems; i++ {
 			full = append(full, replaceAt(item, []string{"id"}, fmt.Sprintf("copy-%d", i)))
 		}
-		b.add(fmt.Sprintf("has %d items%s", most, role), n, at, full)
+		b.add(fmt.Sprintf("has %d items%s", maxItems, role), n, at, full)
 	}
 }
 

@@ -29,7 +29,7 @@ type runLock struct {
 
 	// The last call of Append, if it failed although the server may have executed it. If the caller
 	// repeats the call, it is sent with the same token, by which the server recognizes it.
-	token string            // "" if there is no such call
+	token string            // "" if the outcome of the last call is known
 	hash  [sha256.Size]byte // hash of the update of that call; see updateHash
 }
 

@@ -1,0 +1,48 @@
+package suites
+
+import "github.com/streamassay/streamassay/spec"
+
+// runState plays the state scenario. It sends requests in three threads. Every request except one
+// has a state, and some make the agent patch the state. The patches of objects do not depend on
+// existing members, so they can be applied even if the agent has a different state. The states of
+// one thread have no members in common with those of another. In the third thread, it sends prompts
+// of several kinds.
+func runState(t *Conversation) {
+	ask := func(e spec.Event, state string) {
+		e.State = state
+		t.SendAndRead("state", e)
+	}
+	ask(t.PromptEvent("state", `[{"op":"add","path":"/itemCount","value":2}]`), `{"itemCount":1,"kept":" as it is\n","noItems":[],"noneOf":{"":""}}`)
+	ask(t.PromptEvent("state",
+		`[{"op":"add","path":"/a~1b","value":{"m~n":1}},{"op":"add","path":"/list","value":[1,2,3]},{"op":"add","path":"/none","value":null}]`+
+			`[{"op":"test","path":"/a~1b/m~0n","value":1},{"op":"replace","path":"/a~1b/m~0n","value":[2]}]`+
+			`[{"op":"add","path":"/list/1","value":{"x":null}},{"op":"add","path":"/list/-","value":null}]`+
+			`[{"op":"move","from":"/list/0","path":"/first"},{"op":"copy","from":"/a~1b","path":"/copied"},{"op":"remove","path":"/none"}]`+
+			`[{"op":"add","path":"/z","value":{"in":"order"}},{"op":"move","from":"/z","path":"/b"}]`),
+		`{"kept":{"null":null,"":[{}]},"second":[1,2]}`)
+	t.Thread = t.NewID()
+	ask(t.PromptEvent("state", `[{"op":"add","path":"/count","value":2}]`), `{"count":1}`)
+	ask(t.PromptEvent("state", `[{"op":"add","path":"/-","value":{"c":[1]}}]`), `[1,{"b":null}]`)
+	for _, state := range []string{`[]`, `0`, `false`, `""`} { // a careless server takes them for no state
+		ask(t.PromptEvent("state", `[{"op":"test","path":"","value":`+state+`},{"op":"replace","path":"","value":{"was":`+state+`}}]`), state)
+	}
+	if t.HasTemplate("minimal") {
+		t.SendAndRead("minimal", t.PromptEvent("state", `[{"op":"add","path":"/count","value":3}]`)) // without a state
+	}
+	for _, state := range []string{`[1,{"b":null}]`, `"a text"`, "5"} {
+		ask(t.PromptEvent("text", "any JSON is a state"), state)
+	}
+	n := t.exchangeCount()
+	if ask(t.PromptEvent("state", `[{"op":"replace","path":"","value":{"was":null}}]`), "null"); !t.hasFollowedLastRequest() {
+		t.forget(n) // a server may refuse null
+	}
+	t.Thread = t.NewID()
+	for _, turn := range []struct{ scenario, args string }{
+		{"tool", `{"state":true}`}, {"state", `[{"op":"add","path":"/afterTool","value":1}]`},
+		{"messages", ""}, {"reasoning", "with a state"}, {"error-mid", "with a state"}, {"interrupt", `{"state":true}`},
+	} {
+		if !t.target.lacksCapability(turn.scenario) {
+			ask(t.PromptEvent(turn.scenario, turn.args), `{"seen":[1]}`)
+		}
+	}
+}
