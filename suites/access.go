@@ -34,7 +34,7 @@ var accessScenarios = []Scenario{
 		ExpectedChecks: []string{"auth.owner-only"},
 		Run:            func(t *Conversation) { t.requestAsOthers(spec.OtherUser) },
 	}, {
-		Name: "second-user-first", Doc: "a thread of another user, and then one of the user, with runs of the same id (needs --other-header)",
+		Name: "second-user-first", Doc: "a thread of another user, and then one of the user, with runs of the same id (needs --other-header and --deep)",
 		Capability: "second-user", Denial: spec.DeniedOtherUser, Exclusive: true, Templates: []string{"prompt", "listen"}, Run: runSecondUserFirst,
 	}, {
 		Name: "stream-limit", Doc: "as many streams as are allowed, one more, and one after they have ended (needs --stream-limit)", Required: true,
@@ -80,8 +80,13 @@ func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 // Then the primary user starts a run with the same id in another thread, reads its stream, and
 // requests what belongs to the thread of the other user, which the server should refuse. Finally,
 // the primary user requests the history without a thread id, and starts another run. Checks judge
-// the runs and histories of the primary user, which the other user must not have changed.
+// the runs and histories of the primary user, which the other user must not have changed. Unless
+// [Target.Deep] is set, it sends nothing: a server that keeps the thread of the other user can then
+// no longer show, in any later run, what the history of a user without threads is.
 func runSecondUserFirst(t *Conversation) {
+	if !t.target.Deep {
+		return
+	}
 	theirs := t.Thread
 	t.Run = t.NewID()
 	if !t.sendAs(spec.OtherUser, t.BuildRequest("prompt", t.PromptEvent("text", "of another user"))) {

@@ -30,10 +30,10 @@ func (d *Dialect) InvalidRequests(r spec.Request) []InvalidRequest {
 // The zero value is empty.
 type InvalidRequestSet struct {
 	// KeepVariant limits the number of requests. Of the values of a wrong type, a few typical ones
-	// are always tried. KeepVariant is called once for each of the others, such as true or "", and
-	// once for each list item from which an invalid item can be made, except the last item of the
-	// list. It reports whether to derive requests with that value or item. If KeepVariant is nil,
-	// no such requests are derived.
+	// are always tried. KeepVariant is called once for each of the others, such as true or "", once
+	// for each list item from which an invalid item can be made, except the last item of the list,
+	// and once for each file over a size limit, except the first file. It reports whether to derive
+	// requests with that value, item or file. If KeepVariant is nil, no such requests are derived.
 	KeepVariant func() bool
 
 	// names has two keys for each request with one violation, both of which are made by
@@ -303,8 +303,8 @@ func (m *invalidRequestBuilder) addFurtherWrongTypes(n node, at []string) {
 	m.apart = false
 }
 
-// keepsVariant reports whether to derive requests with the next of the values and list items that
-// [InvalidRequestSet.KeepVariant] selects from. It returns what KeepVariant returns, or false if
+// keepsVariant reports whether to derive requests with the next of the values, list items and files
+// that [InvalidRequestSet.KeepVariant] selects from. It returns what KeepVariant returns, or false if
 // KeepVariant is nil. If m.only is not "", it returns true without calling KeepVariant.
 func (m *invalidRequestBuilder) keepsVariant() bool {
 	return m.only != "" || m.KeepVariant != nil && m.KeepVariant()
