@@ -20,9 +20,9 @@ type exchange struct {
 	request   *http.Request // as received
 	overrides overrides
 	scope     *testScope
-	settings  Settings   // those of the scope when the request arrived
-	seed      uint64     // seed of the random choices; intercept derives it from the base seed
-	idRand    *rand.Rand // source of new ids; nil until it is needed
+	settings  RuntimeSettings // those of the scope when the request arrived
+	seed      uint64          // seed of the random choices; intercept derives it from the base seed
+	idRand    *rand.Rand      // source of new ids; nil until it is needed
 
 	dialect  *dialect.Dialect     // nil until intercept is called
 	run      runKey               // the run that the request starts or refers to

@@ -21,7 +21,7 @@ import (
 //	X-Mock-Vary: 7                          seed of the variations of the encoding, or "off"
 //	X-Mock-Hold: 3                          number of the first event that is held, from 0
 type overrides struct {
-	Settings
+	RuntimeSettings
 	varyOff bool // do not vary the encoding, even if the settings of the test have a seed for it
 }
 

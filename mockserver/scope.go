@@ -19,10 +19,10 @@ const testHeader = "X-Test-Id"
 // added first is dropped.
 const maxTests = 1000
 
-// Settings holds what can be changed while a mock is serving, for one test or for all tests. In the
-// settings of a test, a nil field inherits the value shared by all tests; in the shared settings,
-// nil means that the field has no value.
-type Settings struct {
+// RuntimeSettings holds what can be changed while a mock is serving, for one test or for all tests.
+// In the settings of a test, a nil field inherits the value shared by all tests; in the shared
+// settings, nil means that the field has no value.
+type RuntimeSettings struct {
 	Scripts *script.RuleSet `json:"-"`                // of a test: tried before the shared ones
 	Replay  *replay.Library `json:"-"`                // recorded responses, for requests that no rule matches
 	Faults  *[]fault.Spec   `json:"faults,omitempty"` // injected into the response to every request to which they apply
@@ -37,18 +37,18 @@ type Settings struct {
 // A testScope holds the settings and the state of one test. The shared scope, which has no parent,
 // holds those that all tests share.
 type testScope struct {
-	id       string                   // of the test; "" for the shared scope
-	parent   *testScope               // nil: this is the shared scope
-	state    *script.State            // of the scripts
-	sessions *replay.PlaybackState    // of the recordings
-	settings atomic.Pointer[Settings] // never nil
+	id       string                          // of the test; "" for the shared scope
+	parent   *testScope                      // nil: this is the shared scope
+	state    *script.State                   // of the scripts
+	sessions *replay.PlaybackState           // of the recordings
+	settings atomic.Pointer[RuntimeSettings] // never nil
 }
 
 // newScope returns a scope with empty settings for the test with the given id. Settings that the
 // scope does not have are inherited from parent, which is nil for the shared scope.
 func newScope(id string, parent *testScope) *testScope {
 	s := &testScope{id: id, parent: parent, state: script.NewState(), sessions: &replay.PlaybackState{}}
-	s.settings.Store(&Settings{})
+	s.settings.Store(&RuntimeSettings{})
 	return s
 }
 
@@ -66,7 +66,7 @@ func (s *testScope) scriptSets() (all []*script.RuleSet) {
 // effectiveSettings returns the settings of the scope. Each field that is nil in the scope itself
 // has the value that all tests share. Scripts is an exception, because the shared scripts are tried
 // in addition to those of the test; see scriptSets.
-func (s *testScope) effectiveSettings() Settings {
+func (s *testScope) effectiveSettings() RuntimeSettings {
 	own := *s.settings.Load()
 	if s.parent != nil {
 		shared := s.parent.settings.Load()
@@ -92,19 +92,19 @@ func (s *Server) scope(test string) *testScope {
 
 // Settings returns the settings of the test with the id test, or those that all tests share if test
 // is "". A test that the server does not know yet is added, with empty settings.
-func (s *Server) Settings(test string) Settings { return *s.scope(test).settings.Load() }
+func (s *Server) Settings(test string) RuntimeSettings { return *s.scope(test).settings.Load() }
 
 // SetSettings sets all settings of the test with the id test, or those that all tests share if test
 // is "". A nil field of settings discards the earlier value. Responses that have already begun are
 // not affected.
-func (s *Server) SetSettings(test string, settings Settings) {
-	s.UpdateSettings(test, func(all *Settings) { *all = settings })
+func (s *Server) SetSettings(test string, settings RuntimeSettings) {
+	s.UpdateSettings(test, func(all *RuntimeSettings) { *all = settings })
 }
 
 // UpdateSettings calls change with a copy of the settings of the test with the id test, or of those
 // that all tests share if test is "". It then stores the changed copy. Concurrent updates are
 // serialized, and change must not call methods of s.
-func (s *Server) UpdateSettings(test string, change func(*Settings)) {
+func (s *Server) UpdateSettings(test string, change func(*RuntimeSettings)) {
 	scope := s.scope(test)
 	s.settingsMu.Lock()
 	defer s.settingsMu.Unlock()
@@ -146,9 +146,9 @@ func (s *Server) Reset(test string) {
 }
 
 // initialSettings returns the shared settings that the configuration of the server defines.
-func (s *Server) initialSettings() Settings {
+func (s *Server) initialSettings() RuntimeSettings {
 	m := &s.cfg.Defaults
-	to := Settings{Scripts: s.cfg.Scripts, Replay: s.cfg.Replay, Pace: &m.Pace, Vary: m.Vary}
+	to := RuntimeSettings{Scripts: s.cfg.Scripts, Replay: s.cfg.Replay, Pace: &m.Pace, Vary: m.Vary}
 	if len(m.Faults) > 0 {
 		to.Faults = &m.Faults
 	}

@@ -159,7 +159,7 @@ func TestIsolation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.SetSettings("a", mockserver.Settings{Faults: &uses})
+	m.SetSettings("a", mockserver.RuntimeSettings{Faults: &uses})
 	for test, want := range map[string]int{"a": 503, "b": 200, "": 200} {
 		if got := k.ask("r", "hello", "X-Test-Id: "+test).Status; got != want {
 			t.Errorf("status for test %q is %d, want %d", test, got, want)

@@ -132,16 +132,16 @@ func (t *Conversation) tracker(r spec.Request) *limitTracker {
 //
 // If no more requests for the kind of response of r are to be sent, stopped is the reason in
 // tracker. The body is then not decoded, and size is zero. Otherwise, stopped is nil.
-func (t *Conversation) checkDecodedSize(r *spec.Response, tracker *limitTracker) (size responseTotals, stopped error) {
+func (t *Conversation) checkDecodedSize(r *spec.Response, tracker *limitTracker) (size responseVolume, stopped error) {
 	if !dialect.HasContentCoding(*r) {
-		return responseTotals{wire.CountEvents(*r), len(r.Body)}, nil
+		return responseVolume{wire.CountEvents(*r), len(r.Body)}, nil
 	}
 	t.clients[spec.PrimaryUser].Use(t.ctx, func() {
 		if stopped = tracker.stopCause(); stopped != nil {
 			return
 		}
 		plain := dialect.DecodeContent(*r)
-		size = responseTotals{wire.CountEvents(plain), len(plain.Body)}
+		size = responseVolume{wire.CountEvents(plain), len(plain.Body)}
 		large := len(plain.Body) > maxRetained
 		t.mu.Lock()
 		defer t.mu.Unlock()

@@ -91,18 +91,18 @@ type sharedRunState struct {
 // decides when no more requests for that kind are sent. Its methods may be called concurrently.
 type limitTracker struct {
 	kind    string                  // "stream" or "reply"
-	max     responseTotals          // limit on all responses of the kind together
+	max     responseVolume          // limit on all responses of the kind together
 	stopped context.Context         // ends when no more requests for the kind are to be sent
 	stop    context.CancelCauseFunc // ends stopped
 
 	mu                     sync.Mutex
 	withinLimit, overLimit int            // number of responses within all limits, and number of the others
-	total                  responseTotals // of all responses of the kind so far
+	total                  responseVolume // of all responses of the kind so far
 }
 
-// A responseTotals holds the total number of events and of bytes in one or more responses, after
+// A responseVolume holds the total number of events and of bytes in one or more responses, after
 // removal of content codings.
-type responseTotals struct{ events, bytes int }
+type responseVolume struct{ events, bytes int }
 
 // newRunResources returns the state that the conversations of a new run share. l holds the limits
 // on each single response.
@@ -112,7 +112,7 @@ func newRunResources(l Limits) *sharedRunState {
 		trackers: map[bool]*limitTracker{}, judgeCtx: context.Background(),
 	}
 	for streams, kind := range map[bool]string{true: "stream", false: "reply"} {
-		e := &limitTracker{kind: kind, max: responseTotals{
+		e := &limitTracker{kind: kind, max: responseVolume{
 			events: fullSizedStreams * max(DefaultMaxEvents, l.MaxEvents),
 			bytes:  fullSizedResponses * max(DefaultMaxBytes, l.MaxBytes),
 		}}
@@ -128,7 +128,7 @@ type limitStopError struct {
 	kind       string         // "stream" or "reply"
 	overruns   int            // number of responses that exceeded a limit
 	last       error          // how the last response that exceeded a limit ended; nil if total exceeds max
-	total, max responseTotals // size of all responses of the kind, and the limit on it; zero if last is not nil
+	total, max responseVolume // size of all responses of the kind, and the limit on it; zero if last is not nil
 }
 
 func (g limitStopError) Error() string {
@@ -152,7 +152,7 @@ func (g limitStopError) Error() string {
 // error with which the response ended early, or nil. If the totals are now too large, or too many
 // responses have exceeded a limit, record stops all requests for the tracker's kind of response
 // (see [limitTracker.stopCause]).
-func (e *limitTracker) record(end error, size responseTotals) {
+func (e *limitTracker) record(end error, size responseVolume) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.total.events, e.total.bytes = e.total.events+size.events, e.total.bytes+size.bytes

@@ -94,25 +94,25 @@ alone does not change the exit code.`,
 
 // A diffSide holds the conversations of one side of a comparison, A or B.
 type diffSide struct {
-	dialects      []string                       // names, in the order in which they were added
-	conversations map[string][]diff.Conversation // by the name of the dialect
-	timedOut      bool                           // --max-time ended the scenarios early; false for recordings
+	dialects      []string                               // names, in the order in which they were added
+	conversations map[string][]diff.RepeatedConversation // by the name of the dialect
+	timedOut      bool                                   // --max-time ended the scenarios early; false for recordings
 }
 
 // conversation returns a pointer to the conversation with the given dialect and name. If h has no
 // such conversation, conversation adds an empty one to h. The pointer is valid until a conversation
 // is added.
-func (h *diffSide) conversation(dialect, name string) *diff.Conversation {
+func (h *diffSide) conversation(dialect, name string) *diff.RepeatedConversation {
 	if h.conversations == nil {
-		h.conversations = map[string][]diff.Conversation{}
+		h.conversations = map[string][]diff.RepeatedConversation{}
 	}
 	if !slices.Contains(h.dialects, dialect) {
 		h.dialects = append(h.dialects, dialect)
 	}
 	list := h.conversations[dialect]
-	i := slices.IndexFunc(list, func(t diff.Conversation) bool { return t.Name == name })
+	i := slices.IndexFunc(list, func(t diff.RepeatedConversation) bool { return t.Name == name })
 	if i < 0 {
-		i, list = len(list), append(list, diff.Conversation{Name: name})
+		i, list = len(list), append(list, diff.RepeatedConversation{Name: name})
 		h.conversations[dialect] = list
 	}
 	return &list[i]
@@ -221,7 +221,7 @@ func compareSides(a, b diffSide) diffResult {
 	for _, name := range a.dialects {
 		of := diff.DialectReport{Dialect: name, Conversations: []diff.ConversationDiff{}}
 		for _, left := range a.conversations[name] {
-			i := slices.IndexFunc(b.conversations[name], func(t diff.Conversation) bool { return t.Name == left.Name })
+			i := slices.IndexFunc(b.conversations[name], func(t diff.RepeatedConversation) bool { return t.Name == left.Name })
 			if i < 0 {
 				c.only = append(c.only, fmt.Sprintf("%s %s: only in A", name, left.Name))
 				continue
@@ -232,7 +232,7 @@ func compareSides(a, b diffSide) diffResult {
 	}
 	for _, name := range b.dialects {
 		for _, right := range b.conversations[name] {
-			if !slices.ContainsFunc(a.conversations[name], func(t diff.Conversation) bool { return t.Name == right.Name }) {
+			if !slices.ContainsFunc(a.conversations[name], func(t diff.RepeatedConversation) bool { return t.Name == right.Name }) {
 				c.only = append(c.only, fmt.Sprintf("%s %s: only in B", name, right.Name))
 			}
 		}

@@ -282,7 +282,7 @@ func (p mockSources) reload(m *mockserver.Server, dialects []*dialect.Dialect, o
 		fmt.Fprintln(out, "not reloaded: the files have errors, the ones loaded before stay in use")
 		return
 	}
-	m.UpdateSettings("", func(s *mockserver.Settings) { s.Scripts, s.Replay = l.rules, l.library })
+	m.UpdateSettings("", func(s *mockserver.RuntimeSettings) { s.Scripts, s.Replay = l.rules, l.library })
 	fmt.Fprintf(out, "reloaded: %s\n", l.summary())
 }
 

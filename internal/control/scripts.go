@@ -80,7 +80,7 @@ func (s *server) putScripts(w http.ResponseWriter, r *http.Request, query url.Va
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dropForgottenTests()
-	s.mock.UpdateSettings(test, func(now *mockserver.Settings) { now.Scripts = set })
+	s.mock.UpdateSettings(test, func(now *mockserver.RuntimeSettings) { now.Scripts = set })
 	s.scriptSources[test] = scriptSource{set, text}
 	writeJSON(w, map[string]any{"ok": true, "problems": problems})
 	return nil
@@ -160,7 +160,7 @@ func (s *server) deleteScripts(w http.ResponseWriter, r *http.Request, query url
 	defer s.mu.Unlock()
 	delete(s.scriptSources, test)
 	if s.isKnownTest(test) {
-		s.mock.UpdateSettings(test, func(now *mockserver.Settings) { now.Scripts = nil })
+		s.mock.UpdateSettings(test, func(now *mockserver.RuntimeSettings) { now.Scripts = nil })
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil

@@ -22,7 +22,7 @@ const exampleSettings = `{"seed": 7, "faults": ["abort; event=3"], "pace": {"fir
 // without a test, with those that all tests share.
 func (s *server) getSettings(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
-	var now mockserver.Settings
+	var now mockserver.RuntimeSettings
 	if s.isKnownTest(test) {
 		now = s.mock.Settings(test)
 	}
@@ -34,8 +34,8 @@ func (s *server) getSettings(w http.ResponseWriter, r *http.Request, query url.V
 // without a test, those that all tests share. Settings that the body does not contain are removed,
 // except scripts and recordings. putSettings responds with the new settings.
 func (s *server) putSettings(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	return s.changeSettings(w, r, query.Get("test"), func(now mockserver.Settings) mockserver.Settings {
-		return mockserver.Settings{Scripts: now.Scripts, Replay: now.Replay}
+	return s.changeSettings(w, r, query.Get("test"), func(now mockserver.RuntimeSettings) mockserver.RuntimeSettings {
+		return mockserver.RuntimeSettings{Scripts: now.Scripts, Replay: now.Replay}
 	})
 }
 
@@ -44,7 +44,7 @@ func (s *server) putSettings(w http.ResponseWriter, r *http.Request, query url.V
 // settings that the body contains and removes those that are null in the body. patchSettings
 // responds with the new settings.
 func (s *server) patchSettings(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	return s.changeSettings(w, r, query.Get("test"), func(now mockserver.Settings) mockserver.Settings { return now })
+	return s.changeSettings(w, r, query.Get("test"), func(now mockserver.RuntimeSettings) mockserver.RuntimeSettings { return now })
 }
 
 // changeSettings changes the settings of the test with the id test, or those that all tests share
@@ -52,7 +52,7 @@ func (s *server) patchSettings(w http.ResponseWriter, r *http.Request, query url
 // settings in the body of the request. changeSettings responds with the new settings. If the body
 // or a setting in it is invalid, it changes nothing and returns an error.
 func (s *server) changeSettings(
-	w http.ResponseWriter, r *http.Request, test string, base func(mockserver.Settings) mockserver.Settings,
+	w http.ResponseWriter, r *http.Request, test string, base func(mockserver.RuntimeSettings) mockserver.RuntimeSettings,
 ) error {
 	if _, err := requestMediaType(r, "application/json", "application/merge-patch+json"); err != nil {
 		return err
@@ -67,7 +67,7 @@ func (s *server) changeSettings(
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var scratch mockserver.Settings
+	var scratch mockserver.RuntimeSettings
 	for name, text := range values {
 		read, known := settingReaders[name]
 		if !known {
@@ -77,7 +77,7 @@ func (s *server) changeSettings(
 			return badRequest("%s: %v", name, err)
 		}
 	}
-	s.mock.UpdateSettings(test, func(now *mockserver.Settings) {
+	s.mock.UpdateSettings(test, func(now *mockserver.RuntimeSettings) {
 		*now = base(*now)
 		for name, text := range values {
 			_ = settingReaders[name](now, text) // was validated above
@@ -95,8 +95,8 @@ func (s *server) deleteSettings(w http.ResponseWriter, r *http.Request, query ur
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.isKnownTest(test) {
-		s.mock.UpdateSettings(test, func(now *mockserver.Settings) {
-			*now = mockserver.Settings{Scripts: now.Scripts, Replay: now.Replay}
+		s.mock.UpdateSettings(test, func(now *mockserver.RuntimeSettings) {
+			*now = mockserver.RuntimeSettings{Scripts: now.Scripts, Replay: now.Replay}
 		})
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -106,12 +106,14 @@ func (s *server) deleteSettings(w http.ResponseWriter, r *http.Request, query ur
 // settingReaders maps the name of each setting to a function that parses text, the JSON value of
 // the setting, and stores the result in to. If text is null, the function removes the setting. It
 // returns an error if the value is invalid.
-var settingReaders = map[string]func(to *mockserver.Settings, text []byte) error{
-	"seed":   func(to *mockserver.Settings, text []byte) error { return readSetting(&to.Seed, text, parseSeed) },
-	"vary":   func(to *mockserver.Settings, text []byte) error { return readSetting(&to.Vary, text, parseSeed) },
-	"hold":   func(to *mockserver.Settings, text []byte) error { return readSetting(&to.Hold, text, parseHold) },
-	"pace":   func(to *mockserver.Settings, text []byte) error { return readSetting(&to.Pace, text, parsePace) },
-	"faults": func(to *mockserver.Settings, text []byte) error { return readSetting(&to.Faults, text, parseFaults) },
+var settingReaders = map[string]func(to *mockserver.RuntimeSettings, text []byte) error{
+	"seed": func(to *mockserver.RuntimeSettings, text []byte) error { return readSetting(&to.Seed, text, parseSeed) },
+	"vary": func(to *mockserver.RuntimeSettings, text []byte) error { return readSetting(&to.Vary, text, parseSeed) },
+	"hold": func(to *mockserver.RuntimeSettings, text []byte) error { return readSetting(&to.Hold, text, parseHold) },
+	"pace": func(to *mockserver.RuntimeSettings, text []byte) error { return readSetting(&to.Pace, text, parsePace) },
+	"faults": func(to *mockserver.RuntimeSettings, text []byte) error {
+		return readSetting(&to.Faults, text, parseFaults)
+	},
 }
 
 // readSetting stores in *to a pointer to the result of parse for text, or nil if text is the JSON

@@ -10,11 +10,11 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A Conversation holds the recordings of one conversation with a server under test, which consists
-// of the exchanges of one scenario. The first recording is compared with the first recording of
-// another conversation. Fields that differ between the first recording and any other recording of
-// the same conversation are volatile and are not compared.
-type Conversation struct {
+// A RepeatedConversation holds the recordings of one conversation with a server under test, which
+// consists of the exchanges of one scenario. The first recording is compared with the first
+// recording of another conversation. Fields that differ between the first recording and any other
+// recording of the same conversation are volatile and are not compared.
+type RepeatedConversation struct {
 	Name       string         // name of the scenario or of the recording
 	Takes      [][]spec.Event // recordings, each with its events in order
 	Incomplete bool           // must not be compared, because it was cut short or a recording is missing
@@ -70,11 +70,11 @@ const MaxDifferences = 100
 // Nothing is compared if a conversation is incomplete, if it has no responses, or if the
 // conversations have no request in common. In these cases, the field Compared of the result is
 // false and Reason is set.
-func Compare(a, b Conversation) ConversationDiff {
+func Compare(a, b RepeatedConversation) ConversationDiff {
 	c := ConversationDiff{Name: a.Name, Differences: []Difference{}, Volatile: []string{}}
 	for _, side := range []struct {
 		name         string
-		conversation Conversation
+		conversation RepeatedConversation
 	}{{"A", a}, {"B", b}} {
 		switch {
 		case side.conversation.Incomplete:
@@ -89,7 +89,7 @@ func Compare(a, b Conversation) ConversationDiff {
 		return c
 	}
 	volatile := volatileFields{}
-	for _, t := range []Conversation{a, b} {
+	for _, t := range []RepeatedConversation{a, b} {
 		for _, again := range t.Takes[1:] {
 			volatile.addDifferences(t.Takes[0], again)
 		}

@@ -89,11 +89,11 @@ func TestCompare(t *testing.T) {
 		{"left after another text", cut(start("1"), delta("1", "he")), cut(start("1"), delta("1", "ho")), "message.delta text: he | ho"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := Compare(Conversation{Name: c.name, Takes: [][]spec.Event{c.a}}, Conversation{Name: c.name, Takes: [][]spec.Event{c.b}})
+			got := Compare(RepeatedConversation{Name: c.name, Takes: [][]spec.Event{c.a}}, RepeatedConversation{Name: c.name, Takes: [][]spec.Event{c.b}})
 			if !got.Compared || seen(got) != c.want {
 				t.Errorf("compared: %v (%s)\n%s\nwanted\n%s", got.Compared, got.Reason, seen(got), c.want)
 			}
-			back := Compare(Conversation{Name: c.name, Takes: [][]spec.Event{c.b}}, Conversation{Name: c.name, Takes: [][]spec.Event{c.a}})
+			back := Compare(RepeatedConversation{Name: c.name, Takes: [][]spec.Event{c.b}}, RepeatedConversation{Name: c.name, Takes: [][]spec.Event{c.a}})
 			if len(back.Differences) != len(got.Differences) {
 				t.Errorf("%d differences, and %d the other way round", len(got.Differences), len(back.Differences))
 			}
@@ -107,7 +107,7 @@ func TestHeads(t *testing.T) {
 	a, b := answer(0), answer(0)
 	b[1].StatusCode, b[1].MediaType = 404, "text/html"
 	b[1].Header = spec.Header{{Name: "Content-Type", Value: "text/html"}, {Name: "Date", Value: "tomorrow"}}
-	got := seen(Compare(Conversation{Name: "", Takes: [][]spec.Event{a}}, Conversation{Name: "", Takes: [][]spec.Event{b}}))
+	got := seen(Compare(RepeatedConversation{Name: "", Takes: [][]spec.Event{a}}, RepeatedConversation{Name: "", Takes: [][]spec.Event{b}}))
 	want := "http.response http: 200 | 404\nhttp.response content-type: text/event-stream; charset=utf-8 | text/html"
 	if got != want {
 		t.Errorf("%s\nwanted\n%s", got, want)
@@ -117,14 +117,14 @@ func TestHeads(t *testing.T) {
 // TestVolatile checks that fields that differ between two recordings of the same target are ignored
 // when two targets are compared.
 func TestVolatile(t *testing.T) {
-	a := Conversation{Name: "", Takes: [][]spec.Event{answer(0, said("1", "it is 10:01")...), answer(0, said("2", "it is 10:02")...)}}
-	b := Conversation{Name: "", Takes: [][]spec.Event{answer(0, said("1", "it is 10:03")...), answer(0, said("2", "it is 10:04")...)}}
+	a := RepeatedConversation{Name: "", Takes: [][]spec.Event{answer(0, said("1", "it is 10:01")...), answer(0, said("2", "it is 10:02")...)}}
+	b := RepeatedConversation{Name: "", Takes: [][]spec.Event{answer(0, said("1", "it is 10:03")...), answer(0, said("2", "it is 10:04")...)}}
 	got := Compare(a, b)
 	if seen(got) != "" || !slices.Equal(got.Volatile, []string{"message.delta text"}) {
 		t.Errorf("%s, volatile %q", seen(got), got.Volatile)
 	}
 	b.Takes[0] = b.Takes[0][:len(b.Takes[0])-2] // without an end
-	if got := seen(Compare(a, Conversation{Name: "", Takes: b.Takes[:1]})); !strings.Contains(got, "only A run.end") {
+	if got := seen(Compare(a, RepeatedConversation{Name: "", Takes: b.Takes[:1]})); !strings.Contains(got, "only A run.end") {
 		t.Errorf("what is not volatile was left out, too: %q", got)
 	}
 }
@@ -134,7 +134,7 @@ func TestNothing(t *testing.T) {
 	mute := answer(0)
 	mute[1] = spec.Event{Kind: spec.HTTPResponse, Frame: -1, Err: spec.ErrReset}
 	for _, takes := range [][][]spec.Event{nil, {mute}} {
-		c := Compare(Conversation{Name: "", Takes: [][]spec.Event{answer(0)}}, Conversation{Name: "", Takes: takes})
+		c := Compare(RepeatedConversation{Name: "", Takes: [][]spec.Event{answer(0)}}, RepeatedConversation{Name: "", Takes: takes})
 		r := Report{Dialects: []DialectReport{{Conversations: []ConversationDiff{c}}}}
 		if r.Conclude(); c.Compared || c.Reason == "" || r.Exit != exitcode.Inconclusive {
 			t.Errorf("compared: %v, why: %q, exit %d", c.Compared, c.Reason, r.Exit)
@@ -145,14 +145,14 @@ func TestNothing(t *testing.T) {
 // TestIncomplete checks that an incomplete conversation is not compared, and that an incomplete
 // comparison without differences has the exit code 3, one with differences the exit code 1.
 func TestIncomplete(t *testing.T) {
-	whole := Conversation{Name: "text", Takes: [][]spec.Event{answer(0, said("1", "one")...)}}
-	other := Conversation{Name: "text", Takes: [][]spec.Event{answer(0, said("1", "two")...)}}
-	cut := Conversation{Name: "cut", Takes: other.Takes, Incomplete: true}
+	whole := RepeatedConversation{Name: "text", Takes: [][]spec.Event{answer(0, said("1", "one")...)}}
+	other := RepeatedConversation{Name: "text", Takes: [][]spec.Event{answer(0, said("1", "two")...)}}
+	cut := RepeatedConversation{Name: "cut", Takes: other.Takes, Incomplete: true}
 	if c := Compare(whole, cut); c.Compared || c.Reason != "B was not played to the end" {
 		t.Errorf("compared: %v, why: %q", c.Compared, c.Reason)
 	}
 	for _, c := range []struct {
-		b    Conversation
+		b    RepeatedConversation
 		exit int
 		last string
 	}{
@@ -176,12 +176,12 @@ func TestIncomplete(t *testing.T) {
 func TestExchanges(t *testing.T) {
 	one := answer(0, said("1", "x")...)
 	more := slices.Concat(one, answer(1, said("1", "x")...))
-	c := Compare(Conversation{Name: "", Takes: [][]spec.Event{one}}, Conversation{Name: "", Takes: [][]spec.Event{more}})
+	c := Compare(RepeatedConversation{Name: "", Takes: [][]spec.Event{one}}, RepeatedConversation{Name: "", Takes: [][]spec.Event{more}})
 	if len(c.Differences) != 0 || len(c.Notes) != 1 || c.Exchanges != 1 {
 		t.Errorf("%s, notes %q, %d exchanges", seen(c), c.Notes, c.Exchanges)
 	}
 	more[len(one)].Operation = "POST /cancel"
-	if got := seen(Compare(Conversation{Name: "", Takes: [][]spec.Event{one}}, Conversation{Name: "", Takes: [][]spec.Event{more}})); got != "only B http.request" {
+	if got := seen(Compare(RepeatedConversation{Name: "", Takes: [][]spec.Event{one}}, RepeatedConversation{Name: "", Takes: [][]spec.Event{more}})); got != "only B http.request" {
 		t.Error(got)
 	}
 }
@@ -229,7 +229,7 @@ func TestAlign(t *testing.T) {
 
 // TestText checks that the text report has columns and contains no control characters.
 func TestText(t *testing.T) {
-	c := Compare(Conversation{Name: "text", Takes: [][]spec.Event{answer(0, said("1", "hello \x1b[2J"+strings.Repeat("x", 2000))...)}}, Conversation{Name: "text", Takes: [][]spec.Event{answer(0, said("1", "hello you")[:4]...)}})
+	c := Compare(RepeatedConversation{Name: "text", Takes: [][]spec.Event{answer(0, said("1", "hello \x1b[2J"+strings.Repeat("x", 2000))...)}}, RepeatedConversation{Name: "text", Takes: [][]spec.Event{answer(0, said("1", "hello you")[:4]...)}})
 	r := Report{A: "one", B: "two\x1b", Dialects: []DialectReport{{Dialect: "talk@2", Conversations: []ConversationDiff{c}}}}
 	r.Conclude()
 	var b strings.Builder

@@ -49,7 +49,7 @@ func ConvertFixtures(name string, data []byte) ([]OutputFile, []FileProblem) {
 	if len(rules) == 0 {
 		return nil, c.problems
 	}
-	text, err := formatYAML(orderedMap{{"rules", rules}})
+	text, err := formatYAML(scriptObject{{"rules", rules}})
 	if err != nil {
 		c.errorf("the script cannot be written: %v", err)
 		return nil, c.problems
@@ -175,10 +175,10 @@ func (c *fixtureConverter) learnToolNames(raw json.RawMessage) {
 // convertFixture converts the fixture raw to a rule of a script. The parameter i is the index of
 // the fixture in the file, from 0. If the fixture cannot be converted, convertFixture records an
 // error, rule is nil and ok is false.
-func (c *fixtureConverter) convertFixture(i int, raw json.RawMessage) (rule orderedMap, ok bool) {
+func (c *fixtureConverter) convertFixture(i int, raw json.RawMessage) (rule scriptObject, ok bool) {
 	c.label, c.failed = fmt.Sprintf("fixtures[%d]: ", i), false
 	rule.set("name", fmt.Sprintf("fixture %d", i))
-	var conditions, refusal orderedMap
+	var conditions, refusal scriptObject
 	var once bool
 	var reply []any
 	p := aimockStreamOptions{}

@@ -22,7 +22,7 @@ type aimockMatch struct {
 // readMatch converts raw, the match object of a fixture, to the conditions of a rule. The result
 // once is true if the rule must match only one request, because the fixture is part of a sequence.
 // If raw cannot be converted, readMatch records an error in c, and the results must not be used.
-func (c *fixtureConverter) readMatch(raw json.RawMessage) (conditions orderedMap, once bool) {
+func (c *fixtureConverter) readMatch(raw json.RawMessage) (conditions scriptObject, once bool) {
 	var is aimockMatch
 	known := memberDecoders{
 		"userMessage": func(raw json.RawMessage) {
@@ -62,7 +62,7 @@ func (c *fixtureConverter) readMatch(raw json.RawMessage) (conditions orderedMap
 
 // conditions returns the conditions of a rule for a match object with the members m. If the members
 // contradict each other, conditions records an error in c, and the result must not be used.
-func (c *fixtureConverter) conditions(m aimockMatch) (conditions orderedMap) {
+func (c *fixtureConverter) conditions(m aimockMatch) (conditions scriptObject) {
 	result := c.toolResultCondition(m)
 	tool := len(result) > 0 || m.toolResult != nil && *m.toolResult
 	switch {
@@ -81,7 +81,7 @@ func (c *fixtureConverter) conditions(m aimockMatch) (conditions orderedMap) {
 	}
 	if m.hasUser {
 		if m.user != "" {
-			conditions.set("text", orderedMap{{"contains", m.user}})
+			conditions.set("text", scriptObject{{"contains", m.user}})
 		} else if !tool && m.toolResult == nil {
 			conditions.set("last", "user")
 		}
@@ -99,7 +99,7 @@ func (c *fixtureConverter) conditions(m aimockMatch) (conditions orderedMap) {
 		conditions.set("offers", m.toolName)
 	}
 	if m.context != "" {
-		conditions.set("header", orderedMap{{"X-AIMock-Context", m.context}})
+		conditions.set("header", scriptObject{{"X-AIMock-Context", m.context}})
 	}
 	return conditions
 }
@@ -107,7 +107,7 @@ func (c *fixtureConverter) conditions(m aimockMatch) (conditions orderedMap) {
 // toolResultCondition returns the condition on a tool result that corresponds to m.toolCallID and
 // m.resultText, or nil if both members are absent. If the name of the tool is known, the condition
 // requires this name instead of the id of the call, because the mock chooses its own ids for calls.
-func (c *fixtureConverter) toolResultCondition(m aimockMatch) (o orderedMap) {
+func (c *fixtureConverter) toolResultCondition(m aimockMatch) (o scriptObject) {
 	if m.toolCallID != "" {
 		if tool := c.toolByCallID[m.toolCallID]; tool != "" {
 			o.set("name", tool)
@@ -118,7 +118,7 @@ func (c *fixtureConverter) toolResultCondition(m aimockMatch) (o orderedMap) {
 		}
 	}
 	if m.hasResult {
-		o.set("text", orderedMap{{"contains", m.resultText}})
+		o.set("text", scriptObject{{"contains", m.resultText}})
 	}
 	return o
 }

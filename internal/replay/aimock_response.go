@@ -8,18 +8,18 @@ import (
 // A fixtureResponse holds the decoded members of the response object of an aimock fixture, with
 // tool calls, blocks and the error in the form that a script needs.
 type fixtureResponse struct {
-	reasoning, content string     // "" if absent
-	hasContent         bool       // the member content is present
-	calls              []any      // steps for the tool calls; nil if the response has no toolCalls
-	blocks             []any      // steps for texts and tool calls; nil if the response has no blocks
-	errorReply         orderedMap // members of an error status; nil if the response has no error
+	reasoning, content string       // "" if absent
+	hasContent         bool         // the member content is present
+	calls              []any        // steps for the tool calls; nil if the response has no toolCalls
+	blocks             []any        // steps for texts and tool calls; nil if the response has no blocks
+	errorReply         scriptObject // members of an error status; nil if the response has no error
 }
 
 // readResponse converts raw, the response object of a fixture. If the object has the member error,
 // refusal is an error status in a script and reply is nil. Otherwise reply holds the steps of a
 // reply in a script and refusal is nil. If raw cannot be converted, readResponse records an error
 // in c, and the results must not be used.
-func (c *fixtureConverter) readResponse(raw json.RawMessage) (reply []any, refusal orderedMap) {
+func (c *fixtureConverter) readResponse(raw json.RawMessage) (reply []any, refusal scriptObject) {
 	var s fixtureResponse
 	var status, after *float64
 	known := memberDecoders{
@@ -82,7 +82,7 @@ func (c *fixtureConverter) readContent(raw json.RawMessage) string {
 // If raw is not a valid call, readCall records an error, and the result must not be used.
 func (c *fixtureConverter) readCall(raw json.RawMessage, more memberDecoders) any {
 	var name, id string
-	var arguments any = orderedMap{}
+	var arguments any = scriptObject{}
 	known := memberDecoders{
 		"name": c.readText(&name, "toolCalls: name"),
 		"id":   c.readText(&id, "toolCalls: id"), // learnToolNames has recorded it
@@ -97,12 +97,12 @@ func (c *fixtureConverter) readCall(raw json.RawMessage, more memberDecoders) an
 	if name == "" && !c.failed {
 		c.errorf("toolCalls: every call needs a name")
 	}
-	return orderedMap{{"client-tool", orderedMap{{"name", escapeTemplates(name)}, {"arguments", arguments}}}}
+	return scriptObject{{"client-tool", scriptObject{{"name", escapeTemplates(name)}, {"arguments", arguments}}}}
 }
 
 // readArguments returns raw, the arguments of a tool call, as a value for a script. If raw is a
 // JSON object or list, or a JSON string that contains one, and a script can represent it exactly,
-// the result is an orderedMap or a []any. Otherwise the result is a string. If the arguments are
+// the result is a scriptObject or a []any. Otherwise the result is a string. If the arguments are
 // not valid JSON, readArguments records a warning.
 func (c *fixtureConverter) readArguments(raw json.RawMessage) any {
 	var text string
@@ -111,7 +111,7 @@ func (c *fixtureConverter) readArguments(raw json.RawMessage) any {
 	}
 	v, ok := decodeOrdered([]byte(text))
 	switch v.(type) {
-	case orderedMap, []any:
+	case scriptObject, []any:
 		if ok {
 			return escapeTemplates(v)
 		}
@@ -151,7 +151,7 @@ func (c *fixtureConverter) readBlocks(raw json.RawMessage) (all []any) {
 		_ = json.Unmarshal(one, &kind)
 		switch kind.Type {
 		case "text":
-			all = append(all, orderedMap{{"text", escapeTemplates(kind.Text)}})
+			all = append(all, scriptObject{{"text", escapeTemplates(kind.Text)}})
 		case "toolCall":
 			all = append(all, c.readCall(one, memberDecoders{"type": func(json.RawMessage) {}}))
 		default:
@@ -168,11 +168,11 @@ func (c *fixtureConverter) readBlocks(raw json.RawMessage) (all []any) {
 func (c *fixtureConverter) replySteps(s fixtureResponse) (all []any) {
 	all = []any{}
 	if s.reasoning != "" {
-		all = append(all, orderedMap{{"reasoning", escapeTemplates(s.reasoning)}})
+		all = append(all, scriptObject{{"reasoning", escapeTemplates(s.reasoning)}})
 	}
 	if s.blocks == nil {
 		if s.content != "" {
-			all = append(all, orderedMap{{"text", escapeTemplates(s.content)}})
+			all = append(all, scriptObject{{"text", escapeTemplates(s.content)}})
 		}
 		if !s.hasContent && s.calls == nil {
 			c.errorf("response needs content, toolCalls, blocks or error")
@@ -185,7 +185,7 @@ func (c *fixtureConverter) replySteps(s fixtureResponse) (all []any) {
 	var calls []any
 	moved := false
 	for _, b := range s.blocks {
-		if b.(orderedMap)[0].key == "text" {
+		if b.(scriptObject)[0].key == "text" {
 			moved = moved || len(calls) > 0
 			all = append(all, b)
 			continue
@@ -202,7 +202,7 @@ func (c *fixtureConverter) replySteps(s fixtureResponse) (all []any) {
 // script: the message becomes the member text, and the code becomes the member problem. If the
 // object has neither, the result is empty, but not nil. If raw is invalid, readError records an
 // error.
-func (c *fixtureConverter) readError(raw json.RawMessage) orderedMap {
+func (c *fixtureConverter) readError(raw json.RawMessage) scriptObject {
 	var text, code string
 	known := memberDecoders{"message": c.readText(&text, "error: message"), "code": func(raw json.RawMessage) {
 		if string(raw) != "null" {
@@ -211,7 +211,7 @@ func (c *fixtureConverter) readError(raw json.RawMessage) orderedMap {
 	}}
 	c.ignoreMembers(known, "error responses of these dialects do not have it", "type", "param", "metadata")
 	c.readObject("error", raw, known)
-	o := orderedMap{}
+	o := scriptObject{}
 	if text != "" {
 		o.set("text", escapeTemplates(text))
 	}
@@ -225,7 +225,7 @@ func (c *fixtureConverter) readError(raw json.RawMessage) orderedMap {
 // refusal, and retry-after. The parameter status is the status code; nil means 500. The parameter
 // after is the value of retry-after in seconds; nil means 1s for code 429, and no retry-after for
 // other codes. If the code is below 400, statusReply records an error.
-func (c *fixtureConverter) statusReply(refusal orderedMap, status, after *float64) orderedMap {
+func (c *fixtureConverter) statusReply(refusal scriptObject, status, after *float64) scriptObject {
 	code := 500
 	if status != nil {
 		code = int(*status)
@@ -233,7 +233,7 @@ func (c *fixtureConverter) statusReply(refusal orderedMap, status, after *float6
 	if code < 400 {
 		c.errorf("status %d: the fixture is omitted: the status of an error must be from 400 to 599", code)
 	}
-	o := append(orderedMap{{"code", code}}, refusal...)
+	o := append(scriptObject{{"code", code}}, refusal...)
 	switch {
 	case after != nil:
 		o.set("retry-after", milliseconds(*after*1000))

@@ -87,8 +87,8 @@ func (c *fixtureConverter) readTimings(raw json.RawMessage, p *aimockStreamOptio
 // setPace sets the pace of a rule, which is the timing of its reply, from the timing members in p.
 // It records warnings about timing members that have no effect. If no member has an effect, it sets
 // no pace.
-func (c *fixtureConverter) setPace(rule *orderedMap, p aimockStreamOptions) {
-	var o orderedMap
+func (c *fixtureConverter) setPace(rule *scriptObject, p aimockStreamOptions) {
+	var o scriptObject
 	switch {
 	case p.hasTimings:
 		times := 1.0
@@ -113,7 +113,7 @@ func (c *fixtureConverter) setPace(rule *orderedMap, p aimockStreamOptions) {
 		if p.profileRate != nil && *p.profileRate > 0 {
 			o.set("rate", *p.profileRate)
 			if p.profileJitter != nil && *p.profileJitter > 0 {
-				o.set("jitter", orderedMap{{"uniform", *p.profileJitter}})
+				o.set("jitter", scriptObject{{"uniform", *p.profileJitter}})
 			}
 		}
 	case p.latency != nil && *p.latency > 0:
@@ -147,31 +147,31 @@ func milliseconds(ms float64) string {
 // script differs from aimock: for example, faults with a probability occur independently of each
 // other in a script, whereas at most one of them occurs in aimock. If isError is true, the reply of
 // the rule is an error status, and setFaults sets no faults.
-func (c *fixtureConverter) setFaults(rule *orderedMap, p aimockStreamOptions, isError bool) {
+func (c *fixtureConverter) setFaults(rule *scriptObject, p aimockStreamOptions, isError bool) {
 	var all []any
-	add := func(name string, set orderedMap) {
-		all = append(all, orderedMap{{name, set}})
+	add := func(name string, set scriptObject) {
+		all = append(all, scriptObject{{name, set}})
 	}
 	if p.truncate != nil {
 		c.warnf("truncateAfterChunks %v becomes an abort before event %v: scripts count all events, not only chunks",
 			*p.truncate, *p.truncate)
-		add("abort", orderedMap{{"event", int(*p.truncate)}})
+		add("abort", scriptObject{{"event", int(*p.truncate)}})
 	}
 	if p.disconnect != nil {
-		add("abort", orderedMap{{"time", milliseconds(*p.disconnect)}})
+		add("abort", scriptObject{{"time", milliseconds(*p.disconnect)}})
 	}
 	if p.delay != nil && *p.delay > 0 {
-		add("slow-head", orderedMap{{"for", milliseconds(*p.delay)}})
+		add("slow-head", scriptObject{{"for", milliseconds(*p.delay)}})
 	}
 	chaosFaults := 0
 	for _, one := range []struct {
 		rate, fault string
-		set         orderedMap
+		set         scriptObject
 	}{
-		{"dropRate", "http-error", orderedMap{{"status", 500}}},
-		{"malformedRate", "malformed", orderedMap{}},
-		{"rateLimitRate", "too-many", orderedMap{}},
-		{"disconnectRate", "abort", orderedMap{{"event", 0}}},
+		{"dropRate", "http-error", scriptObject{{"status", 500}}},
+		{"malformedRate", "malformed", scriptObject{}},
+		{"rateLimitRate", "too-many", scriptObject{}},
+		{"disconnectRate", "abort", scriptObject{{"event", 0}}},
 	} {
 		rate := p.faultRates[one.rate]
 		if rate == 0 {

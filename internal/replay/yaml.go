@@ -12,22 +12,22 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// An orderedMap is an object for a script. Its members are written as YAML in the order of the
+// An scriptObject is an object for a script. Its members are written as YAML in the order of the
 // slice.
-type orderedMap []mapEntry
+type scriptObject []mapEntry
 
-// A mapEntry is a member of an orderedMap.
+// A mapEntry is a member of a scriptObject.
 type mapEntry struct {
 	key   string
-	value any // orderedMap, []any, string, bool, int, int64, float64 or nil
+	value any // scriptObject, []any, string, bool, int, int64, float64 or nil
 }
 
 // set appends a member to o, even if o already has a member with the same key.
-func (o *orderedMap) set(key string, value any) { *o = append(*o, mapEntry{key, value}) }
+func (o *scriptObject) set(key string, value any) { *o = append(*o, mapEntry{key, value}) }
 
 // MarshalYAML implements the InterfaceMarshaler interface of goccy/go-yaml. The error is always
 // nil.
-func (o orderedMap) MarshalYAML() (any, error) {
+func (o scriptObject) MarshalYAML() (any, error) {
 	m := make(yaml.MapSlice, len(o))
 	for i, entry := range o {
 		m[i] = yaml.MapItem{Key: entry.key, Value: entry.value}
@@ -37,7 +37,7 @@ func (o orderedMap) MarshalYAML() (any, error) {
 
 // formatYAML returns o as YAML. It returns an error if o has a value that the encoder cannot
 // encode.
-func formatYAML(o orderedMap) ([]byte, error) {
+func formatYAML(o scriptObject) ([]byte, error) {
 	return yaml.MarshalWithOptions(o, yaml.IndentSequence(true), yaml.CustomMarshaler(formatString),
 		yaml.CustomMarshaler(func(f float64) ([]byte, error) { return strconv.AppendFloat(nil, f, 'f', -1, 64), nil }))
 }
@@ -57,7 +57,7 @@ func formatString(s string) ([]byte, error) {
 	return []byte(`"` + jsonStringBody(s) + `"`), nil
 }
 
-// decodeOrdered decodes a JSON value, with objects as orderedMaps and numbers as int64 or float64.
+// decodeOrdered decodes a JSON value, with objects as scriptObjects and numbers as int64 or float64.
 // The result ok is false if data is invalid, is nested deeper than maxDepth, or contains something
 // that a script cannot represent exactly: duplicate members, keys that the YAML encoder does not
 // support, or numbers that would be written differently.
@@ -103,7 +103,7 @@ func decodeList(dec *json.Decoder, depth int) (any, bool) {
 }
 
 func decodeMap(dec *json.Decoder, depth int) (any, bool) {
-	o := orderedMap{}
+	o := scriptObject{}
 	for dec.More() {
 		key, err := dec.Token()
 		name, isText := key.(string)
@@ -139,8 +139,8 @@ func escapeTemplates(v any) any {
 	switch v := v.(type) {
 	case string:
 		return strings.ReplaceAll(v, "{{", `{{"{{"}}`)
-	case orderedMap:
-		out := make(orderedMap, 0, len(v))
+	case scriptObject:
+		out := make(scriptObject, 0, len(v))
 		for _, m := range v {
 			out.set(m.key, escapeTemplates(m.value))
 		}

@@ -52,15 +52,15 @@ type assembledMessage struct {
 	isReasoning   bool
 	role          *spec.Event     // the event that introduced its current role; nil if no event names a role
 	text          strings.Builder // the text so far
-	pieces        []keptPiece     // the pieces of text, in order
+	pieces        []textFragment  // the pieces of text, in order
 	deltaIndexes  map[string]bool // indexes of the content parts whose text has been added to text
 	otherContents []spec.Event    // content parts that are not text
 	contradiction *spec.Event     // the event that completes the only text with another text than its deltas; usually nil
 	repeatedLen   int             // number of bytes at the start of text that the ends of other messages have repeated
 }
 
-// A keptPiece is the piece of the text of a message that one event contributed.
-type keptPiece struct {
+// A textFragment is the piece of the text of a message that one event contributed.
+type textFragment struct {
 	end   int // byte offset in the text at which the piece ends
 	event *spec.Event
 }
@@ -126,7 +126,7 @@ func (a *assembledRun) firstDifference(want string, reasoning bool) spec.Event {
 		}
 		text := s.text.String()
 		n := commonPrefixLen(text, want)
-		i := slices.IndexFunc(s.pieces, func(piece keptPiece) bool { return piece.end > n })
+		i := slices.IndexFunc(s.pieces, func(piece textFragment) bool { return piece.end > n })
 		switch {
 		case i >= 0:
 			return *s.pieces[i].event
@@ -231,7 +231,7 @@ func (a *assembledRun) addText(s *assembledMessage, e spec.Event, text string) {
 	s.text.WriteString(text)
 	a.hasSpoken = a.hasSpoken || text != "" && !s.isReasoning
 	if a.pieceCount++; a.pieceCount <= maxPieces {
-		s.pieces = append(s.pieces, keptPiece{s.text.Len(), a.keep(e)})
+		s.pieces = append(s.pieces, textFragment{s.text.Len(), a.keep(e)})
 	}
 }
 

@@ -18,7 +18,7 @@ Only accepted cancel requests count. A cancel request that names no run cancels 
 run of its thread. A stream whose request limits how long it may be idle may close without
 a terminal event.`,
 	Needs: []spec.Kind{spec.CancelAccepted, spec.RunEnd},
-	Watch: judgeStreams(func(p *spec.Pass, a *streamTimeline) {
+	Watch: judgeStreams(func(p *spec.Pass, a *conversationTimeline) {
 		for _, l := range a.streams {
 			if (l.endCount > 0 || l.request.PollLimit == "") && a.isCanceled(l) {
 				p.Judge(l.bodyEnd, l.endCount == 1,
@@ -43,9 +43,9 @@ type completedStream struct {
 	bodyEnd               spec.Event    // the event for the end of the body
 }
 
-// A streamTimeline holds the completed streams of a conversation, and the times at which runs were
-// requested and ended.
-type streamTimeline struct {
+// A conversationTimeline holds the completed streams of a conversation, and the times at which runs
+// were requested and ended.
+type conversationTimeline struct {
 	exchanges *exchangeTracker
 	streams   []completedStream
 	// runEnds has one event per terminal event: the request for the stream, with At set to the time
@@ -58,7 +58,7 @@ type streamTimeline struct {
 
 // isCanceled reports whether an accepted cancel request of the conversation applies to the run of
 // the stream l.
-func (a *streamTimeline) isCanceled(l completedStream) bool {
+func (a *conversationTimeline) isCanceled(l completedStream) bool {
 	return slices.ContainsFunc(a.exchanges.cancels, l.isCanceledBy)
 }
 
@@ -94,10 +94,10 @@ func areSiblingRuns(a, b spec.Event) bool {
 
 // judgeStreams returns a checkFunc that calls judge once, at the end of a conversation. The
 // argument a holds the completed streams of the conversation.
-func judgeStreams(judge func(p *spec.Pass, a *streamTimeline)) checkFunc {
+func judgeStreams(judge func(p *spec.Pass, a *conversationTimeline)) checkFunc {
 	return func(p *spec.Pass) func(spec.Event) {
-		timeline := spec.Shared(p, "stream timeline", func() (*streamTimeline, func(spec.Event)) {
-			timeline := &streamTimeline{exchanges: exchangesOf(p), requestedAt: map[string]time.Duration{}}
+		timeline := spec.Shared(p, "stream timeline", func() (*conversationTimeline, func(spec.Event)) {
+			timeline := &conversationTimeline{exchanges: exchangesOf(p), requestedAt: map[string]time.Duration{}}
 			observeStreams := eachStream(timeline.observeStream)(p)
 			return timeline, func(e spec.Event) {
 				if e.Kind == spec.HTTPRequest && e.Text != "" && e.Run != "" {
@@ -118,7 +118,7 @@ func judgeStreams(judge func(p *spec.Pass, a *streamTimeline)) checkFunc {
 // At the end of the body, it adds the stream to a.streams, unless the transfer was cut off or the
 // client stopped reading before the end of the run. The unused parameter gives observeStream the
 // signature that eachStream requires.
-func (a *streamTimeline) observeStream(_ *spec.Pass, request spec.Event) func(spec.Event) {
+func (a *conversationTimeline) observeStream(_ *spec.Pass, request spec.Event) func(spec.Event) {
 	l := completedStream{request: request}
 	_, interval, _ := scriptedDeltas(request)
 	return func(e spec.Event) {
@@ -173,7 +173,7 @@ This is judged if the terminal event of another run of the thread was seen while
 was open. A stream whose request limits how long it may be idle may close before its run ends. The
 last event of a stream may be its terminal event if it cannot be decoded.`,
 	Needs: []spec.Kind{spec.RunEnd},
-	Watch: judgeStreams(func(p *spec.Pass, a *streamTimeline) {
+	Watch: judgeStreams(func(p *spec.Pass, a *conversationTimeline) {
 		for _, l := range a.streams {
 			later := time.Duration(0)
 			if l.endCount == 0 { // a client that reads two streams may see the cause after the effect
@@ -202,7 +202,7 @@ This is judged if a scripted target was asked for a run of a certain duration (s
 and another run of the thread was canceled in the first half of it: the run must last at
 least three quarters of its duration.`,
 	Needs: []spec.Kind{spec.CancelAccepted, spec.RunEnd},
-	Watch: judgeStreams(func(p *spec.Pass, a *streamTimeline) {
+	Watch: judgeStreams(func(p *spec.Pass, a *conversationTimeline) {
 		for _, l := range a.streams {
 			minimum, scripted := scriptedDuration(l.request)
 			requestedAt, known := a.requestedAt[runKey(l.request)]

@@ -13,7 +13,7 @@ const historySettleTime = 5 * time.Second
 
 // A conversation collects from all exchanges of a scenario what the checks of histories and of
 // accepted runs need: the runs that replies accepted, the events of all streams of these runs, and
-// the requests for histories. Unlike a [threadTracker], it also covers targets that are not
+// the requests for histories. Unlike a [conversationTracker], it also covers targets that are not
 // scripted, and it combines all streams of a run.
 type conversation struct {
 	exchanges        *exchangeTracker

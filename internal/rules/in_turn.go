@@ -17,7 +17,7 @@ var inTurnChecks = []*spec.Check{
 var RunOpensOrFails = firstFrameCheck("run.opens-or-fails",
 	"the first event of a stream starts the run, or reports that it failed", []spec.Kind{spec.RunStart, spec.RunError},
 	func(k spec.Kind) bool { return k == spec.RunStart || k == spec.RunError },
-	func(request spec.Event) lazyEventName {
+	func(request spec.Event) eventLabel {
 		return kindName(request, spec.RunStart, "the start of the run")
 	})
 

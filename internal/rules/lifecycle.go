@@ -23,7 +23,7 @@ var lifecycleChecks = []*spec.Check{
 // first frame may be of the given kind. The function want returns the name of the expected frame
 // for the message of a finding; request is the request for the stream.
 func firstFrameCheck(
-	id, doc string, needs []spec.Kind, allowed func(spec.Kind) bool, want func(request spec.Event) lazyEventName,
+	id, doc string, needs []spec.Kind, allowed func(spec.Kind) bool, want func(request spec.Event) eventLabel,
 ) *spec.Check {
 	return &spec.Check{
 		ID: id, Doc: doc, Needs: needs,
@@ -46,13 +46,13 @@ var (
 	RunComesFirst = firstFrameCheck("run.comes-first",
 		"the first event of a stream is about the run", []spec.Kind{spec.RunEnd},
 		func(k spec.Kind) bool { return k.Subject() == "run" },
-		func(spec.Event) lazyEventName { return lazyEventName{text: "one about the run"} })
+		func(spec.Event) eventLabel { return eventLabel{text: "one about the run"} })
 	RunOpensFirst = firstFrameCheck("run.opens-first", `the first event of a stream starts the run
 
 Clients create their view of the run there and have no place for earlier events.`,
 		[]spec.Kind{spec.RunStart},
 		func(k spec.Kind) bool { return k == spec.RunStart || k == spec.RunRefused },
-		func(request spec.Event) lazyEventName {
+		func(request spec.Event) eventLabel {
 			return kindName(request, spec.RunStart, "the start of the run")
 		})
 )

@@ -42,21 +42,21 @@ func ByID(id string) (*spec.Check, bool) {
 // is then called with each event of the conversation, in order.
 type checkFunc = func(*spec.Pass) func(spec.Event)
 
-// A lazyEventName is the name of an event, as the message of a finding shows it. It is a separate
+// An eventLabel is the name of an event, as the message of a finding shows it. It is a separate
 // type, and not a string, so that the name is formatted only if a message is needed.
-type lazyEventName struct {
+type eventLabel struct {
 	text   string // from [spec.Event.DisplayName] or [spec.Event.KindName], or a description
 	onWire bool   // whether text is the name on the wire, and not a description
 }
 
 // displayName returns the name of e for use in the message of a finding.
-func displayName(e spec.Event) lazyEventName { return lazyEventName{e.DisplayName(), e.WireName != ""} }
+func displayName(e spec.Event) eventLabel { return eventLabel{e.DisplayName(), e.WireName != ""} }
 
 // kindName returns the name that events of kind k have on the wire in the response to request. If
 // such events have no name on the wire, kindName returns words, a description such as "the start of
 // the run".
-func kindName(request spec.Event, k spec.Kind, words string) lazyEventName {
-	return lazyEventName{request.KindName(k, words), request.Facts().WireNames[k] != ""}
+func kindName(request spec.Event, k spec.Kind, words string) eventLabel {
+	return eventLabel{request.KindName(k, words), request.Facts().WireNames[k] != ""}
 }
 
 // String returns the name for use in a sentence. A name on the wire follows the word "event":
@@ -65,7 +65,7 @@ func kindName(request spec.Event, k spec.Kind, words string) lazyEventName {
 //	event response (status completed)
 //
 // A description is returned unchanged.
-func (n lazyEventName) String() string {
+func (n eventLabel) String() string {
 	if n.onWire {
 		return "event " + n.quoted()
 	}
@@ -74,7 +74,7 @@ func (n lazyEventName) String() string {
 
 // quoted returns the name in quotation marks if it is on the wire literally. A description, or a
 // name composed of several members such as "response (status completed)", is returned unchanged.
-func (n lazyEventName) quoted() string {
+func (n eventLabel) quoted() string {
 	if n.onWire && !strings.HasSuffix(n.text, ")") {
 		return strconv.Quote(n.text)
 	}

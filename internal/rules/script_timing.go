@@ -23,7 +23,7 @@ func (a *assembledRun) isTimed() bool { return a.streamedBy.Facts().HasTimes }
 // textPieces returns the pieces of text of the answer, message by message, in the order in which
 // the messages started. It leaves out reasoning, empty pieces, and those that were not kept because
 // of maxPieces.
-func (a *assembledRun) textPieces() (all []keptPiece) {
+func (a *assembledRun) textPieces() (all []textFragment) {
 	for _, s := range a.messages {
 		end := 0
 		for _, piece := range s.pieces {

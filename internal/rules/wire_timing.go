@@ -25,7 +25,7 @@ once, and a canceled run may be shorter. Not judged: a stream that was open when
 of its thread was canceled, which cancel.spares-others judges, and a stream with an idle
 limit, which may end between two deltas.`,
 	Needs: []spec.Kind{spec.MessageDelta},
-	Watch: judgeStreams(func(p *spec.Pass, a *streamTimeline) {
+	Watch: judgeStreams(func(p *spec.Pass, a *conversationTimeline) {
 		for _, l := range a.streams {
 			n, interval, slow := scriptedDeltas(l.request)
 			minimum, late := time.Duration(n-1)*interval, time.Duration(0)

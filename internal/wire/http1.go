@@ -39,15 +39,15 @@ func (t *connReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A watchedReader restarts the idle timeout of the watchdog at each Read of the embedded reader. A
-// request body is read through it, so that sending a large body counts as activity.
-type watchedReader struct {
+// An activityReader restarts the idle timeout of the watchdog at each Read of the embedded reader.
+// A request body is read through it, so that sending a large body counts as activity.
+type activityReader struct {
 	io.Reader
 	watchdog *watchdog
 }
 
 // Read reads from the embedded reader and restarts the idle timeout, even if it gets no bytes.
-func (s watchedReader) Read(p []byte) (int, error) {
+func (s activityReader) Read(p []byte) (int, error) {
 	n, err := s.Reader.Read(p)
 	s.watchdog.touch()
 	return n, err
@@ -63,10 +63,10 @@ func exchangeHTTP1(conn net.Conn, m *outgoingRequest, h *recorder, idle *idleCon
 	go func() {
 		// If this fails, a response that the server sent before closing still counts.
 		first, rest := splitCharacter(m.body)
-		_, err := io.Copy(conn, watchedReader{bytes.NewReader(append(m.http1Head(), first...)), h.watchdog})
+		_, err := io.Copy(conn, activityReader{bytes.NewReader(append(m.http1Head(), first...)), h.watchdog})
 		if err == nil && len(rest) > 0 {
 			time.Sleep(splitPause)
-			_, err = io.Copy(conn, watchedReader{bytes.NewReader(rest), h.watchdog})
+			_, err = io.Copy(conn, activityReader{bytes.NewReader(rest), h.watchdog})
 		}
 		written <- err
 	}()

@@ -80,7 +80,7 @@ func (m *outgoingRequest) httpRequest(w *watchdog) *http.Request {
 	}
 	if len(m.body) > 0 {
 		r.ContentLength = int64(len(m.body))
-		r.Body = io.NopCloser(watchedReader{bytes.NewReader(m.body), w})
+		r.Body = io.NopCloser(activityReader{bytes.NewReader(m.body), w})
 	}
 	return r.WithContext(w.ctx)
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A catalogueOverlay is the content of a catalogue file that extends the catalogue of the version
+// A catalogueContent is the content of a catalogue file that extends the catalogue of the version
 // Extends. The resulting catalogue has the requirements of that version except those whose ids are
 // in Without, and in addition those in Requirements, which replace requirements with the same id.
 // If Extends is "", the catalogue has only those in Requirements.
-type catalogueOverlay struct {
+type catalogueContent struct {
 	Extends      string             `yaml:"extends"`
 	Without      []string           `yaml:"without"`
 	Requirements []spec.Requirement `yaml:"requirements"`
@@ -26,7 +26,7 @@ type catalogueOverlay struct {
 // It returns the requirements of the catalogue and the files that it consists of. The argument
 // version is a version, such as "2026-04", or the name of a document file. If the catalogue extends
 // that of another version, list has the requirements that result from both, as described for
-// catalogueOverlay, and sources has the file of version, followed by those of the extended
+// catalogueContent, and sources has the file of version, followed by those of the extended
 // catalogue.
 //
 // The parameter extending lists the catalogue files that extend this one, so that a cycle is
@@ -51,7 +51,7 @@ func readCatalogue(files fs.FS, dir, version string, extending []string) (
 		}
 		return list, sources, nil
 	}
-	var ext catalogueOverlay
+	var ext catalogueContent
 	if err := yaml.UnmarshalWithOptions(f.data, &ext, yaml.Strict()); err != nil {
 		return nil, nil, f.yamlError(err)
 	}

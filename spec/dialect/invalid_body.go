@@ -61,12 +61,12 @@ func (m *invalidRequestBuilder) withContentType(media string) spec.Request {
 	return r
 }
 
-// A bodyLimit is the x-max-bytes of a media type: maxBytes, the maximum size of a body in bytes,
-// and what is needed to make a body that exceeds the maximum and one that does not. To make a body,
-// the JSON merge patch merge is applied to a valid body, and the string at the location fillPath is
-// lengthened. The body that exceeds the maximum gets about over bytes, the other about under bytes.
-// If maxBytes is 0, there is no maximum.
-type bodyLimit struct {
+// A bodySizeLimit is the x-max-bytes of a media type: maxBytes, the maximum size of a body in
+// bytes, and what is needed to make a body that exceeds the maximum and one that does not. To make
+// a body, the JSON merge patch merge is applied to a valid body, and the string at the location
+// fillPath is lengthened. The body that exceeds the maximum gets about over bytes, the other about
+// under bytes. If maxBytes is 0, there is no maximum.
+type bodySizeLimit struct {
 	maxBytes, over, under int
 	merge                 any
 	fillPath              []string
@@ -74,7 +74,7 @@ type bodyLimit struct {
 
 // bodyLimitOf returns the x-max-bytes of a media type object. If there is none, maxBytes is 0 in
 // the result.
-func bodyLimitOf(media node) (m bodyLimit) {
+func bodyLimitOf(media node) (m bodySizeLimit) {
 	n := media.get("x-max-bytes")
 	m.maxBytes, _ = intValue(n.get("limit"))
 	m.over, _ = intValue(n.get("over"))
@@ -86,13 +86,13 @@ func bodyLimitOf(media node) (m bodyLimit) {
 
 // isExceeded reports whether body has more bytes than the limit allows. It returns false if there
 // is no limit.
-func (m bodyLimit) isExceeded(body []byte) bool { return m.maxBytes > 0 && len(body) > m.maxBytes }
+func (m bodySizeLimit) isExceeded(body []byte) bool { return m.maxBytes > 0 && len(body) > m.maxBytes }
 
 // breakBodySize adds two requests whose body has more bytes than limit allows. The second one
 // consists mostly of three-byte characters, for servers that count characters instead of bytes.
 // breakBodySize adds none if there is no maximum. The argument v is the decoded body of the valid
 // request, from which the large bodies are made.
-func (m *invalidRequestBuilder) breakBodySize(limit bodyLimit, v any) {
+func (m *invalidRequestBuilder) breakBodySize(limit bodySizeLimit, v any) {
 	if limit.maxBytes == 0 {
 		return
 	}

@@ -62,7 +62,7 @@ type requestMediaType struct {
 	node      node                // the media type object
 	validate  func(any) error     // validates a decoded body; nil if there is no schema
 	judged    *bodyViolationCache // violations of JSON bodies that were validated before
-	limit     bodyLimit
+	limit     bodySizeLimit
 	files     map[string]formFileProperty // files of a form, by field name
 }
 

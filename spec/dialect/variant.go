@@ -21,7 +21,7 @@ type variant struct {
 	presencePaths      [][]string      // if there are any, a value of the variant has one of these members
 	constants          []constantSlot  // slots that the discriminators fix
 	slots              []slotLocation
-	parts              []partLocation
+	parts              []nestedParts
 	requirements       []memberRequirement
 	chunk              *chunkRule // nil unless values of the variant are chunks
 	encloses           string     // the subject that a step encloses (x-encloses); "" if it is any
@@ -46,10 +46,10 @@ type slotLocation struct {
 	types []string // types that the schema allows; empty means any
 }
 
-// A partLocation is a location in the values of a variant at which there is a value of one of
+// A nestedParts is a location in the values of a variant at which there is a value of one of
 // several other variants, or an array of such values. These values are decoded as parts of the
 // event.
-type partLocation struct {
+type nestedParts struct {
 	path         []string // as in slotLocation
 	variants     []*variant
 	onlyWithKind bool // values whose variant has no kind are not parts
@@ -58,7 +58,7 @@ type partLocation struct {
 
 // rank returns 1 if the parts at this location answer interrupts, and 0 otherwise. Parts of rank 1
 // follow the others in an event, since the answer to an interrupt comes after the messages.
-func (p partLocation) rank() int {
+func (p nestedParts) rank() int {
 	if slices.ContainsFunc(p.variants, func(w *variant) bool { return w.kind == spec.InputResume }) {
 		return 1
 	}
@@ -81,7 +81,7 @@ type memberRequirement struct {
 // isEnvelope reports whether frames of the variant do not stand for an event of their own, but only
 // for the events that they carry.
 func (w *variant) isEnvelope() bool {
-	return w.kind == "" && slices.ContainsFunc(w.parts, func(p partLocation) bool { return p.separate })
+	return w.kind == "" && slices.ContainsFunc(w.parts, func(p nestedParts) bool { return p.separate })
 }
 
 // parseVariants returns the variants of the given schema. These are the alternatives of its oneOf
@@ -159,7 +159,7 @@ func (s *document) parseVariant(n node, requirement string) (*variant, error) {
 	if err := w.scanSchema(s, n, nil, true, 0); err != nil {
 		return nil, fmt.Errorf("%s: %w", target.pointer, err)
 	}
-	slices.SortStableFunc(w.parts, func(a, b partLocation) int { // what answers an interrupt follows the messages
+	slices.SortStableFunc(w.parts, func(a, b nestedParts) int { // what answers an interrupt follows the messages
 		return cmp.Compare(a.rank(), b.rank())
 	})
 	w.constants = constantSlotsOf(w)
@@ -254,7 +254,7 @@ func (w *variant) scanProperty(s *document, p node, path []string, always, requi
 		if err != nil {
 			return err
 		}
-		w.parts = append(w.parts, partLocation{
+		w.parts = append(w.parts, nestedParts{
 			path: path, variants: variants,
 			onlyWithKind: extension.text() == "named", separate: extension.text() == "events",
 		})

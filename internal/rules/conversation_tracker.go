@@ -19,8 +19,8 @@ import (
 func eachScriptedRun(judge func(p *spec.Pass, a *assembledRun)) checkFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)
-		t := spec.Shared(p, "scripted runs", func() (*threadTracker, func(spec.Event)) {
-			t := &threadTracker{
+		t := spec.Shared(p, "scripted runs", func() (*conversationTracker, func(spec.Event)) {
+			t := &conversationTracker{
 				exchanges: exchanges, keep: keeper(p), threads: map[userThread]*trackedThread{},
 				possiblePrompts: map[string][]string{}, startsRuns: map[string]bool{}, startedRuns: map[string]*assembledRun{},
 			}
@@ -60,9 +60,9 @@ func isFailurePrompt(prompt string) bool {
 	return name == "conformance:error" || name == "conformance:error-mid"
 }
 
-// A threadTracker assembles the runs of a conversation. It also tracks which prompts the server has
-// stored in each thread.
-type threadTracker struct {
+// A conversationTracker assembles the runs of a conversation. It also tracks which prompts the
+// server has stored in each thread.
+type conversationTracker struct {
 	threads          map[userThread]*trackedThread // the threads whose ids are known
 	possiblePrompts  map[string][]string           // by thread id: prompts that the server may have stored
 	startsRuns       map[string]bool               // by operation: whether a valid request for it had input
@@ -109,14 +109,14 @@ type userPrompt struct {
 }
 
 // currentKey returns the key that the thread of the current exchange has in t.threads.
-func (t *threadTracker) currentKey() userThread {
+func (t *conversationTracker) currentKey() userThread {
 	return userThread{t.threadID, t.request.User, t.request.Principal}
 }
 
 // discardPrompts forgets the prompts of the current thread or, if the id of that thread is unknown,
 // of all threads. It is called after the server has accepted an invalid request, because it is
 // unknown how the server understood that request.
-func (t *threadTracker) discardPrompts() {
+func (t *conversationTracker) discardPrompts() {
 	if t.hasUnknownThread = t.hasUnknownThread || t.threadID == ""; t.threadID != "" && t.threads[t.currentKey()] == nil {
 		t.threads[t.currentKey()] = &trackedThread{}
 	}
@@ -128,7 +128,7 @@ func (t *threadTracker) discardPrompts() {
 }
 
 // observe updates the tracker with e, the next event of the conversation.
-func (t *threadTracker) observe(e spec.Event) {
+func (t *conversationTracker) observe(e spec.Event) {
 	switch {
 	case e.Kind == spec.HTTPRequest:
 		t.request, t.requestedRun, t.streamedRun = e, nil, nil
@@ -150,7 +150,7 @@ func (t *threadTracker) observe(e spec.Event) {
 }
 
 // observeFrame updates the tracker, and the run that is being streamed, with the frame e.
-func (t *threadTracker) observeFrame(e spec.Event) {
+func (t *conversationTracker) observeFrame(e spec.Event) {
 	if t.threadID == "" && e.Thread != "" { // the server assigned one
 		t.threadID = e.Thread
 		if t.streamedRun != nil {
@@ -181,7 +181,7 @@ func (a *assembledRun) hasFailed() bool { return a != nil && a.failure.Kind != "
 // newRun returns a new run for a request, together with what is known about the earlier prompts of
 // the thread. It does not add the run to the tracker. It may, however, record some of these prompts
 // as possible ones; see certainPrompts.
-func (t *threadTracker) newRun(request spec.Event) *assembledRun {
+func (t *conversationTracker) newRun(request spec.Event) *assembledRun {
 	before := t.threads[t.currentKey()]
 	known := t.knowsThread(request.Thread)
 	if before == nil || request.Thread == "" { // a request without a thread starts a new one
@@ -222,7 +222,7 @@ func (t *threadTracker) newRun(request spec.Event) *assembledRun {
 
 // knowsThread reports whether an earlier run was in the thread with the given id, whoever the user
 // was.
-func (t *threadTracker) knowsThread(id string) bool {
+func (t *conversationTracker) knowsThread(id string) bool {
 	for key := range t.threads {
 		if key.thread == id {
 			return true
@@ -250,7 +250,7 @@ func givesNew(request spec.Event, k spec.Kind) (gives bool) {
 // the result is nil. Otherwise, the result has all prompts that the server may have stored. If the
 // request repeats one of these, the result also has the last prompt that the server has certainly
 // stored or, if there is none, "nothing", which is the right answer in that case.
-func (t *threadTracker) otherPrompts(thread string, earlier []string, priorCount int) []string {
+func (t *conversationTracker) otherPrompts(thread string, earlier []string, priorCount int) []string {
 	last, possible := earlier[len(earlier)-1], t.possiblePrompts[thread]
 	switch {
 	case len(earlier) <= priorCount:
@@ -268,7 +268,7 @@ func (t *threadTracker) otherPrompts(thread string, earlier []string, priorCount
 // isBusy reports whether a run may be active in the thread with the given id. That is so if, for at
 // least one user, the end of the last run in that thread was not seen. It returns false if thread
 // is "".
-func (t *threadTracker) isBusy(thread string) bool {
+func (t *conversationTracker) isBusy(thread string) bool {
 	for key, state := range t.threads {
 		if key.thread == thread && thread != "" && state.lastRun != nil && !state.lastRun.ended {
 			return true
@@ -283,7 +283,7 @@ func (t *threadTracker) isBusy(thread string) bool {
 // that were not seen to succeed before the request, and of requests that were sent in place of
 // input for which the thread was waiting. It also records the prompts that other users sent in a
 // thread with the same id as possible prompts.
-func (t *threadTracker) certainPrompts(state *trackedThread, request spec.Event) (certain []string) {
+func (t *conversationTracker) certainPrompts(state *trackedThread, request spec.Event) (certain []string) {
 	state.prompts = slices.DeleteFunc(state.prompts, func(s userPrompt) bool {
 		late := s.run.endedAt > request.At
 		uncertain := !s.run.succeeded || late || s.run.skipsPendingInput || t.isCanceled(s.run)
@@ -307,7 +307,7 @@ func (t *threadTracker) certainPrompts(state *trackedThread, request spec.Event)
 
 // addPossiblePrompt records that the server may have stored the prompt text in the thread with the
 // given id.
-func (t *threadTracker) addPossiblePrompt(thread, text string) {
+func (t *conversationTracker) addPossiblePrompt(thread, text string) {
 	if !slices.Contains(t.possiblePrompts[thread], text) {
 		t.possiblePrompts[thread] = append(t.possiblePrompts[thread], text)
 	}
@@ -315,7 +315,7 @@ func (t *threadTracker) addPossiblePrompt(thread, text string) {
 
 // observeResponse updates the tracker with e, the head of a response. The head shows whether the
 // request was accepted, and which run the response streams, if any.
-func (t *threadTracker) observeResponse(e spec.Event) {
+func (t *conversationTracker) observeResponse(e spec.Event) {
 	t.accepted = e.StatusCode/100 == 2
 	streams := e.StatusCode == 200 && e.IsStream()
 	t.startedRun = streams
@@ -351,7 +351,7 @@ func (t *threadTracker) observeResponse(e spec.Event) {
 // resume or a tool result. If an accepted request was invalid and may have started a run, it
 // forgets the prompts of the thread (see discardPrompts). If a request without a message started a
 // run, it records that the server may have stored an empty prompt.
-func (t *threadTracker) observeBodyEnd(e spec.Event) {
+func (t *conversationTracker) observeBodyEnd(e spec.Event) {
 	over := isCleanEnd(e) || isBrokenTransfer(e) || t.streamedRun.hasFailed() && errors.Is(e.Err, spec.ErrIdleTimeout)
 	if t.streamedRun != nil && over && t.request.PollLimit == "" {
 		t.streamedRun.bodyEnd = e
@@ -407,7 +407,7 @@ func (a *assembledRun) hasOpenClientCall() bool {
 }
 
 // isCanceled reports whether an accepted cancel request of the conversation applies to the run a.
-func (t *threadTracker) isCanceled(a *assembledRun) bool {
+func (t *conversationTracker) isCanceled(a *assembledRun) bool {
 	stream := completedStream{request: a.streamedBy, bodyEnd: a.bodyEnd}
 	return slices.ContainsFunc(t.exchanges.cancels, stream.isCanceledBy)
 }
