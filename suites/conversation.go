@@ -147,9 +147,15 @@ func (t *Conversation) HasTemplate(template string) bool {
 	return ok
 }
 
-// Sleep waits for the duration d and returns true. If the context of the conversation ends first,
-// it returns false at once.
+// Sleep waits for the duration d and returns true. It returns false at once if the context of the
+// conversation ends first, or if the conversation sends nothing more anyway.
 func (t *Conversation) Sleep(d time.Duration) bool {
+	t.mu.Lock()
+	ended := t.hasEnded()
+	t.mu.Unlock()
+	if ended {
+		return false
+	}
 	select {
 	case <-t.ctx.Done():
 		return false

@@ -25,17 +25,21 @@ func (t *Conversation) doExchange(client *wire.Client, r spec.Request, target st
 func (t *Conversation) beginExchange(r spec.Request) (i int, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.abortCause == nil && t.err == nil && !t.limitReached {
+	if !t.hasEnded() {
 		if t.abortCause = context.Cause(t.ctx); t.abortCause == nil {
 			t.abortCause = t.tracker(r).stopCause()
 		}
 	}
-	if t.err != nil || t.limitReached || t.abortCause != nil {
+	if t.hasEnded() {
 		return 0, false
 	}
 	t.trace.Exchanges = append(t.trace.Exchanges, spec.Exchange{Request: r})
 	return len(t.trace.Exchanges) - 1, true
 }
+
+// hasEnded reports whether the conversation sends nothing more: after an error, after a response
+// that exceeded a limit, or after it was stopped. The caller must hold t.mu.
+func (t *Conversation) hasEnded() bool { return t.err != nil || t.limitReached || t.abortCause != nil }
 
 // completeExchange sends r, with target in place of r.Target, and reads the response until it ends
 // or a condition in limit is met. It records both in the exchange with the index i, which

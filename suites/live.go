@@ -60,7 +60,7 @@ func runPause(t *Conversation) {
 	if t.target.Deep {
 		pause = deepPauseLength
 	}
-	if !t.Sleep(pause) {
+	if !t.acceptedAny || !t.Sleep(pause) {
 		return
 	}
 	t.Thread = first
@@ -85,7 +85,9 @@ func runDisconnect(t *Conversation) {
 	if recalls {
 		t.SendAndRead("prompt", t.PromptEvent("text", "before"))
 	}
-	t.startAndLeave(t.PromptEvent("slow", "6 40"))
+	if !t.startAndLeave(t.PromptEvent("slow", "6 40")) {
+		return
+	}
 	if recalls {
 		t.SendAndRead("prompt", t.PromptEvent("recall", ""))
 	}
@@ -109,14 +111,16 @@ func (t *Conversation) hasFollowedLastRequest() bool {
 }
 
 // startAndLeave starts a run with the prompt e and closes the connection after two events of its
-// stream.
-func (t *Conversation) startAndLeave(e spec.Event) {
+// stream. It reports whether the server accepted the prompt.
+func (t *Conversation) startAndLeave(e spec.Event) (accepted bool) {
 	if t.respondsWithStream("prompt") {
 		t.Run = t.NewID()
-		t.send(t.BuildRequest("prompt", e), wire.StopWhen{Frames: 2})
-	} else if t.StartRun("prompt", e) {
+		return t.send(t.BuildRequest("prompt", e), wire.StopWhen{Frames: 2})
+	}
+	if accepted = t.StartRun("prompt", e); accepted {
 		t.ReadStream("", 2)
 	}
+	return accepted
 }
 
 // How long the late-reader scenario waits after the start of a run before it requests the stream.

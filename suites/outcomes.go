@@ -30,5 +30,7 @@ func runOutcomes(t *Conversation) {
 	if t.canSend("cancel") && t.StartRun("prompt", t.PromptEvent("slow", "61 50")) {
 		t.cancelDuringStream(3)
 	}
-	t.completeHistory()
+	if t.acceptedAny {
+		t.completeHistory()
+	}
 }

@@ -182,8 +182,8 @@ func TestExitCodes(t *testing.T) {
 		code int
 		args []string
 	}{
-		{"a right server", exitOK, []string{"run", good, "--dialect", "agkit"}},
-		{"a broken MUST", exitFailed, []string{"run", agkit(t, replacing(`"type":"text"`, `"type":7`)), "--dialect", "agkit"}},
+		{"a right server", exitOK, []string{"run", good, "--dialect", "agkit", "--only", "text"}},
+		{"a broken MUST", exitFailed, []string{"run", agkit(t, replacing(`"type":"text"`, `"type":7`)), "--dialect", "agkit", "--only", "text"}},
 		{"a broken SHOULD", exitOK, []string{"run", agkit(t, replacing(`"result":`, `"outcome":`)), "--dialect", "agkit", "--only", "agkit.event.tool-result"}},
 		{"a broken SHOULD, strictly", exitFailed, []string{"run", agkit(t, replacing(`"result":`, `"outcome":`)), "--dialect", "agkit", "--only", "agkit.event.tool-result", "--strict"}},
 		{"nobody there", exitInconclusive, []string{"run", "http://127.0.0.1:1", "--dialect", "agkit"}},

@@ -55,7 +55,7 @@ func TestDialectFile(t *testing.T) {
 	ok("list faults --dialect ./echo.yaml", "cut")
 	ok("explain echo.frame --dialect "+filepath.Join(dir, "echo.yaml"), "echo.frame (requirement of echo@1)")
 	ok("spec ./echo.yaml", "title: Echo")
-	ok("run --dialect ./echo.yaml --set model=large --transcripts recorded", "echo@1")
+	ok("run --dialect ./echo.yaml --set model=large --transcripts recorded --only text", "echo@1")
 	ok("lint recorded --dialect ./echo.yaml", "echo@1")
 	if got := expectRun(t, dir, exitOK, []string{"lint", "recorded", "--dialect", "./echo.yaml", "--report", "json"}); !strings.Contains(got, "echo@1") {
 		t.Errorf("the report does not name the dialect: %s", got)
@@ -72,14 +72,14 @@ func TestDialectFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ok("run "+server.base()+" --dialect ./echo.yaml", "echo@1")
-	ok("run --config good.yaml", "echo@1")
+	ok("run "+server.base()+" --dialect ./echo.yaml --only text", "echo@1")
+	ok("run --config good.yaml --only text", "echo@1")
 	expectRun(t, dir, exitUsage, []string{"run", "--config", "bad.yaml"}, "bad.yaml:3: target 1: dialects: ./none.yaml: no such file")
-	ok("diff reference "+server.base()+" --dialect ./echo.yaml", "echo@1")
+	ok("diff reference "+server.base()+" --dialect ./echo.yaml --only text", "echo@1")
 	ok("diff recorded recorded --dialect ./echo.yaml", "")
 
 	mock := startServer(t, dir, "mock", "--dialect", "./echo.yaml")
-	ok("run "+mock.base()+" --dialect ./echo.yaml", "echo@1")
+	ok("run "+mock.base()+" --dialect ./echo.yaml --only text", "echo@1")
 	replay := startServer(t, dir, "mock", "recorded", "--dialect", "./echo.yaml")
 	if replay.base() == "" {
 		t.Error("the mock that replays has no base URL")

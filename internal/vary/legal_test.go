@@ -86,6 +86,9 @@ func TestLegal(t *testing.T) {
 				if part.Err != nil {
 					t.Fatalf("%s was not played: %v", part.Scenario.Name, part.Err)
 				}
+				if uint64(n)%50 >= seeds() { // is not varied
+					continue
+				}
 				if plain[n], words[n] = findings(d, part.Trace), decodedEvents(d, part.Trace); len(plain[n]) > 0 {
 					t.Logf("%s, without variation: %q", part.Scenario.Name, plain[n])
 				}
