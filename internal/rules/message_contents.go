@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -99,14 +100,18 @@ func compareIndexes(a, b string) int {
 // consists of the call id and the result, but not the name of the tool, which is optional. The
 // value of any other content part is its text.
 func contentValue(e spec.Event) string {
-	name := e.Name
-	if e.Kind == spec.ToolResult {
-		name = ""
-	}
-	if e.Call == "" && name == "" {
+	isResult := e.Kind == spec.ToolResult
+	if e.Call == "" && (e.Name == "" || isResult) {
 		return e.Text
 	}
-	return strings.TrimSpace(name + " " + e.Call + " " + e.Text)
+	id := ""
+	if e.Call != "" {
+		id = fmt.Sprintf(" (id %s)", e.Call)
+	}
+	if isResult {
+		return fmt.Sprintf("result%s: %s", id, e.Text)
+	}
+	return fmt.Sprintf("call of %s%s with %s", cmp.Or(e.Name, "an unnamed tool"), id, cmp.Or(e.Text, "no arguments"))
 }
 
 // contentValues returns the result of contentValue for each part, in order.

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,9 +39,24 @@ func scriptCheck(name, doc string, judge func(p *spec.Pass, a *assembledRun, arg
 // judgeText judges whether the run succeeded with exactly the text want. If not, the finding quotes
 // the text of the run.
 func (a *assembledRun) judgeText(p *spec.Pass, want string) {
-	got, expected := quotePair(a.text(), want)
+	got, expected := a.quoteText(want)
 	p.Judge(a.firstDifference(want, false), a.hasText(want),
-		"got text %s%s; expected the text %s", got, a.describeEnd(), expected)
+		"got %s%s; expected %s", got, a.describeEnd(), expected)
+}
+
+// quoteText describes the text of the run and the text want in the message of a finding: `text "one"`
+// and `the text "two"`, or "no text" if it is "". Of long texts, only excerpts are quoted (see
+// quotePair).
+func (a *assembledRun) quoteText(want string) (got, expected string) {
+	got, expected = quotePair(a.text(), want)
+	got, expected = "text "+got, "the text "+expected
+	if a.text() == "" {
+		got = "no text"
+	}
+	if want == "" {
+		expected = "no text"
+	}
+	return got, expected
 }
 
 // hasText reports whether the run succeeded with exactly the text want.
@@ -77,13 +93,13 @@ func (a *assembledRun) describeText() string {
 	return "text"
 }
 
-// describeEnd returns a clause that says how the run ended if it did not succeed, such as ", then a
-// failure: quota exceeded". It follows a description of what the run sent. If the run succeeded,
+// describeEnd returns a clause that says how the run ended if it did not succeed, such as `, and then
+// the run failed (error message: "quota exceeded")`. It follows a description of what the run sent. If the run succeeded,
 // describeEnd returns "".
 func (a *assembledRun) describeEnd() string {
 	switch {
 	case a.failure.Kind != "":
-		return ", then a failure: " + a.failure.Text
+		return fmt.Sprintf(", and then the run failed (error message: %q)", a.failure.Text)
 	case !isCleanEnd(a.bodyEnd):
 		return ", then an error: " + a.bodyEnd.Err.Error()
 	case a.cancelled:
@@ -102,7 +118,7 @@ var (
 			for _, s := range a.messages {
 				if e := s.contradiction; e != nil && !s.isReasoning {
 					got, expected := quotePair(e.Text, words)
-					p.Judge(*e, e.Text == words, "got the completed text %s; expected the text %s", got, expected)
+					p.Judge(*e, e.Text == words, "got the completed text %s; expected %s", got, expected)
 				}
 			}
 			n := len(a.texts(false))
@@ -138,16 +154,16 @@ var (
 			if len(types) > 0 {
 				others = "content of type " + strings.Join(types, ", ")
 			}
-			got, expected := quotePair(a.text(), "see")
+			got, expected := a.quoteText("see")
 			p.Judge(a.firstDifference("see", false), a.hasText("see") && hasImage,
-				"got text %s and %s%s; expected text %s and content of type image", got, others, a.describeEnd(), expected)
+				"got %s and %s%s; expected %s and content of type image", got, others, a.describeEnd(), expected)
 		})
 
 	ScriptReasoning = scriptCheck("reasoning", "asked to reason, a target sends the requested text afterwards",
 		func(p *spec.Pass, a *assembledRun, words string) {
-			got, expected := quotePair(a.text(), words)
+			got, expected := a.quoteText(words)
 			p.Judge(a.firstDifference(words, false), a.hasText(words),
-				"got text %s after reasoning%s; expected the text %s", got, a.describeEnd(), expected)
+				"got %s after reasoning%s; expected %s", got, a.describeEnd(), expected)
 		})
 
 	ScriptReasoningApart = &spec.Check{
@@ -325,9 +341,9 @@ conversation was waiting for.`,
 			if slices.Contains(a.possiblePrompts, a.text()) {
 				before = a.text()
 			}
-			got, expected := quotePair(a.text(), before)
+			got, expected := a.quoteText(before)
 			p.Judge(a.firstDifference(before, false), a.hasText(before),
-				"asked for the user's previous prompt, got text %s%s; expected the text %s", got, a.describeEnd(), expected)
+				"asked for the user's previous prompt, got %s%s; expected %s", got, a.describeEnd(), expected)
 		}
 	}),
 }
@@ -346,9 +362,9 @@ If the request does not name the conversation, it is a new one if the response g
 		prompt, ok := a.request.Prompt()
 		isNew := a.hasOtherThreads && (a.request.Thread != "" || a.madeThread)
 		if ok && prompt == "conformance:recall" && !a.hasPreviousPrompt && isNew {
-			got, expected := quotePair(a.text(), "nothing")
+			got, expected := a.quoteText("nothing")
 			p.Judge(a.firstDifference("nothing", false), a.hasText("nothing"),
-				"asked for the previous prompt in a new conversation, got text %s%s; expected the text %s", got, a.describeEnd(), expected)
+				"asked for the previous prompt in a new conversation, got %s%s; expected %s", got, a.describeEnd(), expected)
 		}
 	}),
 }

@@ -159,9 +159,9 @@ An answer that has a status and no payload, such as one that cancels, is not jud
 				payload = quoteJSON(payload)
 			}
 			want := "resumed with: " + payload
-			seen, expected := quotePair(a.text(), want)
+			seen, expected := a.quoteText(want)
 			p.Judge(a.firstDifference(want, false), matches && a.isSuccessful(),
-				"got text %s%s; expected the text %s", seen, a.describeEnd(), expected)
+				"got %s%s; expected %s", seen, a.describeEnd(), expected)
 		}
 	}),
 }

@@ -3,6 +3,7 @@ package rules
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -154,6 +155,9 @@ func hasFlaw(e spec.Event, k spec.EncodingFlawKind) bool {
 	return slices.ContainsFunc(e.Flaws, func(f spec.EncodingFlaw) bool { return f.Kind == k })
 }
 
+// fieldName matches what looks like the name of an SSE field, such as "event".
+var fieldName = regexp.MustCompile(`^[a-z-]*$`)
+
 // FramesHaveDataOnly judges whether data is the only SSE field of each frame.
 var FramesHaveDataOnly = &spec.Check{
 	ID: "wire.frames-are-plain",
@@ -171,7 +175,11 @@ Clients that parse lines by hand, as most clients of this protocol do, support n
 					odd = f
 				}
 			}
-			p.Judge(e, odd == "", "frame has the SSE field %q; expected data fields only", odd)
+			hint := ""
+			if !fieldName.MatchString(odd) {
+				hint = " (is there a line break in the data?)"
+			}
+			p.Judge(e, odd == "", "frame has the SSE field %s%s; expected data fields only", quoteStart(odd), hint)
 		}
 	},
 }
