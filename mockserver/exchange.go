@@ -24,11 +24,11 @@ type exchange struct {
 	seed      uint64          // seed of the random choices; intercept derives it from the base seed
 	idRand    *rand.Rand      // source of new ids; nil until it is needed
 
-	dialect  *dialect.Dialect     // nil until intercept is called
-	run      runKey               // the run that the request starts or refers to
-	ownPlan  *faultPlan           // the plan made for this request; nil until intercept makes it
-	isListen bool                 // the response streams a run that another request started
-	entry    *journal.EntryWriter // nil until the request is recorded
+	dialect  *dialect.Dialect          // nil until intercept is called
+	run      runKey                    // the run that the request starts or refers to
+	ownPlan  *faultPlan                // the plan made for this request; nil until intercept makes it
+	isListen bool                      // the response streams a run that another request started
+	entry    *journal.ExchangeRecorder // nil until the request is recorded
 }
 
 // seedHeader is the header in which a request sets the seed of its random choices. Each response

@@ -14,17 +14,17 @@ import (
 // requirement and check it keeps the worst result and counts the rounds with each verdict. The zero
 // value is a merger to which no round has been added.
 type RoundMerger struct {
-	report       *Report                    // of the first round, with the entries of the others merged into it
-	count        int                        // number of rounds
-	exit         int                        // worst exit code of a round so far
-	verdict      spec.Verdict               // worst verdict of a round so far
-	requirements map[[2]string]*roundCounts // dialect and requirement
-	checks       map[[3]string]*roundCounts // dialect, scenario and check
+	report       *Report                           // of the first round, with the entries of the others merged into it
+	count        int                               // number of rounds
+	exit         int                               // worst exit code of a round so far
+	verdict      spec.Verdict                      // worst verdict of a round so far
+	requirements map[[2]string]*countsAcrossRounds // dialect and requirement
+	checks       map[[3]string]*countsAcrossRounds // dialect, scenario and check
 }
 
-// A roundCounts counts the verdicts of one requirement, or of one check in a scenario, over all
+// A countsAcrossRounds counts the verdicts of one requirement, or of one check in a scenario, over all
 // rounds.
-type roundCounts struct {
+type countsAcrossRounds struct {
 	index int // of the entry in DialectReport.Requirements or DialectReport.Checks
 	Counts
 }
@@ -36,7 +36,7 @@ func (s *RoundMerger) AddRound(r *Report) {
 	s.verdict = max(s.verdict, r.Verdict)
 	if s.report == nil {
 		s.report, s.exit = r, r.Exit
-		s.requirements, s.checks = map[[2]string]*roundCounts{}, map[[3]string]*roundCounts{}
+		s.requirements, s.checks = map[[2]string]*countsAcrossRounds{}, map[[3]string]*countsAcrossRounds{}
 	} else {
 		s.exit = exitcode.Worse(s.exit, r.Exit)
 		s.report.DurationMS += r.DurationMS
@@ -97,7 +97,8 @@ func (s *RoundMerger) addRequirement(d *DialectReport, r RequirementResult) {
 	key := [2]string{d.Dialect, r.ID}
 	t, known := s.requirements[key]
 	if !known {
-		t = &roundCounts{index: slices.IndexFunc(d.Requirements, func(o RequirementResult) bool { return o.ID == r.ID })}
+		i := slices.IndexFunc(d.Requirements, func(o RequirementResult) bool { return o.ID == r.ID })
+		t = &countsAcrossRounds{index: i}
 		s.requirements[key] = t
 	}
 	t.add(r.Verdict)
@@ -114,7 +115,7 @@ func (s *RoundMerger) addCheck(d *DialectReport, c Check) {
 	t, known := s.checks[key]
 	if !known {
 		same := func(o Check) bool { return o.ID == c.ID && o.Scenario == c.Scenario }
-		t = &roundCounts{index: slices.IndexFunc(d.Checks, same)}
+		t = &countsAcrossRounds{index: slices.IndexFunc(d.Checks, same)}
 		s.checks[key] = t
 	}
 	t.add(c.Verdict)

@@ -204,6 +204,7 @@ type RequestFacts struct {
 	WireNames   map[Kind]string      // names of the response's frames on the wire, by kind
 	Denials     DenialRequirements   // how the request must be refused if its sender lacks permission
 	Promised    StreamRequirements   // requirements on a streamed response
+	Reply       Kind                 // kind of a successful response that is not streamed; "" if none is documented
 	Omitted     []string             // ids of requirements on the meaning of what the request leaves out
 	Forms       func() []RequestForm // returns the forms of the request; nil if they are unknown
 

@@ -13,11 +13,11 @@ import (
 // A combinationPlayer plays the conversation of one combination.
 type combinationPlayer struct {
 	*sequencePlayer
-	name  string    // part of each word, so that words are unique in the run
-	words int       // the number of words used so far
-	tool  string    // the name of the client tool; "" means "paint"
-	text  textClass // class of the texts in the main prompt
-	json  jsonClass // class of the JSON objects in the main prompt
+	name  string     // part of each word, so that words are unique in the run
+	words int        // the number of words used so far
+	tool  string     // the name of the client tool; "" means "paint"
+	text  textSample // class of the texts in the main prompt
+	json  jsonSample // class of the JSON objects in the main prompt
 
 	precede func(c *combinationPlayer) // plays what precedes the main prompt; nil: nothing precedes it
 	read    func(c *combinationPlayer) // reads the stream of the main run; nil: once, to its end
@@ -222,7 +222,7 @@ func (t *Target) textValues() (all []dimensionValue) {
 
 // fitsInPrompt reports whether a prompt that contains a text of class s is a valid request. Some
 // documents limit the length of a prompt.
-func (t *Target) fitsInPrompt(s textClass) bool {
+func (t *Target) fitsInPrompt(s textSample) bool {
 	const id = "00000000-0000-4000-8000-000000000000"
 	e := spec.Event{Thread: id, Run: id, Text: t.promptText("reasoning", s.make("word-0000-00"))}
 	r, err := t.Dialect.BuildRequest("prompt", e)

@@ -40,14 +40,14 @@ type Conversation struct {
 
 	mu           sync.Mutex // guards the fields below: exchanges may overlap
 	trace        spec.Trace
-	err          error             // why the conversation failed, so that nothing more is sent; nil if it did not
-	limitReached bool              // a response exceeded a limit, so no more requests are sent
-	largeDecoded bool              // a body is larger than maxRetained after removal of its content coding
-	judgesForm   bool              // only the form of the replies is judged, not what they say
-	concurrent   bool              // other conversations may have streams open at the same time
-	abortCause   error             // why the client stopped sending requests; nil if it did not
-	turns        map[string][]turn // by thread id: the messages that requests repeat; see remember
-	unread       []spec.Exchange   // exchanges whose messages are not yet in turns
+	err          error                    // why the conversation failed, so that nothing more is sent; nil if it did not
+	limitReached bool                     // a response exceeded a limit, so no more requests are sent
+	largeDecoded bool                     // a body is larger than maxRetained after removal of its content coding
+	judgesForm   bool                     // only the form of the replies is judged, not what they say
+	concurrent   bool                     // other conversations may have streams open at the same time
+	abortCause   error                    // why the client stopped sending requests; nil if it did not
+	turns        map[string][]historyTurn // by thread id: the messages that requests repeat; see remember
+	unread       []spec.Exchange          // exchanges whose messages are not yet in turns
 }
 
 // PromptEvent returns an event whose Text is the prompt of a scenario, for use with

@@ -60,7 +60,7 @@ func runPayloads(t *Conversation) {
 		return
 	}
 	c.keepAlive()
-	samples := slices.Concat(edgeSamples, joinedSamples(), parsedSamples(), longSamples, []textClass{emojiSample})
+	samples := slices.Concat(edgeSamples, joinedSamples(), parsedSamples(), longSamples, []textSample{emojiSample})
 	for _, s := range samples {
 		if !c.target.fitsInPrompt(s) {
 			continue
@@ -114,7 +114,7 @@ func (c *combinationPlayer) askIfPossible(text string) bool {
 // edgeSamples are classes of texts that begin and end with white space or similar characters, which
 // a careless server drops, one whose characters all exist in Latin-1, which a careless server may
 // use as the encoding, and one that begins with the name of a field of event streams.
-var edgeSamples = []textClass{
+var edgeSamples = []textSample{
 	{"a text between spaces", func(w string) string { return " \n" + w + "\t " }},
 	{"a text between line feeds", func(w string) string { return "\n " + w + " \n" }},
 	{"a text between unusual white space", func(w string) string { return "\ufeff" + w + "\u3000" }},
@@ -125,7 +125,7 @@ var edgeSamples = []textClass{
 // longSamples are classes of long texts. Texts of the first class are longer than common sizes of
 // database fields. Those of the other classes consist mostly of three-byte characters and are longer
 // than common buffer sizes, the first of them although it has fewer than 10,000 characters.
-var longSamples = []textClass{
+var longSamples = []textSample{
 	{"a text of 4,097 bytes", func(w string) string { return longText(w, 4097) }},
 	{"a text of 9,000 three-byte characters", func(w string) string { return w + strings.Repeat("世", 9000) }},
 	{"a text of 65,536 bytes of three-byte characters", func(w string) string { return w + strings.Repeat("世", 65536/3) }},
@@ -133,11 +133,11 @@ var longSamples = []textClass{
 
 // emojiSample is a class with a single text. A server that cuts the text in half, in UTF-8 or in
 // UTF-16, splits a character.
-var emojiSample = textClass{"a text of emoji only", func(string) string { return "🙂🙂🙂" }}
+var emojiSample = textSample{"a text of emoji only", func(string) string { return "🙂🙂🙂" }}
 
 // yesSample is a class with a single text, an answer that a careless server compares with a word and
 // changes on that occasion.
-var yesSample = textClass{"a word in capital letters", func(string) string { return "YES" }}
+var yesSample = textSample{"a word in capital letters", func(string) string { return "YES" }}
 
 // isParsed reports whether a careless server could take text for a value of another type or for a
 // command, because text is valid JSON, digits, a date or a test prompt, or has at most one byte.
@@ -149,8 +149,8 @@ func isParsed(text string) bool {
 // parsedSamples returns those of the [textSamples] that a careless server could take for values of
 // another type or for commands: texts that are JSON, digits, dates or test prompts, and a text of
 // one character.
-func parsedSamples() []textClass {
-	return slices.DeleteFunc(slices.Clone(textSamples), func(s textClass) bool { return !isParsed(s.make("word")) })
+func parsedSamples() []textSample {
+	return slices.DeleteFunc(slices.Clone(textSamples), func(s textSample) bool { return !isParsed(s.make("word")) })
 }
 
 // joinedSamples returns three classes of texts, one for each kind of special character: white
@@ -158,8 +158,8 @@ func parsedSamples() []textClass {
 // of all [textSamples] with that kind of character, joined with line feeds. joinedSamples leaves
 // out texts of at least 100 bytes, those of [parsedSamples], and texts that differ from a plain
 // text only by white space at the beginning or end.
-func joinedSamples() []textClass {
-	joined := make([][]textClass, 3)
+func joinedSamples() []textSample {
+	joined := make([][]textSample, 3)
 	for _, s := range textSamples {
 		text := s.make("word")
 		if isParsed(text) || strings.TrimSpace(text) == "word" || len(text) >= 100 {
@@ -173,9 +173,9 @@ func joinedSamples() []textClass {
 		}
 		joined[kind] = append(joined[kind], s)
 	}
-	var all []textClass
+	var all []textSample
 	for _, some := range joined {
-		all = append(all, textClass{"several texts", func(word string) string {
+		all = append(all, textSample{"several texts", func(word string) string {
 			var texts []string
 			for _, s := range some {
 				texts = append(texts, s.make(word))
@@ -216,13 +216,13 @@ var toolNames = []string{"paint", "sketch.it", "größe", strings.Repeat("measur
 // objectSamples returns classes of JSON objects that cover all [jsonSamples] with fewer objects.
 // They are those of the jsonSamples whose objects contain an empty object, null or a member with an
 // empty name, and one class whose objects combine an object of each of the jsonSamples.
-func objectSamples() (all []jsonClass) {
+func objectSamples() (all []jsonSample) {
 	for i, s := range jsonSamples {
 		if object := s.make("word"); strings.Contains(object, "{}") || strings.Contains(object, "null") || strings.Contains(object, `"":`) {
 			all = append(all, jsonSamples[i])
 		}
 	}
-	return append(all, jsonClass{"an object of many objects", func(word string) string {
+	return append(all, jsonSample{"an object of many objects", func(word string) string {
 		var members []string
 		for i, s := range jsonSamples {
 			members = append(members, fmt.Sprintf(`"part %d":%s`, i, s.make(word)))
@@ -275,7 +275,7 @@ func runPayloadsOfInterrupts(t *Conversation) {
 		return
 	}
 	objects := objectSamples()
-	samples := slices.Concat(edgeSamples, joinedSamples(), parsedSamples(), longSamples[:1], []textClass{yesSample})
+	samples := slices.Concat(edgeSamples, joinedSamples(), parsedSamples(), longSamples[:1], []textSample{yesSample})
 	for _, template := range []string{"resume", "resume-text"} {
 		if !c.canSend(template) {
 			continue

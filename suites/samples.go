@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// A textClass is a class of texts that a server must store and send unchanged.
-type textClass struct {
+// A textSample is a class of texts that a server must store and send unchanged.
+type textSample struct {
 	doc  string                   // description of one text, such as "a plain text"
 	make func(word string) string // returns a text of the class; most contain word, which makes them unique
 }
@@ -14,7 +14,7 @@ type textClass struct {
 // textSamples are classes of texts. The texts of the first class are plain. A careless server
 // changes those of the other classes. The texts contain no character that JSON cannot represent,
 // and no NUL, which some databases cannot store.
-var textSamples = []textClass{
+var textSamples = []textSample{
 	{"a plain text", func(w string) string { return w }},
 	{"a text with a space at its beginning", func(w string) string { return " " + w }},
 	{"a text with a space at its end", func(w string) string { return w + " " }},
@@ -83,9 +83,9 @@ func longText(word string, n int) string {
 	return b.String()[:n-1] + "."
 }
 
-// A jsonClass is a class of JSON objects, such as those with null members. A server must store an
+// A jsonSample is a class of JSON objects, such as those with null members. A server must store an
 // object and send it back with the same JSON value.
-type jsonClass struct {
+type jsonSample struct {
 	doc  string                   // description of one object, such as "a plain object"
 	make func(word string) string // returns the JSON text of an object, which usually contains word
 }
@@ -94,7 +94,7 @@ type jsonClass struct {
 // server changes those of the other classes. The numbers in the objects are exact in IEEE 754
 // double precision, and the integers are in the range on which all implementations agree (RFC 8259,
 // section 6).
-var jsonSamples = []jsonClass{
+var jsonSamples = []jsonSample{
 	{"a plain object", func(w string) string { return `{"city":` + jsonText(w) + `}` }},
 	{"an empty object", func(string) string { return `{}` }},
 	{"an object with null members", func(w string) string { return `{"a":null,"b":[null],"word":` + jsonText(w) + `}` }},

@@ -17,9 +17,9 @@ const (
 	maxRepeatedText = 16 << 10 // one text of an answer; only the beginning of a longer text is repeated
 )
 
-// A turn holds the messages that one request added to its thread, and those of the server's
+// A historyTurn holds the messages that one request added to its thread, and those of the server's
 // response.
-type turn struct {
+type historyTurn struct {
 	messages  dialect.History
 	hasPrompt bool // the request has a message of the user, and is not just a reply to a call or an interrupt
 	size      int  // total size of the messages, in bytes
@@ -57,13 +57,13 @@ func (t *Conversation) remember(x spec.Exchange) {
 		earlier = append(earlier, turn.messages...)
 	}
 	_, hasPrompt := request.Prompt()
-	added := turn{hasPrompt: hasPrompt}
+	added := historyTurn{hasPrompt: hasPrompt}
 	added.messages = slices.Clone(t.dialect.AppendRequest(earlier, x.Request)[len(earlier):])
 	answer := answerMessages(t.dialect.Contents(spec.Trace{Exchanges: []spec.Exchange{x}}))
 	added.messages = append(added.messages, t.dialect.EncodeMessages(x.Request, answer)...)
 	added.size = totalLen(added.messages)
 	if t.turns == nil {
-		t.turns = map[string][]turn{}
+		t.turns = map[string][]historyTurn{}
 	}
 	t.turns[request.Thread] = latestTurns(append(t.turns[request.Thread], added))
 }
@@ -72,7 +72,7 @@ func (t *Conversation) remember(x spec.Exchange) {
 // turn that has a prompt, and all later turns, even if they are larger. The first turn of the
 // result has a prompt, unless it is the first one in turns. The result shares its elements with
 // turns.
-func latestTurns(turns []turn) []turn {
+func latestTurns(turns []historyTurn) []historyTurn {
 	size, begin := 0, 0
 	for i := len(turns) - 1; i >= 0; i-- {
 		if size += turns[i].size; size > maxRepeated && begin > i {

@@ -78,11 +78,11 @@ func TestLatestTurns(t *testing.T) {
 		{"p60 r1", "p60 r1"},
 		{"r1", "r1"},
 	} {
-		var turns []turn
+		var turns []historyTurn
 		for word := range strings.FieldsSeq(c.turns) {
 			var size int
 			fmt.Sscan(word[1:], &size)
-			turns = append(turns, turn{hasPrompt: word[0] == 'p', size: size << 10})
+			turns = append(turns, historyTurn{hasPrompt: word[0] == 'p', size: size << 10})
 		}
 		var got []string
 		for _, u := range latestTurns(turns) {

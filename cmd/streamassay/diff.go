@@ -232,7 +232,8 @@ func compareSides(a, b diffSide) diffResult {
 	}
 	for _, name := range b.dialects {
 		for _, right := range b.conversations[name] {
-			if !slices.ContainsFunc(a.conversations[name], func(t diff.RepeatedConversation) bool { return t.Name == right.Name }) {
+			isSame := func(t diff.RepeatedConversation) bool { return t.Name == right.Name }
+			if !slices.ContainsFunc(a.conversations[name], isSame) {
 				c.only = append(c.only, fmt.Sprintf("%s %s: only in B", name, right.Name))
 			}
 		}

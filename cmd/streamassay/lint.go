@@ -139,7 +139,8 @@ func (l lintOptions) run(ctx context.Context, sh stdio, files []string) error {
 		never := func(suites.ScenarioResult) string { return "" }
 		// A recording may hold any prompts, so the advice about unscripted targets does not apply.
 		target := suites.Target{Dialect: d, LackedCapabilities: []string{"scripted"}}
-		report.Dialects = append(report.Dialects, reportBuilder{target, "$BASE", file, never}.dialectReport(parts[d.Name]))
+		b := dialectReportBuilder{target, "$BASE", file, never}
+		report.Dialects = append(report.Dialects, b.dialectReport(parts[d.Name]))
 	}
 	report.DurationMS = time.Since(started).Milliseconds()
 	concludeReport(ctx, report, reports.ConcludeOptions{Strict: l.strict})

@@ -9,9 +9,9 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// A reportBuilder builds, from the results of scenarios, the part of a report that is about one
+// A dialectReportBuilder builds, from the results of scenarios, the part of a report that is about one
 // dialect.
-type reportBuilder struct {
+type dialectReportBuilder struct {
 	target     suites.Target                      // the target, for the dialect that the part is about
 	base       string                             // base URL in curl commands
 	transcript func(suites.ScenarioResult) string // returns the path of the transcript; "" means none
@@ -20,7 +20,7 @@ type reportBuilder struct {
 
 // dialectReport returns the part of the report that is about the dialect of t.target. The argument
 // parts holds the results of all scenarios in that dialect.
-func (t reportBuilder) dialectReport(parts []suites.ScenarioResult) reports.DialectReport {
+func (t dialectReportBuilder) dialectReport(parts []suites.ScenarioResult) reports.DialectReport {
 	d := reports.DialectReport{Dialect: t.target.Dialect.Name}
 	why := suites.Diagnose(t.target, parts)
 	for _, c := range why.Causes {
@@ -64,7 +64,7 @@ func (t reportBuilder) dialectReport(parts []suites.ScenarioResult) reports.Dial
 
 // reportCause converts the cause c for the report. It adds the request and the response that show
 // the cause, if there are any. The argument parts holds the results of all scenarios.
-func (t reportBuilder) reportCause(c suites.Cause, parts []suites.ScenarioResult) reports.Cause {
+func (t dialectReportBuilder) reportCause(c suites.Cause, parts []suites.ScenarioResult) reports.Cause {
 	shown := reports.Cause{
 		Kind: c.Kind, Message: c.Message, Advice: c.Advice, Fatal: c.Fatal, Scenario: c.Scenario, Consequences: c.Checks,
 	}
@@ -88,7 +88,7 @@ func (t reportBuilder) reportCause(c suites.Cause, parts []suites.ScenarioResult
 // atEndpoint returns a copy of trace in which the target of each request is relative to the
 // endpoint (see [dialect.Dialect.AtEndpoint]). If the base URL of the dialect is not an endpoint,
 // it returns trace unchanged.
-func (t reportBuilder) atEndpoint(trace spec.Trace) spec.Trace {
+func (t dialectReportBuilder) atEndpoint(trace spec.Trace) spec.Trace {
 	if t.target.Dialect.IsEndpoint {
 		trace.Exchanges = slices.Clone(trace.Exchanges)
 		for i := range trace.Exchanges {
@@ -101,7 +101,7 @@ func (t reportBuilder) atEndpoint(trace spec.Trace) spec.Trace {
 // reproduceCommand returns a curl command that reproduces r, a result of a check in p. The command
 // sends the request to which the first finding of r refers or, if r has no findings, the first
 // request of the scenario. The result is "" if that request was not recorded.
-func (t reportBuilder) reproduceCommand(p suites.ScenarioResult, r spec.Result) string {
+func (t dialectReportBuilder) reproduceCommand(p suites.ScenarioResult, r spec.Result) string {
 	i := 0
 	if len(r.Findings) > 0 {
 		i = r.Findings[0].Event.Exchange

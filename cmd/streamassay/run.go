@@ -329,7 +329,7 @@ func (j targetRun) runRound(ctx context.Context, sh stdio) (*reports.Report, []s
 		if err != nil {
 			return nil, nil, err
 		}
-		of := reportBuilder{s, urlWithoutUser(s.Base), file, j.rerunCommand(s)}.dialectReport(parts[i])
+		of := dialectReportBuilder{s, urlWithoutUser(s.Base), file, j.rerunCommand(s)}.dialectReport(parts[i])
 		of.Notes = incompleteNotes(parts[i], report)
 		report.Dialects = append(report.Dialects, of)
 		all = append(all, parts[i]...)

@@ -13,7 +13,7 @@ var assets embed.FS
 
 // serveAsset returns a handler that responds with the embedded file with the given name. The
 // argument media is the media type of the response.
-func serveAsset(name, media string) apiHandler {
+func serveAsset(name, media string) routeHandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request, query url.Values) error {
 		data, err := assets.ReadFile(name)
 		if err != nil {

@@ -15,10 +15,10 @@ import (
 //go:embed openapi.yaml
 var openAPI []byte
 
-// An apiHandler handles the request r and responds by means of w. The argument query holds the
-// query parameters of r, or is nil if the route ignores them. If an apiHandler returns an error, it
+// A routeHandlerFunc handles the request r and responds by means of w. The argument query holds the
+// query parameters of r, or is nil if the route ignores them. If an routeHandlerFunc returns an error, it
 // has not responded, and its caller sends the error as the response.
-type apiHandler func(w http.ResponseWriter, r *http.Request, query url.Values) error
+type routeHandlerFunc func(w http.ResponseWriter, r *http.Request, query url.Values) error
 
 // A route is a method and a path pattern, with the handler for them. The field query lists the
 // query parameters that a request may have; a request with any other parameter is refused. If query
@@ -26,7 +26,7 @@ type apiHandler func(w http.ResponseWriter, r *http.Request, query url.Values) e
 type route struct {
 	method, path string
 	query        []string
-	handler      apiHandler
+	handler      routeHandlerFunc
 }
 
 // Values of the query field of a route: noQuery for routes without query parameters, and perTest

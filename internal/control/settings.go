@@ -44,7 +44,8 @@ func (s *server) putSettings(w http.ResponseWriter, r *http.Request, query url.V
 // settings that the body contains and removes those that are null in the body. patchSettings
 // responds with the new settings.
 func (s *server) patchSettings(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	return s.changeSettings(w, r, query.Get("test"), func(now mockserver.RuntimeSettings) mockserver.RuntimeSettings { return now })
+	keep := func(now mockserver.RuntimeSettings) mockserver.RuntimeSettings { return now }
+	return s.changeSettings(w, r, query.Get("test"), keep)
 }
 
 // changeSettings changes the settings of the test with the id test, or those that all tests share

@@ -54,7 +54,7 @@ func (s *server) findStream(r *http.Request) (*mockserver.Stream, error) {
 // the state of the stream after the change.
 func (s *server) onStream(
 	change func(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error,
-) apiHandler {
+) routeHandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request, query url.Values) error {
 		one, err := s.findStream(r)
 		if err != nil {

@@ -46,21 +46,21 @@ type Mismatch struct {
 	Why  string `json:"why"`
 }
 
-// An EntryWriter records the progress of one exchange in the journal that returned it. Its methods
+// An ExchangeRecorder records the progress of one exchange in the journal that returned it. Its methods
 // have no effect after Close, or once the exchange has been dropped from the journal. They may be
 // called concurrently.
-type EntryWriter struct {
+type ExchangeRecorder struct {
 	journal  *Journal
 	exchange *recordedExchange
 	id       uint64
 }
 
 // ID returns the id of the exchange. Exchanges are numbered from 1.
-func (e *EntryWriter) ID() uint64 { return e.id }
+func (e *ExchangeRecorder) ID() uint64 { return e.id }
 
 // lock returns the exchange with its lock held, or nil if the exchange has ended or was dropped
 // from the journal. The caller must release the lock, usually with unlock.
-func (e *EntryWriter) lock() *recordedExchange {
+func (e *ExchangeRecorder) lock() *recordedExchange {
 	e.exchange.mu.Lock()
 	if e.exchange.id != e.id || e.exchange.endReason != InProgress {
 		e.exchange.mu.Unlock()
@@ -72,7 +72,7 @@ func (e *EntryWriter) lock() *recordedExchange {
 // update calls change with the exchange while holding the exchange's lock. It then sets the ID and
 // Test of the event that change returned, releases the lock, and publishes the event, unless the
 // event has no kind. It does nothing if the exchange has ended or was dropped from the journal.
-func (e *EntryWriter) update(change func(s *recordedExchange) Event) {
+func (e *ExchangeRecorder) update(change func(s *recordedExchange) Event) {
 	s := e.lock()
 	if s == nil {
 		return
@@ -88,7 +88,7 @@ func (e *EntryWriter) update(change func(s *recordedExchange) Event) {
 
 // SetTest sets the id of the test to which the exchange belongs. It is for exchanges whose test
 // becomes known only after Open.
-func (e *EntryWriter) SetTest(test string) {
+func (e *ExchangeRecorder) SetTest(test string) {
 	e.update(func(s *recordedExchange) Event {
 		s.test = test
 		return Event{}
@@ -98,7 +98,7 @@ func (e *EntryWriter) SetTest(test string) {
 // Parsed records event, the decoded request, and op, the name of its operation in the dialect's
 // document, such as "POST /runs". The violations in event become findings about the client. If
 // event is nil, only op is recorded.
-func (e *EntryWriter) Parsed(op string, event *spec.Event) {
+func (e *ExchangeRecorder) Parsed(op string, event *spec.Event) {
 	e.update(func(s *recordedExchange) Event {
 		s.setParsed(op, event)
 		return Event{}
@@ -107,7 +107,7 @@ func (e *EntryWriter) Parsed(op string, event *spec.Event) {
 
 // Matched records the name of the rule that matched the request, or "" if no rule matched it. The
 // mismatches give the reasons why other rules did not match; at most 64 of them are kept.
-func (e *EntryWriter) Matched(rule string, mismatches []Mismatch) {
+func (e *ExchangeRecorder) Matched(rule string, mismatches []Mismatch) {
 	e.update(func(s *recordedExchange) Event {
 		s.setMatch(rule, mismatches)
 		return Event{}
@@ -116,7 +116,7 @@ func (e *EntryWriter) Matched(rule string, mismatches []Mismatch) {
 
 // HeadSent records the status and the header of the response, and the current time as the time when
 // they were sent. Later times of the exchange are recorded relative to that time.
-func (e *EntryWriter) HeadSent(status int, header http.Header) {
+func (e *ExchangeRecorder) HeadSent(status int, header http.Header) {
 	now := e.journal.cfg.Now()
 	e.update(func(s *recordedExchange) Event {
 		s.setHead(&e.journal.secrets, status, header, now)
@@ -126,7 +126,7 @@ func (e *EntryWriter) HeadSent(status int, header http.Header) {
 
 // BytesSent records that data, a part of the body, was sent in one write. The parameter at is the
 // time since the head was sent. BytesSent copies data.
-func (e *EntryWriter) BytesSent(at time.Duration, data []byte) {
+func (e *ExchangeRecorder) BytesSent(at time.Duration, data []byte) {
 	s := e.lock()
 	if s == nil {
 		return
@@ -146,7 +146,7 @@ func (e *EntryWriter) BytesSent(at time.Duration, data []byte) {
 
 // FaultApplied records that the fault with the given name changed the response. The position of the
 // change is after the bytes that were recorded so far. At most 64 faults of an exchange are kept.
-func (e *EntryWriter) FaultApplied(name string) {
+func (e *ExchangeRecorder) FaultApplied(name string) {
 	e.update(func(s *recordedExchange) Event {
 		name = s.redact(name)
 		if len(s.faults) < maxFaults {
@@ -161,7 +161,7 @@ func (e *EntryWriter) FaultApplied(name string) {
 
 // Close records that the exchange has ended, and the reason. The reason InProgress is recorded as
 // Complete.
-func (e *EntryWriter) Close(reason EndReason) {
+func (e *ExchangeRecorder) Close(reason EndReason) {
 	now := e.journal.cfg.Now()
 	e.update(func(s *recordedExchange) Event {
 		s.close(cmp.Or(reason, Complete), now)
@@ -175,7 +175,7 @@ func (e *EntryWriter) Close(reason EndReason) {
 // unlock unlocks s, the exchange that lock returned. If the growth of s makes the journal exceed
 // its memory limit, unlock drops the oldest exchanges. The caller must not hold the lock of the
 // journal.
-func (e *EntryWriter) unlock(s *recordedExchange) {
+func (e *ExchangeRecorder) unlock(s *recordedExchange) {
 	grown := s.memorySize() - s.countedBytes
 	s.countedBytes += grown
 	s.mu.Unlock()

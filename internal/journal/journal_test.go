@@ -46,7 +46,7 @@ func runStart(test, body string) ExchangeStart {
 var streamHead = http.Header{"Content-Type": {"text/event-stream; charset=utf-8"}, "Cache-Control": {"no-cache"}}
 
 // recordExchange records a complete exchange.
-func recordExchange(j *Journal, o ExchangeStart, ask *spec.Event, status int, frames ...string) *EntryWriter {
+func recordExchange(j *Journal, o ExchangeStart, ask *spec.Event, status int, frames ...string) *ExchangeRecorder {
 	e := j.Open(o)
 	if ask != nil {
 		e.Parsed("POST /runs", ask)

@@ -97,14 +97,14 @@ type appliedFault struct {
 
 // Open adds an exchange that begins with o, and returns the entry that records its progress. If the
 // journal then exceeds a limit, Open drops the oldest exchanges.
-func (j *Journal) Open(o ExchangeStart) *EntryWriter {
+func (j *Journal) Open(o ExchangeStart) *ExchangeRecorder {
 	now := j.cfg.Now()
 	if o.At.IsZero() {
 		o.At = now
 	}
 	j.mu.Lock()
 	j.lastID++
-	e := &EntryWriter{journal: j, id: j.lastID}
+	e := &ExchangeRecorder{journal: j, id: j.lastID}
 	if last := len(j.freeExchanges) - 1; last >= 0 {
 		e.exchange, j.freeExchanges = j.freeExchanges[last], j.freeExchanges[:last]
 	} else {

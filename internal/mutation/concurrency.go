@@ -45,6 +45,16 @@ var concurrencyMutants = []*Mutant{
 		AlsoFails:  []string{"script.idle", "script.slow"}, // the run is not streamed to its end
 		Middleware: redirectCancel(func(runs []string, named string) []string { return runs[:1] }),
 	}, {
+		Name: "cancels-in-all-threads", Doc: "a cancel also ends the runs with the same id in other conversations",
+		KilledBy:   map[string]string{"cancel.spares-others": "http.close"},
+		AlsoFails:  []string{"script.idle", "script.slow"}, // the run is not streamed to its end
+		Middleware: cancelInAllThreads,
+	}, {
+		Name: "cancels-although-it-refuses", Doc: "a cancel ends the run although it is refused for lack of permission",
+		KilledBy:   map[string]string{"cancel.spares-others": "http.close"},
+		AlsoFails:  []string{"script.slow"}, // the run is not streamed to its end
+		Middleware: cancelDespiteRefusal,
+	}, {
 		Name: "replaces-the-open-run", Doc: "a new run of a conversation ends the stream of the one before, without its end",
 		Without:    []spec.Kind{"slot.limit"}, // streams are requested apart from runs
 		KilledBy:   map[string]string{"run.ends": "http.close"},
@@ -146,6 +156,52 @@ func onRunEnd(ended func(n *cancellableStreams, thread, run string, canceled boo
 			}
 		})(next)
 	}
+}
+
+// cancelInAllThreads is a middleware that passes on a valid request to cancel a run once for each
+// thread in which a run with that id was started. The client receives the response for the thread
+// that the request names.
+func cancelInAllThreads(next dialectHandler) dialectHandler {
+	var mu sync.Mutex
+	threadsOf := map[string][]string{} // run id → threads
+	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+		thread, run := v.parsed().Thread, v.parsed().Run
+		mu.Lock()
+		if v.startsRun() && v.parsed().Valid() {
+			threadsOf[run] = append(threadsOf[run], thread)
+		}
+		threads := slices.Clone(threadsOf[run])
+		mu.Unlock()
+		if v.isOperation("cancel") && v.parsed().Valid() && slices.Contains(threads, thread) {
+			for _, t := range threads {
+				other := v.raw
+				other.Target = strings.ReplaceAll(other.Target, url.PathEscape(thread), url.PathEscape(t))
+				if t != thread {
+					serveEdited(w, v.withRequest(other), next, streamEdit{})
+				}
+			}
+		}
+		next.ServeHTTP(w, v.httpRequest)
+	})(next)
+}
+
+// cancelDespiteRefusal is a middleware that repeats, as the primary user, each valid request to
+// cancel a run that the server refused with the status 401 or 403. The client receives the refusal.
+func cancelDespiteRefusal(next dialectHandler) dialectHandler {
+	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+		if !v.isOperation("cancel") || !v.parsed().Valid() {
+			next.ServeHTTP(w, v.httpRequest)
+			return
+		}
+		a := serveEdited(w, v.httpRequest, next, streamEdit{})
+		if a == nil {
+			return
+		}
+		if a.status == http.StatusUnauthorized || a.status == http.StatusForbidden {
+			serveEdited(w, v.asUser(primaryUser), next, streamEdit{})
+		}
+		a.send(w)
+	})(next)
 }
 
 // redirectCancel returns a middleware that changes which runs a request to cancel a run cancels:

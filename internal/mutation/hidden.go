@@ -238,9 +238,9 @@ func replaceInFrame(frame []byte, old, text string) []byte {
 	return slices.Concat(frame[:line.ValueStart], data, frame[line.ValueEnd():])
 }
 
-// A runRegistry records what a server knows about its threads and runs. The caller must hold mu
+// A serverHistory records what a server knows about its threads and runs. The caller must hold mu
 // to use the other fields.
-type runRegistry struct {
+type serverHistory struct {
 	mu          sync.Mutex
 	threads     map[string]*runFacts // thread id → what is known about the thread for its next run
 	runs        map[string]runFacts  // run id → what the server knows about the run
@@ -256,7 +256,7 @@ type runRegistry struct {
 func hidden(condition defectCondition, d conditionalDefect) func(occurred func()) middleware {
 	return func(occurred func()) middleware {
 		return func(next dialectHandler) dialectHandler {
-			h := &runRegistry{
+			h := &serverHistory{
 				threads: map[string]*runFacts{}, runs: map[string]runFacts{}, seen: map[string]time.Time{},
 				connections: map[string]bool{}, deltas: map[string]string{},
 			}
@@ -288,7 +288,7 @@ func hidden(condition defectCondition, d conditionalDefect) func(occurred func()
 // listening returns a copy of edit that also records the text of the first text delta of a stream
 // in h.deltas. The stream is the response to the request v. The copy does this in its function
 // sent, which replaces that of edit, so edit.sent is never called.
-func (h *runRegistry) listening(v parsedRequest, edit streamEdit) streamEdit {
+func (h *serverHistory) listening(v parsedRequest, edit streamEdit) streamEdit {
 	done := false
 	edit.sent = func(frame []byte) {
 		if e := v.decodeFrame(frame); !done && e.Kind == spec.MessageDelta {
@@ -301,7 +301,7 @@ func (h *runRegistry) listening(v parsedRequest, edit streamEdit) streamEdit {
 	return edit
 }
 
-func (h *runRegistry) delta(thread string) string {
+func (h *serverHistory) delta(thread string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.deltas[thread]
@@ -310,7 +310,7 @@ func (h *runRegistry) delta(thread string) string {
 // note records the request v. If v is a valid request to start a run, or requests the stream of a
 // run, note returns the runFacts of that run. For any other request, and for an unknown run, it
 // returns the zero runFacts.
-func (h *runRegistry) note(v parsedRequest) runFacts {
+func (h *serverHistory) note(v parsedRequest) runFacts {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	e, now := v.parsed(), time.Now()
@@ -349,7 +349,7 @@ func (h *runRegistry) note(v parsedRequest) runFacts {
 // noteStatus records whether the server denied the request v, with status 401 or 403, or refused
 // it, with any other status of 400 or more. If the status is less than 400, noteStatus does
 // nothing.
-func (h *runRegistry) noteStatus(v parsedRequest, status int) {
+func (h *serverHistory) noteStatus(v parsedRequest, status int) {
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		h.change(v, func(c *runFacts) { c.denied = true })
@@ -361,7 +361,7 @@ func (h *runRegistry) noteStatus(v parsedRequest, status int) {
 // change calls edit for each known thread whose id occurs in the target or the body of the request
 // v, even if v is invalid. The argument c of edit is what is known about the thread for its next
 // run, and edit changes it in place. The mutex h.mu is locked during the calls.
-func (h *runRegistry) change(v parsedRequest, edit func(c *runFacts)) {
+func (h *serverHistory) change(v parsedRequest, edit func(c *runFacts)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for thread, c := range h.threads {

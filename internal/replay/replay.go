@@ -77,13 +77,13 @@ type storedExchange struct {
 	request      spec.Event // the parsed request
 	key          matchKey   // of the request
 	response     spec.Response
-	serverIDs    serverIDs     // the ids in the response
+	serverIDs    responseIDs   // the ids in the response
 	resumePoints []resumePoint // where a client can resume the stream
 }
 
-// A serverIDs holds the first thread id and the first run id in a recorded response; either may be
+// A responseIDs holds the first thread id and the first run id in a recorded response; either may be
 // "". If the request does not have the id, the server chose it.
-type serverIDs struct{ thread, run string }
+type responseIDs struct{ thread, run string }
 
 // thread returns the recorded id of the thread of exchange x, from the request or else from the
 // response, or "" if there is none.

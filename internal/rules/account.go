@@ -108,6 +108,8 @@ type exchangeTracker struct {
 	// that named the thread ended, since the start of the conversation.
 	idleSince map[userThread]time.Duration
 	cancels   []spec.Event // the accepted requests to cancel a run, in order
+	// refusedCancels holds the requests to cancel a run that were refused with a status 4xx, in order.
+	refusedCancels []spec.Event
 }
 
 // exchangesOf returns the exchangeTracker of the conversation to which p applies. All passes over
@@ -148,6 +150,9 @@ func (a *exchangeTracker) observe(e spec.Event) {
 			}
 			a.running.record(*x)
 			a.recordAccepted(*x)
+			if x.request.Facts().Reply == spec.CancelAccepted && x.status()/100 == 4 {
+				a.refusedCancels = append(a.refusedCancels, x.request)
+			}
 		}
 	case e.Frame < 0: // a body that is not a stream
 		if x.reply = e; e.Kind == spec.CancelAccepted {

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -191,29 +192,50 @@ last event of a stream may be its terminal event if it cannot be decoded.`,
 	}),
 }
 
-// CancelAffectsNamedRunOnly judges whether a run of a scripted duration continues when another run
-// of its thread is canceled in the first half of that duration. A run that is itself canceled is
-// not judged.
+// isOpenAtForeignCancel reports whether cancel, which the server accepted, names the same run id in
+// another thread, and was sent while the stream was open.
+func (l completedStream) isOpenAtForeignCancel(cancel spec.Event) bool {
+	return cancel.Run != "" && cancel.Run == l.request.Run && cancel.Thread != l.request.Thread && l.isOpenAt(cancel.At, 0)
+}
+
+// CancelAffectsNamedRunOnly judges whether a run of a scripted duration continues in spite of cancel
+// requests, sent in the first half of that duration, that name another run or are refused. A run
+// that is itself canceled is not judged.
 var CancelAffectsNamedRunOnly = &spec.Check{
 	ID: "cancel.spares-others",
 	Doc: `canceling a run does not end another run
 
-This is judged if a scripted target was asked for a run of a certain duration (slow, idle)
-and another run of the thread was canceled in the first half of it: the run must last at
-least three quarters of its duration.`,
+This is judged if a scripted target was asked for a run of a certain duration (slow, idle) and,
+in the first half of it, another run of the thread or a run with the same id in another thread was
+canceled, or a request to cancel the run was refused: the run must last at least three quarters of
+its duration.`,
 	Needs: []spec.Kind{spec.CancelAccepted, spec.RunEnd},
+	// The cancel requests of other users are refused.
+	AllPrincipals: true,
 	Watch: judgeStreams(func(p *spec.Pass, a *conversationTimeline) {
 		for _, l := range a.streams {
 			minimum, scripted := scriptedDuration(l.request)
 			requestedAt, known := a.requestedAt[runKey(l.request)]
-			early := func(e spec.Event) bool { return l.isOpenAtCancelOfSibling(e) && e.At-requestedAt < minimum/2 }
-			i := slices.IndexFunc(a.exchanges.cancels, early)
-			if scripted && known && i >= 0 && !a.isCanceled(l) {
-				took := l.bodyEnd.At - requestedAt
-				p.Judge(l.bodyEnd, took >= minimum*3/4,
-					"run %q ended after %v, when run %q of the same thread was canceled; expected it to last %v",
-					l.request.Run, took.Round(time.Millisecond), a.exchanges.cancels[i].Run, minimum)
+			if !scripted || !known || a.isCanceled(l) {
+				continue
 			}
+			took := l.bodyEnd.At - requestedAt
+			// judgeIfEarly judges the run if one of the cancel requests was sent in time and concerns it.
+			judgeIfEarly := func(cancels []spec.Event, concerns func(spec.Event) bool, describe func(spec.Event) string) {
+				i := slices.IndexFunc(cancels, func(e spec.Event) bool { return concerns(e) && e.At-requestedAt < minimum/2 })
+				if i >= 0 {
+					p.Judge(l.bodyEnd, took >= minimum*3/4, "run %q ended after %v, when %s; expected it to last %v",
+						l.request.Run, took.Round(time.Millisecond), describe(cancels[i]), minimum)
+				}
+			}
+			judgeIfEarly(a.exchanges.cancels, l.isOpenAtCancelOfSibling, func(e spec.Event) string {
+				return fmt.Sprintf("run %q of the same thread was canceled", e.Run)
+			})
+			judgeIfEarly(a.exchanges.cancels, l.isOpenAtForeignCancel, func(e spec.Event) string {
+				return fmt.Sprintf("the run with this id in thread %q was canceled", e.Thread)
+			})
+			judgeIfEarly(a.exchanges.refusedCancels, func(e spec.Event) bool { return l.isCanceledBy(e) && l.isOpenAt(e.At, 0) },
+				func(spec.Event) string { return "a request to cancel it was refused" })
 		}
 	}),
 }

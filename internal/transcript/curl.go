@@ -11,9 +11,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A curlCall is what is known about a call of curl: the request that it sent, its exit code,
+// A curlInvocation is what is known about a call of curl: the request that it sent, its exit code,
 // and a note.
-type curlCall struct {
+type curlInvocation struct {
 	request  spec.Request
 	exitCode *int   // nil if unknown
 	note     string // of the person who made the recording; may be ""
@@ -43,7 +43,7 @@ var curlExitErrors = map[int]error{
 // endError returns the error with which the response ended, according to the exit code of curl. It
 // returns nil if the response is complete, if the exit code is nil, or if the code does not say how
 // the response ended.
-func (c curlCall) endError() error {
+func (c curlInvocation) endError() error {
 	if c.exitCode == nil {
 		return nil
 	}
@@ -57,7 +57,7 @@ func (c curlCall) endError() error {
 // not print their bodies. A trailer counts as part of the body, because the output does not
 // distinguish the two. parseCurl returns an error if a head is invalid or there is no final
 // response, unless run has an exit code that explains this.
-func parseCurl(name string, data []byte, run curlCall) (*Transcript, error) {
+func parseCurl(name string, data []byte, run curlInvocation) (*Transcript, error) {
 	p := &sectionReader{position: position{name, 1}, data: bytes.TrimPrefix(data, []byte("\ufeff"))}
 	x := spec.Exchange{Request: run.request, Response: spec.Response{End: run.endError()}}
 	if len(p.data) == 0 && x.Response.End == nil {
@@ -107,7 +107,7 @@ func startsWithHead(data []byte) bool {
 // unknown and the body is shorter than Content-Length, but not empty, it sets an end that wraps
 // spec.ErrTruncated. It returns notes about contradictions between head and body, or nil if there
 // are none. A response without a status is left unchanged.
-func finishCurlExchange(x *spec.Exchange, run curlCall) (notes []string) {
+func finishCurlExchange(x *spec.Exchange, run curlInvocation) (notes []string) {
 	r := &x.Response
 	if r.Status == 0 {
 		return nil

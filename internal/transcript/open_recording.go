@@ -65,7 +65,7 @@ func Read(name string, r io.Reader) (*Transcript, error) {
 	case len(start) == 0:
 		return nil, fmt.Errorf("%s: empty input", name)
 	case bytes.HasPrefix(start, []byte("HTTP/")):
-		return parseCurl(name, start, curlCall{})
+		return parseCurl(name, start, curlInvocation{})
 	case start[0] == '{':
 		return parseHAR(name, data)
 	case bytes.Contains(data, []byte("-- 1.request --")):
@@ -237,7 +237,7 @@ func openCurl(path string, data []byte) (*Transcript, error) {
 	request, err := readFile(beside)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return parseCurl(path, data, curlCall{})
+		return parseCurl(path, data, curlInvocation{})
 	case err != nil:
 		return nil, err
 	}

@@ -46,6 +46,7 @@ type Operation struct {
 	successStatus    int                           // the lowest documented status from 200 to 299; 0 if there is none
 	anySuccess       bool                          // other successful statuses are documented too
 	successMediaType string                        // media type of successStatus
+	replyKind        spec.Kind                     // kind of an unstreamed successful response; "" if there is none
 }
 
 // A streamEncoding states how the reference server encodes frames, apart from their data
@@ -269,6 +270,9 @@ func (o *Operation) addResponses(op node) error {
 		switch success := code >= 200 && code < 300; {
 		case success && o.successStatus == 0:
 			o.successStatus, o.successMediaType = code, r.mediaType
+			if len(r.variants) > 0 && r.mediaType != spec.EventStream {
+				o.replyKind = r.variants[0].kind
+			}
 		case success:
 			o.anySuccess = true
 		}

@@ -300,7 +300,7 @@ func (d *Dialect) ParseRequest(r spec.Request) spec.Event {
 			}
 		}
 	}
-	facts.Denials, facts.Promised = o.denialsFor(&e), o.promised
+	facts.Denials, facts.Promised, facts.Reply = o.denialsFor(&e), o.promised, o.replyKind
 	facts.Omitted = o.omittedRequirements(r, v, path)
 	facts.Forms = func() []spec.RequestForm { return d.requestForms(o, r, v) }
 	if !e.Valid() {
