@@ -19,12 +19,6 @@ import (
 // tables, whose rows are composite literals or strings.
 const maxLine = 120
 
-// sameName are the names of unexported types that several packages use, each with the
-// reason why that is one meaning.
-var sameName = map[string]string{
-	"exchange": "one request and its response: as served (mockserver), as judged (internal/rules)",
-}
-
 // isNo matches "X is no Y", which reads as a translation of "X is not a Y". "There is no
 // Y" is fine.
 var isNo = regexp.MustCompile(`(?i)(\S+) (?:is|are|was|were) no [a-z]`)
@@ -61,13 +55,8 @@ func TestLanguage(t *testing.T) {
 		longLines(t, path)
 	})
 	for name, in := range types {
-		if len(in) > 1 && sameName[name] == "" {
-			t.Errorf("type %s is declared in %s: rename one, or list it here with a reason", name, strings.Join(in, ", "))
-		}
-	}
-	for name := range sameName {
-		if len(types[name]) < 2 {
-			t.Errorf("type %s is listed, and declared in %d packages", name, len(types[name]))
+		if len(in) > 1 {
+			t.Errorf("type %s is declared in %s: rename one", name, strings.Join(in, ", "))
 		}
 	}
 }

@@ -24,7 +24,7 @@ const writeTimeout = 30 * time.Second
 // and end may be called concurrently.
 type clientWriter struct {
 	http.ResponseWriter
-	exchange *exchange
+	exchange *requestState
 	ctx      context.Context // done when the client left, the stream was ended or the mock shuts down
 	cancel   context.CancelCauseFunc
 
@@ -194,7 +194,7 @@ func (c *clientWriter) end() {
 // determines whether the client left, the mock was shut down or the response is complete. If the
 // response streamed a run that another request started, recordEnd first records the faults that
 // changed events of the run.
-func (x *exchange) recordEnd(how fault.StreamEnd) {
+func (x *requestState) recordEnd(how fault.StreamEnd) {
 	if x.entry == nil {
 		return
 	}

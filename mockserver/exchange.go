@@ -13,9 +13,10 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// An exchange holds what is known about one request to the mock: its settings, and what intercept
-// decided about it. The writers through which the response passes are in a responseWriter instead.
-type exchange struct {
+// A requestState holds what is known about one request to the mock: its settings, and what
+// intercept decided about it. The writers through which the response passes are in a responseWriter
+// instead.
+type requestState struct {
 	server    *Server
 	request   *http.Request // as received
 	overrides overrides
@@ -41,10 +42,10 @@ const seedHeader = "X-Mock-Seed"
 // it responds with status 400 instead.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	scope := s.scope(r.Header.Get(testHeader))
-	x := &exchange{server: s, request: r, scope: scope, settings: scope.effectiveSettings()}
+	x := &requestState{server: s, request: r, scope: scope, settings: scope.effectiveSettings()}
 	ctx, end := context.WithCancelCause(r.Context())
 	defer end(nil)
-	ctx = context.WithValue(ctx, exchangeContextKey{}, x)
+	ctx = context.WithValue(ctx, requestStateKey{}, x)
 	out := newResponseWriter(x, &clientWriter{ResponseWriter: w, exchange: x, ctx: ctx, cancel: end})
 	var err error
 	if x.overrides, err = parseOverrides(r.Header); err != nil {
@@ -69,7 +70,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 // event to hold. Otherwise it is the plan of the request, which is nil if intercept has made none;
 // ok is then still true. If the mock has no plan of the run that the request listens to, for
 // example because the run has not started yet, currentPlan returns nil and false.
-func (x *exchange) currentPlan() (p *faultPlan, ok bool) {
+func (x *requestState) currentPlan() (p *faultPlan, ok bool) {
 	if !x.isListen || x.ownPlan != nil && (len(x.ownPlan.faults) > 0 || x.overrides.Hold != nil) {
 		return x.ownPlan, true
 	}
@@ -79,7 +80,7 @@ func (x *exchange) currentPlan() (p *faultPlan, ok bool) {
 
 // varySeed returns the seed of the variations of the response's encoding, or nil if the encoding
 // is not varied.
-func (x *exchange) varySeed() *uint64 {
+func (x *requestState) varySeed() *uint64 {
 	if x.overrides.varyOff {
 		return nil
 	}
@@ -87,7 +88,7 @@ func (x *exchange) varySeed() *uint64 {
 }
 
 // variation returns the variation of the response's encoding, or nil if the encoding is not varied.
-func (x *exchange) variation() *vary.Variation {
+func (x *requestState) variation() *vary.Variation {
 	seed := x.varySeed()
 	if seed == nil || x.dialect == nil {
 		return nil
@@ -109,7 +110,7 @@ const maxVariations = 256
 
 // recordHead records in the journal the status and the header of the response. If the exchange has
 // no journal entry yet, it adds one.
-func (x *exchange) recordHead(status int, header http.Header) {
+func (x *requestState) recordHead(status int, header http.Header) {
 	if x.entry == nil { // the reference refused the request before it called intercept
 		x.entry = x.server.journal.Open(journal.ExchangeStart{
 			Test: x.scope.id, Seed: x.seed, At: x.server.clock.Now(),

@@ -32,7 +32,7 @@ func (p *faultPlan) addApplied(fault string) {
 }
 
 // appliedFaults returns the texts of the faults that have changed events of the run, in the order
-// of the calls of addApplied.
+// in which addApplied was called with them.
 func (p *faultPlan) appliedFaults() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -47,7 +47,7 @@ const noFrame = int(^uint(0) >> 1)
 // the run, counted from 1. For faults that change the position from which a stream is resumed, n
 // must count only the resumed streams of the run. An effect records its fault in the journal the
 // first time that it changes something.
-func (x *exchange) streamEffects(p *faultPlan, n int) (all []fault.Effect) {
+func (x *requestState) streamEffects(p *faultPlan, n int) (all []fault.Effect) {
 	r := x.newRand(randStream)
 	for _, use := range p.faults {
 		if limit := use.MaxStreams(); limit == 0 || n <= limit {
@@ -59,7 +59,7 @@ func (x *exchange) streamEffects(p *faultPlan, n int) (all []fault.Effect) {
 
 // newEffect returns the effect of the fault that use specifies. The effect calls applied with the
 // text of use the first time that it changes something. Random choices are drawn from r.
-func (x *exchange) newEffect(use fault.Spec, r *rand.Rand, applied func(fault string)) fault.Effect {
+func (x *requestState) newEffect(use fault.Spec, r *rand.Rand, applied func(fault string)) fault.Effect {
 	var once sync.Once
 	return use.NewEffect(fault.ResponseContext{
 		Rand: r, TypeMembers: x.dialect.TypeMembers(),

@@ -71,7 +71,7 @@ func (s *Server) intercept(
 // scripts. The faults of the plan are those that requestFaults returns. The number of the first
 // frame to hold comes from the header X-Mock-Hold of the request or, if that is absent, from the
 // settings.
-func (x *exchange) newPlan(found script.Decision) *faultPlan {
+func (x *requestState) newPlan(found script.Decision) *faultPlan {
 	p := &faultPlan{test: x.scope.id, faults: x.requestFaults(found.Reply.Faults), firstHeld: noFrame}
 	if found.Rule != nil {
 		p.rule = found.Rule.Name
@@ -85,7 +85,7 @@ func (x *exchange) newPlan(found script.Decision) *faultPlan {
 // decide returns the decision of the first script that has a rule for the request h. If no rule
 // matches, the Rule of the result is nil. The script of the request's test is tried before the one
 // that all tests share. If there are scripts, decide also writes the decision to the journal.
-func (x *exchange) decide(h *reference.ParsedRequest) (found script.Decision) {
+func (x *requestState) decide(h *reference.ParsedRequest) (found script.Decision) {
 	sets := x.scope.scriptSets()
 	if sets == nil {
 		return found
@@ -123,7 +123,7 @@ func journalMisses(all []script.Mismatch) (out []journal.Mismatch) {
 // ruleFaults, which come from the matching rule, and those of the settings. If the request listens
 // to a run that another request started, the faults of the settings are left out, because the plan
 // of that run contains them.
-func (x *exchange) requestFaults(ruleFaults []fault.Spec) (all []fault.Spec) {
+func (x *requestState) requestFaults(ruleFaults []fault.Spec) (all []fault.Spec) {
 	if x.overrides.Faults != nil {
 		all = append(all, *x.overrides.Faults...)
 	}
@@ -141,7 +141,9 @@ func (x *exchange) requestFaults(ruleFaults []fault.Spec) (all []fault.Spec) {
 // override: the agent, which sends the reply that decision contains at the configured pace, and the
 // constructor of sinks, which apply those faults that change the events, the frames or the end of
 // the run. If other requests stream the run, configureRun stores the fault plan for them.
-func (x *exchange) configureRun(h *reference.ParsedRequest, decision script.Decision, override *reference.Override) {
+func (x *requestState) configureRun(
+	h *reference.ParsedRequest, decision script.Decision, override *reference.Override,
+) {
 	if !h.Operation.IsStream {
 		x.server.plans.get(x.run, func() *faultPlan { return x.ownPlan }) // a repeated request starts no other run
 	}
@@ -186,9 +188,9 @@ func (x *exchange) configureRun(h *reference.ParsedRequest, decision script.Deci
 }
 
 // configureResume sets override.ResumeFrom to a function that changes the position from which the
-// stream is resumed. Faults apply in the order in which they are listed. It does nothing if no fault
-// of the run changes that position.
-func (x *exchange) configureResume(override *reference.Override) {
+// stream is resumed. Faults apply in the order in which they are listed. It does nothing if no
+// fault of the run changes that position.
+func (x *requestState) configureResume(override *reference.Override) {
 	p, _ := x.currentPlan()
 	if p == nil {
 		return
@@ -214,7 +216,7 @@ func (x *exchange) configureResume(override *reference.Override) {
 // refuseByFault makes the reference server refuse the request if one of the faults of the run is a
 // refusal. It does so by changing override and the header of w; see refuse. If several faults are
 // refusals, it uses the first one.
-func (x *exchange) refuseByFault(w http.ResponseWriter, override *reference.Override) {
+func (x *requestState) refuseByFault(w http.ResponseWriter, override *reference.Override) {
 	p, _ := x.currentPlan()
 	if p == nil {
 		return

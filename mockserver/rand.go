@@ -25,7 +25,9 @@ const (
 // newRand returns a source of random numbers for the given purpose, such as randPace. Its sequence
 // depends only on the purpose, the base seed (see requestSeed), the request and the number of equal
 // requests before it.
-func (x *exchange) newRand(purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(x.seed, purpose)) }
+func (x *requestState) newRand(purpose uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(x.seed, purpose))
+}
 
 // requestSeed counts a request and returns the seed of its random choices. The seed depends only on
 // the arguments and on how many requests with the same arguments were counted before. The argument
@@ -80,19 +82,19 @@ func (c *keyCounter) reset() {
 	c.current, c.previous = nil, nil
 }
 
-// exchangeContextKey is the type of the context key under which the context of a request holds the
+// requestStateKey is the type of the context key under which the context of a request holds the
 // *exchange of that request.
-type exchangeContextKey struct{}
+type requestStateKey struct{}
 
 // newID returns a UUID, drawn from the random source of the exchange in ctx. It panics if ctx
 // contains no exchange.
 func newID(ctx context.Context) string {
-	x, _ := ctx.Value(exchangeContextKey{}).(*exchange)
+	x, _ := ctx.Value(requestStateKey{}).(*requestState)
 	return x.newID()
 }
 
 // newID returns a UUID, drawn from the random source of the exchange.
-func (x *exchange) newID() string {
+func (x *requestState) newID() string {
 	if x.idRand == nil {
 		x.idRand = x.newRand(randIDs)
 	}

@@ -16,7 +16,7 @@ import (
 // returns nil if a rule matches the request, that is, if decision.Rule is not nil. The parameter
 // decision is the decision of the scripts. If findRecording searches the recordings, it writes the
 // result of the search to the journal.
-func (x *exchange) findRecording(h *reference.ParsedRequest, decision script.Decision) *replay.Response {
+func (x *requestState) findRecording(h *reference.ParsedRequest, decision script.Decision) *replay.Response {
 	if x.settings.Replay == nil || decision.Rule != nil {
 		return nil
 	}
@@ -42,7 +42,7 @@ var replayEndings = map[replay.StreamEnd]fault.StreamEnd{
 // replay returns a handler that sends the recorded response a with its recorded timing and ending.
 // The handler must be called with a *responseWriter. It sends the response faster than recorded by
 // the factor Speed of the configured pace, if that is positive.
-func (x *exchange) replay(a *replay.Response) http.HandlerFunc {
+func (x *requestState) replay(a *replay.Response) http.HandlerFunc {
 	speed := 1.0
 	for _, configured := range []*pace.Pace{x.settings.Pace, x.overrides.Pace} {
 		if configured != nil && configured.Speed > 0 {

@@ -18,9 +18,11 @@ import (
 //
 //	holdStage → varyStage → frame writers of the faults → clientWriter (send and record)
 //
-// A stream without holds, variations and faults goes to the clientWriter unchanged.
+// A stream without holds, variations and faults is not split, but goes to the clientWriter
+// unchanged. So does a response that is not an event stream, except that the encoding of JSON may
+// be varied.
 type responseWriter struct {
-	exchange *exchange
+	exchange *requestState
 	client   *clientWriter
 
 	headWritten bool
@@ -42,7 +44,7 @@ type responseWriter struct {
 
 // newResponseWriter returns a writer for the response to the request of x. What is written to it
 // passes through its stages, the last of which is client.
-func newResponseWriter(x *exchange, client *clientWriter) *responseWriter {
+func newResponseWriter(x *requestState, client *clientWriter) *responseWriter {
 	w := &responseWriter{exchange: x, client: client}
 	w.gate.client, w.gate.firstHeld = client, noFrame
 	return w

@@ -30,10 +30,10 @@ type streamWriter struct {
 	w      http.ResponseWriter
 	r      *http.Request
 	op     *dialect.Operation
-	events eventSource // nil until the run is found
-	// findRun returns the run or, if the run does not exist, a channel that receives a value when it
-	// may have been started. The error is any error from the store.
-	findRun func() (eventSource, <-chan struct{}, error)
+	events runLogReader // nil until the run is found
+	// findRun returns the run or, if the run does not exist, a channel that receives a value when
+	// it may have been started. The error is any error from the store.
+	findRun func() (runLogReader, <-chan struct{}, error)
 
 	position       int64  // position of the last event written
 	threadTag      uint32 // tag of the thread, which is part of cursors
@@ -42,8 +42,8 @@ type streamWriter struct {
 	buf            []byte // the write buffer
 }
 
-// An eventSource provides the events of one run, whether or not this process executes the run.
-type eventSource interface {
+// A runLogReader provides the events of one run, whether or not this process executes the run.
+type runLogReader interface {
 	// eventsAfter returns events of the run whose positions in the thread are greater than
 	// position, in order. ended reports whether the run has no further events. Otherwise, changed
 	// receives or is closed when there may be further events or the run may have ended. An error
@@ -51,9 +51,9 @@ type eventSource interface {
 	eventsAfter(position int64) (events []state.LogEntry, ended bool, changed <-chan struct{}, err error)
 }
 
-// A storedEventSource is an eventSource that reads the events of a run from the store. It is used
+// A storedLogReader is a runLogReader that reads the events of a run from the store. It is used
 // for runs that another process executes, and for runs that have ended.
-type storedEventSource struct {
+type storedLogReader struct {
 	ctx       context.Context
 	registry  *runRegistry
 	ref       state.RunRef
@@ -65,11 +65,11 @@ type storedEventSource struct {
 // maxReadEvents is the maximum number of events that one read from the store returns.
 const maxReadEvents = 256
 
-// closedChannel is a channel that is always closed. An eventSource returns it as changed if its
+// closedChannel is a channel that is always closed. A runLogReader returns it as changed if its
 // caller should call eventsAfter again at once, because there may already be further events.
 var closedChannel = func() <-chan struct{} { c := make(chan struct{}); close(c); return c }()
 
-func (h *storedEventSource) eventsAfter(position int64) (
+func (h *storedLogReader) eventsAfter(position int64) (
 	events []state.LogEntry, ended bool, changed <-chan struct{}, err error,
 ) {
 	h.release()
@@ -83,13 +83,13 @@ func (h *storedEventSource) eventsAfter(position int64) (
 
 // release releases the events that the latest call of eventsAfter returned, so that they can be
 // removed from memory. The caller must not use those events afterwards.
-func (h *storedEventSource) release() {
+func (h *storedLogReader) release() {
 	h.registry.reads.release(h.current)
 	h.current = nil
 }
 
 // exists reports whether the store contains the run. It returns an error if the store fails.
-func (h *storedEventSource) exists() (bool, error) {
+func (h *storedLogReader) exists() (bool, error) {
 	ctx, cancel := context.WithTimeout(h.ctx, storeTimeout)
 	defer cancel()
 	const beyondAll = 1 << 62
@@ -138,11 +138,11 @@ func (s *Server) serveListen(c *requestContext) {
 	l.keepAlive, _ = c.op.AppendEvent(nil, &spec.Event{Kind: spec.Comment, Text: c.op.KeepAlive()})
 	changed, stop := s.registry.store.Watch(ref.Thread)
 	defer stop()
-	l.findRun = func() (eventSource, <-chan struct{}, error) {
+	l.findRun = func() (runLogReader, <-chan struct{}, error) {
 		if r := s.registry.findRun(ref); r != nil {
 			return r, nil, nil
 		}
-		h := &storedEventSource{ctx: c.r.Context(), registry: s.registry, ref: ref, threadTag: t.Tag, changed: changed}
+		h := &storedLogReader{ctx: c.r.Context(), registry: s.registry, ref: ref, threadTag: t.Tag, changed: changed}
 		known, err := h.exists()
 		if !known && err == nil {
 			return nil, changed, nil
@@ -246,8 +246,8 @@ func (l *streamWriter) writeHead() {
 	extendWriteDeadline(l.w)
 }
 
-// A pollResult is the result of one call of writePending.
-type pollResult struct {
+// A writeResult is the result of one call of writePending.
+type writeResult struct {
 	wrote    bool            // new events were written to the client or to the write buffer
 	ended    bool            // the run has ended and has no further events
 	changed  <-chan struct{} // receives or is closed when there may be more events
@@ -258,16 +258,16 @@ type pollResult struct {
 // writePending writes the events that have been added to the run since the last call, and returns
 // the channels to wait on before the next call. If it returns closedChannel as changed, some of the
 // events may still be in the write buffer.
-func (l *streamWriter) writePending() (g pollResult) {
+func (l *streamWriter) writePending() (g writeResult) {
 	var changed <-chan struct{}
 	if l.events == nil {
 		l.events, changed, g.err = l.findRun()
 	}
 	if l.events == nil { // the run may still be started, but not during a shutdown
-		return pollResult{changed: changed, shutdown: l.s.ctx.Done(), err: g.err}
+		return writeResult{changed: changed, shutdown: l.s.ctx.Done(), err: g.err}
 	}
 	events, ended, changed, err := l.events.eventsAfter(l.position)
-	g = pollResult{wrote: len(events) > 0, ended: ended, changed: changed, shutdown: l.shutdown(), err: err}
+	g = writeResult{wrote: len(events) > 0, ended: ended, changed: changed, shutdown: l.shutdown(), err: err}
 	for _, e := range events {
 		l.position = e.Position
 		if l.keepAlive != nil {
@@ -303,7 +303,7 @@ func (l *streamWriter) buffer(data []byte) error {
 // release releases the events that were last read from the store, so that they can be removed from
 // memory. It does nothing if the events do not come from the store.
 func (l *streamWriter) release() {
-	if h, ok := l.events.(*storedEventSource); ok {
+	if h, ok := l.events.(*storedLogReader); ok {
 		h.release()
 	}
 }

@@ -32,7 +32,7 @@ func requestedMessages(event spec.Event, at time.Time) (messages []state.Message
 		case spec.InputResume: // for agents only: it is not a message of the user
 			m.Role, m.Hidden = roleUser, true
 		case spec.InputToolResult:
-			m.Role, m.Call, m.Name = roleTool, part.Call, part.Name
+			m.Role, m.ToolCall, m.Name = roleTool, part.Call, part.Name
 		default:
 			continue
 		}
@@ -47,13 +47,13 @@ func requestedMessages(event spec.Event, at time.Time) (messages []state.Message
 type messageRecorder struct {
 	run       string // id of the run
 	now       func() time.Time
-	open      []*draft
+	open      []*incompleteMessage
 	calls     map[string]*state.Call // incomplete tool calls, by id
 	completed []state.Message        // complete, and not taken yet
 }
 
-// A draft is a message that is not complete yet.
-type draft struct {
+// An incompleteMessage is a message that is not complete yet.
+type incompleteMessage struct {
 	state.Message
 	text strings.Builder
 }
@@ -61,10 +61,10 @@ type draft struct {
 // addText appends piece to the assistant's message with the given id. If there is no open message
 // with that id, it starts one.
 func (r *messageRecorder) addText(id, piece string) {
-	i := slices.IndexFunc(r.open, func(d *draft) bool { return d.ID == id })
+	i := slices.IndexFunc(r.open, func(d *incompleteMessage) bool { return d.ID == id })
 	if i < 0 {
 		i = len(r.open)
-		r.open = append(r.open, &draft{Message: state.Message{ID: id, Run: r.run, Role: roleAssistant}})
+		r.open = append(r.open, &incompleteMessage{Message: state.Message{ID: id, Run: r.run, Role: roleAssistant}})
 	}
 	r.open[i].text.WriteString(piece)
 }
@@ -72,7 +72,7 @@ func (r *messageRecorder) addText(id, piece string) {
 // endMessage marks the message with the given id as complete. It does nothing if no message with
 // that id is open.
 func (r *messageRecorder) endMessage(id string) {
-	i := slices.IndexFunc(r.open, func(d *draft) bool { return d.ID == id })
+	i := slices.IndexFunc(r.open, func(d *incompleteMessage) bool { return d.ID == id })
 	if i < 0 {
 		return
 	}
@@ -112,7 +112,7 @@ func (r *messageRecorder) addCallEvent(e *spec.Event) {
 // addResult adds e, a tool result, as a complete message.
 func (r *messageRecorder) addResult(e *spec.Event) {
 	r.completed = append(r.completed, state.Message{
-		ID: e.Message, Run: r.run, Role: roleTool, Text: e.Text, Name: e.Name, Call: e.Call, At: r.now(),
+		ID: e.Message, Run: r.run, Role: roleTool, Text: e.Text, Name: e.Name, ToolCall: e.Call, At: r.now(),
 	})
 }
 

@@ -43,7 +43,7 @@ type openMessage struct {
 
 // newEncoder returns an encoder for the events of one run, where thread and run are the ids that
 // the client uses. The encoder calls add with each event that the dialect sends; add must not
-// retain the event. now returns the current time.
+// retain the event. It calls now to get the current time, for the times that events state.
 func (v *dialectFeatures) newEncoder(thread, run string, now func() time.Time, add func(*spec.Event)) *runEncoder {
 	return &runEncoder{
 		dialectFeatures: v, thread: thread, run: run, now: now, emit: add,
@@ -177,9 +177,9 @@ func (m *openMessage) initContent(e *spec.Event, k spec.Kind) {
 
 func (t *runEncoder) addDelta(e *spec.Event) { t.addText(e.Kind, e.Message, e.Role, e.Text) }
 
-// addText adds text as a delta to the message with the given id or, if k is a kind of reasoning
-// event, to the reasoning with that id. If no message or reasoning with that id is open, addText
-// starts one with the given role.
+// addText emits text as a delta of kind k of the open message or reasoning with the given id. If
+// none with that id is open, addText first starts one with the given role: reasoning if k is a kind
+// of reasoning event, and otherwise a message. If one is open, role is ignored.
 func (t *runEncoder) addText(k spec.Kind, id, role, text string) {
 	m := t.messageFor(k, id, role, "")
 	m.hasText = true
@@ -300,7 +300,7 @@ func (t *runEncoder) addToolEvent(e *spec.Event) {
 // emitEnclosed emits e, a tool call or a tool result: as an event of its own, as part of a message,
 // or both. The parameter enclosing tells which of these the dialect has; if it has none,
 // emitEnclosed emits nothing.
-func (t *runEncoder) emitEnclosed(e *spec.Event, enclosing enclosingMessage) {
+func (t *runEncoder) emitEnclosed(e *spec.Event, enclosing enclosingMessageType) {
 	if !enclosing.exists {
 		if enclosing.standalone {
 			t.emitEvent(e)

@@ -52,7 +52,7 @@ func (s *Server) requestMessages(c *requestContext) []state.Message {
 	user, _ := c.event.Last(spec.InputUser)
 	for _, part := range user.Parts {
 		if f, ok := s.uploadedFile(part); ok {
-			file := state.File{Path: f.Path, Type: cmp.Or(f.Type, part.Type)}
+			file := state.Attachment{Path: f.Path, Type: cmp.Or(f.Type, part.Type)}
 			messages[i].Files = append(messages[i].Files, file)
 		}
 	}

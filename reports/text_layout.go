@@ -34,9 +34,10 @@ func truncateText(s string, limit int) string {
 	return s
 }
 
-// wrapText breaks s into lines of at most width columns, joined by newlines. Lines are broken
-// between words or between ideographs; a word is broken only if it is longer than a line. All lines
-// but the first begin with indent, which does not count toward width.
+// wrapText breaks s, which must not contain newlines, into lines of at most width columns, joined
+// by newlines. A line ends after a word or between ideographs. A word that is longer than a line is
+// broken where the line is full. Spaces are kept, except at the end of a line. All lines but the
+// first begin with indent, which does not count toward width.
 func wrapText(s, indent string, width int) string {
 	var lines []string
 	var now strings.Builder

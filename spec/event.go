@@ -183,12 +183,12 @@ type Event struct {
 	Line   int           // line of the body where the event begins, from 1
 	Offset int           // byte offset in the body where the event begins, from 0
 	Raw    []byte        // the bytes as received, without the blank line after a frame; nil if there are none
-	// EndsWithCR is whether the last line of a frame, which is blank, or of a comment ends with CR or
-	// CRLF.
+	// EndsWithCR is whether the last line of a frame, which is blank, or of a comment ends with CR
+	// or CRLF.
 	EndsWithCR bool
 	// Err states why an Undecodable cannot be decoded, or how a body ended (BodyEnd, see
-	// [Response.End]). For an HTTPRequest, it is [ErrRequestNotRecorded] or nil. For an HTTPResponse
-	// without a status line, it is the reason.
+	// [Response.End]). For an HTTPRequest, it is [ErrRequestNotRecorded] or nil. For an
+	// HTTPResponse without a status line, it is the reason.
 	Err error
 }
 
@@ -196,17 +196,20 @@ type Event struct {
 // document and the user state about the request and its response, and what a mock decided about
 // them.
 type RequestFacts struct {
-	Method, Target string
+	Method, Target string // the method and the target in the request line
 
-	Scripted    bool                 // the target understands the test prompts, so its answers can be judged
+	Scripted    bool                 // the tested server understands the test prompts, so its answers can be judged
 	HasTimes    bool                 // it is known when the parts of the response's body arrived
 	StreamLimit int                  // number of concurrent streams that a user may have; 0: unknown
 	WireNames   map[Kind]string      // names of the response's frames on the wire, by kind
 	Denials     DenialRequirements   // how the request must be refused if its sender lacks permission
 	Promised    StreamRequirements   // requirements on a streamed response
 	Reply       Kind                 // kind of a successful response that is not streamed; "" if none is documented
-	Omitted     []string             // ids of requirements on the meaning of what the request leaves out
-	Forms       func() []RequestForm // returns the forms of the request; nil if they are unknown
+	Forms       func() []RequestForm // returns the forms of the request; the function is nil if they are unknown
+
+	// Omitted has an element for each parameter and member that the request omits although its
+	// absence has a documented meaning: the id of the requirement that states this meaning.
+	Omitted []string
 
 	Rule      string // of a mock: the rule of its script that matched
 	Unmatched string // of a mock: why no rule matched, if one should have

@@ -43,9 +43,9 @@ type Requirement struct {
 	Of      Party    `yaml:"of"`      // the party that has to meet it
 	Source  string   `yaml:"source"`  // FILE:LINES, several joined by "; ", or "observed: …", "derived: …"
 	Checks  []string `yaml:"checks"`
-	// About tells apart requirements that the same check judges. It lists kinds of events, or names
-	// of frames on the wire, that are evidence for this requirement. If About is empty, the evidence
-	// consists of all events that no other requirement of the check lists.
+	// About tells apart requirements that the same check judges. It lists kinds of events, or
+	// names of frames on the wire, that are evidence for this requirement. If About is empty, the
+	// evidence consists of all events that no other requirement of the check lists.
 	About    []Kind     `yaml:"about"`
 	Excluded *Exclusion `yaml:"excluded"` // nil if checks judge the requirement
 }
@@ -65,10 +65,10 @@ func (r Requirement) Convention() bool { return strings.HasPrefix(r.Source, "doc
 
 // An Exclusion states why no check judges a requirement.
 type Exclusion struct {
-	// Kind is "capability" (judging the requirement takes something that targets or this project do
-	// not offer), "unobservable" (the requirement cannot be observed over the wire), "contradiction"
-	// (another requirement contradicts it and is followed instead) or "client" (the requirement is
-	// about clients, and no check of clients judges it).
+	// Kind is "capability" (judging the requirement takes something that targets or this project
+	// do not offer), "unobservable" (the requirement cannot be observed over the wire),
+	// "contradiction" (another requirement contradicts it and is followed instead) or "client"
+	// (the requirement is about clients, and no check of clients judges it).
 	Kind   string `yaml:"kind" json:"kind"`
 	Reason string `yaml:"reason" json:"reason"`
 }
@@ -128,9 +128,9 @@ func NewClientPlan(checks []*Check, catalogue, server []Requirement, kinds []Kin
 	return plan
 }
 
-// Requirement returns the requirement that f, a finding of the check, violates. This is the one
-// that the event of f names. If the event names no requirement of the obligation, Requirement
-// returns the strictest requirement of the obligation.
+// Requirement returns the requirement that f, a finding of the check, violates. This is the
+// requirement of the obligation whose id is f.Event.Requirement. If there is none, in particular if
+// that id is "", Requirement returns the strictest requirement of the obligation.
 func (d Obligation) Requirement(f Finding) Requirement { return d.requirementByID(f.Event.Requirement) }
 
 // requirementByID returns the requirement of d that has the given id. If there is none, it returns

@@ -67,10 +67,10 @@ func readAfterDisconnect(c *combinationPlayer) {
 	c.ReadStream("", 0)
 }
 
-// readResumed closes the connection after two events of the main run, resumes the stream to its
-// end, and then reads the whole stream. If one of the two events was terminal, readResumed does not
-// resume the stream, because a server need not end a stream that a client resumes after the
-// terminal event.
+// readResumed reads two events of the main run and closes the connection. Then it resumes the
+// stream after these events and reads it to its end. Finally, it reads the whole stream again. If
+// one of the two events was terminal, readResumed does not resume the stream, because a server need
+// not end a stream that a client resumes after the terminal event.
 func readResumed(c *combinationPlayer) {
 	c.ReadStream("", 2)
 	if c.LastEvent(spec.RunEnd).Kind == "" && c.LastEvent(spec.RunError).Kind == "" {

@@ -50,11 +50,11 @@ type Conversation struct {
 	unread       []spec.Exchange          // exchanges whose messages are not yet in turns
 }
 
-// PromptEvent returns an event whose Text is the prompt of a scenario, for use with
-// [Conversation.SendAndRead]. The prompt asks the agent to do what the scenario needs. The argument
-// scenario is the name of the scenario, and args are the arguments of the conformance prompt, as in
-// "conformance:slow 8 80". Natural prompts, and those in [Target.PromptOverrides], have no
-// arguments.
+// PromptEvent returns an event whose Text is the prompt of the scenario with the given name, for
+// use with [Conversation.SendAndRead]. The prompt asks the agent to do what the scenario needs. The
+// argument args holds the arguments of a conformance prompt, separated by spaces: for the scenario
+// "slow" and the args "8 80", the Text is "conformance:slow 8 80". Natural prompts, and those in
+// [Target.PromptOverrides], have no arguments; for these, args is ignored.
 func (t *Conversation) PromptEvent(scenario, args string) spec.Event {
 	return spec.Event{Text: t.target.promptText(scenario, args)}
 }
@@ -62,8 +62,8 @@ func (t *Conversation) PromptEvent(scenario, args string) spec.Event {
 // StartRun gives the conversation a new run id, sends the request of the template, with the values
 // in e in place of its placeholders, and reads the response to its end. It reports whether the
 // status of the response is a success (2xx). If the server refuses the request but may accept it
-// later (see [Conversation.mayRepeat]), StartRun tries once more, with another run id. If the server
-// is busy then, too, checks do not judge that, but the conversation counts as incomplete.
+// later (see [Conversation.mayRepeat]), StartRun tries once more, with another run id. If the
+// server is busy then, too, checks do not judge that, but the conversation counts as incomplete.
 func (t *Conversation) StartRun(template string, e spec.Event) bool {
 	t.Run = t.NewID()
 	t.accepted = t.SendTemplate(template, e)

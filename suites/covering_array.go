@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// A pair is a value of dimension dimensionA together with a value of a later dimension, dimensionB.
-// Dimensions, and the values of each dimension, are counted from 0.
-type pair struct{ dimensionA, valueA, dimensionB, valueB int }
+// A valuePair is a value of dimension dimensionA together with a value of a later dimension,
+// dimensionB. Dimensions, and the values of each dimension, are counted from 0.
+type valuePair struct{ dimensionA, valueA, dimensionB, valueB int }
 
 // coveringArray returns at most n rows. A row holds the index of one value for each dimension. If n
 // is large enough, each pair of values of two dimensions that can occur together does so in at
@@ -53,14 +53,14 @@ const coveringCandidates = 12
 
 // uncoveredPairs holds the possible pairs that no row covers so far.
 type uncoveredPairs struct {
-	list    []pair
+	list    []valuePair
 	index   []int // by [uncoveredPairs.key]: the position of the pair in list, or -1 if it is not in list
 	offsets []int // by dimension: the number of values of all earlier dimensions
 	values  int   // number of values of all dimensions together
 }
 
 // key returns the number that identifies p among all pairs. It is the index of p in o.index.
-func (o *uncoveredPairs) key(p pair) int {
+func (o *uncoveredPairs) key(p valuePair) int {
 	return (o.offsets[p.dimensionA]+p.valueA)*o.values + o.offsets[p.dimensionB] + p.valueB
 }
 
@@ -78,7 +78,7 @@ func possiblePairs(sizes []int, isPossible func([]int) bool) *uncoveredPairs {
 			for va := range sizes[a] {
 				for vb := range sizes[b] {
 					if row[a], row[b] = va, vb; isPossible(row) {
-						p := pair{a, va, b, vb}
+						p := valuePair{a, va, b, vb}
 						open.index[open.key(p)] = len(open.list)
 						open.list = append(open.list, p)
 					}
@@ -103,7 +103,7 @@ func undecidedRow(n int) []int {
 // complete returns a possible row that contains p, or nil if there is none. It decides the other
 // dimensions in random order. In each of them, it prefers the value that forms the most pairs in o
 // with the values that are already decided. The other arguments are those of [coveringArray].
-func (o *uncoveredPairs) complete(p pair, sizes []int, isPossible func(row []int) bool, rng *rand.Rand) []int {
+func (o *uncoveredPairs) complete(p valuePair, sizes []int, isPossible func(row []int) bool, rng *rand.Rand) []int {
 	row := undecidedRow(len(sizes))
 	row[p.dimensionA], row[p.dimensionB] = p.valueA, p.valueB
 	order := slices.DeleteFunc(rng.Perm(len(sizes)), func(d int) bool { return row[d] >= 0 })
@@ -159,11 +159,11 @@ func (o *uncoveredPairs) countCoveredBy(row []int, d int) (n int) {
 
 // pairOf returns the pair of the values that row has in the dimensions a and b. The order of a and
 // b does not matter.
-func pairOf(row []int, a, b int) pair {
+func pairOf(row []int, a, b int) valuePair {
 	if a > b {
 		a, b = b, a
 	}
-	return pair{a, row[a], b, row[b]}
+	return valuePair{a, row[a], b, row[b]}
 }
 
 // cover removes from o the pairs that row contains. All dimensions of row must be decided, which

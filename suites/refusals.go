@@ -33,7 +33,7 @@ func runRefusals(t *Conversation) {
 			}
 			t.probeRefusals(o, t.BuildRequest(template, e), known)
 			if t.target.Deep { // a server may validate one form of a message and not another
-				known = &dialect.InvalidRequestSet{}
+				known = &dialect.SeenInvalidRequests{}
 			}
 		}
 	}
@@ -64,7 +64,7 @@ func (t *Conversation) isProbeable(o *dialect.Operation, template string) bool {
 // probeRefusals then sends the invalid variants of r that are not in known, and adds these variants
 // to known. A variant may be made from a valid request other than r. In this case, that request is
 // sent before the variant.
-func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known *dialect.InvalidRequestSet) {
+func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known *dialect.SeenInvalidRequests) {
 	if !t.sendProbe(o, r) {
 		return // a refusal proves nothing where the valid request is refused too
 	}
@@ -79,15 +79,15 @@ func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known
 }
 
 // wrongTypeShare is a divisor: unless [Target.Deep] is set, a run sends about one in wrongTypeShare
-// of the invalid requests that [dialect.InvalidRequestSet.KeepVariant] can leave out.
+// of the invalid requests that [dialect.SeenInvalidRequests.KeepVariant] can leave out.
 const wrongTypeShare = 20
 
 // newInvalidRequestSet returns an empty set for the invalid requests of one operation. If
 // [Target.Deep] is set, the KeepVariant function of the set keeps all variants. Otherwise it keeps
 // one in [wrongTypeShare], and the seed determines which.
-func (t *Conversation) newInvalidRequestSet() *dialect.InvalidRequestSet {
+func (t *Conversation) newInvalidRequestSet() *dialect.SeenInvalidRequests {
 	n := t.target.Seed
-	return &dialect.InvalidRequestSet{KeepVariant: func() bool {
+	return &dialect.SeenInvalidRequests{KeepVariant: func() bool {
 		n++
 		return t.target.Deep || n%wrongTypeShare == 0
 	}}
@@ -97,7 +97,7 @@ func (t *Conversation) newInvalidRequestSet() *dialect.InvalidRequestSet {
 // derives from r and adds to known. If Target.RefusalsAbout is not empty, unseenInvalidRequests
 // leaves out requests that violate none of the requirements listed there.
 func (t *Conversation) unseenInvalidRequests(
-	r spec.Request, known *dialect.InvalidRequestSet,
+	r spec.Request, known *dialect.SeenInvalidRequests,
 ) []dialect.InvalidRequest {
 	all := t.dialect.UnseenInvalidRequests(r, known)
 	if len(t.target.RefusalsAbout) == 0 {
@@ -115,7 +115,7 @@ func (t *Conversation) unseenInvalidRequests(
 // of that request, except those that are in known. It adds to known the variants that it sends. The
 // requests of the template must be replies to something that the server sent. Therefore, before
 // each request, probeReply makes the server send a new tool call or interrupt, or store a new file.
-func (t *Conversation) probeReply(template string, known *dialect.InvalidRequestSet) {
+func (t *Conversation) probeReply(template string, known *dialect.SeenInvalidRequests) {
 	newReply := func() (r spec.Request, ok bool) {
 		if e, ok := t.newReply(template); ok {
 			return t.buildReply(template, e), true

@@ -54,8 +54,8 @@ var replyScenarios = []Scenario{
 // who has to answer takes longer.
 const lateReplyDelay = 1500 * time.Millisecond
 
-// replyLate makes the server expect a reply of the template, waits for lateReplyDelay, and sends the
-// reply.
+// replyLate makes the server expect a reply of the template, waits for lateReplyDelay, and sends
+// the reply.
 func (t *Conversation) replyLate(template string) {
 	if e, ok := t.newReply(template); ok && t.Sleep(lateReplyDelay) {
 		t.SendAndRead(template, e)
@@ -144,9 +144,9 @@ func (t *Conversation) buildReply(template string, e spec.Event) spec.Request {
 }
 
 // sendReplyVariants sends a reply of the template and then variants of this reply, each in a new
-// thread. It leaves out variants whose form (see [dialect.ValidVariant]) is in sent, and adds the
-// forms of the others to sent. If the server does not accept the first reply, which checks judge,
-// sendReplyVariants sends no variants.
+// thread. It leaves out variants whose form (see [dialect.ValidRequestVariant]) is in sent, and
+// adds the forms of the others to sent. If the server does not accept the first reply, which checks
+// judge, sendReplyVariants sends no variants.
 func (t *Conversation) sendReplyVariants(template string, sent map[string]bool) {
 	e, ok := t.newReply(template)
 	if !ok {

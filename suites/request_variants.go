@@ -27,9 +27,9 @@ var variantScenarios = []Scenario{
 
 // runVariants plays the variants scenario. For each template whose requests start a run and are not
 // replies, it sends a valid request and then variants of it, such as one without an optional
-// member. A form of variant that several templates share (see [dialect.ValidVariant.Form]) is sent
-// only once. If possible, the same is done with a message that contains an uploaded image. Finally,
-// the requests of the most common templates are sent in all [requestForms].
+// member. A form of variant that several templates share (see [dialect.ValidRequestVariant.Form])
+// is sent only once. If possible, the same is done with a message that contains an uploaded image.
+// Finally, the requests of the most common templates are sent in all [requestForms].
 func runVariants(t *Conversation) {
 	sent := map[string]bool{}
 	for _, o := range t.dialect.Operations() {
@@ -102,8 +102,8 @@ func runForms(t *Conversation) {
 // that the thread is still unknown, and the valid request. Finally, it sends invalid forms of
 // another request, a valid request for another run and, after a pause, the valid counterpart of the
 // invalid forms, in the thread of the first run. The history of each thread must then have only the
-// valid requests. All requests are sent on connections that are reused, on which a faulty server may
-// mix up an invalid request with the valid one before it.
+// valid requests. All requests are sent on connections that are reused, on which a faulty server
+// may mix up an invalid request with the valid one before it.
 func runCorrected(t *Conversation) {
 	t.keepAlive()
 	if t.SendAndRead("prompt", t.PromptEvent("text", "one")); !t.accepted {
@@ -143,14 +143,15 @@ func (t *Conversation) sendAndReadAgain(r spec.Request) {
 }
 
 // sendVariants sends the request of the template, with the values in e in place of its
-// placeholders, and then its variants, except those whose form (see [dialect.ValidVariant]) is in
-// sent. It adds to sent the forms of the variants that it sends. If no variants are left, it does
-// not send the request either. If the server does not accept the request itself, which the accepts
-// scenario judges, or the response to it ends early, sendVariants sends no variants.
+// placeholders, and then variants of that request, each with new ids. It omits the variants whose
+// form (see [dialect.ValidVariant]) is in sent, and adds to sent the form of each variant that it
+// sends, so no form is sent twice. If no variants are left, it does not send the request itself
+// either. If the server does not accept the request itself, which the accepts scenario judges, or
+// if the response to it ends early, sendVariants sends no variants.
 func (t *Conversation) sendVariants(template string, e spec.Event, sent map[string]bool) {
 	t.Run = t.NewID()
 	r := t.BuildRequest(template, e)
-	isSent := func(v dialect.ValidVariant) bool { return sent[v.Form] }
+	isSent := func(v dialect.ValidRequestVariant) bool { return sent[v.Form] }
 	variants := slices.DeleteFunc(t.dialect.ValidVariants(r), isSent)
 	if len(variants) == 0 || !t.Send(r) || t.wasCutOff() {
 		return
@@ -164,7 +165,7 @@ func (t *Conversation) sendVariants(template string, e spec.Event, sent map[stri
 }
 
 // sendUploadVariants uploads an image and sends a request that contains the image. Then it sends
-// those variants of the request whose form (see [dialect.ValidVariant]) is not in sent. All
+// those variants of the request whose form (see [dialect.ValidRequestVariant]) is not in sent. All
 // requests are in the same new thread. Unlike [Conversation.sendVariants], it does not modify sent.
 func (t *Conversation) sendUploadVariants(sent map[string]bool) {
 	t.Thread = t.NewID()

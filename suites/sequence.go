@@ -21,10 +21,10 @@ const maxActions = 12
 // threadCount is the number of threads that the actions of a sequence can use.
 const threadCount = 2
 
-// A sequencePlan is a sequence that is being generated. Besides the actions so far, it holds the
+// A sequenceBuilder is a sequence that is being generated. Besides the actions so far, it holds the
 // runs, tool calls, interrupts and files to which later actions can refer if the server responds as
 // required.
-type sequencePlan struct {
+type sequenceBuilder struct {
 	target         *Target
 	actionTypes    []actionType
 	actions        []action
@@ -36,8 +36,8 @@ type sequencePlan struct {
 
 // newSequencePlan returns a plan without actions. Actions of all types that the target supports can
 // be added to it.
-func newSequencePlan(t *Target) *sequencePlan {
-	return &sequencePlan{target: t, actionTypes: t.supportedActions(), observedRuns: map[int]bool{}}
+func newSequencePlan(t *Target) *sequenceBuilder {
+	return &sequenceBuilder{target: t, actionTypes: t.supportedActions(), observedRuns: map[int]bool{}}
 }
 
 // supports reports whether scenario s can be played: the dialect has what s needs, the target is
@@ -60,7 +60,7 @@ func (t *Target) supportedActions() (can []actionType) {
 // add appends action s to the plan and returns true. If s is not possible at this point, add
 // returns false and leaves the plan unchanged. An action is not possible if its type is not
 // supported, or if there is no earlier action of the kind to which s refers.
-func (p *sequencePlan) add(s action) bool {
+func (p *sequenceBuilder) add(s action) bool {
 	i := slices.IndexFunc(p.actionTypes, func(d actionType) bool { return d.name == s.typeName })
 	if i < 0 || !slices.Contains(p.actionTypes[i].subjects(p), s.subject) {
 		return false

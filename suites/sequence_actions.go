@@ -11,53 +11,53 @@ import (
 // subject for it: the thread or the earlier action to which it refers.
 type actionType struct {
 	name         string
-	doc          string                            // description; % stands for the subject
-	weight       int                               // relative frequency in generated sequences
-	needs        Scenario                          // partial scenario: what the dialect and the target must have
-	twoStreams   bool                              // not for targets that allow a user only one open stream
-	subjects     func(p *sequencePlan) []int       // possible subjects at this point; repeated ones are more likely
-	recordEffect func(p *sequencePlan, s action)   // records in p what s provides for later actions; may be nil
-	perform      func(a *sequencePlayer, s action) // plays s; does nothing if an earlier action to which s refers failed
+	doc          string                             // description; % stands for the subject
+	weight       int                                // relative frequency in generated sequences
+	needs        Scenario                           // partial scenario: what the dialect and the target must have
+	twoStreams   bool                               // not for targets that allow a user only one open stream
+	subjects     func(p *sequenceBuilder) []int     // possible subjects at this point; repeated ones are more likely
+	recordEffect func(p *sequenceBuilder, s action) // records in p what s provides for later actions; may be nil
+	perform      func(a *sequencePlayer, s action)  // plays s; does nothing if an earlier action to which s refers failed
 }
 
 // inConversation returns the numbers of the threads, as possible subjects. Thread 1 occurs twice,
 // so that it is chosen more often than thread 2.
-func inConversation(*sequencePlan) []int { return []int{1, 1, 2} }
+func inConversation(*sequenceBuilder) []int { return []int{1, 1, 2} }
 
 // withoutSubject returns a single placeholder as the only possible subject. It is for types of
 // actions that refer neither to a thread nor to another action.
-func withoutSubject(*sequencePlan) []int { return []int{1} }
+func withoutSubject(*sequenceBuilder) []int { return []int{1} }
 
 // onOpenedRun returns the numbers of the actions that started a run, as possible subjects.
-func onOpenedRun(p *sequencePlan) []int { return p.runs }
+func onOpenedRun(p *sequenceBuilder) []int { return p.runs }
 
 // onUploadedFile returns the numbers of the actions that uploaded a file, as possible subjects.
-func onUploadedFile(p *sequencePlan) []int { return p.uploads }
+func onUploadedFile(p *sequenceBuilder) []int { return p.uploads }
 
 // onObservedRun returns the numbers of the actions that started a run whose stream was read, at
 // least in part, as possible subjects. Only such a run can be resumed from a cursor.
-func onObservedRun(p *sequencePlan) []int {
+func onObservedRun(p *sequenceBuilder) []int {
 	return slices.DeleteFunc(slices.Clone(p.runs), func(n int) bool { return !p.observedRuns[n] })
 }
 
 // addRun records in p that action s starts a run.
-func addRun(p *sequencePlan, s action) { p.runs = append(p.runs, s.number) }
+func addRun(p *sequenceBuilder, s action) { p.runs = append(p.runs, s.number) }
 
 // addObservedRun records in p that action s starts a run and reads its stream.
-func addObservedRun(p *sequencePlan, s action) { addRun(p, s); p.observedRuns[s.number] = true }
+func addObservedRun(p *sequenceBuilder, s action) { addRun(p, s); p.observedRuns[s.number] = true }
 
 // addServerRequest records in p that action s starts a run and reads its stream, and that the run
 // asks the client to run a tool or to answer an interrupt.
-func addServerRequest(p *sequencePlan, s action) {
+func addServerRequest(p *sequenceBuilder, s action) {
 	addObservedRun(p, s)
 	p.serverRequests = append(p.serverRequests, s.number)
 }
 
 // markObserved records in p that action s reads the stream of the run to which s refers.
-func markObserved(p *sequencePlan, s action) { p.observedRuns[s.subject] = true }
+func markObserved(p *sequenceBuilder, s action) { p.observedRuns[s.subject] = true }
 
 // addUpload records in p that action s uploads a file.
-func addUpload(p *sequencePlan, s action) { p.uploads = append(p.uploads, s.number) }
+func addUpload(p *sequenceBuilder, s action) { p.uploads = append(p.uploads, s.number) }
 
 // actionTypes lists all types of actions from which sequences are generated.
 var actionTypes = slices.Concat(runActions, streamActions, storageActions, hostileActions)
@@ -98,8 +98,8 @@ var runActions = []actionType{
 		recordEffect: addServerRequest, perform: elicitReply("resume"),
 	}, {
 		name: "answer", doc: "reply to the tool call or interrupt of action %", weight: 6,
-		subjects: func(p *sequencePlan) []int { return p.serverRequests },
-		recordEffect: func(p *sequencePlan, s action) {
+		subjects: func(p *sequenceBuilder) []int { return p.serverRequests },
+		recordEffect: func(p *sequenceBuilder, s action) {
 			p.serverRequests = slices.DeleteFunc(slices.Clone(p.serverRequests), func(n int) bool { return n == s.subject })
 			addObservedRun(p, s)
 		},

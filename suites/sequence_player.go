@@ -15,16 +15,16 @@ type sequencePlayer struct {
 	threads        [threadCount + 1]string // thread ids; index 0 is not used
 	runs           map[int]runRef          // by the number of the action that started the run
 	seenCursors    map[int][]string        // by the number of that action: cursors from which the run can be resumed
-	pendingReplies map[int]owedReply       // by the number of that action: reply that the client still has to send
+	pendingReplies map[int]pendingInput    // by the number of that action: reply that the client still has to send
 	uploads        map[int]uploadedFile    // by the number of the action that uploaded the file
 }
 
 // A runRef identifies a run by its id and the id of its thread.
 type runRef struct{ thread, id string }
 
-// An owedReply is a tool result or an answer to an interrupt that the client still has to send. It
-// holds the name of the template and the event with the values for the request.
-type owedReply struct {
+// A pendingInput is a tool result or an answer to an interrupt that the client still has to send.
+// It holds the name of the template and the event with the values for the request.
+type pendingInput struct {
 	template string
 	event    spec.Event
 }
@@ -37,12 +37,12 @@ type uploadedFile struct {
 	message spec.Event // values for a message with the file; its ID is the latest URL of the file
 }
 
-// newSequencePlayer returns a player that sends its requests in conversation t, on new threads. It
-// makes the first of these threads the current thread of t.
+// newSequencePlayer returns a player that sends its requests in the conversation t, on new threads.
+// The current thread of t becomes the first of these threads.
 func newSequencePlayer(t *Conversation) *sequencePlayer {
 	a := &sequencePlayer{
 		Conversation: t, runs: map[int]runRef{}, seenCursors: map[int][]string{},
-		pendingReplies: map[int]owedReply{}, uploads: map[int]uploadedFile{},
+		pendingReplies: map[int]pendingInput{}, uploads: map[int]uploadedFile{},
 	}
 	for i := range threadCount {
 		a.threads[i+1] = t.NewID()
@@ -98,7 +98,7 @@ func (a *sequencePlayer) answerPending(thread string) {
 // addPendingReply stores d, the reply to the tool call or interrupt that action s made the server
 // send, for a later action. If the last response was not read to its end, addPendingReply stores
 // nothing.
-func (a *sequencePlayer) addPendingReply(s action, d owedReply) {
+func (a *sequencePlayer) addPendingReply(s action, d pendingInput) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if last := len(a.trace.Exchanges) - 1; last >= 0 && isReadToEnd(a.trace.Exchanges[last].Response) {
@@ -114,7 +114,7 @@ func elicitReply(template string) func(*sequencePlayer, action) {
 		eliciting, e := a.elicitingAction(s, template)
 		a.startAndReadRun(s, eliciting, e)
 		if reply, ok := a.replyAction(s, template, e); ok {
-			a.addPendingReply(s, owedReply{template, reply})
+			a.addPendingReply(s, pendingInput{template, reply})
 		}
 	}
 }

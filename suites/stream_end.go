@@ -29,11 +29,14 @@ const (
 // body late.
 const openTolerance = 200 * time.Millisecond
 
-// lingerAfterEnd returns a function for [wire.StopWhen.Linger], or nil if the response to r is not
-// an event stream. When the run has ended, the function sets *endedAt to the current time. If the
-// response is still open after a further [spec.MaxOpenAfterEnd] plus [openTolerance], the client
-// stops reading it, and the response ends with the error [spec.ErrStillOpen]. If the target has
-// left a stream open before, the client waits only for [laterGrace], and the error is
+// lingerAfterEnd returns a function for [wire.StopWhen.Linger] that limits how long the client
+// reads the response to r after the end of the run. It returns nil if the response to r is not an
+// event stream.
+//
+// Once the response contains the end of the run, the function sets *endedAt to the current time.
+// The client then reads on for at most [spec.MaxOpenAfterEnd] plus [openTolerance]. If the response
+// is still open after that time, it ends with the error [spec.ErrStillOpen]. If the target has left
+// a stream open before, the client reads on for at most [laterGrace], and the error is
 // [spec.ErrLeftAfterEnd].
 func (t *Conversation) lingerAfterEnd(r spec.Request, endedAt *time.Time) func(spec.Response) (time.Duration, error) {
 	return t.afterRunEnd(r, func() (time.Duration, error) {

@@ -101,7 +101,7 @@ func totalLen(h dialect.History) (n int) {
 // the order in which they began. The result is nil if the run did not end, or failed, or if the
 // arguments of a tool call are too long to be repeated.
 func answerMessages(events iter.Seq[spec.Event]) (messages []spec.Event) {
-	b := messageAssembler{byID: map[string]*messageDraft{}, calls: map[string]*partDraft{}}
+	b := messageAssembler{byID: map[string]*messageDraft{}, calls: map[string]*eventDraft{}}
 	for e := range events {
 		b.observe(e)
 	}
@@ -123,22 +123,22 @@ func answerMessages(events iter.Seq[spec.Event]) (messages []spec.Event) {
 	return messages
 }
 
-// A partDraft is a message or a tool call that is being assembled from the events of a stream.
+// An eventDraft is a message or a tool call that is being assembled from the events of a stream.
 // The Text of the embedded event is not used.
-type partDraft struct {
+type eventDraft struct {
 	spec.Event
 	text strings.Builder
 }
 
 // add appends delta to the text. If the text already exceeds [maxRepeatedText], it does nothing.
-func (p *partDraft) add(delta string) {
+func (p *eventDraft) add(delta string) {
 	if p.text.Len() <= maxRepeatedText {
 		p.text.WriteString(delta)
 	}
 }
 
 // event returns the part with its text, cut to at most [maxRepeatedText] bytes.
-func (p *partDraft) event() spec.Event {
+func (p *eventDraft) event() spec.Event {
 	e := p.Event
 	if e.Text = p.text.String(); len(e.Text) > maxRepeatedText {
 		e.Text = strings.ToValidUTF8(e.Text[:maxRepeatedText], "")
@@ -148,13 +148,13 @@ func (p *partDraft) event() spec.Event {
 
 // A messageDraft is a message that is being assembled, with the tool calls that belong to it.
 type messageDraft struct {
-	partDraft
-	calls []*partDraft
+	eventDraft
+	calls []*eventDraft
 }
 
 // newAnswerMessage returns a message whose text is empty and whose other slots are those of e.
 func newAnswerMessage(e spec.Event) *messageDraft {
-	return &messageDraft{partDraft: partDraft{Event: e}}
+	return &messageDraft{eventDraft: eventDraft{Event: e}}
 }
 
 // A messageAssembler assembles messages from the events of one stream.
@@ -162,7 +162,7 @@ type messageAssembler struct {
 	request  spec.Event               // request for the stream
 	messages []*messageDraft          // messages of the assistant, and tool results, in the order of the stream
 	byID     map[string]*messageDraft // messages of the assistant by their ids
-	calls    map[string]*partDraft    // tool calls by their ids
+	calls    map[string]*eventDraft   // tool calls by their ids
 	ended    bool                     // the run has ended without failing
 }
 
@@ -184,7 +184,7 @@ func (b *messageAssembler) observe(e spec.Event) {
 	case spec.ToolStart:
 		if b.calls[e.Call] == nil {
 			m := b.assistant(cmp.Or(e.ID, e.Call)) // its parent or, if it names none, a message of its own
-			b.calls[e.Call] = &partDraft{Event: spec.Event{Kind: spec.ToolCall, Call: e.Call, Name: e.Name}}
+			b.calls[e.Call] = &eventDraft{Event: spec.Event{Kind: spec.ToolCall, Call: e.Call, Name: e.Name}}
 			m.calls = append(m.calls, b.calls[e.Call])
 		}
 	case spec.ToolDelta:

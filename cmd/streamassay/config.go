@@ -37,7 +37,7 @@ type configPosition struct {
 // option for this target, the result is the name of the field. Otherwise, it is the flag, such as
 // "--timeout", or "TARGET" for the URL.
 func (s configPosition) settingName(name string) string {
-	i := slices.IndexFunc(targetFlags, func(o targetOption) bool { return o.name == name })
+	i := slices.IndexFunc(targetFlags, func(o optionDeclaration) bool { return o.name == name })
 	if field := targetFlags[i].fieldName(); s.fieldLines[field] > 0 {
 		return field
 	}
@@ -230,7 +230,7 @@ func (t *targetOptions) setFields(fields yaml.MapSlice) error {
 // setField sets the option o in t to value, the value of the field with the given key in a --config
 // file. The argument set holds the flags that set the options in t. If value is invalid, setField
 // returns a usage error that names the field.
-func (o targetOption) setField(set *pflag.FlagSet, t *targetOptions, key string, value any) error {
+func (o optionDeclaration) setField(set *pflag.FlagSet, t *targetOptions, key string, value any) error {
 	switch to := o.value(t).(type) {
 	case *[]string, *nameList:
 		if !convertYAML(value, to) {

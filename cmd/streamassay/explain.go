@@ -193,7 +193,7 @@ func explainRefusal(w io.Writer, d *dialect.Dialect, id string) {
 // nil.
 func invalidRequests(d *dialect.Dialect, id string) (op string, invalid []dialect.InvalidRequest) {
 	for _, o := range d.Operations() {
-		known := &dialect.InvalidRequestSet{}
+		known := &dialect.SeenInvalidRequests{}
 		for _, template := range o.TemplatesBySimplicity() {
 			r, err := d.BuildRequest(template, sampleEvent)
 			if err != nil {

@@ -74,7 +74,7 @@ func TestExplainDemand(t *testing.T) {
 func faultsIn(d *dialect.Dialect) map[string]int {
 	n := map[string]int{}
 	for _, o := range d.Operations() {
-		known := &dialect.InvalidRequestSet{}
+		known := &dialect.SeenInvalidRequests{}
 		for _, phrase := range o.TemplatesBySimplicity() {
 			r, err := d.BuildRequest(phrase, sampleEvent)
 			if err != nil {

@@ -34,16 +34,16 @@ func (i interruptError) exitCode() int {
 	return exitcode.Interrupted
 }
 
-// exitFlagKey is the context key of an *atomic.Bool. If the Bool is true, a second signal ends the
-// program at once.
-type exitFlagKey struct{}
+// exitOnSecondSignalKey is the context key of an *atomic.Bool. If the Bool is true, a second signal
+// ends the program at once.
+type exitOnSecondSignalKey struct{}
 
 // withSignals returns a copy of parent that is canceled by SIGINT or SIGTERM, with an
 // [interruptError] as its cause. The function stop, which the caller must call exactly once,
 // cancels the context and restores the default handling of the signals.
 func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 	atOnce := new(atomic.Bool)
-	ctx, cancel := context.WithCancelCause(context.WithValue(parent, exitFlagKey{}, atOnce))
+	ctx, cancel := context.WithCancelCause(context.WithValue(parent, exitOnSecondSignalKey{}, atOnce))
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
@@ -65,7 +65,7 @@ func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 // from one that [withSignals] returned; otherwise exitOnSecondSignal has no effect. Commands that
 // run a server must not call it, because they have to end open streams first.
 func exitOnSecondSignal(ctx context.Context) {
-	if atOnce, ok := ctx.Value(exitFlagKey{}).(*atomic.Bool); ok {
+	if atOnce, ok := ctx.Value(exitOnSecondSignalKey{}).(*atomic.Bool); ok {
 		atOnce.Store(true)
 	}
 }

@@ -14,7 +14,7 @@ import (
 // returns nil if the command succeeded, or if ctx is done and there is no command. Otherwise it
 // returns an error with the exit code of the program.
 func waitForEnd(
-	ctx context.Context, sh stdio, settings clientSettings, failed <-chan error, command []string,
+	ctx context.Context, sh stdio, settings serviceInfo, failed <-chan error, command []string,
 ) error {
 	if len(command) == 0 {
 		select {
@@ -53,7 +53,7 @@ func interruptExit(ctx context.Context) error {
 // it has not ended [shutdownGrace] later. It returns nil if the command succeeded. Otherwise it
 // returns an error whose exit code is 1 if the command failed, 2 if the command could not be
 // started, and 130 or 143 if a signal canceled ctx.
-func runClient(ctx context.Context, sh stdio, settings clientSettings, command []string) error {
+func runClient(ctx context.Context, sh stdio, settings serviceInfo, command []string) error {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = sh.in, sh.out, sh.err
 	cmd.Env = append(os.Environ(), settings.clientEnv()...)

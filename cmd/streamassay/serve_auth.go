@@ -85,8 +85,9 @@ func (d *authFlags) readUserFile(path string) error {
 
 // openAuthenticator returns the authenticator that the flags describe; the authenticator logs to
 // log. The result is nil if the flags define no users, which means that every token is accepted as
-// the name of a user. openAuthenticator returns a usage error if the keys of --jwks cannot be used.
-// The caller must have called [authFlags.check].
+// the name of a user. openAuthenticator returns a usage error if the keys of --jwks cannot be read
+// or used. The context ctx applies only to this first read of the keys. The caller must have called
+// [authFlags.check].
 func (d *authFlags) openAuthenticator(ctx context.Context, log *slog.Logger) (identity.Authenticator, error) {
 	switch {
 	case d.jwks != "":

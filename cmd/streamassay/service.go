@@ -34,8 +34,8 @@ type service struct {
 	command        []string                                // the client command; empty means none
 }
 
-// A servedPort is a listener with the HTTP server that serves on it.
-type servedPort struct {
+// A listeningServer is a listener with the HTTP server that serves on it.
+type listeningServer struct {
 	ln  net.Listener
 	srv *http.Server
 }
@@ -54,11 +54,11 @@ func (s service) run(ctx context.Context, sh stdio) error {
 		return err
 	}
 	defer ln.Close()
-	main := servedPort{ln, s.limits.newHTTPServer(s.handler, s.log)}
+	main := listeningServer{ln, s.limits.newHTTPServer(s.handler, s.log)}
 	main.srv.TLSConfig = s.endpoint.tls
 	// urlScheme must be called before serve, which sets TLSConfig even without TLS.
-	where := clientSettings{baseURLs: joinBaseURLs(serverURL(ln, urlScheme(main.srv)), s.basePaths), seed: s.seed}
-	ports := []servedPort{main}
+	where := serviceInfo{baseURLs: joinBaseURLs(serverURL(ln, urlScheme(main.srv)), s.basePaths), seed: s.seed}
+	ports := []listeningServer{main}
 	done := make(chan struct{})
 	if s.controlHandler != nil {
 		at, err := net.Listen("tcp", s.control)
@@ -66,7 +66,7 @@ func (s service) run(ctx context.Context, sh stdio) error {
 			return usageError("--control %s: %v", s.control, errors.Unwrap(err))
 		}
 		defer at.Close()
-		ports = append(ports, servedPort{at, s.limits.newHTTPServer(s.controlHandler(done), s.log)})
+		ports = append(ports, listeningServer{at, s.limits.newHTTPServer(s.controlHandler(done), s.log)})
 		where.controlURL = serverURL(at, "http")
 	}
 	failed := make(chan error, len(ports))
@@ -96,7 +96,7 @@ func (s service) run(ctx context.Context, sh stdio) error {
 // serve serves connections, over TLS if the server has a TLS configuration. It returns when the
 // server is shut down or fails. The error is never nil; after a shutdown it is
 // [http.ErrServerClosed].
-func (p servedPort) serve() error {
+func (p listeningServer) serve() error {
 	if p.srv.TLSConfig != nil {
 		return p.srv.ServeTLS(p.ln, "", "")
 	}
@@ -136,8 +136,8 @@ func joinBaseURLs(root string, prefix map[string]string) map[string]string {
 	return all
 }
 
-// A clientSettings holds the URLs at which clients reach a service, and the seed of a mock.
-type clientSettings struct {
+// A serviceInfo holds the URLs at which clients reach a service, and the seed of a mock.
+type serviceInfo struct {
 	baseURLs   map[string]string // by name of the dialect
 	controlURL string            // URL of the control API; "" means none
 	seed       *uint64           // nil if the service is not a mock
@@ -147,7 +147,7 @@ type clientSettings struct {
 // of the mock. These are MOCK_URLS, a JSON object with the base URL of each dialect; MOCK_CONTROL,
 // the URL of the control API, which may be empty; and MOCK_URL, the base URL, if there is only one
 // dialect.
-func (p clientSettings) clientEnv() []string {
+func (p serviceInfo) clientEnv() []string {
 	all, _ := json.Marshal(p.baseURLs) // cannot fail for a map of strings
 	env := []string{"MOCK_URLS=" + string(all), "MOCK_CONTROL=" + p.controlURL}
 	if len(p.baseURLs) == 1 {
@@ -160,7 +160,7 @@ func (p clientSettings) clientEnv() []string {
 
 // print prints the URLs and the seed to out, one per line. It leaves out the control URL or the
 // seed if there is none.
-func (p clientSettings) print(out io.Writer) {
+func (p serviceInfo) print(out io.Writer) {
 	for _, name := range slices.Sorted(maps.Keys(p.baseURLs)) {
 		fmt.Fprintf(out, "%s  %s\n", name, p.baseURLs[name])
 	}

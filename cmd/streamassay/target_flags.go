@@ -13,10 +13,10 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// A targetOption declares one option of a target. Every option has a field in a --config file. Most
-// options also have a flag of the run command, and some of these also have a flag of the diff
-// command.
-type targetOption struct {
+// An optionDeclaration declares one option of a target. Every option has a field in a --config
+// file. Most options also have a flag of the run command, and some of these also have a flag of the
+// diff command.
+type optionDeclaration struct {
 	name  string // name of the flag, without dashes
 	field string // name of the field in a --config file; "" means the same as name
 	usage string // text in the help of run; "" if run does not have the flag
@@ -37,7 +37,7 @@ const asInRun = "(as in run)"
 
 // targetFlags declares all options of a target. A new option needs an entry here. If the suite uses
 // the option, it also needs a field in [suites.Target].
-var targetFlags = []targetOption{
+var targetFlags = []optionDeclaration{
 	{name: "url", value: func(t *targetOptions) any { return &t.URL }},
 	{name: "dialect", field: "dialects", value: func(t *targetOptions) any { return (*nameList)(&t.Dialects) },
 		usage: "`DIALECT` dialect to test: " + dialectUsage + " (repeatable); required for a base URL",
@@ -166,12 +166,12 @@ func newTargetOptions() targetOptions {
 // addRunFlags adds to cmd the flags of the run command that set the options in t. The current
 // values of the options are the defaults of the flags.
 func (t *targetOptions) addRunFlags(cmd *cobra.Command) {
-	t.addFlags(cmd, func(o targetOption) string { return o.usage })
+	t.addFlags(cmd, func(o optionDeclaration) string { return o.usage })
 }
 
 // addDiffFlags is like addRunFlags, but adds the flags of the diff command.
 func (t *targetOptions) addDiffFlags(cmd *cobra.Command) {
-	t.addFlags(cmd, func(o targetOption) string {
+	t.addFlags(cmd, func(o optionDeclaration) string {
 		if o.diff == asInRun {
 			return o.usage
 		}
@@ -181,7 +181,7 @@ func (t *targetOptions) addDiffFlags(cmd *cobra.Command) {
 
 // addFlags adds to cmd the flags that set the options in t. It calls usage for each option to get
 // the help text of its flag. If the text is "", the option gets no flag.
-func (t *targetOptions) addFlags(cmd *cobra.Command, usage func(targetOption) string) {
+func (t *targetOptions) addFlags(cmd *cobra.Command, usage func(optionDeclaration) string) {
 	for _, o := range targetFlags {
 		if text := usage(o); text != "" {
 			o.addTo(cmd.Flags(), t, text)
@@ -194,7 +194,7 @@ func (t *targetOptions) addFlags(cmd *cobra.Command, usage func(targetOption) st
 
 // addTo adds to set the flag that sets the option o in t, with the given help text. The current
 // value of the option is the default of the flag.
-func (o targetOption) addTo(set *pflag.FlagSet, t *targetOptions, usage string) {
+func (o optionDeclaration) addTo(set *pflag.FlagSet, t *targetOptions, usage string) {
 	switch to := o.value(t).(type) {
 	case pflag.Value:
 		set.Var(to, o.name, usage)
@@ -212,7 +212,7 @@ func (o targetOption) addTo(set *pflag.FlagSet, t *targetOptions, usage string) 
 }
 
 // fieldName returns the name of the option in a --config file.
-func (o targetOption) fieldName() string {
+func (o optionDeclaration) fieldName() string {
 	if o.field != "" {
 		return o.field
 	}
@@ -242,7 +242,7 @@ func (j targetRun) rerunFlags() (words []string) {
 
 // texts returns the values to give to the flag so that it sets the option to its current value in
 // t. If there are several, the flag must be repeated for each of them.
-func (o targetOption) texts(t *targetOptions) (all []string) {
+func (o optionDeclaration) texts(t *targetOptions) (all []string) {
 	switch value := o.value(t).(type) {
 	case *nameList:
 		return *value

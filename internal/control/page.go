@@ -36,8 +36,11 @@ var templates = sync.OnceValue(func() *template.Template {
 	}).ParseFS(assets, "*.html"))
 })
 
-// displayText returns at most the first maxShownBytes bytes of raw for display: as text or, if they
-// are not valid UTF-8, in base64. If it leaves out bytes, a note with their number follows.
+// displayText returns raw for display: as text or, if it is not valid UTF-8, as "base64: " followed
+// by its base64 encoding. If raw has more than maxShownBytes bytes, only the first maxShownBytes
+// are shown, and a note with the number of the others follows. If those shown are not valid UTF-8,
+// which may be because the last character is incomplete, up to utf8.UTFMax bytes at their end are
+// left out as well.
 func displayText(raw journal.BodyBytes) string {
 	rest := ""
 	if len(raw) > maxShownBytes {

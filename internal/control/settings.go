@@ -208,9 +208,9 @@ func parseFault(item []byte) ([]fault.Spec, error) {
 	return nil, nil
 }
 
-// A scriptState is the JSON form of the state of scripts. Steps maps the name of each scenario to
+// A currentSteps is the JSON form of the state of scripts. Steps maps the name of each scenario to
 // its current step.
-type scriptState struct {
+type currentSteps struct {
 	Steps map[string]string `json:"steps"`
 }
 
@@ -220,7 +220,7 @@ const (
 	maxNameLength = 200  // bytes of the name of a scenario or step
 )
 
-// getState handles GET /v1/state: it responds with a scriptState, which holds the current step of
+// getState handles GET /v1/state: it responds with a currentSteps, which holds the current step of
 // each scenario in the scripts of the test in the query or, without a test, in those that all tests
 // share.
 func (s *server) getState(w http.ResponseWriter, r *http.Request, query url.Values) error {
@@ -229,17 +229,17 @@ func (s *server) getState(w http.ResponseWriter, r *http.Request, query url.Valu
 	if s.isKnownTest(test) {
 		now = s.mock.ScriptState(test).ScenarioSteps()
 	}
-	writeJSON(w, scriptState{now})
+	writeJSON(w, currentSteps{now})
 	return nil
 }
 
-// putState handles PUT /v1/state, whose body is a scriptState. In the scripts of the test in the
+// putState handles PUT /v1/state, whose body is a currentSteps. In the scripts of the test in the
 // query or, without a test, in those that all tests share, it sets the current steps of the
 // scenarios that the body names and sets all other scenarios back to their first step. It responds
-// with the resulting scriptState.
+// with the resulting currentSteps.
 func (s *server) putState(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
-	var to scriptState
+	var to currentSteps
 	const example = `{"steps": {"checkout": "started"}}`
 	if err := readJSON(w, r, &to, example); err != nil {
 		return err
@@ -264,6 +264,6 @@ func (s *server) putState(w http.ResponseWriter, r *http.Request, query url.Valu
 	for scenario, step := range to.Steps {
 		state.SetStep(scenario, step)
 	}
-	writeJSON(w, scriptState{state.ScenarioSteps()})
+	writeJSON(w, currentSteps{state.ScenarioSteps()})
 	return nil
 }

@@ -15,9 +15,10 @@ import (
 // their columns in the summary.
 var exclusionKinds = []string{"capability", "unobservable", "contradiction", "client"}
 
-// Render returns a Markdown document about the given maps. It consists of a summary, all clauses
-// with their requirements and the checks that judge them, and the requirements that have no clause.
-// The requirements are those in the catalogues of the given dialects.
+// Render returns a Markdown document that shows how the requirements in the catalogues of the given
+// dialects cover the given protocol documents. It has a summary, then all clauses of the documents
+// with their requirements and the checks that judge these, and at the end the requirements that no
+// clause names.
 func Render(documents []DocumentMap, dialects []*dialect.Dialect) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Coverage: %d documents, %s, %d unmapped\n",

@@ -225,7 +225,7 @@ func pairedRange(pairs []indexPair, a []spec.Event) (first, last int) {
 func requestIDs(a, b spec.Event) (all [][3]string) {
 	fa, fb := facts(a), facts(b)
 	for _, f := range fa {
-		isSameID := func(g fact) bool { return g.name == f.name && f.comparison == compareAsID }
+		isSameID := func(g comparedField) bool { return g.name == f.name && f.comparison == compareAsID }
 		if i := slices.IndexFunc(fb, isSameID); i >= 0 {
 			all = append(all, [3]string{f.name, f.value, fb[i].value})
 		}
@@ -277,12 +277,12 @@ func newSide(x exchangeEvents, e spec.Event) *DifferingEvent {
 	return &DifferingEvent{Exchange: x.index, Event: e.Frame, Kind: e.Kind, Facts: describeEvent(e)}
 }
 
-// compareEvent returns the fields in which the events a and b differ, or nil if they match.
-// Volatile fields, which differ between recordings of the same target, are left out. The argument
-// open states in open.startsMidway whether at least one of the two streams was resumed, and in
-// open.clientLeft whether the client left at least one of them early. If either is true,
-// compareEvent ignores differences that result only from where a stream was cut. The other fields
-// of open are not used.
+// compareEvent returns the fields in which the events a and b differ, or nil if they match. It
+// leaves out volatile fields, which differ between recordings of the same target. The argument open
+// is about the two streams that contain the events: open.startsMidway is true if at least one of
+// them was resumed, and open.clientLeft is true if the client left at least one of them early. If
+// either is true, compareEvent ignores differences that result only from where a stream was cut. It
+// does not use the other fields of open.
 func (m *comparer) compareEvent(a, b spec.Event, open exchangeEvents) (fields []FieldDiff) {
 	differ := func(name, va, vb string) {
 		if !m.volatile[string(a.Kind)+" "+name] && !m.volatile[string(b.Kind)+" "+name] {
@@ -295,7 +295,7 @@ func (m *comparer) compareEvent(a, b spec.Event, open exchangeEvents) (fields []
 	}
 	fa, fb := facts(a), facts(b)
 	for _, f := range fa {
-		i := slices.IndexFunc(fb, func(g fact) bool { return g.name == f.name })
+		i := slices.IndexFunc(fb, func(g comparedField) bool { return g.name == f.name })
 		switch {
 		case i < 0:
 			differ(f.name, f.value, "")
@@ -304,7 +304,7 @@ func (m *comparer) compareEvent(a, b spec.Event, open exchangeEvents) (fields []
 		}
 	}
 	for _, g := range fb {
-		if !slices.ContainsFunc(fa, func(f fact) bool { return f.name == g.name }) {
+		if !slices.ContainsFunc(fa, func(f comparedField) bool { return f.name == g.name }) {
 			differ(g.name, "", g.value)
 		}
 	}
@@ -315,7 +315,7 @@ func (m *comparer) compareEvent(a, b spec.Event, open exchangeEvents) (fields []
 // or, if open states that a stream was cut, could differ only for that reason. Ids that match are
 // recorded as in [comparer.matchIDs]. The argument kind is the kind of the events that have the
 // facts, and open has the same meaning as in [comparer.compareEvent].
-func (m *comparer) factsMatch(kind spec.Kind, a, b fact, open exchangeEvents) bool {
+func (m *comparer) factsMatch(kind spec.Kind, a, b comparedField, open exchangeEvents) bool {
 	cut := open.startsMidway || open.clientLeft
 	switch {
 	case a.comparison == comparePresence || a.value == b.value && a.comparison == compareEqual:
@@ -328,10 +328,11 @@ func (m *comparer) factsMatch(kind spec.Kind, a, b fact, open exchangeEvents) bo
 	return cut && a.name == "end"
 }
 
-// matchIDs records that the id a of side A corresponds to the id b of side B and returns true. If
-// one of them already corresponds to a different id, it records nothing and returns false. The
-// argument field is the name of the field that holds the ids. Ids in fields with different names
-// are unrelated, and so are the message ids and the cursors of different runs.
+// matchIDs records that the id a of side A corresponds to the id b of side B, and returns true. It
+// also returns true if an earlier call has recorded the same. If a or b already corresponds to a
+// different id, it records nothing and returns false. The argument field is the name of the field
+// that holds the ids; only what follows its last dot counts. Ids in fields with different names are
+// unrelated. So are the message ids and the cursors of different runs; m.scope identifies the run.
 func (m *comparer) matchIDs(field, a, b string) bool {
 	field = field[strings.LastIndexByte(field, '.')+1:]
 	if field == "message" || field == "cursor" { // unique only within a run

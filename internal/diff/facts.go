@@ -22,9 +22,9 @@ const (
 	comparePresence                       // any two values match; used for times, for example
 )
 
-// A fact is a property of an event, with a name, a value and the way in which the value is
+// A comparedField is a property of an event, with a name, a value and the way in which the value is
 // compared.
-type fact struct {
+type comparedField struct {
 	name, value string
 	comparison  comparisonRule
 }
@@ -42,15 +42,15 @@ const maxDepth = 8
 
 // facts returns the properties of e and of its parts that are to be compared, in a fixed order.
 // Properties without a value are left out.
-func facts(e spec.Event) []fact { return appendFacts(nil, "", e, 0) }
+func facts(e spec.Event) []comparedField { return appendFacts(nil, "", e, 0) }
 
 // appendFacts appends the facts of e and of its parts to all and returns the extended slice. The
 // name of each fact begins with prefix. The argument depth is 0 for an event, 1 for a part of an
 // event, and so on.
-func appendFacts(all []fact, prefix string, e spec.Event, depth int) []fact {
+func appendFacts(all []comparedField, prefix string, e spec.Event, depth int) []comparedField {
 	add := func(name, value string, by comparisonRule) {
 		if value != "" {
-			all = append(all, fact{prefix + name, value, by})
+			all = append(all, comparedField{prefix + name, value, by})
 		}
 	}
 	if e.StatusCode != 0 {
@@ -67,7 +67,7 @@ func appendFacts(all []fact, prefix string, e spec.Event, depth int) []fact {
 	if e.Kind.Phase() == "delta" { // deltas were merged, so their cursors cannot be matched
 		cursor = comparePresence
 	}
-	for _, slot := range []fact{
+	for _, slot := range []comparedField{
 		{"status", e.Status, compareEqual}, {"code", e.Code, compareEqual}, {"name", e.Name, compareEqual},
 		{"role", e.Role, compareEqual}, {"type", e.Type, compareEqual}, {"index", e.Index, compareEqual},
 		{"text", canonical(e.Text), compareEqual}, {"more", e.HasMore, compareEqual},
@@ -153,9 +153,9 @@ func endText(e spec.Event) string {
 	return "no response"
 }
 
-// violationText returns the locations at which e violates the document, and the kinds of the flaws
-// of e (see [spec.EncodingFlaw]), as one sorted, comma-separated list without duplicates. The list
-// is "" if e has neither violations nor flaws.
+// violationText returns a sorted list without duplicates, separated by ", ". It contains the
+// locations at which e violates the document, and the kinds of the flaws of e (see
+// [spec.EncodingFlaw]). The list is "" if e has neither violations nor flaws.
 func violationText(e spec.Event) string {
 	var all []string
 	for _, b := range e.Violations {

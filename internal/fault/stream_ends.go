@@ -55,7 +55,8 @@ func cutInsideData(frame []byte) []byte {
 
 // cutInsideCharacter returns the beginning of frame up to and including the first byte of its first
 // multibyte character. If the frame has no such character, it returns the bytes before the last
-// quotation mark, followed by the first two bytes of a three-byte character.
+// quotation mark, followed by the first two bytes of a three-byte character. If the frame has no
+// quotation mark either, it returns only those two bytes.
 func cutInsideCharacter(frame []byte) []byte {
 	for i := 0; i < len(frame); {
 		_, size := utf8.DecodeRune(frame[i:])

@@ -153,8 +153,9 @@ func (s *Store) Ping(ctx context.Context) error {
 
 func unavailable(err error) error { return fmt.Errorf("%w: %w", ErrUnavailable, err) }
 
-// lookupError converts an error of the storage. It returns ErrNotFound if the file does not exist,
-// and otherwise an error that wraps ErrUnavailable.
+// lookupError returns the error to report for err, with which the storage failed to find or open a
+// file. That is ErrNotFound if err says that the file does not exist, and otherwise an error that
+// wraps ErrUnavailable and err.
 func lookupError(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return ErrNotFound

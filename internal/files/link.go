@@ -25,9 +25,11 @@ func (s *Store) Link(base string, f File) string {
 	return strings.TrimSuffix(base, "/") + "/" + linkDir + "/" + f.Path + query
 }
 
-// ParseLink returns the file of a link that Link returned, and true, whatever the base of the link
-// and even if the link has expired. It returns false for any other link. The file may no longer
-// exist. Its Size is 0, and its Type is set only if the path shows it; see Find.
+// ParseLink returns the file to which link leads, and true, if Link has returned link. The base of
+// the link does not matter, and the link may have expired. For any other link, ParseLink returns
+// false. It does not look the file up, so the file may no longer exist, and its Size is 0. Its Type
+// is the one that the file name extension in its path stands for, or "" if the path has none. Find
+// returns both.
 func (s *Store) ParseLink(link string) (File, bool) {
 	f, _, ok := s.verifyLink(link)
 	return f, ok

@@ -101,8 +101,9 @@ func (k *JWTAuthenticator) Authenticate(ctx context.Context, token string) (user
 	return claims.Subject, true
 }
 
-// isValid reports whether the claims of a token are acceptable at present: the token has not
-// expired, is meant for this server, and names a user.
+// isValid reports whether the claims of a token are acceptable: the token states when it expires
+// and is valid at present, it has the issuer and the audience that k.cfg requires, and its subject
+// can be the name of a user. It does not verify the signature; see keySet.verify.
 func (k *JWTAuthenticator) isValid(c jwt.Claims) bool {
 	want := jwt.Expected{Issuer: k.cfg.Issuer, Time: k.cfg.Now()}
 	if k.cfg.Audience != "" {

@@ -78,8 +78,9 @@ func (s *keySet) verify(token string) (c jwt.Claims, ok bool) {
 	return jwt.Claims{}, false
 }
 
-// remember caches c, the claims of a verified token with the SHA-256 hash sum, unless the token is
-// larger than maxCachedToken. If the cache is full, it is emptied first.
+// remember caches c, the claims of a verified token. The argument sum is the SHA-256 hash of the
+// token. remember does not cache a token that is larger than maxCachedToken. If the cache is full,
+// it is emptied first.
 func (s *keySet) remember(sum [sha256.Size]byte, token string, c jwt.Claims) {
 	if len(token) > maxCachedToken {
 		return

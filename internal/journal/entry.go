@@ -46,9 +46,9 @@ type Mismatch struct {
 	Why  string `json:"why"`
 }
 
-// An ExchangeRecorder records the progress of one exchange in the journal that returned it. Its methods
-// have no effect after Close, or once the exchange has been dropped from the journal. They may be
-// called concurrently.
+// An ExchangeRecorder records the progress of one exchange in the journal that returned it. Its
+// methods have no effect after Close, or once the exchange has been dropped from the journal. They
+// may be called concurrently.
 type ExchangeRecorder struct {
 	journal  *Journal
 	exchange *recordedExchange
@@ -72,7 +72,7 @@ func (e *ExchangeRecorder) lock() *recordedExchange {
 // update calls change with the exchange while holding the exchange's lock. It then sets the ID and
 // Test of the event that change returned, releases the lock, and publishes the event, unless the
 // event has no kind. It does nothing if the exchange has ended or was dropped from the journal.
-func (e *ExchangeRecorder) update(change func(s *recordedExchange) Event) {
+func (e *ExchangeRecorder) update(change func(s *recordedExchange) FeedEvent) {
 	s := e.lock()
 	if s == nil {
 		return
@@ -89,9 +89,9 @@ func (e *ExchangeRecorder) update(change func(s *recordedExchange) Event) {
 // SetTest sets the id of the test to which the exchange belongs. It is for exchanges whose test
 // becomes known only after Open.
 func (e *ExchangeRecorder) SetTest(test string) {
-	e.update(func(s *recordedExchange) Event {
+	e.update(func(s *recordedExchange) FeedEvent {
 		s.test = test
-		return Event{}
+		return FeedEvent{}
 	})
 }
 
@@ -99,18 +99,18 @@ func (e *ExchangeRecorder) SetTest(test string) {
 // document, such as "POST /runs". The violations in event become findings about the client. If
 // event is nil, only op is recorded.
 func (e *ExchangeRecorder) Parsed(op string, event *spec.Event) {
-	e.update(func(s *recordedExchange) Event {
+	e.update(func(s *recordedExchange) FeedEvent {
 		s.setParsed(op, event)
-		return Event{}
+		return FeedEvent{}
 	})
 }
 
 // Matched records the name of the rule that matched the request, or "" if no rule matched it. The
 // mismatches give the reasons why other rules did not match; at most 64 of them are kept.
 func (e *ExchangeRecorder) Matched(rule string, mismatches []Mismatch) {
-	e.update(func(s *recordedExchange) Event {
+	e.update(func(s *recordedExchange) FeedEvent {
 		s.setMatch(rule, mismatches)
-		return Event{}
+		return FeedEvent{}
 	})
 }
 
@@ -118,9 +118,9 @@ func (e *ExchangeRecorder) Matched(rule string, mismatches []Mismatch) {
 // they were sent. Later times of the exchange are recorded relative to that time.
 func (e *ExchangeRecorder) HeadSent(status int, header http.Header) {
 	now := e.journal.cfg.Now()
-	e.update(func(s *recordedExchange) Event {
+	e.update(func(s *recordedExchange) FeedEvent {
 		s.setHead(&e.journal.secrets, status, header, now)
-		return Event{Kind: EventHead, Status: status}
+		return FeedEvent{Kind: EventHead, Status: status}
 	})
 }
 
@@ -137,7 +137,7 @@ func (e *ExchangeRecorder) BytesSent(at time.Duration, data []byte) {
 		e.unlock(s)
 		return
 	}
-	event := Event{Kind: EventSent, ID: e.id, Test: s.test, N: n, AtMS: milliseconds(at), Bytes: len(data)}
+	event := FeedEvent{Kind: EventSent, ID: e.id, Test: s.test, N: n, AtMS: milliseconds(at), Bytes: len(data)}
 	event.Raw = bytes.Clone(data[:min(len(data), maxEventBytes)])
 	s.redactor.Mask(event.Raw)
 	e.unlock(s)
@@ -147,7 +147,7 @@ func (e *ExchangeRecorder) BytesSent(at time.Duration, data []byte) {
 // FaultApplied records that the fault with the given name changed the response. The position of the
 // change is after the bytes that were recorded so far. At most 64 faults of an exchange are kept.
 func (e *ExchangeRecorder) FaultApplied(name string) {
-	e.update(func(s *recordedExchange) Event {
+	e.update(func(s *recordedExchange) FeedEvent {
 		name = s.redact(name)
 		if len(s.faults) < maxFaults {
 			s.faults = append(s.faults, appliedFault{
@@ -155,7 +155,7 @@ func (e *ExchangeRecorder) FaultApplied(name string) {
 				byte: s.sentSize, at: s.elapsed(e.journal.cfg.Now()),
 			})
 		}
-		return Event{Kind: EventFault, Text: name}
+		return FeedEvent{Kind: EventFault, Text: name}
 	})
 }
 
@@ -163,9 +163,9 @@ func (e *ExchangeRecorder) FaultApplied(name string) {
 // Complete.
 func (e *ExchangeRecorder) Close(reason EndReason) {
 	now := e.journal.cfg.Now()
-	e.update(func(s *recordedExchange) Event {
+	e.update(func(s *recordedExchange) FeedEvent {
 		s.close(cmp.Or(reason, Complete), now)
-		return Event{
+		return FeedEvent{
 			Kind: EventClosed, Status: s.status, Text: string(s.endReason),
 			AtMS: milliseconds(s.endedAfter), Bytes: int(s.sentSize),
 		}

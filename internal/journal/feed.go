@@ -7,34 +7,34 @@ import (
 	"sync/atomic"
 )
 
-// An Event reports one change of the journal. The comment of a field names the kinds of events in
-// which the field is set, unless all have it.
-type Event struct {
-	Kind    EventKind `json:"note"`
-	ID      uint64    `json:"id,omitempty"` // id of the exchange; 0: the event is about no single exchange
-	Test    string    `json:"test"`
-	Dialect string    `json:"dialect,omitempty"` // opened
-	Op      string    `json:"op,omitempty"`      // opened
-	Text    string    `json:"text,omitempty"`    // opened: method and target; fault: name of the fault; closed: the EndReason
-	Status  int       `json:"status,omitempty"`  // head, closed
-	N       int       `json:"n"`                 // sent: number of the write, from 0; dropped: number of lost events
-	AtMS    float64   `json:"at_ms"`             // sent, closed: time since the head was sent, in milliseconds
-	Bytes   int       `json:"bytes"`             // sent: size of the write; closed: size of the body
-	Raw     BodyBytes `json:"raw,omitempty"`     // sent: the beginning of the written bytes
+// A FeedEvent reports one change of the journal. The comment of a field names the kinds of events
+// in which the field is set, unless all have it.
+type FeedEvent struct {
+	Kind    FeedEventKind `json:"note"`
+	ID      uint64        `json:"id,omitempty"` // id of the exchange; 0: the event is about no single exchange
+	Test    string        `json:"test"`
+	Dialect string        `json:"dialect,omitempty"` // opened
+	Op      string        `json:"op,omitempty"`      // opened
+	Text    string        `json:"text,omitempty"`    // opened: method and target; fault: name of the fault; closed: the EndReason
+	Status  int           `json:"status,omitempty"`  // head, closed
+	N       int           `json:"n"`                 // sent: number of the write, from 0; dropped: number of lost events
+	AtMS    float64       `json:"at_ms"`             // sent, closed: time since the head was sent, in milliseconds
+	Bytes   int           `json:"bytes"`             // sent: size of the write; closed: size of the body
+	Raw     BodyBytes     `json:"raw,omitempty"`     // sent: the beginning of the written bytes
 }
 
-// An EventKind is the kind of change that an event reports.
-type EventKind string
+// A FeedEventKind is the kind of change that an event reports.
+type FeedEventKind string
 
 // The kinds of events. The comments in Event state which fields the events of each kind have.
 const (
-	EventOpened  EventKind = "opened"  // an exchange began
-	EventHead    EventKind = "head"    // the head of a response was sent
-	EventSent    EventKind = "sent"    // a part of a response body was sent in one write
-	EventFault   EventKind = "fault"   // a fault changed a response
-	EventClosed  EventKind = "closed"  // an exchange ended
-	EventReset   EventKind = "reset"   // exchanges were removed by Reset or Clear
-	EventDropped EventKind = "dropped" // N events were lost because the subscriber was too slow
+	EventOpened  FeedEventKind = "opened"  // an exchange began
+	EventHead    FeedEventKind = "head"    // the head of a response was sent
+	EventSent    FeedEventKind = "sent"    // a part of a response body was sent in one write
+	EventFault   FeedEventKind = "fault"   // a fault changed a response
+	EventClosed  FeedEventKind = "closed"  // an exchange ended
+	EventReset   FeedEventKind = "reset"   // exchanges were removed by Reset or Clear
+	EventDropped FeedEventKind = "dropped" // N events were lost because the subscriber was too slow
 )
 
 // Limits of events.
@@ -53,15 +53,15 @@ type feed struct {
 // A subscriber has a channel of events for one caller of Subscribe, and the number of events that
 // were lost since an event was last put into the channel.
 type subscriber struct {
-	events     chan Event
+	events     chan FeedEvent
 	lostEvents int
 }
 
 // Subscribe returns a channel that receives an event for each change of the journal. The channel is
 // closed when ctx is done. A receiver that falls 256 events behind loses events. It then receives
 // an EventDropped event, with the number of lost events, before the next event.
-func (j *Journal) Subscribe(ctx context.Context) <-chan Event {
-	l := &subscriber{events: make(chan Event, maxQueuedEvents)}
+func (j *Journal) Subscribe(ctx context.Context) <-chan FeedEvent {
+	l := &subscriber{events: make(chan FeedEvent, maxQueuedEvents)}
 	j.feed.mu.Lock()
 	j.feed.subscribers = append(j.feed.subscribers, l)
 	j.feed.mu.Unlock()
@@ -77,7 +77,7 @@ func (j *Journal) Subscribe(ctx context.Context) <-chan Event {
 }
 
 // publish delivers the event n to all subscribers. It does not wait for subscribers that are slow.
-func (j *Journal) publish(n Event) {
+func (j *Journal) publish(n FeedEvent) {
 	if j.feed.subscriberCount.Load() == 0 {
 		return
 	}
@@ -90,10 +90,10 @@ func (j *Journal) publish(n Event) {
 
 // deliver queues the event n for the subscriber, or counts it as lost if the queue is full. Before
 // the first event after a loss, it queues an EventDropped event.
-func (l *subscriber) deliver(n Event) {
+func (l *subscriber) deliver(n FeedEvent) {
 	if l.lostEvents > 0 {
 		select {
-		case l.events <- Event{Kind: EventDropped, N: l.lostEvents}:
+		case l.events <- FeedEvent{Kind: EventDropped, N: l.lostEvents}:
 			l.lostEvents = 0
 		default:
 			l.lostEvents++

@@ -62,7 +62,7 @@ func New(cfg Config) *Journal {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &Journal{cfg: cfg, secrets: secretNames{Names: cfg.Secrets}}
+	return &Journal{cfg: cfg, secrets: secretNames{SecretNames: cfg.Secrets}}
 }
 
 // Forgotten returns the number of exchanges that were dropped because of a limit. It does not count
@@ -76,13 +76,13 @@ func (j *Journal) Bytes() int64 { return j.heldBytes.Load() }
 // findings about them. If test is "", it removes the exchanges that belong to no test.
 func (j *Journal) Reset(test string) {
 	j.dropTests(func(in string) bool { return in == test })
-	j.publish(Event{Kind: EventReset, Test: test})
+	j.publish(FeedEvent{Kind: EventReset, Test: test})
 }
 
 // Clear removes all exchanges, including those in progress, and all findings.
 func (j *Journal) Clear() {
 	j.dropTests(func(string) bool { return true })
-	j.publish(Event{Kind: EventReset})
+	j.publish(FeedEvent{Kind: EventReset})
 }
 
 // dropTests removes the exchanges and the stored findings of all tests whose ids satisfy match.

@@ -343,7 +343,7 @@ func TestFeed(t *testing.T) {
 		<-events
 		<-events
 		j.Reset("two")
-		var last Event
+		var last FeedEvent
 		for range maxQueuedEvents {
 			last = <-events
 			if last.Kind == EventDropped {

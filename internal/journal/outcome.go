@@ -12,10 +12,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A ClientReport is a report on all clients of a mock. Its checks are those that judge clients. The
-// dialect with the empty name stands for the requests that belong to no dialect; the report on it
-// also contains the checks of the expected calls.
-type ClientReport struct {
+// A ClientTestReport is a report on all clients of a mock. Its checks are those that judge clients.
+// The dialect with the empty name stands for the requests that belong to no dialect; the report on
+// it also contains the checks of the expected calls.
+type ClientTestReport struct {
 	reports.Report
 	Strict    bool               `json:"strict"`    // replaces Report.Strict, which is left out of JSON if false
 	Exchanges int                `json:"asked"`     // number of exchanges that were judged
@@ -26,8 +26,8 @@ type ClientReport struct {
 // Conclude judges the exchanges in j and returns a report on them. The report contains the findings
 // about these exchanges and those that j kept of dropped exchanges, a check for each expected call,
 // the verdict and the exit code.
-func (x Expectations) Conclude(j *Journal) ClientReport {
-	out := ClientReport{Strict: x.Strict, Forgotten: j.Forgotten(), Failures: j.Verify(Filter{}, x)}
+func (x Expectations) Conclude(j *Journal) ClientTestReport {
+	out := ClientTestReport{Strict: x.Strict, Forgotten: j.Forgotten(), Failures: j.Verify(Filter{}, x)}
 	out.Dialects = []reports.DialectReport{}
 	dropped, kept := j.evaluations()
 	out.Exchanges = len(kept)
@@ -132,9 +132,9 @@ func (x Expectations) callChecks(failures []UnmetExpectation) (all []reports.Che
 	return all
 }
 
-// WriteJSON writes the report to w as one line of JSON. It returns the first error from encoding the
-// report or from writing to w.
-func (o ClientReport) WriteJSON(w io.Writer) error {
+// WriteJSON writes the report to w as one line of JSON. It returns the first error from encoding
+// the report or from writing to w.
+func (o ClientTestReport) WriteJSON(w io.Writer) error {
 	data, err := encodeJSON(o)
 	if err == nil {
 		_, err = w.Write(append(data, '\n'))
@@ -144,7 +144,7 @@ func (o ClientReport) WriteJSON(w io.Writer) error {
 
 // Text returns the report as text: a line for each finding and a last line with the verdict and
 // the number of exchanges.
-func (o ClientReport) Text() string {
+func (o ClientTestReport) Text() string {
 	var b strings.Builder
 	for _, d := range o.Dialects {
 		for _, c := range d.Checks {

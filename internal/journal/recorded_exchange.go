@@ -50,7 +50,7 @@ type exchangeData struct {
 	thread, run string
 	cursor      string // cursor from which the client wanted to resume the stream
 	violations  []spec.Violation
-	references  []answeredItem // references to what the server sent in earlier responses
+	references  []answerReference // references to what the server sent in earlier responses
 
 	matched   bool       // setMatch was called
 	rule      string     // name of the rule that matched; "": none
@@ -73,15 +73,16 @@ type exchangeData struct {
 	otherBytes int64               // memory of everything but sentBytes, pieces and header
 }
 
-// An answeredItem identifies the tool call or the interrupt that a part of a request answers. Its
-// kind is spec.InputToolResult or spec.InputResume, and its id is the id of the call or interrupt.
-type answeredItem struct {
+// An answerReference identifies the tool call or the interrupt that a part of a request answers.
+// Its kind is spec.InputToolResult or spec.InputResume, and its id is the id of the call or
+// interrupt.
+type answerReference struct {
 	kind spec.Kind
 	id   string
 }
 
-// A bodyWrite is one write of the response body. Its bytes follow those of the previous bodyWrite
-// in sentBytes.
+// A bodyWrite records the time and the size of one write to the response body. The bytes themselves
+// are in exchangeData.sentBytes, which holds the bytes of successive writes without separators.
 type bodyWrite struct {
 	at   time.Duration // time since the head was sent
 	size int           // number of bytes, including those that are not kept
@@ -116,7 +117,7 @@ func (j *Journal) Open(o ExchangeStart) *ExchangeRecorder {
 	s.startTime = now
 	s.begin(&j.secrets, o, j.cfg.Body)
 	s.countedBytes = s.memorySize()
-	event := Event{Kind: EventOpened, ID: e.id, Test: s.test}
+	event := FeedEvent{Kind: EventOpened, ID: e.id, Test: s.test}
 	if j.feed.subscriberCount.Load() > 0 {
 		event.Dialect, event.Op, event.Text = s.dialect, s.op, s.method+" "+s.target
 	}
@@ -212,7 +213,7 @@ func (s *recordedExchange) setParsed(op string, event *spec.Event) {
 			continue
 		}
 		if id != "" && len(s.references) < maxCalls {
-			s.references = append(s.references, answeredItem{p.Kind, s.redact(id)})
+			s.references = append(s.references, answerReference{p.Kind, s.redact(id)})
 			s.otherBytes += int64(32 + len(id))
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // addition to those that package redact knows. It caches redactors, because clients send the same
 // secrets with every request. It is safe for concurrent use.
 type secretNames struct {
-	redact.Names
+	redact.SecretNames
 
 	mu        sync.Mutex
 	redactors map[string]*redact.Redactor // by the secrets, joined by NUL

@@ -19,12 +19,13 @@ import (
 	"github.com/streamassay/streamassay/internal/metrics"
 )
 
-// A Config configures the handler. The zero value of each field is a usable default.
+// A Config configures the handler that New returns. The zero value of each field is a usable
+// default.
 type Config struct {
 	// Ready returns an error if the process cannot serve requests at present. It is called for
 	// requests to /readyz. If Ready is nil, the process is always ready.
 	Ready   func(context.Context) error
-	Metrics *metrics.Counters // shown at /metrics; nil disables them
+	Metrics *metrics.Counters // served at /metrics; nil: nothing is counted, and /metrics has status 404
 	Log     *slog.Logger      // nil discards log records
 	// AllowedOrigins are the origins whose pages may read responses, such as
 	// "https://app.example", or "*" for all. Without any, CORS is disabled.

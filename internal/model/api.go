@@ -11,12 +11,12 @@ type requestBody struct {
 // A requestMessage is one message of a request. Its role determines which of the other fields are
 // set.
 type requestMessage struct {
-	Role             string        `json:"role"`
-	Content          any           `json:"content,omitempty"` // a string, or a []contentPart; nil: none
-	ToolCalls        []requestCall `json:"tool_calls,omitempty"`
-	ToolCallID       string        `json:"tool_call_id,omitempty"` // call that a tool message answers
-	ReasoningContent string        `json:"reasoning_content,omitempty"`
-	Reasoning        string        `json:"reasoning,omitempty"` // for servers that use this name instead
+	Role             string            `json:"role"`
+	Content          any               `json:"content,omitempty"` // a string, or a []contentPart; nil: none
+	ToolCalls        []requestToolCall `json:"tool_calls,omitempty"`
+	ToolCallID       string            `json:"tool_call_id,omitempty"` // call that a tool message answers
+	ReasoningContent string            `json:"reasoning_content,omitempty"`
+	Reasoning        string            `json:"reasoning,omitempty"` // for servers that use this name instead
 }
 
 // A contentPart is a text or an image in a message. Type is "text" or "image_url".
@@ -31,8 +31,8 @@ type imageURL struct {
 	URL string `json:"url"`
 }
 
-// A requestCall is a tool call in a message of the assistant. Type is always "function".
-type requestCall struct {
+// A requestToolCall is a tool call in a message of the assistant. Type is always "function".
+type requestToolCall struct {
 	ID       string         `json:"id"`
 	Type     string         `json:"type"`
 	Function calledFunction `json:"function"`

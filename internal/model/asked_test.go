@@ -28,8 +28,8 @@ var earlier = []state.Message{
 	{Role: "user", Text: "hi"},
 	{Role: "assistant", Text: "Let me see."},
 	{Role: "assistant", Calls: []state.Call{{ID: "a-c1", Name: "lookup", Arguments: `{"word":"x"}`}, {ID: "a-c2", Name: "lookup", Arguments: `{"wo`}}},
-	{Role: "tool", Text: "found", Call: "a-c1", Name: "lookup"},
-	{Role: "tool", Text: "error", Call: "a-c2", Name: "lookup"},
+	{Role: "tool", Text: "found", ToolCall: "a-c1", Name: "lookup"},
+	{Role: "tool", Text: "error", ToolCall: "a-c2", Name: "lookup"},
 	{Role: "assistant", Text: "I have it."},
 	{Role: "user", Text: "paint it"},
 	{Role: "assistant", Calls: []state.Call{{ID: "b-c1", Name: "paint", Arguments: `{"color":"blue"}`}}},
@@ -65,7 +65,7 @@ func TestAsks(t *testing.T) {
 			"system: Be kind.\nuser: paint it\nassistant: Well. [call00001 paint {\"color\":\"blue\"}]\ntool(call00001): painted\nuser: and?\n"},
 		{"repeated calls", nil, []spec.Event{says("look"), {Kind: spec.InputAssistant, Call: "q", Name: "lookup"}, gave("q", "found"), answered("It is."), says("thanks")},
 			"system: Be kind.\nuser: look\nassistant:  [call00001 lookup {}]\ntool(call00001): found\nassistant: It is.\nuser: thanks\n"},
-		{"two runs of one name", slices.Concat(earlier[6:], []state.Message{{Role: "tool", Text: "painted", Call: "b-c1"}}, earlier[6:]), []spec.Event{gave("b-c1", "again")},
+		{"two runs of one name", slices.Concat(earlier[6:], []state.Message{{Role: "tool", Text: "painted", ToolCall: "b-c1"}}, earlier[6:]), []spec.Event{gave("b-c1", "again")},
 			"system: Be kind.\nuser: paint it\nassistant:  [call00001 paint {\"color\":\"blue\"}]\ntool(call00001): painted\n" +
 				"user: paint it\nassistant:  [call00002 paint {\"color\":\"blue\"}]\ntool(call00002): again\n"},
 	} {

@@ -11,10 +11,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A completion is one response of the model. Its events are emitted while it is being received.
-// From the start of the first tool call until the end of all calls, only events of tool calls are
-// emitted. Text that the model sends in between is emitted after the calls.
-type completion struct {
+// A completionAssembler is one response of the model. Its events are emitted while it is being
+// received. From the start of the first tool call until the end of all calls, only events of tool
+// calls are emitted. Text that the model sends in between is emitted after the calls.
+type completionAssembler struct {
 	*modelRun
 	subject        string                  // kind of the open message: "message", "reasoning" or ""
 	messageID      string                  // id of the open message; "" until its first event is emitted
@@ -42,13 +42,13 @@ type streamedCall struct {
 // requestCompletion sends messages to the model and emits the events of the response. It returns
 // the complete response, or an error if the request fails, the response is invalid, or the events
 // are no longer consumed.
-func (r *modelRun) requestCompletion(messages []chatMessage) (*completion, error) {
+func (r *modelRun) requestCompletion(messages []chatMessage) (*completionAssembler, error) {
 	w := r.openUpstream()
 	defer w.stop()
 	if err := w.request(r.requestBody(messages)); err != nil {
 		return nil, err
 	}
-	a := &completion{modelRun: r, callsByIndex: map[int64]*streamedCall{}}
+	a := &completionAssembler{modelRun: r, callsByIndex: map[int64]*streamedCall{}}
 	for data := range w.frames() {
 		if bytes.HasPrefix(data, []byte(doneMarker)) {
 			return a, a.finish()
@@ -74,7 +74,7 @@ const doneMarker = "[DONE]"
 
 // addChunk adds data, the data of one event in the model's stream, to the response. It returns an
 // error if data is malformed, describes an error of the server, or exceeds a limit.
-func (a *completion) addChunk(data []byte) error {
+func (a *completionAssembler) addChunk(data []byte) error {
 	if detail, status, isError := parseErrorBody(data); isError {
 		if status >= 400 && status < 600 {
 			return statusError(status, a.sanitize(detail))
@@ -102,7 +102,7 @@ func (a *completion) addChunk(data []byte) error {
 
 // addDelta adds the reasoning, the text and the pieces of tool calls in d to the response. It
 // returns an error if the response calls too many tools.
-func (a *completion) addDelta(d responseDelta) error {
+func (a *completionAssembler) addDelta(d responseDelta) error {
 	if text := cmp.Or(d.ReasoningContent, d.Reasoning); text != "" { // some servers send both, with the same text
 		a.reasoningField = "reasoning_content"
 		if d.ReasoningContent == "" {
@@ -132,7 +132,7 @@ const maxHeldSpace = 256
 // "reasoning". If the open message has a different subject, or none is open, emitText ends the open
 // message and starts a new one. It holds back white space at the beginning of a message until other
 // text follows, and text that arrives during tool calls until the calls have ended.
-func (a *completion) emitText(subject, text string) {
+func (a *completionAssembler) emitText(subject, text string) {
 	switch {
 	case text == "":
 		return
@@ -157,7 +157,7 @@ func (a *completion) emitText(subject, text string) {
 
 // endMessage emits the end of the open message or reasoning. If none is open, it emits nothing. It
 // discards white space that emitText holds back.
-func (a *completion) endMessage() {
+func (a *completionAssembler) endMessage() {
 	if a.messageID != "" {
 		a.Emit(spec.Event{Kind: spec.Kind(a.subject + ".end"), Message: a.messageID})
 	}
@@ -166,7 +166,7 @@ func (a *completion) endMessage() {
 
 // addCall adds d, a piece of a tool call, to the response. If d begins a new call, addCall ends the
 // open message. It returns an error if the response calls too many tools.
-func (a *completion) addCall(d callDelta) error {
+func (a *completionAssembler) addCall(d callDelta) error {
 	c := a.callsByIndex[d.Index]
 	if c == nil || c.startsAnother(d) {
 		if len(a.calls) == maxCalls {
@@ -208,7 +208,7 @@ func (c *streamedCall) startsAnother(d callDelta) bool {
 // finish completes the response. It emits the ends of the open message and of all tool calls, and
 // then the text that was held back during the calls. It returns an error if the model reported a
 // failure or a call has no name.
-func (a *completion) finish() error {
+func (a *completionAssembler) finish() error {
 	switch a.finishReason {
 	case "content_filter":
 		return errFiltered
@@ -239,7 +239,7 @@ func (a *completion) finish() error {
 
 // asMessage returns the response as a message of the conversation. The next request sends this
 // message back to the model.
-func (a *completion) asMessage() chatMessage {
+func (a *completionAssembler) asMessage() chatMessage {
 	w := chatMessage{role: roleAssistant, text: a.text.String()}
 	if a.reasoningField != "" {
 		w.reasoningField, w.reasoning = a.reasoningField, a.reasoning.String()

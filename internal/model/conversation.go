@@ -99,7 +99,7 @@ func (r *modelRun) earlierMessages() (messages []chatMessage, err error) {
 		return nil, cmp.Or(r.ctx.Err(), error(errHistory))
 	}
 	for _, m := range earlier {
-		messages = append(messages, chatMessage{role: m.Role, text: m.Text, calls: m.Calls, call: m.Call, name: m.Name})
+		messages = append(messages, chatMessage{role: m.Role, text: m.Text, calls: m.Calls, call: m.ToolCall, name: m.Name})
 	}
 	return messages, nil
 }

@@ -58,7 +58,7 @@ func (w chatMessage) encode(ids *toolCallIDMap) requestMessage {
 		if !json.Valid([]byte(arguments)) { // servers parse them and would fail
 			arguments = "{}"
 		}
-		m.ToolCalls = append(m.ToolCalls, requestCall{
+		m.ToolCalls = append(m.ToolCalls, requestToolCall{
 			ID: ids.assign(c.ID), Type: "function", Function: calledFunction{Name: c.Name, Arguments: arguments},
 		})
 	}

@@ -19,9 +19,9 @@ import (
 // Limits on a request to the model's server. They keep a faulty server from delaying a run for long
 // or using much memory.
 const (
-	maxErrorBody    = 64 << 10        // bytes of an error response
-	maxRetryAfter   = 2 * time.Second // maximum Retry-After with which a request is repeated
-	trailingTimeout = time.Second     // idle timeout after a finish reason
+	maxErrorBody    = 64 << 10        // bytes that are read of an error response
+	maxRetryAfter   = 2 * time.Second // if Retry-After is longer, the request is not repeated
+	trailingTimeout = time.Second     // idle timeout after the model has stated its finish reason
 )
 
 // An upstreamExchange is one request to the model's server, with the response. The request fails if

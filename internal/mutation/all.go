@@ -7,9 +7,9 @@ import (
 )
 
 // All returns the mutants that apply to at least one of the given dialects. First come the mutants
-// that are listed in the files of this package, one list per area, and then those that are
-// generated from the documents of the dialects, sorted by name. To add a mutant, add it to the list
-// of its area.
+// that are listed in the files of this package, one list per area. They are followed by the mutants
+// that are generated from the documents of the dialects; only these are sorted by name. To add a
+// mutant, add it to the list of its area.
 func All(dialects []*dialect.Dialect) []*Mutant {
 	list := slices.Concat(
 		wireMutants, lineMutants, lifecycleMutants, inTurnMutants, chunkMutants, answerMutants,

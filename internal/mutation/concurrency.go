@@ -62,8 +62,8 @@ var concurrencyMutants = []*Mutant{
 	},
 }
 
-// endPreviousStream is a middleware. Once a request starts a run, the stream of the run before it in
-// the same thread gets no more frames.
+// endPreviousStream is a middleware. Once a request starts a run, the stream of the run before it
+// in the same thread gets no more frames.
 func endPreviousStream(next dialectHandler) dialectHandler {
 	var mu sync.Mutex
 	latest := map[string]*atomic.Bool{} // thread id → whether the stream of its latest run gets no more frames
@@ -110,11 +110,11 @@ func (n *cancellableStreams) endOthers(thread, run string) {
 	}
 }
 
-// onRunEnd returns a middleware that calls ended each time the server has sent the terminal event
-// of a run in a stream that was requested without a cursor. The arguments thread and run of ended
-// are the ids of the thread and of the run that has ended. The argument canceled is true if a
-// client has asked to cancel that run. The argument n holds the open streams of the server, and
-// n.mu is locked during the call.
+// onRunEnd returns a middleware that calls ended(n, thread, run, canceled) each time the server has
+// sent the terminal event of a run. Streams that were requested with a cursor do not count. The
+// arguments thread and run are the ids of the run and of its thread, and canceled is true if a
+// client has asked to cancel the run. The argument n holds the open streams of the server. The
+// mutex n.mu is locked while ended runs.
 func onRunEnd(ended func(n *cancellableStreams, thread, run string, canceled bool)) middleware {
 	return func(next dialectHandler) dialectHandler {
 		n := &cancellableStreams{cancelByRun: map[string]map[string]context.CancelFunc{}, canceled: map[string]bool{}}

@@ -107,9 +107,9 @@ func (g *generator) add(requirement, defect string, m Mutant) {
 	}
 }
 
-// A refusalKind is a kind of request that a server must refuse, with what is needed to generate
-// mutants that wrongly accept such requests or refuse them incorrectly.
-type refusalKind struct {
+// A refusedRequestKind is a kind of request that a server must refuse, with what is needed to
+// generate mutants that wrongly accept such requests or refuse them incorrectly.
+type refusedRequestKind struct {
 	requests string // a noun phrase for such requests, for Mutant.Doc
 	check    string // id of the check that judges the refusals of such requests
 	// accept returns a middleware that makes the server accept the requests whose refusal the
@@ -125,14 +125,14 @@ type refusalKind struct {
 // accepts such a request responds as if it had received a different request, which is valid, so
 // that checks of content may fail, too. If a mutant refuses such a request with a 2xx status, the
 // body of the response does not match the schema for that status.
-var invalidRequests = refusalKind{
+var invalidRequests = refusedRequestKind{
 	"invalid requests", refusesAsDocumented, acceptInvalid, contentChecks, []string{matchesSchema},
 }
 
 // deniedRequests maps each reason for a denial to the kind of valid requests that the server must
 // deny for this reason (x-denied). No generated mutant accepts a stream beyond the limit, because
 // the limit is a setting of the server. Such mutants are in limitMutants.
-var deniedRequests = map[spec.DenialReason]refusalKind{
+var deniedRequests = map[spec.DenialReason]refusedRequestKind{
 	spec.DeniedAnonymous:   {"requests without permission", needsCredentials, acceptDenied, nil, nil},
 	spec.DeniedUnknownUser: {"requests without permission", needsCredentials, acceptDenied, nil, nil},
 	spec.DeniedOtherUser:   {"requests without permission", allowsOwnerOnly, acceptDenied, nil, nil},
@@ -155,7 +155,7 @@ func (g *generator) addRefusals() {
 
 // addRefusal adds the mutants that violate r, which is a requirement on the refusal of requests of
 // the given kind.
-func (g *generator) addRefusal(kind refusalKind, r spec.RefusalRequirement) {
+func (g *generator) addRefusal(kind refusedRequestKind, r spec.RefusalRequirement) {
 	add := func(defect, doc string, defective func(occurred func(), requirement string) middleware, also ...string) {
 		g.add(r.Requirement, defect, Mutant{
 			Doc:       kind.requests + " whose refusal " + r.Requirement + " is about are " + doc,

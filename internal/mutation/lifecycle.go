@@ -89,7 +89,8 @@ var lifecycleMutants = []*Mutant{
 		KilledBy: map[string]string{
 			"run.end-is-last": "message.delta message.end run.progress run.start", "run.ends-in-turn": "message.delta tool.end",
 		},
-		// The repeated delta belongs to a message that has ended, or the end to a call that has; a start has no end.
+		// The repeated delta belongs to a message that has ended, or the end to a call that has;
+		// a start has no end.
 		AlsoFails: []string{"script.*", "tool.starts-first", "run.ends", "content.ends-once", "message.closed", "message.ids-unique", "run.status-moves-forward", "resume.ends"},
 	}, {
 		Name: "message-after-the-end", Doc: "a new message is sent after the terminal event",
@@ -224,7 +225,7 @@ func stopAfter(fits func(*spec.Event) bool) effectFactory {
 
 // shiftCreated returns the effect of a fault that changes the creation time of the run in its
 // events, so that each event states an earlier time than the previous event. It is an
-// effectFactory.
+// effectFactory; the result does not depend on its argument.
 func shiftCreated(a fault.Args) fault.Effect {
 	shift := int64(0)
 	return changeEvents(anyEvent, func(e *spec.Event) {

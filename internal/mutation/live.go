@@ -76,10 +76,11 @@ func (log *runTracker) note(v parsedRequest) *trackedRun {
 	return r
 }
 
-// watch returns a copy of edit that also records in r which frames are sent, the time of the latest
-// one and whether the run has ended. The copy is for the stream that is the response to the request
-// v, which names the run r. Its function frame locks log.mu while it runs. If v is not a request
-// for a stream, watch returns edit unchanged.
+// watch returns an edit of the stream with which the server responds to the request v. The argument
+// r is the run that v names. If v is not a request for a stream, watch returns edit itself.
+// Otherwise, it returns a copy of edit whose function frame also records in r the id of each frame,
+// the time at which it was sent, and whether it ends the run. That function locks log.mu while it
+// runs.
 func (log *runTracker) watch(r *trackedRun, v parsedRequest, edit streamEdit) streamEdit {
 	if !v.isOperation("listen") {
 		return edit

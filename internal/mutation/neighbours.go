@@ -87,8 +87,8 @@ func beforeMark(id string) string {
 	return id
 }
 
-// isolationKills is the [Mutant.KilledBy] of servers that treat two threads as one. The check in it
-// finds that the agent uses messages of another thread.
+// isolationKills is the [Mutant.KilledBy] of servers that treat two threads as one. The check
+// script.isolated finds such a server by a delta that repeats a message of the other thread.
 var isolationKills = map[string]string{"script.isolated": "message.delta"}
 
 // isolationEffects lists globs, for [Mutant.AlsoFails], that match the ids of the checks that may
@@ -121,8 +121,8 @@ var similarThreadMutants = []*Mutant{
 	},
 }
 
-// similarRunKills is the [Mutant.KilledBy] of servers that treat two runs as one. The check in it
-// finds that a stream has the text of another run.
+// similarRunKills is the [Mutant.KilledBy] of servers that treat two runs as one. The check
+// script.text finds such a server by a delta that belongs to the text of the other run.
 var similarRunKills = map[string]string{"script.text": "message.delta"}
 
 // similarRunEffects lists globs, for [Mutant.AlsoFails], that match the ids of the checks that may
@@ -172,7 +172,8 @@ var simultaneousMutants = []*Mutant{
 	{
 		Name: "one-call-pending", Doc: "the result of a client tool is ignored if another thread called one meanwhile",
 		KilledBy: map[string]string{"script.client-tool-result": "message.delta http.close"},
-		// The thread has another message in place of the input, and later requests may repeat the result.
+		// The thread has another message in place of the input, and later requests may repeat the
+		// result.
 		AlsoFails:  []string{"script.recall", "script.resume", "script.text", "script.client-tool-results"},
 		Middleware: pendOnlyOnce(spec.InputToolResult),
 	}, {
@@ -261,8 +262,8 @@ func loseInput(input spec.Kind, begin func() (waits func(thread string), isLost 
 	}
 }
 
-// startTwiceWhileWaiting is a middleware that sends the start of a run twice if the run is requested
-// in place of the answer to an interrupt for which its thread waits.
+// startTwiceWhileWaiting is a middleware that sends the start of a run twice if the run is
+// requested in place of the answer to an interrupt for which its thread waits.
 var startTwiceWhileWaiting middleware = func(next dialectHandler) dialectHandler {
 	var waiting sync.Map // by thread id
 	return editStreams(func(v parsedRequest) streamEdit {

@@ -67,15 +67,15 @@ func (r *Report) mutantNames(fits func(Outcome) bool) (names []string) {
 	return names
 }
 
-// A checkKill is a mutant that a certain check killed in at least one dialect.
-type checkKill struct {
+// A killedMutant is a mutant that a certain check killed in at least one dialect.
+type killedMutant struct {
 	mutant   string   // name of the mutant
 	dialects []string // names of the dialects in which the check killed the mutant
 }
 
 // killsBy returns the mutants that the check with the given id killed, in the order of the
 // outcomes.
-func (r *Report) killsBy(check string) (kills []checkKill) {
+func (r *Report) killsBy(check string) (kills []killedMutant) {
 	for _, o := range r.Outcomes {
 		if !slices.Contains(o.KilledBy, check) {
 			continue
@@ -83,7 +83,7 @@ func (r *Report) killsBy(check string) (kills []checkKill) {
 		if n := len(kills); n > 0 && kills[n-1].mutant == o.Mutant {
 			kills[n-1].dialects = append(kills[n-1].dialects, o.Dialect)
 		} else {
-			kills = append(kills, checkKill{o.Mutant, []string{o.Dialect}})
+			kills = append(kills, killedMutant{o.Mutant, []string{o.Dialect}})
 		}
 	}
 	return kills

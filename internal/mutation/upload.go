@@ -234,12 +234,12 @@ func overwriteByName(next dialectHandler) dialectHandler {
 	})(next)
 }
 
-// replaceForeignImages returns a middleware that changes valid requests to start a run if the first
-// image in the user's message is a link to another server. The server receives the body that
-// replace(body, link, own) returns. The argument body is a copy of the original body, which replace
-// may modify. The argument link is the link to the other server, and own is the last link to this
-// server that a request to start a run had as its first image. Until a request had a link to this
-// server, requests are not changed.
+// replaceForeignImages returns a middleware that changes certain requests. A request is changed if
+// it is valid, starts a run, and has a link to another server as the first image of its last user
+// message. The server then receives the body that replace(body, link, own) returns. The argument
+// body is a copy of the original body, which replace may modify, and link is the link to the other
+// server. The argument own is the latest link to this server that a valid request to start a run
+// had as that image. If there was no such link yet, the request is not changed.
 func replaceForeignImages(replace func(body []byte, link, own string) []byte) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex

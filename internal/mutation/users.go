@@ -13,11 +13,11 @@ const (
 )
 
 // serveLatestAs returns a middleware that lets other users read the latest history of the primary
-// user. It affects the valid requests for a history that name no thread, and therefore ask for the
-// latest history. If applies(m, user) returns true, the server receives the request as if the
-// primary user had sent it. Otherwise, the request is passed on unchanged. The argument m holds the
-// threads of all users, and m.mu is locked during the call. The argument user is the value of the
-// Authorization header of the request.
+// user. It affects valid requests for a history that name no thread, and therefore ask for the
+// latest history of their user. For each such request, it calls applies(m, user), where m holds the
+// threads of all users, and user is the value of the Authorization header of the request. If
+// applies returns true, the server receives the request as if the primary user had sent it.
+// Otherwise, the request is passed on unchanged. The mutex m.mu is locked while applies runs.
 func serveLatestAs(applies func(m *threadRegistry, user string) bool) middleware {
 	return trackThreads(func(m *threadRegistry) middleware {
 		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {

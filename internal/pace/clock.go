@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// A Clock computes the times at which the events of one stream are due, as offsets from the
-// beginning of the stream. The times never decrease. A Clock is not safe for concurrent use.
-type Clock struct {
+// A Schedule computes the times at which the events of one stream are due, as offsets from the
+// beginning of the stream. The times never decrease. A Schedule is not safe for concurrent use.
+type Schedule struct {
 	pace   Pace
 	gap    float64       // time between two tokens, in nanoseconds
 	rand   *rand.Rand    // source of the jitter; may be nil if the pace needs none
@@ -19,8 +19,8 @@ type Clock struct {
 
 // NewClock returns a clock for a stream with pace p. The clock draws the jitter from r, which may
 // be nil if p has neither uniform nor lognormal jitter.
-func (p Pace) NewClock(r *rand.Rand) *Clock {
-	c := &Clock{pace: p, rand: r}
+func (p Pace) NewClock(r *rand.Rand) *Schedule {
+	c := &Schedule{pace: p, rand: r}
 	if p.Rate > 0 {
 		c.gap = float64(time.Second) / p.Rate
 	}
@@ -29,7 +29,7 @@ func (p Pace) NewClock(r *rand.Rand) *Clock {
 
 // NextToken returns the time at which the next token (delta of a text) is due, as an offset from
 // the beginning of the stream. Each call counts as one token.
-func (c *Clock) NextToken() time.Duration {
+func (c *Schedule) NextToken() time.Duration {
 	n := c.tokens
 	c.tokens++
 	if b := int64(c.pace.Burst); b > 1 && n%b != 0 {
@@ -43,13 +43,13 @@ func (c *Clock) NextToken() time.Duration {
 // NextEvent returns the time at which the next event is due, as an offset from the beginning of the
 // stream. It is for events that are not tokens: such an event is due at the time of the preceding
 // event, plus any delay since then.
-func (c *Clock) NextEvent() time.Duration {
+func (c *Schedule) NextEvent() time.Duration {
 	return c.last
 }
 
 // Delay delays all further events by d, in addition to earlier delays. It does nothing if d is not
 // positive.
-func (c *Clock) Delay(d time.Duration) {
+func (c *Schedule) Delay(d time.Duration) {
 	if d > 0 {
 		c.delay = addCapped(c.delay, d)
 		c.last = addCapped(c.last, d)
@@ -59,7 +59,7 @@ func (c *Clock) Delay(d time.Duration) {
 // jitter returns, in nanoseconds, the deviation of token n, counted from 0, from its scheduled
 // time. A negative deviation means that the token is due earlier. Since the deviation of a token
 // does not depend on those of other tokens, deviations do not accumulate.
-func (c *Clock) jitter(n int64) float64 {
+func (c *Schedule) jitter(n int64) float64 {
 	j := c.pace.Jitter
 	switch {
 	case j.Fixed > 0:

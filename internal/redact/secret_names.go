@@ -83,13 +83,13 @@ func IsCredential(name string) bool {
 		slices.ContainsFunc(secretNameParts, func(part string) bool { return strings.Contains(lower, part) })
 }
 
-// Names holds the names of header fields and query parameters that hold secrets, in addition to
-// those for which [IsCredential] returns true.
-type Names []string
+// SecretNames holds the names of header fields and query parameters that hold secrets, in addition
+// to those for which [IsCredential] returns true.
+type SecretNames []string
 
 // Contains reports whether a field with the given name holds a secret, because n contains the name
 // or [IsCredential] returns true for it. The comparison with the names in n ignores case.
-func (n Names) Contains(name string) bool {
+func (n SecretNames) Contains(name string) bool {
 	return IsCredential(name) || slices.ContainsFunc(n, func(s string) bool { return strings.EqualFold(s, name) })
 }
 
@@ -184,7 +184,8 @@ func SecretParameters(target string, secret func(name string) bool) (all []strin
 	return all
 }
 
-// unescape returns s decoded as a part of a query. If s is malformed, it returns s unchanged.
+// unescape returns s decoded as by [url.QueryUnescape]. If s contains an invalid escape, it returns
+// s unchanged.
 func unescape(s string) string {
 	if plain, err := url.QueryUnescape(s); err == nil {
 		return plain

@@ -77,7 +77,7 @@ type recordingSearch struct {
 	request    *spec.Event        // the parsed request
 	key        matchKey           // of the request
 	thread     clientThreadKey    // the thread of the request; its id may be ""
-	playback   *playback          // what has been replayed from the library
+	playback   *libraryPlayback   // what has been replayed from the library
 
 	candidates []candidate
 	mismatches []mismatch
@@ -87,10 +87,10 @@ type recordingSearch struct {
 // rank among the candidates.
 type candidate struct {
 	exchange  *storedExchange
-	binding   *binding     // nil if the client's thread is not bound to the recorded one
-	resumeAt  *resumePoint // where the stream is resumed; nil for its beginning
-	score     int          // sum of flags such as sameThread; higher is better
-	playCount int          // number of times that the exchange or its conversation was replayed, see scoreCandidate
+	binding   *threadBinding // nil if the client's thread is not bound to the recorded one
+	resumeAt  *resumePoint   // where the stream is resumed; nil for its beginning
+	score     int            // sum of flags such as sameThread; higher is better
+	playCount int            // number of times that the exchange or its conversation was replayed, see scoreCandidate
 }
 
 // compare returns a negative number if a is a better candidate than b, a positive number if b is

@@ -239,7 +239,7 @@ func (b *libraryBuilder) dialectOf(t *transcript.Transcript) *dialect.Dialect {
 	return nil
 }
 
-// dialectNames returns the names of dialects, separated by commas.
+// dialectNames returns the names of the given dialects, separated by ", ".
 func dialectNames(dialects []*dialect.Dialect) string {
 	var names []string
 	for _, d := range dialects {

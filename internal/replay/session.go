@@ -16,7 +16,7 @@ const (
 // to use. A PlaybackState is safe for concurrent use.
 type PlaybackState struct {
 	mu        sync.Mutex
-	playbacks []*playback // one per library, the most recently used first
+	playbacks []*libraryPlayback // one per library, the most recently used first
 }
 
 // Reset removes all entries, as if nothing had been replayed.
@@ -26,21 +26,21 @@ func (s *PlaybackState) Reset() {
 	s.playbacks = nil
 }
 
-// A playback records what has been replayed from one library in one test.
-type playback struct {
+// A libraryPlayback records what has been replayed from one library in one test.
+type libraryPlayback struct {
 	library            *Library
-	threads            map[clientThreadKey][]*binding // recorded threads to which each thread of the client is bound
-	threadOrder        []clientThreadKey              // the keys of threads, oldest first
-	conversationCounts map[*recording]int             // number of bindings of each conversation, including dropped ones
-	exchangeCounts     map[*storedExchange]int        // number of times that each exchange was replayed
+	threads            map[clientThreadKey][]*threadBinding // recorded threads to which each thread of the client is bound
+	threadOrder        []clientThreadKey                    // the keys of threads, oldest first
+	conversationCounts map[*recording]int                   // number of bindings made to each, including dropped ones
+	exchangeCounts     map[*storedExchange]int              // number of times that each exchange was replayed
 }
 
 // A clientThreadKey identifies a thread by its dialect and the id that the client uses.
 type clientThreadKey struct{ dialect, thread string }
 
-// A binding records that a thread of the client corresponds to a recorded thread, and which ids of
-// the client correspond to which recorded ids.
-type binding struct {
+// A threadBinding records that a thread of the client corresponds to a recorded thread, and which
+// ids of the client correspond to which recorded ids.
+type threadBinding struct {
 	conversation *recording
 	thread       string            // the recorded id of the thread
 	recordedRuns map[string]string // maps run ids of the client to recorded run ids
@@ -51,7 +51,7 @@ type binding struct {
 // playbackOf returns the playback of library l and makes it the most recently used one. If there is
 // none, playbackOf creates it. If there are then more than maxLibraries playbacks, it drops the
 // least recently used one. The caller must hold s.mu.
-func (s *PlaybackState) playbackOf(l *Library) *playback {
+func (s *PlaybackState) playbackOf(l *Library) *libraryPlayback {
 	for i, one := range s.playbacks {
 		if one.library == l {
 			copy(s.playbacks[1:i+1], s.playbacks[:i])
@@ -59,17 +59,17 @@ func (s *PlaybackState) playbackOf(l *Library) *playback {
 			return one
 		}
 	}
-	one := &playback{
-		library: l, threads: map[clientThreadKey][]*binding{},
+	one := &libraryPlayback{
+		library: l, threads: map[clientThreadKey][]*threadBinding{},
 		conversationCounts: map[*recording]int{}, exchangeCounts: map[*storedExchange]int{},
 	}
-	s.playbacks = append([]*playback{one}, s.playbacks[:min(len(s.playbacks), maxLibraries-1)]...)
+	s.playbacks = append([]*libraryPlayback{one}, s.playbacks[:min(len(s.playbacks), maxLibraries-1)]...)
 	return one
 }
 
 // findBinding returns the binding between the thread of the client that key identifies and the
 // recorded thread of x, or nil if there is none.
-func (s *playback) findBinding(key clientThreadKey, x *storedExchange) *binding {
+func (s *libraryPlayback) findBinding(key clientThreadKey, x *storedExchange) *threadBinding {
 	for _, b := range s.threads[key] {
 		if b.conversation == x.conversation && b.thread == x.thread() {
 			return b
@@ -81,7 +81,7 @@ func (s *playback) findBinding(key clientThreadKey, x *storedExchange) *binding 
 // bind returns the binding between the thread of the client that key identifies and the recorded
 // thread of x, and creates it if there is none. If s already has maxThreads threads and key is not
 // among them, bind drops the thread that was added first.
-func (s *playback) bind(key clientThreadKey, x *storedExchange) *binding {
+func (s *libraryPlayback) bind(key clientThreadKey, x *storedExchange) *threadBinding {
 	if b := s.findBinding(key, x); b != nil {
 		return b
 	}
@@ -92,7 +92,7 @@ func (s *playback) bind(key clientThreadKey, x *storedExchange) *binding {
 		}
 		s.threadOrder = append(s.threadOrder, key)
 	}
-	b := &binding{
+	b := &threadBinding{
 		conversation: x.conversation, thread: x.thread(),
 		recordedRuns: map[string]string{}, currentIDs: map[string]string{}, playCounts: map[int]int{},
 	}
@@ -104,7 +104,7 @@ func (s *playback) bind(key clientThreadKey, x *storedExchange) *binding {
 // mapID records that the client uses the id current where the recording has the id recorded. For an
 // id that the server chose, the two are equal. mapID does nothing if one of them is "", or if b
 // already has maxIDs ids and recorded is not among them.
-func (b *binding) mapID(recorded, current string) {
+func (b *threadBinding) mapID(recorded, current string) {
 	if recorded == "" || current == "" {
 		return
 	}
@@ -116,7 +116,7 @@ func (b *binding) mapID(recorded, current string) {
 // mapRun records that the client uses the run id current where the recording has the run id
 // recorded. It does nothing if one of them is "". If b already has maxIDs run ids, it only calls
 // mapID. Otherwise it records the pair in b.recordedRuns as well.
-func (b *binding) mapRun(recorded, current string) {
+func (b *threadBinding) mapRun(recorded, current string) {
 	if current != "" && recorded != "" && len(b.recordedRuns) < maxIDs {
 		b.recordedRuns[current] = recorded
 	}

@@ -68,10 +68,10 @@ func isUnrequested(request spec.Event) bool {
 	return request.Run != "" && request.Text == "" && len(request.Parts) == 0
 }
 
-// eachStream returns a checkFunc that calls w at the start of each stream that a [streamTracker]
+// eachStream returns a watchFunc that calls w at the start of each stream that a [streamTracker]
 // follows. The argument request of w is the request for the stream. The function that w returns is
 // then called with each event of the stream, in order; see [streamTracker.sees].
-func eachStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) checkFunc {
+func eachStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		streams := streamsOf(p)
 		var observe func(spec.Event)
@@ -88,7 +88,7 @@ func eachStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) check
 
 // eachResolvedStream is like eachStream, but it fills in missing message ids: if an event has
 // content and no message id while exactly one message is open, it gets the id of that message.
-func eachResolvedStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) checkFunc {
+func eachResolvedStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		streams := streamsOf(p)
 		observe := eachStream(w)(p)
@@ -100,15 +100,16 @@ func eachResolvedStream(w func(p *spec.Pass, request spec.Event) func(spec.Event
 type exchangeTracker struct {
 	current exchange        // the exchange of the current event, as far as it has been observed
 	ended   bool            // whether the current event ends the current exchange
-	asked   inputRequests   // what the events so far have asked of the client
+	asked   requestedInputs // what the events so far have asked of the client
 	uploads *knownUploads   // the uploads of the exchanges that have ended
 	running openRuns        // the runs that were started and whose end was not seen; updated after each exchange
 	runs    map[string]bool // by run id: whether the server accepted a request to start the run
 	// idleSince has, for each thread, the time at which the last response to an accepted request
 	// that named the thread ended, since the start of the conversation.
-	idleSince map[userThread]time.Duration
+	idleSince map[userThreadKey]time.Duration
 	cancels   []spec.Event // the accepted requests to cancel a run, in order
-	// refusedCancels holds the requests to cancel a run that were refused with a status 4xx, in order.
+	// refusedCancels holds the requests to cancel a run that were refused with a status 4xx, in
+	// order.
 	refusedCancels []spec.Event
 }
 
@@ -118,7 +119,7 @@ func exchangesOf(p *spec.Pass) *exchangeTracker {
 	return spec.Shared(p, "exchanges", func() (*exchangeTracker, func(spec.Event)) {
 		uploads := &knownUploads{files: map[string]string{}, links: map[string]issuedLink{}}
 		a := &exchangeTracker{
-			asked: inputRequests{}, uploads: uploads, running: openRuns{}, runs: map[string]bool{}, idleSince: map[userThread]time.Duration{},
+			asked: requestedInputs{}, uploads: uploads, running: openRuns{}, runs: map[string]bool{}, idleSince: map[userThreadKey]time.Duration{},
 		}
 		return a, a.observe
 	})
@@ -178,14 +179,14 @@ func (a *exchangeTracker) recordAccepted(x exchange) {
 
 // threadOf returns the key of the thread that request names. The key also identifies the user,
 // because threads of different users may have the same id.
-func threadOf(request spec.Event) userThread {
-	return userThread{request.Thread, request.User, request.Principal}
+func threadOf(request spec.Event) userThreadKey {
+	return userThreadKey{request.Thread, request.User, request.Principal}
 }
 
 // eachStreamOrRest is like [eachStream], but also calls w for streams that were requested from a
 // cursor. Unlike eachStream, it passes the request to w as it was sent: if the request has no
 // prompt, the prompt of an earlier request for the same run is not filled in.
-func eachStreamOrRest(w func(p *spec.Pass, request spec.Event) func(spec.Event)) checkFunc {
+func eachStreamOrRest(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)
 		var observe func(spec.Event)
@@ -202,10 +203,10 @@ func eachStreamOrRest(w func(p *spec.Pass, request spec.Event) func(spec.Event))
 	}
 }
 
-// eachResponseEvent returns a checkFunc that calls judge with each event e of each response, from
+// eachResponseEvent returns a watchFunc that calls judge with each event e of each response, from
 // its head to the end of its body. The argument x is the exchange so far, including e. All checks
 // share it, so judge must not modify it.
-func eachResponseEvent(judge func(p *spec.Pass, x *exchange, e spec.Event)) checkFunc {
+func eachResponseEvent(judge func(p *spec.Pass, x *exchange, e spec.Event)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)
 		return func(e spec.Event) {
@@ -216,10 +217,10 @@ func eachResponseEvent(judge func(p *spec.Pass, x *exchange, e spec.Event)) chec
 	}
 }
 
-// eachExchange returns a checkFunc that calls w once per conversation. The function that w returns
+// eachExchange returns a watchFunc that calls w once per conversation. The function that w returns
 // is then called with each exchange, at the end of the body of its response. Exchanges that the
 // client left before there was a response are omitted.
-func eachExchange(w func(p *spec.Pass) func(exchange)) checkFunc {
+func eachExchange(w func(p *spec.Pass) func(exchange)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)
 		onExchange := w(p)

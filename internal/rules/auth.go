@@ -4,7 +4,7 @@ import "github.com/streamassay/streamassay/spec"
 
 var accessChecks = []*spec.Check{NeedsCredentials, OwnerOnly, HistoryIsOwn, RefusesExcessStreams, ReleasesStreams}
 
-// eachAccessAttempt returns a checkFunc that calls judge, at the end of a conversation, with each
+// eachAccessAttempt returns a watchFunc that calls judge, at the end of a conversation, with each
 // exchange x in which the server should have denied access. The function denial returns the reason
 // to deny a request, or "" if the request is to be granted.
 //
@@ -15,7 +15,7 @@ var accessChecks = []*spec.Check{NeedsCredentials, OwnerOnly, HistoryIsOwn, Refu
 // server is busy.
 func eachAccessAttempt(
 	denial func(spec.Event) spec.DenialReason, judge func(p *spec.Pass, x exchange, granted bool),
-) checkFunc {
+) watchFunc {
 	return eachExchange(func(p *spec.Pass) func(exchange) {
 		granted := map[string]map[string]bool{} // by operation and resource key, for the primary user
 		var attempts []exchange                 // by other principals
@@ -46,11 +46,11 @@ func eachAccessAttempt(
 	})
 }
 
-// accessWatch returns a checkFunc that judges whether requests are denied as documented. The
+// accessWatch returns a watchFunc that judges whether requests are denied as documented. The
 // function denial returns the reason to deny a request, or "" if the request is to be granted. A
 // request that was not accepted is judged only if the server accepted a comparable request of the
 // primary user (see eachAccessAttempt): otherwise, a server that refuses everything would pass.
-func accessWatch(denial func(spec.Event) spec.DenialReason) checkFunc {
+func accessWatch(denial func(spec.Event) spec.DenialReason) watchFunc {
 	return eachAccessAttempt(denial, func(p *spec.Pass, x exchange, granted bool) {
 		for _, refusal := range x.request.Facts().Denials[denial(x.request)] {
 			if ok := x.satisfies(refusal); granted || !ok && x.isAccepted() {

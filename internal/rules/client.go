@@ -113,7 +113,7 @@ var ResumesFromSentID = &spec.Check{
 	Doc: `streams are resumed from the id of an event that was sent
 
 A cursor that the server accepts is good. One that it refuses must have been the id of an event.`,
-	Watch: eachReference(func(p *spec.Pass, request, response spec.Event, sent *serverSentIDs) {
+	Watch: eachReference(func(p *spec.Pass, request, response spec.Event, sent *serverOutput) {
 		if c := request.Cursor; c != "" {
 			ok := response.StatusCode < 400 || sent.cursors[c] || sent.contains([]byte(quoteJSON(c)))
 			p.Judge(requestPart(request, "cursor"), ok, "no event with the id %q was sent before", c)
@@ -129,7 +129,7 @@ var ReturnsResultOfCall = &spec.Check{
 
 The call was sent by the server, or it is in the same request, as part of the history that some
 clients send.`,
-	Watch: eachReference(func(p *spec.Pass, request, _ spec.Event, sent *serverSentIDs) {
+	Watch: eachReference(func(p *spec.Pass, request, _ spec.Event, sent *serverOutput) {
 		for _, part := range request.Parts {
 			if part.Kind == spec.InputToolResult && part.Call != "" {
 				ok := bytes.Count(request.Raw, []byte(quoteJSON(part.Call))) > 1 || sent.mentions(part.Call)
@@ -146,7 +146,7 @@ var AnswersInterrupt = &spec.Check{
 	Doc: `answers refer to interrupts that were sent
 
 An answer to anything else cannot be what the agent waits for.`,
-	Watch: eachReference(func(p *spec.Pass, request, _ spec.Event, sent *serverSentIDs) {
+	Watch: eachReference(func(p *spec.Pass, request, _ spec.Event, sent *serverOutput) {
 		for _, part := range request.Parts {
 			if part.Kind == spec.InputResume && part.ID != "" {
 				ok := sent.mentions(part.ID)
@@ -156,9 +156,9 @@ An answer to anything else cannot be what the agent waits for.`,
 	}),
 }
 
-// eachAnswered returns a checkFunc that calls judge with each recorded request and the head of its
+// eachAnswered returns a watchFunc that calls judge with each recorded request and the head of its
 // response. If there was no response, the StatusCode of the argument response is 0.
-func eachAnswered(judge func(p *spec.Pass, request, response spec.Event)) checkFunc {
+func eachAnswered(judge func(p *spec.Pass, request, response spec.Event)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		var request spec.Event
 		return func(e spec.Event) {
@@ -173,13 +173,13 @@ func eachAnswered(judge func(p *spec.Pass, request, response spec.Event)) checkF
 	}
 }
 
-// eachReference returns a checkFunc that calls judge with each valid request that was answered. The
+// eachReference returns a watchFunc that calls judge with each valid request that was answered. The
 // argument response is the head of the response, and sent holds what the server sent before. As
 // soon as a part of a response is missing, eachReference stops calling judge, because that part may
 // contain the ids to which later requests refer.
-func eachReference(judge func(p *spec.Pass, request, response spec.Event, sent *serverSentIDs)) checkFunc {
+func eachReference(judge func(p *spec.Pass, request, response spec.Event, sent *serverOutput)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
-		sent := &serverSentIDs{cursors: map[string]bool{}}
+		sent := &serverOutput{cursors: map[string]bool{}}
 		answered := eachAnswered(func(p *spec.Pass, request, response spec.Event) {
 			if request.Valid() && response.StatusCode != 0 && !sent.incomplete {
 				judge(p, request, response, sent)
@@ -192,8 +192,8 @@ func eachReference(judge func(p *spec.Pass, request, response spec.Event, sent *
 	}
 }
 
-// A serverSentIDs holds what a server has sent, so that ids can be looked up in it.
-type serverSentIDs struct {
+// A serverOutput holds what a server has sent, so that ids can be looked up in it.
+type serverOutput struct {
 	cursors    map[string]bool // the cursors of the events that were sent
 	bodies     [][]byte        // the bytes of the events and replies that were sent
 	incomplete bool            // whether a part of a response is missing
@@ -201,7 +201,7 @@ type serverSentIDs struct {
 
 // observe adds e, the next event of the conversation, to what the server has sent. If e is a
 // request, observe does nothing.
-func (s *serverSentIDs) observe(e spec.Event) {
+func (s *serverOutput) observe(e spec.Event) {
 	if e.Kind == spec.HTTPRequest {
 		return
 	}
@@ -215,7 +215,7 @@ func (s *serverSentIDs) observe(e spec.Event) {
 }
 
 // contains reports whether text occurs in the bytes of any event or reply that the server sent.
-func (s *serverSentIDs) contains(text []byte) bool {
+func (s *serverOutput) contains(text []byte) bool {
 	return slices.ContainsFunc(s.bodies, func(body []byte) bool { return bytes.Contains(body, text) })
 }
 
@@ -226,7 +226,7 @@ const minMentionLength = 6
 // mentions reports whether the server sent the given id. An id shorter than minMentionLength must
 // occur as a complete JSON string. A longer id may occur anywhere, because a JSON string may itself
 // contain JSON text in which the id occurs.
-func (s *serverSentIDs) mentions(id string) bool {
+func (s *serverOutput) mentions(id string) bool {
 	if len(id) < minMentionLength {
 		return s.contains([]byte(quoteJSON(id)))
 	}

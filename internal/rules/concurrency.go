@@ -93,9 +93,9 @@ func areSiblingRuns(a, b spec.Event) bool {
 	return a.Thread != "" && a.Thread == b.Thread && a.Run != "" && b.Run != "" && a.Run != b.Run
 }
 
-// judgeStreams returns a checkFunc that calls judge once, at the end of a conversation. The
+// judgeStreams returns a watchFunc that calls judge once, at the end of a conversation. The
 // argument a holds the completed streams of the conversation.
-func judgeStreams(judge func(p *spec.Pass, a *conversationTimeline)) checkFunc {
+func judgeStreams(judge func(p *spec.Pass, a *conversationTimeline)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		timeline := spec.Shared(p, "stream timeline", func() (*conversationTimeline, func(spec.Event)) {
 			timeline := &conversationTimeline{exchanges: exchangesOf(p), requestedAt: map[string]time.Duration{}}
@@ -171,8 +171,8 @@ var SurvivesOtherRuns = &spec.Check{
 	Doc: `the end of one run does not close the stream of another run
 
 This is judged if the terminal event of another run of the thread was seen while the stream
-was open. A stream whose request limits how long it may be idle may close before its run ends. The
-last event of a stream may be its terminal event if it cannot be decoded.`,
+was open. Not judged: a stream without a terminal event whose request limits how long it may
+be idle, or whose last event cannot be decoded, because that may have been its terminal event.`,
 	Needs: []spec.Kind{spec.RunEnd},
 	Watch: judgeStreams(func(p *spec.Pass, a *conversationTimeline) {
 		for _, l := range a.streams {
@@ -198,9 +198,9 @@ func (l completedStream) isOpenAtForeignCancel(cancel spec.Event) bool {
 	return cancel.Run != "" && cancel.Run == l.request.Run && cancel.Thread != l.request.Thread && l.isOpenAt(cancel.At, 0)
 }
 
-// CancelAffectsNamedRunOnly judges whether a run of a scripted duration continues in spite of cancel
-// requests, sent in the first half of that duration, that name another run or are refused. A run
-// that is itself canceled is not judged.
+// CancelAffectsNamedRunOnly judges whether a run of a scripted duration continues in spite of
+// cancel requests, sent in the first half of that duration, that name another run or are refused. A
+// run that is itself canceled is not judged.
 var CancelAffectsNamedRunOnly = &spec.Check{
 	ID: "cancel.spares-others",
 	Doc: `canceling a run does not end another run
@@ -220,7 +220,8 @@ its duration.`,
 				continue
 			}
 			took := l.bodyEnd.At - requestedAt
-			// judgeIfEarly judges the run if one of the cancel requests was sent in time and concerns it.
+			// judgeIfEarly judges the run if one of the cancel requests was sent in time and
+			// concerns it.
 			judgeIfEarly := func(cancels []spec.Event, concerns func(spec.Event) bool, describe func(spec.Event) string) {
 				i := slices.IndexFunc(cancels, func(e spec.Event) bool { return concerns(e) && e.At-requestedAt < minimum/2 })
 				if i >= 0 {

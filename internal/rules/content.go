@@ -21,10 +21,10 @@ func positionOf(e spec.Event) contentKey { return contentKey{e.Message, e.Index}
 // isDelta reports whether e is a delta of a message or of reasoning.
 func isDelta(e spec.Event) bool { return e.Kind == spec.MessageDelta || e.Kind == spec.ReasoningDelta }
 
-// eachContentEnd returns a checkFunc that calls judge with each event e that completes a content
+// eachContentEnd returns a watchFunc that calls judge with each event e that completes a content
 // part. The argument joined is the joined text of the earlier deltas of that part, or "" if there
 // were none.
-func eachContentEnd(judge func(p *spec.Pass, e spec.Event, joined string)) checkFunc {
+func eachContentEnd(judge func(p *spec.Pass, e spec.Event, joined string)) watchFunc {
 	return eachResolvedStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		deltas := map[contentKey]*strings.Builder{}
 		return func(e spec.Event) {
@@ -140,17 +140,17 @@ and contents that only the end of their message lists. Texts in deltas are judge
 content.all-end. Contents of a message that did not complete are not judged.`,
 	Needs: []spec.Kind{spec.ContentPart, spec.ContentEnd, spec.RunEnd},
 	Watch: eachResolvedStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
-		slots := map[string]map[string]*contentSlot{} // by message and by index
-		var order []*contentSlot
+		slots := map[string]map[string]*contentPartState{} // by message and by index
+		var order []*contentPartState
 		return func(e spec.Event) {
 			switch {
 			case isMessageContent(e) && e.Index != "":
 				if slots[e.Message] == nil {
-					slots[e.Message] = map[string]*contentSlot{}
+					slots[e.Message] = map[string]*contentPartState{}
 				}
 				s := slots[e.Message][e.Index]
 				if s == nil {
-					s = &contentSlot{message: e.Message, index: e.Index}
+					s = &contentPartState{message: e.Message, index: e.Index}
 					slots[e.Message][e.Index], order = s, append(order, s)
 				}
 				s.isText, s.completed = s.isText || isDelta(e), s.completed || isContentEnd(e)
@@ -175,8 +175,8 @@ content.all-end. Contents of a message that did not complete are not judged.`,
 	}),
 }
 
-// A contentSlot is one content part of a message, as the events about it show it.
-type contentSlot struct {
+// A contentPartState is one content part of a message, as the events about it show it.
+type contentPartState struct {
 	message, index string
 	isText         bool // the part has deltas of text
 	completed      bool // the part was completed

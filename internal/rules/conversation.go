@@ -40,8 +40,8 @@ type acceptedRun struct {
 	request, acceptance spec.Event // the request that started the run, and the reply that accepted it
 	requestedAgain      bool       // the run was requested more than once, so that its prompt is ambiguous
 	// number is the number of runs with the same user, thread and prompt, including this run, that
-	// were accepted no later and finished no later than this run. It is 0 if this run did not finish
-	// or was requested more than once.
+	// were accepted no later and finished no later than this run. It is 0 if this run did not
+	// finish or was requested more than once.
 	number int
 	mergedRunStreams
 }
@@ -53,10 +53,10 @@ type mergedRunStreams struct {
 	content     *assembledRun   // from a stream read from its start to its terminal event; nil if there was none
 }
 
-// atConversationEnd returns a checkFunc that calls judge once, at the end of a conversation. The
+// atConversationEnd returns a watchFunc that calls judge once, at the end of a conversation. The
 // argument c holds what was collected from the conversation. All checks share it, so judge must not
 // modify it.
-func atConversationEnd(judge func(p *spec.Pass, c *conversation)) checkFunc {
+func atConversationEnd(judge func(p *spec.Pass, c *conversation)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)
 		c := spec.Shared(p, "conversation", func() (*conversation, func(spec.Event)) {

@@ -8,7 +8,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// eachScriptedRun returns a checkFunc that calls judge, at the end of a conversation, with each run
+// eachScriptedRun returns a watchFunc that calls judge, at the end of a conversation, with each run
 // a of the primary user on a scripted target. The stream of the run may be the response to a later
 // request than the request that started the run.
 //
@@ -16,12 +16,12 @@ import (
 // that were refused or cut off although the prompt did not ask for a failure, runs that were
 // requested in place of input for which the thread was waiting, and runs that failed without any
 // text while another run of the thread may have been active.
-func eachScriptedRun(judge func(p *spec.Pass, a *assembledRun)) checkFunc {
+func eachScriptedRun(judge func(p *spec.Pass, a *assembledRun)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)
 		t := spec.Shared(p, "scripted runs", func() (*conversationTracker, func(spec.Event)) {
 			t := &conversationTracker{
-				exchanges: exchanges, keep: keeper(p), threads: map[userThread]*trackedThread{},
+				exchanges: exchanges, keep: keeper(p), threads: map[userThreadKey]*trackedThread{},
 				possiblePrompts: map[string][]string{}, startsRuns: map[string]bool{}, startedRuns: map[string]*assembledRun{},
 			}
 			return t, t.observe
@@ -63,15 +63,15 @@ func isFailurePrompt(prompt string) bool {
 // A conversationTracker assembles the runs of a conversation. It also tracks which prompts the
 // server has stored in each thread.
 type conversationTracker struct {
-	threads          map[userThread]*trackedThread // the threads whose ids are known
-	possiblePrompts  map[string][]string           // by thread id: prompts that the server may have stored
-	startsRuns       map[string]bool               // by operation: whether a valid request for it had input
-	runCount         int                           // number of runs that were accepted
-	states           []string                      // the states in the requests of these runs, as JSON text
-	hasRunEnd        bool                          // whether any run.end event was seen; not all dialects have them
-	hasUnknownThread bool                          // whether the thread of some accepted request is unknown
-	startedRuns      map[string]*assembledRun      // by runKey: the latest run that was accepted
-	finishedRuns     []*assembledRun               // the runs whose stream has ended
+	threads          map[userThreadKey]*trackedThread // the threads whose ids are known
+	possiblePrompts  map[string][]string              // by thread id: prompts that the server may have stored
+	startsRuns       map[string]bool                  // by operation: whether a valid request for it had input
+	runCount         int                              // number of runs that were accepted
+	states           []string                         // the states in the requests of these runs, as JSON text
+	hasRunEnd        bool                             // whether any run.end event was seen; not all dialects have them
+	hasUnknownThread bool                             // whether the thread of some accepted request is unknown
+	startedRuns      map[string]*assembledRun         // by runKey: the latest run that was accepted
+	finishedRuns     []*assembledRun                  // the runs whose stream has ended
 	exchanges        *exchangeTracker
 	keep             func(spec.Event) *spec.Event // copies an event that is retained; see keeper
 
@@ -84,10 +84,10 @@ type conversationTracker struct {
 	threadID     string        // of the request or, if the request has none, of the response
 }
 
-// A userThread identifies a thread by its id and its user, because threads of different users may
-// have the same id. The field user is the user that the request names. If the request names none,
-// user is "", and principal identifies the user, whom the server knows from the credentials.
-type userThread struct {
+// A userThreadKey identifies a thread by its id and its user, because threads of different users
+// may have the same id. The field user is the user that the request names. If the request names
+// none, user is "", and principal identifies the user, whom the server knows from the credentials.
+type userThreadKey struct {
 	thread, user string
 	principal    spec.Principal
 }
@@ -95,22 +95,22 @@ type userThread struct {
 // A trackedThread is the state of one thread that results from the requests that the server
 // accepted.
 type trackedThread struct {
-	prompts     []userPrompt  // in order
+	prompts     []promptedRun // in order
 	lastRun     *assembledRun // the run of the last request; nil if there was none
 	lastPrompt  string        // the prompt of the last request; "" if it had none
 	pendingKind spec.Kind     // what the thread waits for: InputResume, InputToolResult, or "" for nothing
 	unknownLast bool          // whether the last request was accepted although it was invalid
 }
 
-// A userPrompt is a prompt together with the run that it started.
-type userPrompt struct {
+// A promptedRun is a prompt together with the run that it started.
+type promptedRun struct {
 	text string
 	run  *assembledRun
 }
 
 // currentKey returns the key that the thread of the current exchange has in t.threads.
-func (t *conversationTracker) currentKey() userThread {
-	return userThread{t.threadID, t.request.User, t.request.Principal}
+func (t *conversationTracker) currentKey() userThreadKey {
+	return userThreadKey{t.threadID, t.request.User, t.request.Principal}
 }
 
 // discardPrompts forgets the prompts of the current thread or, if the id of that thread is unknown,
@@ -211,8 +211,8 @@ func (t *conversationTracker) newRun(request spec.Event) *assembledRun {
 	if _, ok := request.Prompt(); !ok {
 		a.continuedPrompt = asked
 	} else if n := len(earlier); n > 1 {
-		// The server may have read a prompt of an invalid request that this request does not repeat, and
-		// need not answer with an empty text.
+		// The server may have read a prompt of an invalid request that this request does not
+		// repeat, and need not answer with an empty text.
 		a.previousPrompt = earlier[n-2]
 		a.hasPreviousPrompt = a.previousPrompt != "" && (n-2 < priorCount || !before.unknownLast)
 		a.possiblePrompts = t.otherPrompts(request.Thread, earlier[:n-1], priorCount)
@@ -284,7 +284,7 @@ func (t *conversationTracker) isBusy(thread string) bool {
 // input for which the thread was waiting. It also records the prompts that other users sent in a
 // thread with the same id as possible prompts.
 func (t *conversationTracker) certainPrompts(state *trackedThread, request spec.Event) (certain []string) {
-	state.prompts = slices.DeleteFunc(state.prompts, func(s userPrompt) bool {
+	state.prompts = slices.DeleteFunc(state.prompts, func(s promptedRun) bool {
 		late := s.run.endedAt > request.At
 		uncertain := !s.run.succeeded || late || s.run.skipsPendingInput || t.isCanceled(s.run)
 		if uncertain {
@@ -386,7 +386,7 @@ func (t *conversationTracker) observeBodyEnd(e spec.Event) {
 	state.lastRun = a
 	state.lastPrompt, _ = a.request.Prompt()
 	if user, ok := a.request.Last(spec.InputUser); ok { // even if other input follows it
-		state.prompts, state.unknownLast = append(state.prompts, userPrompt{user.Text, a}), false
+		state.prompts, state.unknownLast = append(state.prompts, promptedRun{user.Text, a}), false
 	}
 	switch {
 	case len(a.interrupts) > 0:

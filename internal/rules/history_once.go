@@ -28,12 +28,12 @@ func (c *conversation) judgeRepetitions(p *spec.Pass, x *exchange, page spec.Eve
 	if !known {
 		return
 	}
-	told := map[sentText]int{}
+	told := map[messageTextKey]int{}
 	for _, m := range page.Parts {
-		told[sentText{m.Kind, m.Text}]++
+		told[messageTextKey{m.Kind, m.Text}]++
 	}
 	for _, m := range page.Parts {
-		key := sentText{m.Kind, m.Text}
+		key := messageTextKey{m.Kind, m.Text}
 		if n := told[key]; n > 0 && sent[key] > 0 && m.Text != "" { // an empty one may accompany a tool call
 			p.Judge(page, n <= sent[key],
 				"history has the message %q of the %s %d times; expected it at most %d times, as it was sent",
@@ -46,20 +46,22 @@ func (c *conversation) judgeRepetitions(p *spec.Pass, x *exchange, page spec.Eve
 // roleOf maps the kind of a message in a history to the role of its sender.
 var roleOf = map[spec.Kind]string{spec.HistoryUser: "user", spec.HistoryAssistant: "assistant"}
 
-// A sentText identifies a text that the user or the assistant sent. The field kind is the kind of a
-// message with that text in a history: [spec.HistoryUser] or [spec.HistoryAssistant].
-type sentText struct {
+// A messageTextKey identifies a text that the user or the assistant sent. The field kind is the
+// kind of a message with that text in a history: [spec.HistoryUser] or [spec.HistoryAssistant].
+type messageTextKey struct {
 	kind spec.Kind
 	text string
 }
 
 // sentTexts returns how often each text was sent in a thread before the history in x was requested.
-// If an answer has several messages, their joined text counts as sent, too. The result known is
-// false if the numbers cannot be determined. That is so if no run of the thread is known, if the
+// These are the texts of the prompts of the user and of the messages of the assistant. If the
+// answer to a prompt has several messages, their joined text counts as sent, too. The result known
+// is false if the numbers cannot be determined. That is so if no run of the thread is known, if the
 // thread may have existed before the conversation, if a request of another user or of unknown
-// effect may have changed the thread, or if the stream of a run was not read to its end.
-func (c *conversation) sentTexts(x *exchange, thread string) (sent map[sentText]int, known bool) {
-	sent = map[sentText]int{}
+// effect may have changed the thread, if a run was requested more than once, or if no stream of a
+// run was read from its start to its end.
+func (c *conversation) sentTexts(x *exchange, thread string) (sent map[messageTextKey]int, known bool) {
+	sent = map[messageTextKey]int{}
 	for _, r := range c.runs {
 		if r.request.Thread != thread || r.request.At > x.request.At {
 			continue
@@ -70,13 +72,13 @@ func (c *conversation) sentTexts(x *exchange, thread string) (sent map[sentText]
 			return nil, false
 		}
 		user, _ := r.request.Prompt()
-		sent[sentText{spec.HistoryUser, user}]++
+		sent[messageTextKey{spec.HistoryUser, user}]++
 		texts := r.content.texts(false)
 		for _, text := range texts {
-			sent[sentText{spec.HistoryAssistant, text}]++
+			sent[messageTextKey{spec.HistoryAssistant, text}]++
 		}
 		if len(texts) > 1 {
-			sent[sentText{spec.HistoryAssistant, r.content.text()}]++
+			sent[messageTextKey{spec.HistoryAssistant, r.content.text()}]++
 		}
 	}
 	return sent, len(sent) > 0 && !c.changedOtherwise[thread] && !c.changedOtherwise[""]

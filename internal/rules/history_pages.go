@@ -16,10 +16,10 @@ var historyPageChecks = []*spec.Check{
 	HistorySequenceIsOrdered,
 }
 
-// eachHistoryPage returns a checkFunc that calls judge, at the end of a conversation, with each
+// eachHistoryPage returns a watchFunc that calls judge, at the end of a conversation, with each
 // history that the server returned. The argument page is the history, and x is the exchange in
 // which it was returned.
-func eachHistoryPage(judge func(p *spec.Pass, x *exchange, page spec.Event)) checkFunc {
+func eachHistoryPage(judge func(p *spec.Pass, x *exchange, page spec.Event)) watchFunc {
 	return atConversationEnd(func(p *spec.Pass, c *conversation) {
 		for _, x := range c.historyExchanges {
 			if page, ok := x.page(); ok {

@@ -27,14 +27,14 @@ func (s sentPrompt) resembles(text string) bool {
 		len(s.text) >= enough && strings.HasPrefix(text, s.text[:enough])
 }
 
-// eachToldPrompt returns a checkFunc that, at the end of a conversation, calls judge for each user
+// eachToldPrompt returns a watchFunc that, at the end of a conversation, calls judge for each user
 // message m in the responses to requests for the history of a thread that is known to be new.
 // Requests for the history of a particular day are left out. The argument page is the response.
 //
 // The argument sent lists the different prompts that m may be a copy of (see sentPrompt.resembles).
 // Prompts of requests that were denied with status 401 or 403 are not among them. If m equals such
 // a denied prompt and no other prompt, apart from white space, sent is empty.
-func eachToldPrompt(judge func(p *spec.Pass, page, m spec.Event, sent []sentPrompt)) checkFunc {
+func eachToldPrompt(judge func(p *spec.Pass, page, m spec.Event, sent []sentPrompt)) watchFunc {
 	squeeze := func(s string) string { return strings.Join(strings.Fields(s), "") }
 	return func(p *spec.Pass) func(spec.Event) {
 		var sent []sentPrompt

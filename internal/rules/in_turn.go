@@ -129,14 +129,14 @@ func (k spanKey) noun() string {
 	return k.subject
 }
 
-// eachPairEvent returns a checkFunc that calls judge with each event e of a run that starts,
+// eachPairEvent returns a watchFunc that calls judge with each event e of a run that starts,
 // continues or ends a message, a section of reasoning, a tool call or a step. It leaves out events
 // whose subject (see [spec.Kind.Subject]) is not among subjects. The argument key identifies what e
 // is about, and isOpen is whether that was open before e.
 //
 // When a run ends, everything that is still open counts as closed. Events between the end of a run
 // and the start of the next one are left out because another check reports all of them.
-func eachPairEvent(judge func(p *spec.Pass, e spec.Event, key spanKey, isOpen bool), subjects ...string) checkFunc {
+func eachPairEvent(judge func(p *spec.Pass, e spec.Event, key spanKey, isOpen bool), subjects ...string) watchFunc {
 	return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		open, ended := map[spanKey]bool{}, false
 		return func(e spec.Event) {

@@ -103,10 +103,10 @@ func (s *messageStates) observe(e spec.Event) {
 	}
 }
 
-// eachMessageEvent returns a checkFunc that calls judge with each event e of a stream. The argument
+// eachMessageEvent returns a watchFunc that calls judge with each event e of a stream. The argument
 // states holds the states of the messages before e. All checks share it, so judge must not modify
 // it.
-func eachMessageEvent(judge func(p *spec.Pass, e spec.Event, states *messageStates)) checkFunc {
+func eachMessageEvent(judge func(p *spec.Pass, e spec.Event, states *messageStates)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		states := messageStatesOf(p)
 		return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {

@@ -33,13 +33,13 @@ type exchange struct {
 	runFailed      bool // the stream reports that the run failed
 	runRejected    bool // the stream reports that the run was rejected
 	threadBusy     bool // another run of the thread may be active; see [openRuns.mayRefuse]
-	unaskedAnswer  bool // see [inputRequests.isAnsweredUnasked]
+	unaskedAnswer  bool // see [requestedInputs.isAnsweredUnasked]
 	unverifiable   bool // unaskedAnswer is true or [knownUploads.isUnverifiable] returned true
 	waitsForClient bool // the stream waits for a resume, or for the result of a client tool
 	runKnown       bool // the server accepted an earlier request to start the same run
-	// idle is how long the thread had been idle when the request was sent: the time since the end of
-	// the last response to a request of the same user that was accepted in the thread. It is 0 if
-	// there was none, and in recordings without times.
+	// idle is how long the thread had been idle when the request was sent: the time since the end
+	// of the last response to a request of the same user that was accepted in the thread. It is 0
+	// if there was none, and in recordings without times.
 	idle time.Duration
 }
 
@@ -244,8 +244,9 @@ type operationState struct {
 	pending         []func()        // functions that record judgements, to be called once a valid request is accepted
 }
 
-// observe adds x, the next exchange of the operation. If the request is valid, observe updates the
-// state. If it is invalid, observe judges the response.
+// observe processes x, the next exchange of the operation. If the request of x is valid, observe
+// records in d what the response shows. If the request is invalid, observe judges the response, or
+// leaves the judgement to the first valid request that is accepted; see judgeOrDefer.
 func (d *operationState) observe(p *spec.Pass, x exchange) {
 	if x.request.Valid() {
 		d.lastValid = &x
@@ -426,7 +427,7 @@ field, if the server refuses that (417).`,
 			}
 		}
 		p.AtEnd(func() {
-			forms := sync.OnceValue(func() acceptedRequestsByOperation { return newAcceptedRequestStats(accepted) })
+			forms := sync.OnceValue(func() requestStatsByOperation { return newAcceptedRequestStats(accepted) })
 			for _, x := range refused {
 				blamed := slices.DeleteFunc(slices.Clone(x.request.Exercised), func(requirement string) bool {
 					return exercised[requirement] || x.mayBeBusy(requirement)

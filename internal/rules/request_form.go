@@ -27,7 +27,7 @@ func (x exchange) mayBeBusy(requirement string) bool {
 // requirement, the result is that of unusualRequirement or, if that is "", the id of the
 // requirement on the operation. It is "" if the refusal proves nothing about the requirement; see
 // mayBeBusy.
-func (x exchange) refusedForm(accepted acceptedRequestsByOperation) (what, requirement string) {
+func (x exchange) refusedForm(accepted requestStatsByOperation) (what, requirement string) {
 	form := accepted.newForm(x.request)
 	if what = "valid request"; form.Name != "" {
 		what += " " + form.Name
@@ -39,8 +39,8 @@ func (x exchange) refusedForm(accepted acceptedRequestsByOperation) (what, requi
 	return what, requirement
 }
 
-// An acceptedRequestsByOperation maps each operation to what its accepted requests have shown.
-type acceptedRequestsByOperation map[string]*acceptedRequestStats
+// A requestStatsByOperation maps each operation to what its accepted requests have shown.
+type requestStatsByOperation map[string]*acceptedRequestStats
 
 // An acceptedRequestStats holds what the accepted requests for one operation have shown.
 type acceptedRequestStats struct {
@@ -57,8 +57,8 @@ func exercisedSet(request spec.Event) string {
 
 // newAcceptedRequestStats returns, for each operation, what the requests of the given exchanges
 // have shown. All of these requests must have been accepted.
-func newAcceptedRequestStats(accepted []exchange) acceptedRequestsByOperation {
-	all := acceptedRequestsByOperation{}
+func newAcceptedRequestStats(accepted []exchange) requestStatsByOperation {
+	all := requestStatsByOperation{}
 	for _, x := range accepted {
 		known := all[x.request.Operation]
 		if known == nil {
@@ -82,7 +82,7 @@ func newAcceptedRequestStats(accepted []exchange) acceptedRequestsByOperation {
 // request.Requirement, the requirement on the operation itself. It returns "" if there is no such
 // requirement or more than one, or if no request for the operation was accepted. It also returns ""
 // if an accepted request exercised the same requirements, because none of them is the reason then.
-func (a acceptedRequestsByOperation) unusualRequirement(request spec.Event) (requirement string) {
+func (a requestStatsByOperation) unusualRequirement(request spec.Event) (requirement string) {
 	known, anyAccepted := a[request.Operation]
 	isUsual := func(id string) bool { return id == request.Requirement || known.exercised[id] == known.count }
 	if !anyAccepted || known.sets[exercisedSet(request)] {
@@ -97,7 +97,7 @@ func (a acceptedRequestsByOperation) unusualRequirement(request spec.Event) (req
 // newForm returns the only form of request that no accepted request for the same operation has. It
 // returns the zero value if there is no such form, if there are several, or if no request for the
 // operation was accepted.
-func (a acceptedRequestsByOperation) newForm(request spec.Event) spec.RequestForm {
+func (a requestStatsByOperation) newForm(request spec.Event) spec.RequestForm {
 	known, anyAccepted := a[request.Operation]
 	if !anyAccepted {
 		return spec.RequestForm{}

@@ -37,10 +37,10 @@ func ByID(id string) (*spec.Check, bool) {
 	return All[i], true
 }
 
-// A checkFunc is a function for the field Watch of a [spec.Check]. It is called once per
+// A watchFunc is a function for the field Watch of a [spec.Check]. It is called once per
 // conversation, with the pass in which the check records its judgements. It returns a function that
 // is then called with each event of the conversation, in order.
-type checkFunc = func(*spec.Pass) func(spec.Event)
+type watchFunc = func(*spec.Pass) func(spec.Event)
 
 // An eventLabel is the name of an event, as the message of a finding shows it. It is a separate
 // type, and not a string, so that the name is formatted only if a message is needed.

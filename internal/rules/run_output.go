@@ -133,15 +133,15 @@ func (c completedMessage) agreesWith(listed spec.Event) bool {
 		slices.EqualFunc(contentValues(c.parts), contentValues(listed.Parts), sameValue)
 }
 
-// eachRunSummary returns a checkFunc that calls judge at most once per stream. The argument end is
+// eachRunSummary returns a watchFunc that calls judge at most once per stream. The argument end is
 // the first event that reports that the run finished (run.end). The argument completed lists the
 // messages that were completed in the stream before it, and listed has the entries in the output of
 // the run. If the end of a message names no role or no type, eachRunSummary takes the missing value
-// from the last earlier event about the status of the message that names it, if any. If there are neither
-// completed messages nor entries, judge is not called.
+// from the last earlier event about the status of the message that names it, if any. If there are
+// neither completed messages nor entries, judge is not called.
 func eachRunSummary(
 	judge func(p *spec.Pass, end spec.Event, completed []completedMessage, listed []spec.Event),
-) checkFunc {
+) watchFunc {
 	return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var completed []completedMessage
 		ended := false

@@ -10,8 +10,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// scriptChecks lists the checks of what a scripted target does when it gets a test prompt. The
-// prompts are the same in every dialect, so these checks take them from the requests.
+// scriptChecks lists the checks of what a scripted target does when it gets a test prompt. They
+// apply to every dialect, because the test prompts are the same in all of them: a check tells from
+// the prompt in a request which behavior to expect.
 var scriptChecks = []*spec.Check{
 	ScriptText, ScriptEmpty, ScriptMessages, ScriptContents, ScriptReasoning, ScriptReasoningApart, ScriptTool,
 	ScriptTools, ScriptClientTool, ScriptClientResult, ScriptClientResults, ScriptInterrupt, ScriptResume,
@@ -44,9 +45,9 @@ func (a *assembledRun) judgeText(p *spec.Pass, want string) {
 		"got %s%s; expected %s", got, a.describeEnd(), expected)
 }
 
-// quoteText describes the text of the run and the text want in the message of a finding: `text "one"`
-// and `the text "two"`, or "no text" if it is "". Of long texts, only excerpts are quoted (see
-// quotePair).
+// quoteText describes the text of the run and the text want in the message of a finding: `text
+// "one"` and `the text "two"`, or "no text" if it is "". Of long texts, only excerpts are quoted
+// (see quotePair).
 func (a *assembledRun) quoteText(want string) (got, expected string) {
 	got, expected = quotePair(a.text(), want)
 	got, expected = "text "+got, "the text "+expected
@@ -93,9 +94,9 @@ func (a *assembledRun) describeText() string {
 	return "text"
 }
 
-// describeEnd returns a clause that says how the run ended if it did not succeed, such as `, and then
-// the run failed (error message: "quota exceeded")`. It follows a description of what the run sent. If the run succeeded,
-// describeEnd returns "".
+// describeEnd returns a clause that says how the run ended if it did not succeed, such as `, and
+// then the run failed (error message: "quota exceeded")`. It follows a description of what the run
+// sent. If the run succeeded, describeEnd returns "".
 func (a *assembledRun) describeEnd() string {
 	switch {
 	case a.failure.Kind != "":

@@ -36,18 +36,19 @@ func (a *assembledRun) addMark(e spec.Event) {
 }
 
 // state returns, as JSON text, the state that results from the snapshots and deltas in
-// a.stateEvents. It returns "" if that state cannot be determined.
-func (a *assembledRun) state() (state string) {
+// a.stateEvents. It returns "" if there is no snapshot, or if a delta after the last snapshot
+// cannot be applied.
+func (a *assembledRun) state() (text string) {
 	for _, e := range a.stateEvents {
 		if e.Kind == spec.StateSnapshot {
-			state = cmp.Or(e.Text, "null")
-		} else if next, err := applyPatch(state, e.Text); err == nil {
-			state = next
+			text = cmp.Or(e.Text, "null")
+		} else if next, err := applyPatch(text, e.Text); err == nil {
+			text = next
 		} else {
-			state = "" // until the next snapshot
+			text = "" // until the next snapshot
 		}
 	}
-	return state
+	return text
 }
 
 // describeState returns an excerpt of state, which is JSON text, for the message of a finding. It

@@ -9,9 +9,9 @@ import (
 )
 
 // Most functions in this file judge lower bounds of time. Text that the prompt asks for after a
-// certain time cannot arrive before that time has passed. The time is measured from the request that
-// started the run to the arrival of the text. A busy machine, the network and a client that reads
-// late can only make it longer.
+// certain time cannot arrive before that time has passed. The time is measured from the request
+// that started the run to the arrival of the text. A busy machine, the network and a client that
+// reads late can only make it longer.
 
 // timerError is how much earlier than requested each timer of a server may fire, because clocks and
 // timers are rounded to milliseconds.
@@ -71,9 +71,9 @@ const (
 	maxSilence = time.Second
 )
 
-// A silence measures the longest time between two successive events of a stream. Comments do not
-// count as events. Times are measured from the start of the conversation.
-type silence struct {
+// A silenceTracker measures the longest time between two successive events of a stream. Comments do
+// not count as events. Times are measured from the start of the conversation.
+type silenceTracker struct {
 	begin   time.Duration // when the first event of the stream arrived
 	last    time.Duration // when the latest event arrived
 	longest time.Duration // the longest time between two events
@@ -82,7 +82,7 @@ type silence struct {
 
 // observe updates s with e, the next event of the stream. If e ends the longest silence so far, s
 // retains a copy of e that is made by keep.
-func (s *silence) observe(e spec.Event, keep func(spec.Event) *spec.Event) {
+func (s *silenceTracker) observe(e spec.Event, keep func(spec.Event) *spec.Event) {
 	switch {
 	case s.end == nil:
 		s.begin, s.end = e.At, keep(e)

@@ -9,11 +9,11 @@ import (
 
 var sequenceChecks = []*spec.Check{SequenceIncreases, SequenceDense, SequenceNeverFalls, CursorPresent, CursorUnique}
 
-// eachSequenceNumber returns a checkFunc that calls judge with those frames e of a stream that have
-// a sequence number. The argument n is that number, before is the previous frame that has a
-// sequence number, and last is the number of that frame. For the first frame of a stream that has a
-// sequence number, before is the zero Event and last is -1.
-func eachSequenceNumber(judge func(p *spec.Pass, e, before spec.Event, n, last int64)) checkFunc {
+// eachSequenceNumber returns a watchFunc that calls judge with each frame e of a stream that has a
+// sequence number. The argument n is the sequence number of e, before is the previous frame with a
+// sequence number, and last is the sequence number of before. If e is the first frame of the stream
+// with a sequence number, before is the zero Event, and last is -1.
+func eachSequenceNumber(judge func(p *spec.Pass, e, before spec.Event, n, last int64)) watchFunc {
 	return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var before spec.Event
 		last := int64(-1)

@@ -15,10 +15,10 @@ const disconnectDelay = 5 * time.Second
 // times differ by less, their order is unknown.
 const timeTolerance = 5 * time.Millisecond
 
-// judgeStreamRequests returns a checkFunc that calls judge once, at the end of a conversation. The
+// judgeStreamRequests returns a watchFunc that calls judge once, at the end of a conversation. The
 // argument all lists the exchanges whose request is a valid request of the primary user for a
 // stream, in the order in which the responses ended.
-func judgeStreamRequests(judge func(p *spec.Pass, all []*exchange)) checkFunc {
+func judgeStreamRequests(judge func(p *spec.Pass, all []*exchange)) watchFunc {
 	return eachExchange(func(p *spec.Pass) func(exchange) {
 		var all []*exchange
 		p.AtEnd(func() { judge(p, all) })
@@ -45,8 +45,8 @@ func (x *exchange) respondedAt() time.Duration {
 	return x.bodyEnd.At
 }
 
-// countCertainlyOpen returns the number of streams in all, not counting x, that were certainly open
-// during the whole time from the request of x until x.respondedAt().
+// countCertainlyOpen returns how many of the streams in the list all, other than x, were certainly
+// open during the whole time from the request of x until x.respondedAt().
 func (x *exchange) countCertainlyOpen(all []*exchange) (n int) {
 	for _, other := range all {
 		openBefore := other.opensStream() && other.firstBodyEvent.At+timeTolerance <= x.request.At
@@ -57,8 +57,8 @@ func (x *exchange) countCertainlyOpen(all []*exchange) (n int) {
 	return n
 }
 
-// countPossiblyOpen returns the number of streams in all, not counting x, that the server may have
-// counted as open when it received the request of x.
+// countPossiblyOpen returns how many of the streams in the list all, other than x, the server may
+// have counted as open when it received the request of x.
 func (x *exchange) countPossiblyOpen(all []*exchange) (n int) {
 	for _, other := range all {
 		openBefore := other.opensStream() && other.request.At <= x.request.At

@@ -333,10 +333,10 @@ func (c *callTracker) update(e spec.Event) {
 	}
 }
 
-// eachToolStream returns a checkFunc that calls judge with each event e of the streams whose
+// eachToolStream returns a watchFunc that calls judge with each event e of the streams whose
 // requests offer client tools. The argument c holds the tool calls as they were before e. All
 // checks share it, so judge must not modify it.
-func eachToolStream(judge func(p *spec.Pass, e spec.Event, c *callTracker)) checkFunc {
+func eachToolStream(judge func(p *spec.Pass, e spec.Event, c *callTracker)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		c := callTrackerOf(p)
 		return eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {

@@ -90,14 +90,14 @@ The next request answers each of them by its id.`,
 	}),
 }
 
-// An inputRequests holds what the server has asked of the client so far in a conversation: the tool
-// calls and the interrupts of all runs. The outer key is the thread id, and the inner key
+// A requestedInputs holds what the server has asked of the client so far in a conversation: the
+// tool calls and the interrupts of all runs. The outer key is the thread id, and the inner key
 // identifies a tool call or an interrupt.
-type inputRequests map[string]map[spanKey]bool
+type requestedInputs map[string]map[spanKey]bool
 
 // record adds the tool call or the interrupt that e starts. If e starts neither, record does
 // nothing. The event e must belong to the response to request.
-func (a inputRequests) record(request, e spec.Event) {
+func (a requestedInputs) record(request, e spec.Event) {
 	key := spanKey{subject: e.Kind.Subject()}
 	switch e.Kind {
 	case spec.ToolStart, spec.ToolCall:
@@ -115,7 +115,7 @@ func (a inputRequests) record(request, e spec.Event) {
 
 // hasCall reports whether the tool call with the given id is known: whether a run of the thread
 // that request names made it, or a part of request other than a tool result has its id.
-func (a inputRequests) hasCall(request spec.Event, id string) bool {
+func (a requestedInputs) hasCall(request spec.Event, id string) bool {
 	told := false
 	for _, part := range request.Parts {
 		walkParts(part, func(p spec.Event) { told = told || p.Kind != spec.InputToolResult && p.Call == id })
@@ -127,7 +127,7 @@ func (a inputRequests) hasCall(request spec.Event, id string) bool {
 // tool result whose call is not known (see hasCall), or a resume that names an interrupt that the
 // thread did not have in this conversation. Only the server can know whether there was such a call
 // or interrupt.
-func (a inputRequests) isAnsweredUnasked(request spec.Event) bool {
+func (a requestedInputs) isAnsweredUnasked(request spec.Event) bool {
 	return slices.ContainsFunc(request.Parts, func(p spec.Event) bool {
 		switch p.Kind {
 		case spec.InputToolResult:

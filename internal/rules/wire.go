@@ -21,10 +21,12 @@ var OpensStream = &spec.Check{
 	Doc: `a valid request for a stream is answered with status 200 and text/event-stream
 
 EventSource clients reject every other response. Not judged here: statuses that depend on
-the caller or on the state of the server (401, 403, 404, 409, 410, 429, 503), the refusal
-of a cursor that the server did not issue for this run, the response to a client that
-resumes after the terminal event, and the refusal of an answer to a tool call or an interrupt
-that neither the conversation nor the request shows.`,
+the caller or on the state of the server (401, 403, 404, 409, 410, 429, 503); the refusal
+of a cursor that the server did not issue for this run; status 204 or a refusal in response to
+a request to resume after the terminal event; an error status for an answer to a tool call or an
+interrupt that neither the conversation nor the request shows; any other refusal (4xx) of a
+request that has requirements, which accept.as-documented judges; a status other than 200 if the
+request was not recorded; and requests whose response the client did not wait for.`,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)
 		var request spec.Event

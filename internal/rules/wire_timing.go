@@ -50,9 +50,10 @@ limit, which may end between two deltas.`,
 	}),
 }
 
-// minDeltaSpan is the shortest time between the first and the last requested delta for which a
-// stream is judged. If the time is shorter, a network may deliver even a correct stream in one
-// piece.
+// minDeltaSpan is the shortest requested time for which DeltasArriveIncrementally judges a stream.
+// The requested time is the time between the first and the last delta for which the prompt asks; if
+// the stream was requested later than the run, the delay is subtracted. If that time is shorter, a
+// network may deliver even a correct stream in one piece.
 const minDeltaSpan = 300 * time.Millisecond
 
 // minCountedDeltas is the smallest number of requested deltas for which the pauses between them are

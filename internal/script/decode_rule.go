@@ -50,14 +50,15 @@ type quotaDocument struct {
 	Per      durationValue
 }
 
-// A ruleAction holds the effect of a rule on the response: the reply or the error status, and the
-// pace and faults of the response.
+// A ruleAction holds the effect of a rule on the response. If status is not nil, the response is
+// that error, and the rule's steps are not used. Otherwise, the reply consists of the steps if
+// hasReply is true, and the server's own agent replies if it is false.
 type ruleAction struct {
-	steps    []step
-	hasReply bool         // the steps are the reply; if false, the server's own agent replies
-	status   *statusReply // nil means an event stream
-	pace     pace.Pace
-	faults   []fault.Spec
+	steps    []step       // may be empty even if hasReply is true
+	hasReply bool         // whether the script states a reply
+	status   *statusReply // error response to send instead of an event stream; nil: none
+	pace     pace.Pace    // timing of the response
+	faults   []fault.Spec // faults to inject into the response
 }
 
 // A statusReply is a response with an error status. It is sent instead of an event stream.

@@ -228,9 +228,9 @@ func (r *aliasResolver) resolveMembers(n *ast.MappingNode, out *resolvedNode, de
 	return nil
 }
 
-// scalarValue returns the value of the scalar n as nil, a bool, an int64, a float64 or a string. It
-// returns a *positionError if scripts do not support the value, such as an integer above
-// math.MaxInt64.
+// scalarValue returns the value of the scalar n: nil for null, a bool, a string, an int64 for an
+// integer, or a float64 for any other number. It returns a *positionError if scripts do not support
+// the value, such as an integer above math.MaxInt64.
 func scalarValue(n ast.Node) (any, error) {
 	switch n := n.(type) {
 	case *ast.NullNode:

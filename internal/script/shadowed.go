@@ -103,8 +103,8 @@ func (c *conditions) coversRest(other *conditions) bool {
 	return true
 }
 
-// isSubset reports whether every string in these is also in those. In both lists, an empty list
-// stands for the set of all possible strings.
+// isSubset reports whether every string in the set these is also in the set those. Each argument
+// lists the strings of a set, except that an empty list stands for the set of all possible strings.
 func isSubset(these, those []string) bool {
 	if len(those) == 0 {
 		return true

@@ -27,7 +27,7 @@ type State struct {
 	scenarios    boundedMap[string]      // current steps, by name of the scenario
 	counters     boundedMap[int]         // match counts, by Rule.counterKey, and counters of templates
 	quotaWindows boundedMap[quotaWindow] // by Rule.counterKey
-	threads      boundedMap[threadTurns] // by dialect and id of the thread
+	threads      boundedMap[turnCounter] // by dialect and id of the thread
 	clientCalls  boundedMap[string]      // names of the tools that the client runs, by call id
 }
 
@@ -37,9 +37,9 @@ type quotaWindow struct {
 	used  int // number of requests served in the window
 }
 
-// A threadTurns records the number of turns that a thread (a conversation) has had, and the run
+// A turnCounter records the number of turns that a thread (a conversation) has had, and the run
 // of the latest turn.
-type threadTurns struct {
+type turnCounter struct {
 	turns int
 	run   string // id of the run; "" if the request did not name one
 }
@@ -59,7 +59,7 @@ func (s *State) Reset() {
 	s.scenarios = boundedMap[string]{max: maxScenarios}
 	s.counters = boundedMap[int]{max: maxCounters}
 	s.quotaWindows = boundedMap[quotaWindow]{max: maxCounters}
-	s.threads = boundedMap[threadTurns]{max: maxThreads}
+	s.threads = boundedMap[turnCounter]{max: maxThreads}
 	s.clientCalls = boundedMap[string]{max: maxCalls}
 }
 
@@ -180,7 +180,7 @@ func (s *State) recordTurn(thread, run string, info userMessageFacts) (n int, un
 	if thread == "" {
 		return n, func() {}
 	}
-	after := threadTurns{turns: n, run: run}
+	after := turnCounter{turns: n, run: run}
 	s.threads.put(thread, after)
 	return n, func() {
 		s.mu.Lock()

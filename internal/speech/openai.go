@@ -23,8 +23,8 @@ const (
 	maxRetryDelay = time.Minute            // greatest Retry-After after which a request is repeated
 )
 
-// An openAIService is a client of a server that is compatible with OpenAI's transcription API.
-type openAIService struct {
+// An openAIClient is a client of a server that is compatible with OpenAI's transcription API.
+type openAIClient struct {
 	Config
 	url    string
 	client *http.Client
@@ -45,13 +45,13 @@ func NewOpenAI(base string, cfg Config) (Transcriber, error) {
 			"(the key is configured separately)")
 	}
 	noRedirects := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	s := &openAIService{cfg, u.JoinPath("audio/transcriptions").String(), &http.Client{CheckRedirect: noRedirects}}
+	s := &openAIClient{cfg, u.JoinPath("audio/transcriptions").String(), &http.Client{CheckRedirect: noRedirects}}
 	return requireWAV(withLimits(s.transcribe, cfg)), nil
 }
 
 // transcribe sends a recording to the service and returns the text of the recording. It repeats the
 // request once after a failure that may be temporary. Its errors wrap ErrUnavailable.
-func (s *openAIService) transcribe(ctx context.Context, wav []byte) (string, error) {
+func (s *openAIClient) transcribe(ctx context.Context, wav []byte) (string, error) {
 	form, contentType := s.encodeForm(wav)
 	res, err := s.send(ctx, form, contentType)
 	if delay, ok := retryAfter(res, err); ok {
@@ -79,7 +79,7 @@ func (s *openAIService) transcribe(ctx context.Context, wav []byte) (string, err
 
 // encodeForm returns the multipart/form-data body of a request to transcribe a recording, and the
 // value of the Content-Type header.
-func (s *openAIService) encodeForm(wav []byte) (form []byte, contentType string) {
+func (s *openAIClient) encodeForm(wav []byte) (form []byte, contentType string) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
 	_ = w.WriteField("model", s.Model) // writing to a buffer never fails
@@ -93,7 +93,7 @@ func (s *openAIService) encodeForm(wav []byte) (form []byte, contentType string)
 
 // send sends a request with the given body once and returns the response, whatever its status. The
 // caller must close the body of the response.
-func (s *openAIService) send(ctx context.Context, form []byte, contentType string) (*http.Response, error) {
+func (s *openAIClient) send(ctx context.Context, form []byte, contentType string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(form))
 	if err != nil {
 		return nil, err

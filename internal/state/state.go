@@ -32,7 +32,8 @@ const MaxReadBytes = 64 << 10
 var (
 	// ErrNotOwner means that the thread belongs to a different user from the owner in the request.
 	ErrNotOwner = errors.New("the conversation belongs to another user")
-	// ErrNotFound means that the thread or run does not exist or, for Append, that the run has ended.
+	// ErrNotFound means that the thread or run does not exist or, for Append, that the run has
+	// ended.
 	ErrNotFound = errors.New("no such conversation or run")
 )
 
@@ -95,10 +96,10 @@ type Message struct {
 	Text string
 	At   time.Time // time of the message
 
-	Name  string `json:",omitempty"` // name of the tool, in a tool's message
-	Call  string `json:",omitempty"` // id of the call that a tool's message is the result of
-	Calls []Call `json:",omitempty"` // tool calls of an assistant's message
-	Files []File `json:",omitempty"` // attachments of a user's message
+	Name     string       `json:",omitempty"` // name of the tool, in a tool's message
+	ToolCall string       `json:",omitempty"` // id of the call that a tool's message is the result of
+	Calls    []Call       `json:",omitempty"` // tool calls of an assistant's message
+	Files    []Attachment `json:",omitempty"` // attachments of a user's message
 
 	Hidden bool `json:",omitempty"` // for agents only: not part of the history
 }
@@ -109,8 +110,8 @@ func (m Message) Day() string { return m.At.UTC().Format(time.DateOnly) }
 // A Call is a complete tool call. Arguments is JSON text.
 type Call struct{ ID, Name, Arguments string }
 
-// A File identifies an uploaded file. Type is its media type.
-type File struct{ Path, Type string }
+// An Attachment identifies an uploaded file. Type is its media type.
+type Attachment struct{ Path, Type string }
 
 // A Resetter is a store whose Reset method immediately drops every run that has ended, and every
 // thread whose runs have all ended.

@@ -57,8 +57,9 @@ func estimateSize(t *Transcript) int {
 	return n
 }
 
-// writeRequest writes the section of the request r to b, without the marker line. It replaces
-// secrets by using hide. It writes nothing for a request that was not recorded.
+// writeRequest writes to b the section of a transcript that contains the request r, without the
+// marker line. It replaces secrets by using hide. It writes nothing for a request that was not
+// recorded.
 func writeRequest(b *bytes.Buffer, r spec.Request, hide secretRedactor) {
 	if r.Method == "" && r.Target == "" && len(r.Header) == 0 && len(r.Body) == 0 {
 		return
@@ -91,9 +92,10 @@ func writeRequest(b *bytes.Buffer, r spec.Request, hide secretRedactor) {
 // is. Otherwise the start line must be written as a raw directive.
 func isCleanTarget(s string) bool { return isCleanValue(s) && len(strings.Fields(s)) <= 1 }
 
-// writeResponse writes the section of the response r to b, without the marker line. It replaces
-// secrets by using hide. The parameter method is the method of the request, which affects the
-// framing that the response implies.
+// writeResponse writes to b the section of a transcript that contains the response r, without the
+// marker line. It replaces secrets by using hide. The argument method is the method of the request
+// to which r is the response. The framing of a response is written only if it is not the one that
+// the method and the head of the response imply.
 func writeResponse(b *bytes.Buffer, method string, r spec.Response, hide secretRedactor) {
 	word, why := endDirective(r.End)
 	why = hide.String(why)

@@ -9,7 +9,7 @@ import (
 // for bodies: it overwrites secrets byte by byte, so that lines, offsets and arrivals stay valid.
 type secretRedactor struct {
 	*redact.Redactor
-	fields redact.Names // header fields to redact, besides credentials
+	fields redact.SecretNames // header fields to redact, besides credentials
 }
 
 // header returns a copy of h without secrets. A placeholder replaces the whole value of a

@@ -8,8 +8,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A dialectProfile describes which variations the document and the catalogue of a dialect allow.
-type dialectProfile struct {
+// A variationConstraints describes which variations the document and the catalogue of a dialect
+// allow.
+type variationConstraints struct {
 	frameShape, replyShape *dialect.SchemaSummary   // of the data of frames, and of JSON response bodies
 	unknownEvent           dialect.UnknownEventForm // form of events of unknown types
 	forbidden              map[Trait]bool           // traits that no variation may have
@@ -24,21 +25,21 @@ const (
 )
 
 // profiles caches the profiles of dialects, because deriving a profile from a document takes long.
-var profiles sync.Map // *dialect.Dialect → *dialectProfile
+var profiles sync.Map // *dialect.Dialect → *variationConstraints
 
 // profileOf returns the profile of dialect d. It keeps the profile in the cache, so that later
 // calls return the same one. It is safe for concurrent use.
-func profileOf(d *dialect.Dialect) *dialectProfile {
+func profileOf(d *dialect.Dialect) *variationConstraints {
 	known, ok := profiles.Load(d)
 	if !ok {
 		known, _ = profiles.LoadOrStore(d, newProfile(d))
 	}
-	return known.(*dialectProfile)
+	return known.(*variationConstraints)
 }
 
 // newProfile derives the profile of dialect d from the document and the catalogue of d.
-func newProfile(d *dialect.Dialect) *dialectProfile {
-	b := &dialectProfile{}
+func newProfile(d *dialect.Dialect) *variationConstraints {
+	b := &variationConstraints{}
 	b.frameShape, b.replyShape = d.Shapes()
 	unknownEvents, eventNames := false, false
 	b.unknownEvent, unknownEvents = d.UnknownEventForm()
@@ -62,7 +63,7 @@ func newProfile(d *dialect.Dialect) *dialectProfile {
 }
 
 // allows reports whether responses of the dialect may have the trait t.
-func (b *dialectProfile) allows(t Trait) bool { return !b.forbidden[t] }
+func (b *variationConstraints) allows(t Trait) bool { return !b.forbidden[t] }
 
 // hasKind reports whether the document of dialect d defines k, which is an event kind or a slot.
 func hasKind(d *dialect.Dialect, k spec.Kind) bool { return slices.Contains(d.Kinds(), k) }

@@ -19,7 +19,7 @@ func every(seed uint64) *Variation {
 	open := &dialect.SchemaSummary{Members: map[string]*dialect.SchemaSummary{"n": {Number: true}}}
 	open.Members["in"], open.Members["list"] = open, &dialect.SchemaSummary{Items: open}
 	open.Members["payload"] = &dialect.SchemaSummary{HasSlot: true, Members: open.Members}
-	b := &dialectProfile{frameShape: open, replyShape: open, unknownEvent: dialect.UnknownEventForm{TypeMember: "type"}}
+	b := &variationConstraints{frameShape: open, replyShape: open, unknownEvent: dialect.UnknownEventForm{TypeMember: "type"}}
 	return &Variation{seed: seed, profile: b, traits: Traits, cursorEncoding: cursorEncodings[2], lineEnds: []string{"\n", "\r", "\r\n"}}
 }
 

@@ -63,7 +63,7 @@ var Traits = []Trait{
 // because a replayed event must equal the original. It is safe for concurrent use.
 type Variation struct {
 	seed           uint64
-	profile        *dialectProfile
+	profile        *variationConstraints
 	traits         []Trait
 	cursorEncoding cursorEncoding
 	lineEnds       []string // the line ends among which the variation chooses

@@ -58,7 +58,7 @@ func (s activityReader) Read(p []byte) (int, error) {
 // the response is read, because a server may refuse a request without reading all of it. Finally,
 // exchangeHTTP1 passes conn to idle if idle is not nil and conn can be used for another request;
 // otherwise it closes conn.
-func exchangeHTTP1(conn net.Conn, m *outgoingRequest, h *recorder, idle *idleConnPool) (end error) {
+func exchangeHTTP1(conn net.Conn, m *outgoingRequest, h *recorder, idle *idleConnHolder) (end error) {
 	written := make(chan error, 1)
 	go func() {
 		// If this fails, a response that the server sent before closing still counts.
@@ -252,14 +252,15 @@ func unexpectedEOF(err error) error {
 	return err
 }
 
-// notHTTPError returns an error that wraps [spec.ErrNotHTTP] and adds a text, which is formatted as
-// by [fmt.Sprintf].
+// notHTTPError returns an error that wraps [spec.ErrNotHTTP]. Its message is that of
+// spec.ErrNotHTTP, followed by a colon and the text that [fmt.Sprintf] returns for format and args.
 func notHTTPError(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", spec.ErrNotHTTP, fmt.Sprintf(format, args...))
 }
 
-// limitError returns an error that wraps [spec.ErrLimitExceeded] and adds a text, which is
-// formatted as by [fmt.Sprintf].
+// limitError returns an error that wraps [spec.ErrLimitExceeded]. Its message is that of
+// spec.ErrLimitExceeded, followed by a colon and the text that [fmt.Sprintf] returns for format and
+// args.
 func limitError(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", spec.ErrLimitExceeded, fmt.Sprintf(format, args...))
 }

@@ -26,7 +26,7 @@ import (
 // returns nil if the response is complete, and otherwise the reason why it ended early. The caller
 // must close conn.
 func exchangeHTTP2(conn net.Conn, m *outgoingRequest, h *recorder) error {
-	in := &headRecorder{Conn: conn}
+	in := &headRecordingConn{Conn: conn}
 	transport := &http2.Transport{DisableCompression: true, MaxHeaderListSize: maxHead}
 	peer, err := transport.NewClientConn(in)
 	if err != nil {
@@ -146,9 +146,9 @@ func sortedHeader(h http.Header) spec.Header {
 	return fields
 }
 
-// A headRecorder is a connection that records the first bytes received over HTTP/2. The order of
-// the header fields is taken from these bytes, because the HTTP/2 library does not preserve it.
-type headRecorder struct {
+// A headRecordingConn is a connection that records the first bytes received over HTTP/2. The order
+// of the header fields is taken from these bytes, because the HTTP/2 library does not preserve it.
+type headRecordingConn struct {
 	net.Conn
 	mu       sync.Mutex
 	recorded []byte
@@ -157,7 +157,7 @@ type headRecorder struct {
 
 // Read reads from the connection and records the bytes that it gets, but no more than 2*maxHead
 // bytes in total.
-func (t *headRecorder) Read(p []byte) (int, error) {
+func (t *headRecordingConn) Read(p []byte) (int, error) {
 	n, err := t.Conn.Read(p)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -171,14 +171,14 @@ func (t *headRecorder) Read(p []byte) (int, error) {
 }
 
 // connError returns the error from the last read that failed, or nil if no read has failed.
-func (t *headRecorder) connError() error {
+func (t *headRecordingConn) connError() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.err
 }
 
 // recordedBytes returns the number of bytes that have been recorded.
-func (t *headRecorder) recordedBytes() int {
+func (t *headRecordingConn) recordedBytes() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.recorded)
@@ -186,7 +186,7 @@ func (t *headRecorder) recordedBytes() int {
 
 // fields returns the header fields of the final response in the order in which they were received.
 // It returns nil if the recorded bytes cannot be decoded.
-func (t *headRecorder) fields() spec.Header {
+func (t *headRecordingConn) fields() spec.Header {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	frames := http2.NewFramer(nil, bytes.NewReader(t.recorded))

@@ -10,16 +10,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An idleConnPool holds at most one connection, left open by a completed exchange, until another
-// exchange uses it. It is safe for concurrent use. A nil *idleConnPool holds no connection, and its
-// put method must not be called.
-type idleConnPool struct {
+// An idleConnHolder holds at most one connection, left open by a completed exchange, until another
+// exchange uses it. It is safe for concurrent use. A nil *idleConnHolder holds no connection, and
+// its put method must not be called.
+type idleConnHolder struct {
 	mu   sync.Mutex
 	conn net.Conn
 }
 
 // put stores conn in i. If i already holds a connection, put closes that connection.
-func (i *idleConnPool) put(conn net.Conn) {
+func (i *idleConnHolder) put(conn net.Conn) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.conn != nil {
@@ -31,7 +31,7 @@ func (i *idleConnPool) put(conn net.Conn) {
 // take removes the connection from i and returns it, or returns nil if i holds none. If the server
 // has closed the connection, or has sent something without a request, take closes the connection
 // and returns nil.
-func (i *idleConnPool) take() net.Conn {
+func (i *idleConnHolder) take() net.Conn {
 	if i == nil {
 		return nil
 	}

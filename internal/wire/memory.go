@@ -37,10 +37,10 @@ func NewMemoryLimiter(slots, maxBytes int) *MemoryLimiter {
 	return &MemoryLimiter{make(chan struct{}, slots), maxBytes}
 }
 
-// A reservation counts the bytes that one conversation holds for the bodies of all of its
+// A conversationMemory counts the bytes that one conversation holds for the bodies of all of its
 // exchanges. It also records whether the conversation has a slot of the limiter. If limiter is nil,
 // there is no limit, and nothing is counted.
-type reservation struct {
+type conversationMemory struct {
 	limiter *MemoryLimiter
 
 	mu      sync.Mutex
@@ -50,8 +50,9 @@ type reservation struct {
 
 // reserve adds n bytes to the memory of the conversation. If the conversation then needs a slot and
 // does not have one, reserve waits for a slot, and pauses the timeouts of w meanwhile. It returns
-// an error if the conversation exceeds its limit, or if the exchange ends during the wait.
-func (h *reservation) reserve(w *watchdog, n int) error {
+// an error if the conversation exceeds its limit, or if the exchange ends during the wait. The
+// caller must then not keep the n bytes, although they remain counted until release is called.
+func (h *conversationMemory) reserve(w *watchdog, n int) error {
 	if h.limiter == nil {
 		return nil
 	}
@@ -71,7 +72,7 @@ func (h *reservation) reserve(w *watchdog, n int) error {
 }
 
 // release returns the slot and all memory of the conversation to the limiter.
-func (h *reservation) release() {
+func (h *conversationMemory) release() {
 	if h.limiter == nil {
 		return
 	}
@@ -97,7 +98,7 @@ func (r *MemoryLimiter) acquire(ctx context.Context) error {
 // use calls do while the conversation has a slot. If the conversation does not have one, use takes
 // one for the duration of the call. It returns false, without calling do, if ctx is done before a
 // slot is free.
-func (h *reservation) use(ctx context.Context, do func()) bool {
+func (h *conversationMemory) use(ctx context.Context, do func()) bool {
 	if h.limiter == nil {
 		do()
 		return true

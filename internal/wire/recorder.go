@@ -23,8 +23,8 @@ type recorder struct {
 
 	isStream   bool // events are counted against maxEvents
 	eventCount sse.EventCounter
-	maxEvents  int          // maximum number of events and comments in the body
-	memory     *reservation // memory of the conversation
+	maxEvents  int                 // maximum number of events and comments in the body
+	memory     *conversationMemory // memory of the conversation
 }
 
 // recordBody records the body of the response. It returns nil if the body is complete, and

@@ -73,10 +73,10 @@ type Config struct {
 // one goroutine may read a stream while another one cancels the run.
 type Client struct {
 	cfg     Config
-	name    string        // base URL without secrets, for errors
-	started time.Time     // start of the conversation
-	memory  *reservation  // shared by all Clients of the conversation
-	idle    *idleConnPool // shared in the same way; nil if connections are not reused
+	name    string              // base URL without secrets, for errors
+	started time.Time           // start of the conversation
+	memory  *conversationMemory // shared by all Clients of the conversation
+	idle    *idleConnHolder     // shared in the same way; nil if connections are not reused
 }
 
 // NewClient returns a client for a conversation that begins now, and sends nothing. It returns an
@@ -99,9 +99,9 @@ func NewClient(cfg Config) (*Client, error) {
 	cfg.MaxBodyBytes = cmp.Or(cfg.MaxBodyBytes, DefaultMaxBodyBytes)
 	cfg.MaxEvents = cmp.Or(cfg.MaxEvents, DefaultMaxEvents)
 	cfg.MaxEventBytes = cmp.Or(cfg.MaxEventBytes, DefaultMaxEventBytes)
-	c := &Client{cfg: cfg, name: plainURL(&base), started: time.Now(), memory: &reservation{limiter: cfg.Memory}}
+	c := &Client{cfg: cfg, name: plainURL(&base), started: time.Now(), memory: &conversationMemory{limiter: cfg.Memory}}
 	if cfg.KeepAlive {
-		c.idle = &idleConnPool{}
+		c.idle = &idleConnHolder{}
 	}
 	return c, nil
 }

@@ -98,15 +98,15 @@ type eventDecoder struct {
 	dialect         *Dialect
 	exchange        *spec.Exchange
 	request         spec.Event
-	operation       *Operation // nil if the request is not for an operation of the dialect
-	limit           int        // maximum size of one event or body, in bytes
-	mode            decodeMode
-	messageSubjects map[string]string // message id → subject of its start, if that is "reasoning"
+	operation       *Operation        // nil if the request is not for an operation of the dialect
+	limit           int               // maximum size of one event or body, in bytes
+	mode            decodeMode        // what is set in events besides their kinds, slots and parts
+	messageSubjects map[string]string // id → "reasoning", for each message that started as reasoning
 	tellsReasoning  bool              // the dialect has events that are deltas of reasoning
-	openChunks      openSpans
-	frameIndex      int          // index of the next frame, from 0
-	arrivalIndex    int          // index of the arrival that completed the last event
-	buffer          []spec.Event // the last result of decodeFrame
+	openChunks      openSpans         // messages and tool calls that chunks have started and that have not ended
+	frameIndex      int               // index of the next frame, from 0
+	arrivalIndex    int               // index of the arrival that completed the last event
+	buffer          []spec.Event      // the last result of decodeFrame
 }
 
 // events returns an iterator over the events of the exchange: the request, the head of the

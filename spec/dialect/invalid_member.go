@@ -68,7 +68,7 @@ func itemKindName(n node) string {
 
 // withAddedValue returns a copy of the builder whose valid request also has the value v in its
 // body, at the given location. It returns nil if a request with that value is not valid. The copy
-// shares the InvalidRequestSet of m. The caller must copy the requests and edits of the copy back
+// shares the SeenInvalidRequests of m. The caller must copy the requests and edits of the copy back
 // to m.
 func (m *invalidRequestBuilder) withAddedValue(at []string, v any) *invalidRequestBuilder {
 	extended := *m

@@ -23,12 +23,12 @@ type InvalidRequest struct {
 // and a few that violate two. The order is always the same. Violations for which the document does
 // not specify a refusal are left out. If r is not valid, the result is nil.
 func (d *Dialect) InvalidRequests(r spec.Request) []InvalidRequest {
-	return d.UnseenInvalidRequests(r, &InvalidRequestSet{})
+	return d.UnseenInvalidRequests(r, &SeenInvalidRequests{})
 }
 
-// An InvalidRequestSet records which invalid requests of one operation have already been derived.
+// A SeenInvalidRequests records which invalid requests of one operation have already been derived.
 // The zero value is empty.
-type InvalidRequestSet struct {
+type SeenInvalidRequests struct {
 	// KeepVariant limits the number of requests. Of the values of a wrong type, a few typical ones
 	// are always tried. KeepVariant is called once for each of the others, such as true or "", once
 	// for each list item from which an invalid item can be made, except the last item of the list,
@@ -37,8 +37,8 @@ type InvalidRequestSet struct {
 	KeepVariant func() bool
 
 	// names has two keys for each request with one violation, both of which are made by
-	// invalidRequestBuilder.key: one for the violated constraint, and one for the schema whose value
-	// the request changes. For a request with two violations, the key is its name.
+	// invalidRequestBuilder.key: one for the violated constraint, and one for the schema whose
+	// value the request changes. For a request with two violations, the key is its name.
 	names        map[string]bool
 	schemaPaths  map[string]bool // pointers of the keywords that were violated
 	addedSchemas map[string]bool // pointers of the schemas of values that were added to be made invalid
@@ -47,7 +47,7 @@ type InvalidRequestSet struct {
 // UnseenInvalidRequests is like [Dialect.InvalidRequests], but leaves out the requests that the set
 // seen contains, and also derives the requests that seen.KeepVariant selects. It adds the requests
 // that it returns to seen.
-func (d *Dialect) UnseenInvalidRequests(r spec.Request, seen *InvalidRequestSet) []InvalidRequest {
+func (d *Dialect) UnseenInvalidRequests(r spec.Request, seen *SeenInvalidRequests) []InvalidRequest {
 	return d.invalidRequests(r, seen, "")
 }
 
@@ -63,10 +63,10 @@ func (o *Operation) TemplatesBySimplicity() []string {
 }
 
 // InvalidRequestByName returns the invalid request with the given name that is derived from the
-// valid request r. This may also be one that is derived only if [InvalidRequestSet.KeepVariant]
+// valid request r. This may also be one that is derived only if [SeenInvalidRequests.KeepVariant]
 // selects it. ok is false if there is no request with that name.
 func (d *Dialect) InvalidRequestByName(r spec.Request, name string) (m InvalidRequest, ok bool) {
-	if all := d.invalidRequests(r, &InvalidRequestSet{}, name); len(all) > 0 {
+	if all := d.invalidRequests(r, &SeenInvalidRequests{}, name); len(all) > 0 {
 		return all[0], true
 	}
 	return m, false
@@ -74,11 +74,11 @@ func (d *Dialect) InvalidRequestByName(r spec.Request, name string) (m InvalidRe
 
 // invalidRequests is like [Dialect.UnseenInvalidRequests], but if only is not "", it returns only
 // the request with that name, without calling seen.KeepVariant.
-func (d *Dialect) invalidRequests(r spec.Request, seen *InvalidRequestSet, only string) []InvalidRequest {
+func (d *Dialect) invalidRequests(r spec.Request, seen *SeenInvalidRequests, only string) []InvalidRequest {
 	if seen.names == nil {
-		*seen = InvalidRequestSet{seen.KeepVariant, map[string]bool{}, map[string]bool{}, map[string]bool{}}
+		*seen = SeenInvalidRequests{seen.KeepVariant, map[string]bool{}, map[string]bool{}, map[string]bool{}}
 	}
-	m := invalidRequestBuilder{dialect: d, valid: r, only: only, InvalidRequestSet: seen}
+	m := invalidRequestBuilder{dialect: d, valid: r, only: only, SeenInvalidRequests: seen}
 	m.build()
 	m.addPairs()
 	if only != "" { // both halves of a pair were added too
@@ -89,7 +89,7 @@ func (d *Dialect) invalidRequests(r spec.Request, seen *InvalidRequestSet, only 
 
 // An invalidRequestBuilder derives invalid requests from one valid request.
 type invalidRequestBuilder struct {
-	*InvalidRequestSet
+	*SeenInvalidRequests
 	dialect  *Dialect
 	valid    spec.Request         // the valid request, possibly with an added value
 	base     *spec.Request        // the valid request without the added value; nil if nothing was added
@@ -120,7 +120,7 @@ func (m *invalidRequestBuilder) build() {
 	for _, p := range o.parameters {
 		m.breakParameter(p, path)
 	}
-	i := slices.IndexFunc(o.bodies, func(b requestMediaType) bool { return b.mediaType == jsonMediaType })
+	i := slices.IndexFunc(o.bodies, func(b documentedRequestBody) bool { return b.mediaType == jsonMediaType })
 	if i >= 0 && len(r.Body) > 0 {
 		m.breakContentType(o.bodies[i].node)
 		if v, err := decode(r.Body); err == nil {
@@ -128,7 +128,8 @@ func (m *invalidRequestBuilder) build() {
 			m.breakBodySize(o.bodies[i].limit, v)
 		}
 	}
-	if i := slices.IndexFunc(o.bodies, func(b requestMediaType) bool { return b.mediaType == formMediaType }); i >= 0 {
+	i = slices.IndexFunc(o.bodies, func(b documentedRequestBody) bool { return b.mediaType == formMediaType })
+	if i >= 0 {
 		m.breakForm(o.bodies[i])
 	}
 }
@@ -304,8 +305,8 @@ func (m *invalidRequestBuilder) addFurtherWrongTypes(n node, at []string) {
 }
 
 // keepsVariant reports whether to derive requests with the next of the values, list items and files
-// that [InvalidRequestSet.KeepVariant] selects from. It returns what KeepVariant returns, or false if
-// KeepVariant is nil. If m.only is not "", it returns true without calling KeepVariant.
+// that [SeenInvalidRequests.KeepVariant] selects from. It returns what KeepVariant returns, or
+// false if KeepVariant is nil. If m.only is not "", it returns true without calling KeepVariant.
 func (m *invalidRequestBuilder) keepsVariant() bool {
 	return m.only != "" || m.KeepVariant != nil && m.KeepVariant()
 }

@@ -212,7 +212,9 @@ func withFiles(form map[string]any) map[string]any {
 // violations of the schema of b. The lengths of files are counted in bytes. If the body is too
 // large or cannot be decoded, the form is nil, and the only violation says so. The argument outer
 // lists the places in the document that contain b, innermost first.
-func (d *Dialect) validateForm(b requestMediaType, r spec.Request, outer []documentLocation) (any, []spec.Violation) {
+func (d *Dialect) validateForm(
+	b documentedRequestBody, r spec.Request, outer []documentLocation,
+) (any, []spec.Violation) {
 	if len(r.Body) > maxFormBytes { // servers may accept what is not examined here
 		message := fmt.Sprintf("the request body has %d bytes: at most %d are read", len(r.Body), maxFormBytes)
 		return nil, []spec.Violation{{Location: "body", Message: message}}
@@ -264,7 +266,7 @@ func (d *Dialect) validateForm(b requestMediaType, r spec.Request, outer []docum
 
 // fileEvents returns the files of a form as parts of a request, and the ids of the requirements
 // that their media types exercise. The argument form is as returned by decodeForm.
-func (b requestMediaType) fileEvents(form any) (parts []spec.Event, exercised []string) {
+func (b documentedRequestBody) fileEvents(form any) (parts []spec.Event, exercised []string) {
 	fields, _ := form.(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(b.files)) {
 		if f, ok := fields[name].(formFile); ok {
@@ -301,7 +303,7 @@ var wrongTypeFiles = []formFile{
 
 // breakForm adds requests that violate what the document specifies for the form b. They are derived
 // from the form in the body of the valid request.
-func (m *invalidRequestBuilder) breakForm(b requestMediaType) {
+func (m *invalidRequestBuilder) breakForm(b documentedRequestBody) {
 	bad := m.withContentType(jsonMediaType)
 	bad.Body = []byte("{}")
 	m.add("header Content-Type is "+jsonMediaType, bad, m.valid)

@@ -27,21 +27,21 @@ type Operation struct {
 	node             node                    // the operation object
 	requirement      string                  // x-requirement of the operation; "" if there is none
 	promised         spec.StreamRequirements // x-stream
-	omissions        []omission              // x-absent
+	omissions        []omissionRule          // x-absent
 	denials          []denialRule            // x-denied
 	parameters       []parameter
 	bodyRequired     bool
-	bodies           []requestMediaType // by media type, in alphabetical order
-	requestVariants  []*variant         // the variants of its body
-	templates        map[string]any     // bodies by template name; nil for a request without a body
-	bodylessTemplate string             // template of requests without a JSON body (x-says)
+	bodies           []documentedRequestBody // by media type, in alphabetical order
+	requestVariants  []*variant              // the variants of its body
+	templates        map[string]any          // bodies by template name; nil for a request without a body
+	bodylessTemplate string                  // template of requests without a JSON body (x-says)
 
 	frameVariants    []*variant              // the variants of the frames of its stream
 	carriers         map[spec.Kind]spec.Kind // kind of the frames that carry events of a kind; see Carrier
 	nameMembers      []string                // members that name frames, most frequent first; see initWireNames
 	wireNames        map[spec.Kind]string    // names of frames by kind
 	sentinel         string                  // in-band terminator of the stream; "" if there is none
-	encoding         streamEncoding
+	encoding         sseFraming
 	responses        map[string]documentedResponse // by documented status: "200", "4XX", "default"
 	successStatus    int                           // the lowest documented status from 200 to 299; 0 if there is none
 	anySuccess       bool                          // other successful statuses are documented too
@@ -49,16 +49,16 @@ type Operation struct {
 	replyKind        spec.Kind                     // kind of an unstreamed successful response; "" if there is none
 }
 
-// A streamEncoding states how the reference server encodes frames, apart from their data
+// A sseFraming states how the reference server encodes frames, apart from their data
 // (x-stream).
-type streamEncoding struct {
+type sseFraming struct {
 	sentinel   bool   // end the stream with the sentinel
 	eventField string // the member that is repeated as SSE event field; "" if there is none
 	cursorAsID bool   // send the cursor as SSE id
 }
 
-// A requestMediaType describes the body of a request in one media type.
-type requestMediaType struct {
+// A documentedRequestBody describes the body of a request in one media type.
+type documentedRequestBody struct {
 	mediaType string
 	node      node                // the media type object
 	validate  func(any) error     // validates a decoded body; nil if there is no schema
@@ -152,7 +152,7 @@ func (o *Operation) addParameters(list []node) (err error) {
 			return checkSlot(p.slot)
 		}
 		if requirement := p.node.get("x-absent").text(); requirement != "" {
-			o.omissions = append(o.omissions, omission{parameter: p, requirement: requirement})
+			o.omissions = append(o.omissions, omissionRule{parameter: p, requirement: requirement})
 		}
 		p.validate = n.doc.validator(p.schema.pointer)
 		o.parameters = append(o.parameters, p)
@@ -160,9 +160,10 @@ func (o *Operation) addParameters(list []node) (err error) {
 	return nil
 }
 
-// An omission is a parameter or a member of the body that has an x-absent. The field requirement is
-// the id of the requirement on the meaning of requests that leave the parameter or member out.
-type omission struct {
+// An omissionRule is a parameter or a member of the body that has an x-absent. The field
+// requirement is the id of the requirement on the meaning of requests that leave the parameter or
+// member out.
+type omissionRule struct {
 	member      string // name of the member; "" if it is a parameter
 	parameter   parameter
 	requirement string
@@ -199,10 +200,10 @@ func (o *Operation) addBodies(request node) (err error) {
 		names, properties := contents[i].get("schema").get("properties").members()
 		for j, p := range properties {
 			if requirement := p.get("x-absent").text(); requirement != "" {
-				o.omissions = append(o.omissions, omission{member: names[j], requirement: requirement})
+				o.omissions = append(o.omissions, omissionRule{member: names[j], requirement: requirement})
 			}
 		}
-		b := requestMediaType{
+		b := documentedRequestBody{
 			mediaType: media, node: contents[i], limit: bodyLimitOf(contents[i]), judged: &bodyViolationCache{},
 		}
 		if media == formMediaType {
@@ -239,7 +240,7 @@ func (o *Operation) addResponses(op node) error {
 		}
 		o.promised.KeepAlive = stream.get("keep-alive").text()
 		o.sentinel = stream.get("sentinel").text()
-		o.encoding = streamEncoding{
+		o.encoding = sseFraming{
 			sentinel:   stream.get("sends").value != false,
 			eventField: stream.get("event").text(), cursorAsID: stream.get("id").value == true,
 		}

@@ -105,10 +105,11 @@ func partName(location string) string {
 	return location
 }
 
-// validateBody decodes the body of r, a request for o, and returns the decoded body and its
-// violations, including those of its media type and size. The decoded body is nil if there is none,
-// if it is too large or cannot be decoded, or if its media type is not documented or is neither
-// JSON nor that of a form.
+// validateBody decodes and validates the body of r, a request for o. It returns the decoded body
+// and the violations of the body, including those of its media type and size. A body without a
+// media type is treated as one of the first documented media type. The decoded body is nil if there
+// is no body, if the body is too large or malformed, or if its media type is not documented, has no
+// schema, or is neither JSON nor that of a form.
 func (d *Dialect) validateBody(o *Operation, r spec.Request) (any, []spec.Violation) {
 	request := o.node.get("requestBody")
 	if len(o.bodies) == 0 {
@@ -121,7 +122,7 @@ func (d *Dialect) validateBody(o *Operation, r spec.Request) (any, []spec.Violat
 	b := o.bodies[0]
 	if content := r.Header.Get("Content-Type"); content != "" {
 		media, _, err := mime.ParseMediaType(content)
-		i := slices.IndexFunc(o.bodies, func(b requestMediaType) bool { return matchesMediaType(b.mediaType, media) })
+		i := slices.IndexFunc(o.bodies, func(b documentedRequestBody) bool { return matchesMediaType(b.mediaType, media) })
 		if err != nil || i < 0 {
 			return nil, []spec.Violation{d.newViolation("header Content-Type", schemaError{
 				documentLocations: append([]documentLocation{{request.deref().pointer, 0}}, outer...),
@@ -178,7 +179,7 @@ func allowedMethods(path node) (all []string) {
 }
 
 // mediaTypes returns the media types of the given bodies, in the same order.
-func mediaTypes(bodies []requestMediaType) (all []string) {
+func mediaTypes(bodies []documentedRequestBody) (all []string) {
 	for _, b := range bodies {
 		all = append(all, b.mediaType)
 	}

@@ -128,7 +128,7 @@ func (c *requestFormCollector) visitObject(n node, v map[string]any, at []string
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(v)) {
-		if !slices.ContainsFunc(members, func(m objectMember) bool { return m.name == name }) {
+		if !slices.ContainsFunc(members, func(m documentedMember) bool { return m.name == name }) {
 			c.add("with the unknown member", append(slices.Clone(at), name), c.unknown)
 		}
 	}

@@ -20,12 +20,13 @@ type schemaError struct {
 	keyword           string             // the violated keyword, such as "minLength"
 	isDiscriminator   bool               // the keyword requires or forbids a constant, which may tell schemas apart
 
-	// The following make up its text.
+	// The following make up its text, which has the form "PATH PROBLEM: EXPECTED", as in
+	// `"messages" has 3 items: expected at most 2`.
 	path         string          // the location as a path expression; "" is the value itself
 	got          any             // the value at the location
 	missing      string          // the name of a missing member
-	problem      string          // predicate that says what is wrong, if not "is GOT"
-	expected     string          // what is required: "expected …"
+	problem      string          // such as "has 3 items"; if it is "", the text has "is" and the value got instead
+	expected     string          // such as "expected at most 2" or "it must not be there"; "": left out
 	alternatives [][]schemaError // the errors of each of several schemas, one of which had to match
 }
 

@@ -75,9 +75,10 @@ func (b schemaError) alternativesText(root string) string {
 	return strings.Join(texts, ", or ") + more
 }
 
-// locationName returns the name that messages use for the location with the given path expression.
-// This is root if the path is "", which means the whole value, and otherwise the path, in quotes if
-// it is a single member name.
+// locationName returns the name by which messages refer to the location with the given path
+// expression. If path is "", the location is the whole value, and its name is root, such as "the
+// request body". Otherwise, the name is path itself, such as messages[0].role, but in quotes if
+// path is the name of a single member.
 func locationName(root, path string) string {
 	switch {
 	case path == "":

@@ -89,7 +89,7 @@ func fitsTypes(types []string, v any) bool {
 }
 
 // slotText returns a decoded JSON value in the form in which a slot holds it: a string unchanged, a
-// number in canonical form, null as "", and any other value as compact JSON.
+// number as canonicalNumber returns it, null as "", and any other value as compact JSON.
 func slotText(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -112,8 +112,9 @@ func (s slotLocation) slotText(v any) string {
 	return slotText(v)
 }
 
-// canonicalNumber returns n in canonical form: 1.0 and 1e0 become 1. It returns very long numbers
-// and those with large exponents unchanged, since expanding them could take too much memory.
+// canonicalNumber returns n in a form that is the same for equal numbers: 1.0 and 1e0 become 1, and
+// 1.50 becomes 1.5. It returns very long numbers and those with large exponents unchanged, since
+// expanding them could take too much memory.
 func canonicalNumber(n json.Number) string {
 	text := string(n)
 	if !strings.ContainsAny(text, ".eE") || len(text) > 64 {

@@ -13,18 +13,18 @@ import (
 // acceptCheck is the id of the check that judges whether valid requests are accepted.
 const acceptCheck = "accept.as-documented"
 
-// A ValidVariant is a valid request that differs from another valid request in one member of the
-// body or in one header field. For example, it has null for an optional member that the other
+// A ValidRequestVariant is a valid request that differs from another valid request in one member of
+// the body or in one header field. For example, it has null for an optional member that the other
 // request omits.
-type ValidVariant struct {
-	// Name says what differs from the other request: the part of the request, the place in it, and the
-	// difference, as in "body /seed is null" or "header NAME is VALUE".
+type ValidRequestVariant struct {
+	// Name says what differs from the other request: the part of the request, the place in it, and
+	// the difference, as in "body /seed is null" or "header NAME is VALUE".
 	Name string
 
 	// Form is like Name, but in place of the part and the place, it has the JSON pointer of the
-	// member's schema or of the header field's parameter in the document: "POINTER is null". Variants
-	// of different requests that have the same Form exercise the same part of the document, so that it
-	// is enough to send one of them.
+	// member's schema or of the header field's parameter in the document: "POINTER is null".
+	// Variants of different requests that have the same Form exercise the same part of the
+	// document, so that it is enough to send one of them.
 	Form string
 
 	Request spec.Request // the variant itself
@@ -37,14 +37,14 @@ type ValidVariant struct {
 // document allows, or further tools are offered. All variants have the prompt
 // of r. They are always in the same order. ValidVariants returns nil if r is not a valid request
 // with a JSON body. It does not modify r.
-func (d *Dialect) ValidVariants(r spec.Request) []ValidVariant {
+func (d *Dialect) ValidVariants(r spec.Request) []ValidRequestVariant {
 	o := d.Operation(r)
 	v, err := decode(r.Body)
 	if o == nil || len(o.bodies) == 0 || err != nil || len(d.ValidateRequest(r)) > 0 {
 		return nil
 	}
 	schema := o.bodies[0].node.get("schema")
-	b := validVariantBuilder{
+	b := validRequestVariantBuilder{
 		dialect: d, request: r, parsed: d.ParseRequest(r),
 		unknownAllowed: schema.deref().get("x-unknown").exists(),
 	}
@@ -71,34 +71,35 @@ func (p parameter) fieldExamples() (values []string) {
 	return values
 }
 
-// A validVariantBuilder collects valid variants of one request.
-type validVariantBuilder struct {
+// A validRequestVariantBuilder collects valid variants of one request.
+type validRequestVariantBuilder struct {
 	dialect        *Dialect
 	request        spec.Request
 	parsed         spec.Event // the request; variants must keep its prompt and its tool calls
 	unknownAllowed bool       // the document has a requirement about unknown members
-	variants       []ValidVariant
+	variants       []ValidRequestVariant
 }
 
 // add adds the variant in which the value at the given location in the body is v, or is missing if
 // v is removed{}. It does nothing if that variant is not valid, has a different prompt, or has
 // fewer tool calls than the request, since a tool result may belong to a missing call. n is the
 // schema of the value. The text change describes the change as a predicate, such as "is null".
-func (b *validVariantBuilder) add(change string, n node, at []string, v any) {
+func (b *validRequestVariantBuilder) add(change string, n node, at []string, v any) {
 	r := withBodyValue(b.request, at, v)
 	e := b.dialect.ParseRequest(r)
 	if e.Valid() && e.Text == b.parsed.Text && countCalls(e) >= countCalls(b.parsed) {
-		variant := ValidVariant{"body " + jsonPointer(at) + " " + change, n.pointer + " " + change, r}
+		variant := ValidRequestVariant{"body " + jsonPointer(at) + " " + change, n.pointer + " " + change, r}
 		b.variants = append(b.variants, variant)
 	}
 }
 
 // addField adds the variant in which the header field p has the given value. It does nothing if
 // that variant is not valid.
-func (b *validVariantBuilder) addField(p parameter, value string) {
+func (b *validRequestVariantBuilder) addField(p parameter, value string) {
 	change := "is " + value
 	if r := p.set(b.request, &value); b.dialect.ParseRequest(r).Valid() {
-		b.variants = append(b.variants, ValidVariant{"header " + p.name + " " + change, p.node.pointer + " " + change, r})
+		name, class := "header "+p.name+" "+change, p.node.pointer+" "+change
+		b.variants = append(b.variants, ValidRequestVariant{name, class, r})
 	}
 }
 
@@ -114,7 +115,7 @@ func countCalls(e spec.Event) (count int) {
 
 // vary adds the variants that differ from the request in v or inside v. n is the schema of v, and
 // at is the location of v in the body.
-func (b *validVariantBuilder) vary(n node, v any, at []string) {
+func (b *validRequestVariantBuilder) vary(n node, v any, at []string) {
 	if len(at) > maxDepth {
 		return
 	}
@@ -172,7 +173,7 @@ func (s *document) isAnswer(n node, v map[string]any) bool {
 // items. The additional items are copies of one item of list that is a message with a text but no
 // tool calls or results, with other ids. There is one variant for each role of such a message. n is
 // the schema of list.
-func (b *validVariantBuilder) addFullLists(n node, list []any, maxItems int, at []string) {
+func (b *validRequestVariantBuilder) addFullLists(n node, list []any, maxItems int, at []string) {
 	roles := map[string]bool{}
 	for _, item := range list {
 		role, text := roleSuffix(item), firstAt(item, []string{"content"})
@@ -228,7 +229,7 @@ func nestedObject(levels int) map[string]any {
 // names, which is the usual one, and none at all if n has an x-slot, since the document then gives
 // the value a meaning. The falsy values are used only if n names all types, since n may otherwise
 // name a type only because servers convert values of that type.
-func (b *validVariantBuilder) varyType(n node, v any, at []string) {
+func (b *validRequestVariantBuilder) varyType(n node, v any, at []string) {
 	types := n.deref().get("type").strings()
 	for _, other := range otherTypes {
 		if other.falsy && len(types) < allTypes {
@@ -258,7 +259,7 @@ const manyTools = 24
 // otherTools returns copies of the only item of list, a client tool, with different names. items is
 // the schema of the items. The result is nil unless list has exactly one item and that item is a
 // client tool with a name.
-func (b *validVariantBuilder) otherTools(items node, list []any) (tools []any) {
+func (b *validRequestVariantBuilder) otherTools(items node, list []any) (tools []any) {
 	if len(list) != 1 || !b.dialect.document.isTool(items, list[0]) {
 		return nil
 	}
@@ -282,8 +283,8 @@ func has(v map[string]any, name string) bool {
 	return ok
 }
 
-// An objectMember is what the document says about one member of an object in a request.
-type objectMember struct {
+// A documentedMember is what the document says about one member of an object in a request.
+type documentedMember struct {
 	name                   string
 	schema                 node
 	mayBeAbsent, mayBeNull bool // whether servers must accept requests in which it is absent or null
@@ -294,7 +295,7 @@ type objectMember struct {
 // nested object, a member without a default may be absent only if it may be null, is not named
 // type, and carries no slot other than message, id, name or text. Other members may determine what
 // the object means.
-func (s *document) membersOf(n node, v map[string]any, nested bool) (list []objectMember) {
+func (s *document) membersOf(n node, v map[string]any, nested bool) (list []documentedMember) {
 	var required []string
 	schemas := s.applicableSchemas(n, v)
 	for _, n := range schemas {
@@ -303,13 +304,13 @@ func (s *document) membersOf(n node, v map[string]any, nested bool) (list []obje
 	for _, n := range schemas {
 		names, properties := n.get("properties").members()
 		for i, name := range names {
-			if slices.ContainsFunc(list, func(m objectMember) bool { return m.name == name }) {
+			if slices.ContainsFunc(list, func(m documentedMember) bool { return m.name == name }) {
 				continue
 			}
 			p := properties[i].deref()
 			nullable := slices.Contains(p.get("type").strings(), "null")
 			tolerated := p.get("x-tolerated").strings()
-			m := objectMember{
+			m := documentedMember{
 				name: name, schema: properties[i], mayBeNull: nullable && !slices.Contains(tolerated, "null"),
 				mayBeAbsent: !slices.Contains(required, name) && !slices.Contains(tolerated, "absent"),
 			}

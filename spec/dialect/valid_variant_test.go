@@ -15,7 +15,7 @@ var sampleRequestEvent = spec.Event{
 }
 
 // variantsOf returns the variants of the request of a template, and its event.
-func variantsOf(t *testing.T, d *Dialect, template string) (spec.Event, []ValidVariant) {
+func variantsOf(t *testing.T, d *Dialect, template string) (spec.Event, []ValidRequestVariant) {
 	t.Helper()
 	r, err := d.BuildRequest(template, sampleRequestEvent)
 	if err != nil {
@@ -76,7 +76,7 @@ func TestValidVariants(t *testing.T) {
 		}
 		base, variants := variantsOf(t, d, c.template)
 		named := func(name string) int {
-			return slices.IndexFunc(variants, func(v ValidVariant) bool { return v.Name == name })
+			return slices.IndexFunc(variants, func(v ValidRequestVariant) bool { return v.Name == name })
 		}
 		if c.hasNot != "" && named(c.hasNot) >= 0 {
 			t.Errorf("%s %s: has the variant %s", c.dialect, c.template, c.hasNot)

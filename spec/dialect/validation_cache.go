@@ -169,9 +169,9 @@ func (m *validationCache) keyOf(v any) (key string, ok bool) {
 	return string(b), true
 }
 
-// lookup returns the ids of the requirements that values with the given key exercise. The caller
-// must not modify the slice. The second result is false if the cache does not know whether such
-// values are valid.
+// lookup returns the ids of the requirements that values with the given key exercise, and true. The
+// caller must not modify the slice. The second result is false if the cache has no entry for the
+// key. Values with that key may then be valid or not, because invalid values are never stored.
 func (m *validationCache) lookup(key string) ([]string, bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()

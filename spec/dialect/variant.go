@@ -15,11 +15,11 @@ import (
 // stands for and what is needed to decode and encode it.
 type variant struct {
 	kind               spec.Kind
-	name               string          // last token of the pointer of its schema
-	node               node            // its schema, or a reference to it
-	discriminators     []discriminator // a value of the variant has all of them
-	presencePaths      [][]string      // if there are any, a value of the variant has one of these members
-	constants          []constantSlot  // slots that the discriminators fix
+	name               string               // last token of the pointer of its schema
+	node               node                 // its schema, or a reference to it
+	discriminators     []discriminatorValue // a value of the variant has all of them
+	presencePaths      [][]string           // if there are any, a value of the variant has one of these members
+	constants          []constantSlot       // slots that the discriminators fix
 	slots              []slotLocation
 	parts              []nestedParts
 	requirements       []memberRequirement
@@ -31,9 +31,9 @@ type variant struct {
 	cache              *validationCache
 }
 
-// A discriminator is a member whose constant value distinguishes the values of a variant from those
-// of other variants.
-type discriminator struct {
+// A discriminatorValue is a member whose constant value distinguishes the values of a variant from
+// those of other variants.
+type discriminatorValue struct {
 	path  []string // as in slotLocation
 	value any      // the constant
 }
@@ -73,8 +73,8 @@ type memberRequirement struct {
 	path     []string // as in slotLocation; empty for the value as a whole
 	id       string   // id of the requirement
 	required bool
-	// If matchesForm is not nil, a value of the variant exercises the requirement only if matchesForm
-	// returns nil for at least one value at the location.
+	// If matchesForm is not nil, a value of the variant exercises the requirement only if
+	// matchesForm returns nil for at least one value at the location.
 	matchesForm func(any) error
 }
 
@@ -240,7 +240,7 @@ func (w *variant) scanProperty(s *document, p node, path []string, always, requi
 	case extension.text() == "present":
 		w.presencePaths = append(w.presencePaths, path)
 	case always && len(enum) == 1 && !marked:
-		w.discriminators = append(w.discriminators, discriminator{path, enum[0].value})
+		w.discriminators = append(w.discriminators, discriminatorValue{path, enum[0].value})
 	}
 	if extension, ok := p.extension("x-parts"); ok {
 		if extension.text() == "single" {
@@ -265,9 +265,11 @@ func (w *variant) scanProperty(s *document, p node, path []string, always, requi
 	return w.scanSchema(s, p, path, always, depth+1)
 }
 
-// addRequirements adds the requirements on the property p to the variant. If p is a reference,
-// these are the requirements beside the reference and those at its target. path is the location of
-// the property, and required is whether every value of the variant must have the property.
+// addRequirements adds to w.requirements the requirements that the document s states for a
+// property. The argument p is the schema of the property. If p is a reference, these are the
+// requirements beside the reference and those at its target. The argument path is the location of
+// the property in values of the variant (see slotLocation), and required is whether every value of
+// the variant must have the property.
 func (w *variant) addRequirements(s *document, p node, path []string, required bool) {
 	for _, at := range slices.Compact([]string{p.pointer, p.deref().pointer}) {
 		switch requirement := s.requirements[at].(type) {

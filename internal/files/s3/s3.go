@@ -34,7 +34,8 @@ const (
 // metadataPrefix is the beginning of the names of header fields that contain metadata.
 const metadataPrefix = "X-Amz-Meta-"
 
-// A bucket is a storage in a bucket of an object store.
+// A bucket is a [blob.Storage] that stores each blob as an object in one bucket of an object store
+// with the API of Amazon S3.
 type bucket struct {
 	url         *url.URL // of the bucket; the path of an object is appended
 	region      string   // for the signatures of requests

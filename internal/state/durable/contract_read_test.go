@@ -66,8 +66,8 @@ func contractThread(p *probe) {
 
 func contractMessages(p *probe) {
 	whole := state.Message{
-		ID: "m-3", Run: "r", Role: "assistant", Text: "a\nb", At: day(1), Name: "n", Call: "c", Hidden: true,
-		Calls: []state.Call{{ID: "1", Name: "f", Arguments: "{}"}, {ID: "2", Name: "g", Arguments: ""}}, Files: []state.File{{Path: "p/q.png", Type: "image/png"}},
+		ID: "m-3", Run: "r", Role: "assistant", Text: "a\nb", At: day(1), Name: "n", ToolCall: "c", Hidden: true,
+		Calls: []state.Call{{ID: "1", Name: "f", Arguments: "{}"}, {ID: "2", Name: "g", Arguments: ""}}, Files: []state.Attachment{{Path: "p/q.png", Type: "image/png"}},
 	}
 	said := []state.Message{{ID: "m-1", Role: "user", Text: "hi", At: day(0)}, {ID: "m-2", At: day(2)}, whole, {ID: "m-1"}, {ID: "m-5"}}
 	r := state.RunRef{Thread: "t", Run: "r"}

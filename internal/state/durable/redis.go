@@ -25,7 +25,7 @@ type redisStore struct {
 	replica    string // random id of this store
 	cfg        state.Config
 	lastToken  atomic.Int64 // what nextToken returned last
-	locks      runLocks
+	locks      appendLocks
 	uncertain  possiblyStartedRuns
 	subscriber *redisSubscriber
 	heartbeat  *heartbeat

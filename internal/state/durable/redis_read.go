@@ -30,7 +30,7 @@ func (s *redisStore) Thread(ctx context.Context, name string) (state.Thread, err
 	if v[0] == nil {
 		return state.Thread{}, state.ErrNotFound
 	}
-	a := scriptReply{values: v}
+	a := luaReplyReader{values: v}
 	t := state.Thread{
 		Owner: a.nextText(), Tag: uint32(a.nextNumber()), // tags wrap around
 		LastPosition: a.nextNumber(), LastForgotten: a.nextNumber(),
@@ -73,7 +73,7 @@ func (s *redisStore) EventsAfter(ctx context.Context, run state.RunRef, position
 	if err != nil {
 		return nil, false, err
 	}
-	a := scriptReply{values: reply}
+	a := luaReplyReader{values: reply}
 	if a.nextText() == "unknown" {
 		return nil, false, state.ErrNotFound
 	}

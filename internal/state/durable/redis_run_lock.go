@@ -14,16 +14,16 @@ import (
 // the server may have executed it.
 const maxRunLocks = 10_000
 
-// runLocks serialize the calls of Append for each run. The server then needs to remember only the
-// last call for a run to recognize a repetition.
-type runLocks struct {
+// appendLocks serialize the calls of Append for each run. The server then needs to remember only
+// the last call for a run to recognize a repetition.
+type appendLocks struct {
 	mu    sync.Mutex
-	byRun map[state.RunRef]*runLock
+	byRun map[state.RunRef]*appendLock
 }
 
-// A runLock is the lock that a call of Append for one run must hold. Only its holder may use the
-// fields token and hash.
-type runLock struct {
+// An appendLock is the lock that a call of Append for one run must hold. Only its holder may use
+// the fields token and hash.
+type appendLock struct {
 	sem   chan struct{} // capacity 1: full while locked
 	users int           // holders and waiters; guarded by runLocks.mu
 
@@ -35,14 +35,14 @@ type runLock struct {
 
 // lock acquires the lock of a run; the caller must release it with unlock. If ctx is done before
 // the lock is acquired, lock returns nil and the error context.Cause(ctx).
-func (ls *runLocks) lock(ctx context.Context, run state.RunRef) (*runLock, error) {
+func (ls *appendLocks) lock(ctx context.Context, run state.RunRef) (*appendLock, error) {
 	ls.mu.Lock()
 	l := ls.byRun[run]
 	if l == nil {
 		if ls.byRun == nil {
-			ls.byRun = map[state.RunRef]*runLock{}
+			ls.byRun = map[state.RunRef]*appendLock{}
 		}
-		l = &runLock{sem: make(chan struct{}, 1)}
+		l = &appendLock{sem: make(chan struct{}, 1)}
 		ls.byRun[run] = l
 	}
 	l.users++
@@ -56,7 +56,7 @@ func (ls *runLocks) lock(ctx context.Context, run state.RunRef) (*runLock, error
 	}
 }
 
-func (ls *runLocks) unlock(run state.RunRef, l *runLock) {
+func (ls *appendLocks) unlock(run state.RunRef, l *appendLock) {
 	<-l.sem
 	ls.release(run, l)
 }
@@ -64,7 +64,7 @@ func (ls *runLocks) unlock(run state.RunRef, l *runLock) {
 // release records that a holder or waiter no longer uses the lock l. An unused lock is removed if
 // the last Append of its run did not fail, or if there are more than maxRunLocks locks. Otherwise
 // it is kept, because the Append may be repeated.
-func (ls *runLocks) release(run state.RunRef, l *runLock) {
+func (ls *appendLocks) release(run state.RunRef, l *appendLock) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if l.users--; l.users == 0 && (l.token == "" || len(ls.byRun) > maxRunLocks) {
@@ -75,7 +75,7 @@ func (ls *runLocks) release(run state.RunRef, l *runLock) {
 // retryToken returns the token of the run's last Append if the server may have executed it although
 // it failed, and if it had the same update. Otherwise retryToken returns "". In both cases it
 // forgets the token.
-func (l *runLock) retryToken(update state.RunUpdate) (token string) {
+func (l *appendLock) retryToken(update state.RunUpdate) (token string) {
 	if l.token != "" && l.hash == updateHash(update) {
 		token = l.token
 	}
@@ -85,7 +85,7 @@ func (l *runLock) retryToken(update state.RunUpdate) (token string) {
 
 // setUncertain records that an Append of update, sent with the given token, failed although the
 // server may have executed it.
-func (l *runLock) setUncertain(token string, update state.RunUpdate) {
+func (l *appendLock) setUncertain(token string, update state.RunUpdate) {
 	l.token, l.hash = token, updateHash(update)
 }
 

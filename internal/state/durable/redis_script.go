@@ -8,24 +8,45 @@ import (
 	"github.com/streamassay/streamassay/internal/state"
 )
 
-// scriptPrelude begins every script.
+// scriptPrelude is the beginning of every script, except for the first line, which precedes it.
 //
 // Every change is one script and therefore atomic: the server executes scripts one at a
-// time. Because of the first line, "#!lua", a server that has run out of memory does not
-// even start a script that writes.
+// time. The first line of a script begins with "#!lua". Because of that line, a server that has
+// run out of memory does not even start a script that writes.
 //
 // All keys begin with the prefix, which is KEYS[1]:
 //
-//	all              hash    begun (runs, ever), tag (of the latest thread),
-//	                         size (bytes of ended runs)
-//	secret           string
-//	t:THREAD         hash    owner tag last lost, runs and said (numbers of runs and messages),
-//	                         aDAY zDAY (first and last message of a day)
+//	all              hash    counters of the store:
+//	                           begun   number of runs that were ever started
+//	                           tag     tag of the thread that was created last
+//	                           size    number of bytes of the events of ended runs
+//	secret           string  the result of Secret
+//	t:THREAD         hash    a thread:
+//	                           owner   name of the user
+//	                           tag     see state.Thread
+//	                           last    position of the latest event
+//	                           lost    greatest position of an event that is no longer kept
+//	                           runs    number of runs that are kept
+//	                           said    number of the latest message
+//	                           aDAY    number of the first message of a day
+//	                           zDAY    number of the last message of a day
 //	m:THREAD         stream  messages; the id is the number
 //	d:THREAD         zset    days that have messages which are not hidden
 //	l:THREAD         set     runs that have not ended
-//	r:ID             hash    task at first logged over by ask top size count,
-//	                         born and made (token and result of StartRun), k* (the last Append)
+//	r:ID             hash    a run:
+//	                           task    the caller's id; see state.RunRequest.TaskID
+//	                           at      time at which the run was started
+//	                           first   number of the first message that the run adds
+//	                           logged  1 if events are kept, else 0
+//	                           over    1 if the run has ended, else 0
+//	                           by      replica that executes the run
+//	                           ask     1 if Cancel was called, else absent
+//	                           top     position of the last event that is kept; 0: none
+//	                           count   number of events that are kept
+//	                           size    number of bytes of these events
+//	                           born    replica and token of the call of StartRun that started the run
+//	                           made    1 if that call created the thread, else 0
+//	                           kNAME   token and result of the last Append by the replica NAME
 //	e:ID             stream  events of the run; the id is the position
 //	o:OWNER          zset    threads, in the order in which their latest runs were started
 //	over             list    ended runs, oldest first

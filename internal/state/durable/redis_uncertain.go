@@ -19,12 +19,12 @@ const maxUncertain = 10_000
 // knows of it only from this list.
 type possiblyStartedRuns struct {
 	mu   sync.Mutex
-	runs map[state.RunRef]uncertainRun
+	runs map[state.RunRef]uncertainStart
 }
 
-// An uncertainRun describes a failed call of StartRun: its task id, its token, and the time of the
+// A uncertainStart describes a failed call of StartRun: its task id, its token, and the time of the
 // failure.
-type uncertainRun struct {
+type uncertainStart struct {
 	task, token string
 	since       time.Time
 }
@@ -35,10 +35,10 @@ func (l *possiblyStartedRuns) add(b state.RunRequest, token string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.runs == nil {
-		l.runs = map[state.RunRef]uncertainRun{}
+		l.runs = map[state.RunRef]uncertainStart{}
 	}
 	if len(l.runs) < maxUncertain {
-		l.runs[b.RunRef] = uncertainRun{b.TaskID, token, time.Now()}
+		l.runs[b.RunRef] = uncertainStart{b.TaskID, token, time.Now()}
 	}
 }
 
@@ -56,10 +56,10 @@ func (l *possiblyStartedRuns) takeToken(b state.RunRequest) (token string) {
 
 // due returns at most limit runs whose StartRun failed at least minAge ago and has not been
 // repeated since.
-func (l *possiblyStartedRuns) due(minAge time.Duration, limit int) map[state.RunRef]uncertainRun {
+func (l *possiblyStartedRuns) due(minAge time.Duration, limit int) map[state.RunRef]uncertainStart {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	due := map[state.RunRef]uncertainRun{}
+	due := map[state.RunRef]uncertainStart{}
 	for ref, run := range l.runs {
 		if time.Since(run.since) >= minAge && len(due) < limit {
 			due[ref] = run
@@ -70,7 +70,7 @@ func (l *possiblyStartedRuns) due(minAge time.Duration, limit int) map[state.Run
 
 // remove forgets the failed call of StartRun that due returned as run for the key ref, and returns
 // true. It returns false if the call has been forgotten, or repeated, in the meantime.
-func (l *possiblyStartedRuns) remove(ref state.RunRef, run uncertainRun) bool {
+func (l *possiblyStartedRuns) remove(ref state.RunRef, run uncertainStart) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.runs[ref] != run {

@@ -31,7 +31,7 @@ func (s *redisStore) StartRun(ctx context.Context, b state.RunRequest) (state.St
 		s.uncertain.add(b, token)
 		return state.StartRunResult{}, err
 	}
-	f := scriptReply{values: reply}
+	f := luaReplyReader{values: reply}
 	found := f.nextText()
 	if found == "owner" {
 		return state.StartRunResult{}, state.ErrNotOwner
@@ -81,7 +81,7 @@ func (s *redisStore) Append(ctx context.Context, run state.RunRef, update state.
 		lock.setUncertain(token, update)
 		return 0, false, err
 	}
-	f := scriptReply{values: reply}
+	f := luaReplyReader{values: reply}
 	switch f.nextText() {
 	case "unknown":
 		return 0, false, state.ErrNotFound
@@ -97,16 +97,16 @@ func (s *redisStore) Cancel(ctx context.Context, run state.RunRef) error {
 	return err
 }
 
-// A scriptReply reads the values of a script's reply, which are all strings, one by one. If a value
-// is missing or invalid, its methods set err and return a meaningless value.
-type scriptReply struct {
+// A luaReplyReader reads the values of a script's reply, which are all strings, one by one. If a
+// value is missing or invalid, its methods set err and return a meaningless value.
+type luaReplyReader struct {
 	values []any
 	err    error
 }
 
-func (a *scriptReply) nextText() string { return string(a.nextBytes()) }
+func (a *luaReplyReader) nextText() string { return string(a.nextBytes()) }
 
-func (a *scriptReply) nextBytes() []byte {
+func (a *luaReplyReader) nextBytes() []byte {
 	if len(a.values) == 0 {
 		a.err = errUnexpectedReply
 		return nil
@@ -118,7 +118,7 @@ func (a *scriptReply) nextBytes() []byte {
 	return text
 }
 
-func (a *scriptReply) nextNumber() int64 {
+func (a *luaReplyReader) nextNumber() int64 {
 	n, err := strconv.ParseInt(a.nextText(), 10, 64)
 	if err != nil && a.err == nil {
 		a.err = err
