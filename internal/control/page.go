@@ -38,22 +38,20 @@ var templates = sync.OnceValue(func() *template.Template {
 
 // displayText returns raw for display: as text or, if it is not valid UTF-8, as "base64: " followed
 // by its base64 encoding. If raw has more than maxShownBytes bytes, only the first maxShownBytes
-// are shown, and a note with the number of the others follows. If those shown are not valid UTF-8,
-// which may be because the last character is incomplete, up to utf8.UTFMax bytes at their end are
-// left out as well.
+// are shown, without an incomplete character at their end, and a note with the number of the others
+// follows.
 func displayText(raw journal.BodyBytes) string {
-	rest := ""
-	if len(raw) > maxShownBytes {
-		rest = fmt.Sprintf("… and %d bytes more", len(raw)-maxShownBytes)
-		raw = raw[:maxShownBytes]
-		for len(raw) > maxShownBytes-utf8.UTFMax && !utf8.Valid(raw) {
-			raw = raw[:len(raw)-1]
-		}
+	shown, rest := raw[:min(len(raw), maxShownBytes)], ""
+	for n := 1; n < utf8.UTFMax && len(shown) < len(raw) && !utf8.Valid(shown); n++ {
+		shown = shown[:len(shown)-1]
 	}
-	if !utf8.Valid(raw) {
-		return "base64: " + base64.StdEncoding.EncodeToString(raw) + rest
+	if more := len(raw) - len(shown); more > 0 {
+		rest = fmt.Sprintf("… and %d bytes more", more)
 	}
-	return string(raw) + rest
+	if !utf8.Valid(shown) {
+		return "base64: " + base64.StdEncoding.EncodeToString(shown) + rest
+	}
+	return string(shown) + rest
 }
 
 // A streamView is what an HTML page shows of a stream.

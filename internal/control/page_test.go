@@ -65,7 +65,7 @@ func TestReadable(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"ä", "ä"},
 		{"\xff", "base64: /w=="},
-		{long, strings.Repeat("a", maxShownBytes-1) + fmt.Sprintf("… and %d bytes more", len(long)-maxShownBytes)},
+		{long, strings.Repeat("a", maxShownBytes-1) + fmt.Sprintf("… and %d bytes more", len("ä and more"))},
 	} {
 		if got := displayText(journal.BodyBytes(c.in)); got != c.want {
 			t.Errorf("%.80q…: …%q", c.in, got[max(0, len(got)-40):])
