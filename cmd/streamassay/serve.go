@@ -22,7 +22,7 @@ import (
 type serveOptions struct {
 	endpoint    listenFlags
 	backends    backendFlags
-	auth        authFlags
+	auth        serverAuthFlags
 	limits      limitFlags
 	retention   state.Config // limits on the ended runs that the store keeps
 	log         logFlags

@@ -12,8 +12,8 @@ import (
 	"github.com/streamassay/streamassay/internal/identity"
 )
 
-// An authFlags holds the flags of a server for users, tokens and cross-origin requests.
-type authFlags struct {
+// An serverAuthFlags holds the flags of a server for users, tokens and cross-origin requests.
+type serverAuthFlags struct {
 	users            []string // NAME:TOKEN, or @FILE for a file with one NAME:TOKEN per line
 	jwks             string   // URL or file of the keys that verify tokens; "" means none
 	issuer, audience string   // required values of the claims iss and aud of tokens; "" accepts any
@@ -23,7 +23,7 @@ type authFlags struct {
 }
 
 // addFlags adds the flags for users, tokens and cross-origin requests to the given flag set.
-func (d *authFlags) addFlags(flags *pflag.FlagSet) {
+func (d *serverAuthFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&d.users, "user", nil,
 		"`NAME:TOKEN` user and bearer token, or @FILE with one NAME:TOKEN per line (repeatable)")
 	flags.StringVar(&d.jwks, "jwks", "", "`URL|FILE` key set (JWKS) that verifies tokens (JWT); the claim sub is the user")
@@ -34,11 +34,11 @@ func (d *authFlags) addFlags(flags *pflag.FlagSet) {
 }
 
 // hasUsers reports whether the flags define users, so that requests must be authenticated.
-func (d *authFlags) hasUsers() bool { return len(d.users) > 0 || d.jwks != "" }
+func (d *serverAuthFlags) hasUsers() bool { return len(d.users) > 0 || d.jwks != "" }
 
 // check stores the users of the --user flags in d.tokens, and returns a usage error if a flag is
 // invalid. Errors never contain a token, because tokens are secret.
-func (d *authFlags) check() error {
+func (d *serverAuthFlags) check() error {
 	if len(d.users) > 0 && d.jwks != "" {
 		return usageError("--user and --jwks cannot be used together")
 	}
@@ -74,7 +74,7 @@ func isOrigin(s string) bool {
 
 // readUserFile adds the users in the file at path to d.tokens. The file has one NAME:TOKEN per
 // line. readUserFile returns an error if the file cannot be read or has an invalid line.
-func (d *authFlags) readUserFile(path string) error {
+func (d *serverAuthFlags) readUserFile(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (d *authFlags) readUserFile(path string) error {
 // the name of a user. openAuthenticator returns a usage error if the keys of --jwks cannot be read
 // or used. The context ctx applies only to this first read of the keys. The caller must have called
 // [authFlags.check].
-func (d *authFlags) openAuthenticator(ctx context.Context, log *slog.Logger) (identity.Authenticator, error) {
+func (d *serverAuthFlags) openAuthenticator(ctx context.Context, log *slog.Logger) (identity.Authenticator, error) {
 	switch {
 	case d.jwks != "":
 		keys, err := identity.OpenJWT(ctx, d.jwks, identity.JWTConfig{Issuer: d.issuer, Audience: d.audience, Log: log})

@@ -19,13 +19,13 @@ func offersTool(request spec.Event, name string) bool {
 // isLeftToClient reports whether the client has to run the tool of the call k. That is so if the
 // request for the stream offers the tool, and the call has ended without a result. It returns false
 // if k is nil.
-func (c *callTracker) isLeftToClient(k *callState) bool {
+func (c *clientCallTracker) isLeftToClient(k *callState) bool {
 	return k != nil && k.ended && !k.hasResult && c.isClientTool(k)
 }
 
 // offeredTools returns the quoted names of the tools that the request for the stream offers, joined
 // by " or ". It returns "no tool" if the request offers none.
-func (c *callTracker) offeredTools() string {
+func (c *clientCallTracker) offeredTools() string {
 	var names []string
 	for _, p := range c.request.PartsOf(spec.InputTool) {
 		names = append(names, strconv.Quote(p.Name))
@@ -34,7 +34,9 @@ func (c *callTracker) offeredTools() string {
 }
 
 // isClientTool reports whether k is a call of a tool that the request for the stream offers.
-func (c *callTracker) isClientTool(k *callState) bool { return offersTool(c.request, k.start.Name) }
+func (c *clientCallTracker) isClientTool(k *callState) bool {
+	return offersTool(c.request, k.start.Name)
+}
 
 // ClientCallIsLeftOpen judges whether a server leaves the calls of client tools to the client.
 var ClientCallIsLeftOpen = &spec.Check{
@@ -43,7 +45,7 @@ var ClientCallIsLeftOpen = &spec.Check{
 
 The server cannot run a tool that the request offers, so a result from it is made up.`,
 	Needs: []spec.Kind{spec.InputTool, spec.ToolResult},
-	Watch: eachToolStream(func(p *spec.Pass, e spec.Event, c *callTracker) {
+	Watch: eachToolStream(func(p *spec.Pass, e spec.Event, c *clientCallTracker) {
 		switch {
 		case e.Kind == spec.ToolResult:
 			if k := c.find(e.Call); k != nil && c.isClientTool(k) {
@@ -89,7 +91,7 @@ var ClientCallIsOffered = &spec.Check{
 	ID:    "tool.client-call-is-offered",
 	Doc:   "a call that is left to the client is of a tool that the request offers",
 	Needs: []spec.Kind{spec.InputTool},
-	Watch: eachToolStream(func(p *spec.Pass, e spec.Event, c *callTracker) {
+	Watch: eachToolStream(func(p *spec.Pass, e spec.Event, c *clientCallTracker) {
 		if !isCleanEnd(e) || c.halted {
 			return
 		}
@@ -110,7 +112,7 @@ var ClientCallEndsStream = &spec.Check{
 
 Further tool calls, their results and empty deltas may follow.`,
 	Needs: []spec.Kind{spec.InputTool, spec.ToolEnd},
-	Watch: eachToolStream(func(p *spec.Pass, e spec.Event, c *callTracker) {
+	Watch: eachToolStream(func(p *spec.Pass, e spec.Event, c *clientCallTracker) {
 		switch subject := e.Kind.Subject(); {
 		case c.openClientCalls == 0:
 		case subject == "message" || subject == "reasoning" || subject == "content":

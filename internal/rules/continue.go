@@ -21,7 +21,7 @@ run that is interrupted because of another call may leave calls to the client, t
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		calls := callTrackerOf(p)
 		waitsForOther := false
-		return eachToolStream(func(p *spec.Pass, e spec.Event, c *callTracker) {
+		return eachToolStream(func(p *spec.Pass, e spec.Event, c *clientCallTracker) {
 			switch {
 			case e.Kind == spec.RunStart:
 				waitsForOther = false

@@ -251,10 +251,10 @@ type callState struct {
 	ended, hasResult bool        // whether its end and its result were seen
 }
 
-// A callTracker holds the tool calls of the current stream as they were before the current event.
+// A clientCallTracker holds the tool calls of the current stream as they were before the current event.
 // Checks use it to find the calls that are left to the client. It is active only if the request for
 // the stream offers client tools.
-type callTracker struct {
+type clientCallTracker struct {
 	keep    func(spec.Event) *spec.Event // copies an event that is retained; see keeper
 	streams *streamTracker               // tells which event opens a stream, and which events belong to it
 	pending *spec.Event                  // the current event, if the tracker is active
@@ -276,17 +276,17 @@ type toolCalls struct {
 
 // callTrackerOf returns the tracker of the tool calls in the conversation to which p applies. All
 // passes over that conversation get the same tracker; see [spec.Shared].
-func callTrackerOf(p *spec.Pass) *callTracker {
+func callTrackerOf(p *spec.Pass) *clientCallTracker {
 	streams := streamsOf(p)
-	return spec.Shared(p, "tool calls", func() (*callTracker, func(spec.Event)) {
-		c := &callTracker{keep: keeper(p), streams: streams}
+	return spec.Shared(p, "tool calls", func() (*clientCallTracker, func(spec.Event)) {
+		c := &clientCallTracker{keep: keeper(p), streams: streams}
 		return c, c.observe
 	})
 }
 
 // observe updates the calls with the previous event and makes e the current event. At the start of
 // a stream, it removes all calls.
-func (c *callTracker) observe(e spec.Event) {
+func (c *clientCallTracker) observe(e spec.Event) {
 	if c.pending != nil {
 		c.update(*c.pending)
 		c.pending = nil
@@ -301,11 +301,11 @@ func (c *callTracker) observe(e spec.Event) {
 }
 
 // find returns the call with the given id in the current stream, or nil if there is none.
-func (c *callTracker) find(id string) *callState { return c.byID[id] }
+func (c *clientCallTracker) find(id string) *callState { return c.byID[id] }
 
 // update updates the state of the call to which e belongs, as well as c.openClientCalls and
 // c.halted. If e starts a call that is not known yet, update adds the call.
-func (c *callTracker) update(e spec.Event) {
+func (c *clientCallTracker) update(e spec.Event) {
 	k := c.find(e.Call)
 	wasLeft := c.isLeftToClient(k)
 	switch e.Kind {
@@ -336,7 +336,7 @@ func (c *callTracker) update(e spec.Event) {
 // eachToolStream returns a watchFunc that calls judge with each event e of the streams whose
 // requests offer client tools. The argument c holds the tool calls as they were before e. All
 // checks share it, so judge must not modify it.
-func eachToolStream(judge func(p *spec.Pass, e spec.Event, c *callTracker)) watchFunc {
+func eachToolStream(judge func(p *spec.Pass, e spec.Event, c *clientCallTracker)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		c := callTrackerOf(p)
 		return eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
