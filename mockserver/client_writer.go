@@ -25,7 +25,7 @@ const writeTimeout = 30 * time.Second
 type clientWriter struct {
 	http.ResponseWriter
 	exchange *requestState
-	ctx      context.Context // done when the client left, the stream was ended or the mock shuts down
+	ctx      context.Context // done when the client left, the mock ended the stream, or the request has been served
 	cancel   context.CancelCauseFunc
 
 	mu            sync.Mutex // protects the fields below and writes, which Stream.Inject makes concurrently
@@ -162,8 +162,8 @@ func (c *clientWriter) After(d time.Duration, f func()) {
 }
 
 // end completes the response. It must be called after the handler has returned. It stops the timers
-// of After and records in the journal how the response ended. If Finish was called, end closes the
-// connection in the way that was passed to Finish; for fault.Stall, it first waits until the client
+// of After and records in the journal how the response ended. If Finish was called, end ends the
+// response in the way that was passed to Finish; for fault.Stall, it first waits until the client
 // leaves or the mock shuts down. It panics with http.ErrAbortHandler if net/http must close the
 // connection.
 func (c *clientWriter) end() {

@@ -56,8 +56,8 @@ type keyCounter struct {
 	current, previous map[uint64]uint64 // occurrences by key; when current is full, it becomes previous
 }
 
-// maxCounted is the minimum number of keys that a keyCounter remembers. These are the keys that
-// occurred most recently.
+// maxCounted is a number of keys: a keyCounter remembers at least the maxCounted keys that occurred
+// most recently.
 const maxCounted = 1 << 16
 
 // next counts one more occurrence of key and returns the number of earlier occurrences.
@@ -83,17 +83,17 @@ func (c *keyCounter) reset() {
 }
 
 // requestStateKey is the type of the context key under which the context of a request holds the
-// *exchange of that request.
+// *requestState of that request.
 type requestStateKey struct{}
 
-// newID returns a UUID, drawn from the random source of the exchange in ctx. It panics if ctx
-// contains no exchange.
+// newID returns a UUID, drawn from the random source of the request to which ctx belongs. It panics
+// if ctx is not derived from the context of a request to the mock.
 func newID(ctx context.Context) string {
 	x, _ := ctx.Value(requestStateKey{}).(*requestState)
 	return x.newID()
 }
 
-// newID returns a UUID, drawn from the random source of the exchange.
+// newID returns a UUID, drawn from the request's random source for new ids.
 func (x *requestState) newID() string {
 	if x.idRand == nil {
 		x.idRand = x.newRand(randIDs)

@@ -71,7 +71,7 @@ func (t Turn) previousUserText(ctx context.Context) (text string, found bool, er
 //   - tool.start (Message, Call, Name), tool.delta and tool.end (Call, Text) make up a
 //     tool call; tool.result (Message, Call, Name, Text) is its result. Their Message
 //     is used by dialects that put calls and results into messages.
-//   - interrupt (ID, Text) carries its payload as JSON.
+//   - interrupt (ID, Text) asks the client for input; Text is its payload as JSON.
 //   - An event without a kind announces a pause: everything sent so far is flushed. If
 //     [Config].Inline is set, an agent must yield such an event before it waits.
 //   - "?" (Raw) is a frame that is encoded already. It is sent unchanged.

@@ -181,8 +181,8 @@ func parseCursor(t state.Thread, cursor string) (position int64, ok bool) {
 }
 
 // stream writes the response. It returns when the run ends, the client leaves, the store fails, or
-// maxSilentPolls consecutive intervals of Config.PollInterval have passed without an event. If a
-// different process is executing the run, stream also returns when this server shuts down.
+// maxSilentPolls consecutive intervals of Config.PollInterval have passed without an event. Unless
+// this process is executing the run, stream also returns when this server shuts down.
 func (l *streamWriter) stream() {
 	l.s.metrics.Streams.Inc()
 	defer l.s.metrics.Streams.Dec()

@@ -186,8 +186,9 @@ func (w *runLogWriter) appendWithRetry(update state.RunUpdate, last int64) (firs
 const maxStoreOutage = 10 * time.Minute
 
 // wasStored checks whether update was stored although Append returned an error. If so, ok is true
-// and first is the position of the update's first event, or 0 if the update has no events. last is
-// the position of the run's last event that was stored before, or 0 if none was.
+// and first is the position of the update's first event, or 0 if the update has no events. ok is
+// false if update was not stored or the store cannot be read. last is the position of the run's
+// last event that was stored before, or 0 if none was.
 func (w *runLogWriter) wasStored(ctx context.Context, update state.RunUpdate, last int64) (first int64, ok bool) {
 	ctx, stop := context.WithTimeout(ctx, storeTimeout)
 	defer stop()

@@ -34,8 +34,8 @@ type Config struct {
 	// Authenticator maps bearer tokens to users. If nil, every token is accepted as a user of that
 	// name, and only operations for which the dialect's document requires credentials need a token.
 	Authenticator Authenticator
-	// Transcriber turns speech into text. If nil, the text is the comment in the recording
-	// or, if there is none, a sentence with the duration of the recording.
+	// Transcriber turns speech into text. If nil, the text is the comment in the WAV file (the
+	// chunk ICMT) or, if there is none, a sentence with the duration of the recording.
 	Transcriber Transcriber
 	// PublicURL is the URL under which clients reach the server, such as
 	// "https://agents.example.com". If empty, it is taken from each request.
@@ -152,8 +152,8 @@ type Server struct {
 }
 
 // The kinds of operations, by what a server does for them. Each kind after the first two is also
-// the name of a template, a request that the document of the dialect describes. The template's
-// requests are sent to the operation of that kind.
+// the name of a template, that is, of a request that the dialect's document describes. The
+// operation to which that request is sent is of that kind.
 const (
 	opInfo       = "tell"       // replies with fixed information, such as health
 	opRun        = "run"        // starts a run

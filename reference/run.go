@@ -77,7 +77,9 @@ func (r *run) eventsAfter(position int64) (
 }
 
 // A stopReason states why the server ends a run before the agent does. Its text and status are
-// those of the run's terminal event; the dialect's document states the error code for the status.
+// those of the run's terminal event. The status is statusCanceled if the run was canceled, and ""
+// if it failed. The error code of the event is the one that the dialect's document defines for the
+// status, if any.
 type stopReason struct{ text, status string }
 
 func (e *stopReason) Error() string { return e.text }

@@ -44,7 +44,8 @@ type scriptedTurn struct {
 const promptPrefix = "conformance:"
 
 // promptHandlers maps the name of each test prompt to the method that answers it. The method
-// receives the text after the name as arguments and returns false if that text is invalid.
+// receives the text after the name as arguments. It returns false, without emitting an event, if
+// that text is invalid or the agent cannot do what the prompt asks for.
 var promptHandlers = map[string]func(a *scriptedTurn, arguments string) bool{
 	"text":        (*scriptedTurn).sendText,
 	"empty":       func(*scriptedTurn, string) bool { return true },

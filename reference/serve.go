@@ -218,7 +218,8 @@ func (s *Server) openStream(c *requestContext) (release func(), ok bool) {
 // the operation.
 func (s *Server) respond(c *requestContext, e spec.Event) { s.writeResponse(c, c.op.EncodeResponse(e)) }
 
-// writeResponse sends an encoded response and counts it in the metrics.
+// writeResponse sends the encoded response a to the client of the request c, and counts it in the
+// metrics.
 func (s *Server) writeResponse(c *requestContext, a dialect.EncodedResponse) {
 	name := c.op.Name
 	if c.unrouted {

@@ -113,8 +113,8 @@ func (s *Server) startRun(c *requestContext, idGenerated bool) (r *run, info sta
 	return r, info, true
 }
 
-// executeRun executes a run and returns when it has ended. Its stack is kept small, because
-// thousands of runs may execute at the same time.
+// executeRun executes the run r, which the request c started, and returns when it has ended. It
+// needs little stack, because thousands of runs may execute at the same time.
 func (s *Server) executeRun(c *requestContext, r *run) {
 	defer s.active.Done()
 	defer r.cancel(nil)
@@ -204,8 +204,9 @@ func (p *memorySink) commit() error {
 	return err
 }
 
-// streamRun runs the agent, encodes its events, and writes the frames to out. If the agent does not
-// emit a terminal event, streamRun adds one.
+// streamRun runs the agent for the run r, which the request c started, encodes the events of the
+// agent, and writes the frames to out. If the agent does not emit a terminal event, streamRun adds
+// one.
 func (s *Server) streamRun(c *requestContext, r *run, out sink) {
 	defer r.finish()
 	s.metrics.RunsStarted.Inc()
@@ -300,7 +301,7 @@ func stopEvent(cause error) spec.Event {
 }
 
 // newFrameBuffer returns a new empty buffer for one frame. It is used for frames that are retained
-// after they were sent, so that their buffers cannot be reused.
+// after they were sent and whose buffers therefore cannot be reused.
 func newFrameBuffer() []byte { return make([]byte, 0, 256) }
 
 // encodeEvent appends the frame of an event, without its id line, to dst and returns the extended

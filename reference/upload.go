@@ -69,7 +69,8 @@ func (s *Server) uploadedFile(part spec.Event) (f files.File, ok bool) {
 }
 
 // referencesForeignFile reports whether a request has an image that its user did not upload to this
-// server. It returns false on a server without uploads, which accepts any image.
+// server. It returns true also if the file store cannot tell because of an error, and always false
+// on a server without uploads, which accepts any image.
 func (s *Server) referencesForeignFile(c *requestContext) bool {
 	if !s.acceptsUploads {
 		return false
@@ -91,8 +92,9 @@ func (s *Server) referencesForeignFile(c *requestContext) bool {
 	return false
 }
 
-// serveAttach stores a file for a conversation, which need not exist yet: an image is
-// uploaded before the first run that uses it.
+// serveAttach stores the file in the request for a conversation and responds with a signed link to
+// the file. The conversation need not exist yet, because an image is uploaded before the first run
+// that uses it.
 func (s *Server) serveAttach(c *requestContext) {
 	if _, ok := s.authorizeThread(c, true); !ok {
 		return
@@ -130,7 +132,8 @@ func (s *Server) respondFile(c *requestContext, kind spec.Kind, f files.File) {
 	s.respond(c, spec.Event{Kind: kind, ID: f.Path, Type: f.Type, Text: link})
 }
 
-// serveTranscribe responds with the text of an uploaded recording of speech.
+// serveTranscribe responds with the text of the recording of speech that the request contains. It
+// refuses a recording that is not a WAV file.
 func (s *Server) serveTranscribe(c *requestContext) {
 	file, _ := c.event.Last(spec.InputFile)
 	_, err := speech.ParseWAV([]byte(file.Text))

@@ -22,7 +22,7 @@ type checkResultGroup struct {
 // event, line and byte.
 type findingLocation struct {
 	scenario                      string
-	exchange, event, line, offset int
+	exchange, event, line, offset int // as in [Finding]; event is -1 if there is none
 }
 
 // locationOf returns the place in the run at which f, a finding of this check, was made. The field

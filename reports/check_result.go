@@ -102,8 +102,8 @@ func runeBoundary(b []byte, limit int) int {
 // truncationMark is the beginning of the note that says how much of a text was left out.
 const truncationMark = " … ("
 
-// truncationNote returns the note that replaces n bytes that were left out of a text, such as " …
-// (12 more bytes)".
+// truncationNote returns the note that stands in place of the last n bytes of a text, which were
+// left out. An example is " … (12 more bytes)".
 func truncationNote(n int) string { return fmt.Sprintf("%s%d more bytes)", truncationMark, n) }
 
 // cutTruncationNote splits s, a result of boundedText, into the text that was kept and the note

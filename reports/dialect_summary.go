@@ -91,8 +91,8 @@ func (d DialectReport) violatedRequirements(c Check) (violated []RequirementResu
 	return violated
 }
 
-// locationText returns the place at which the finding was made, as text such as "POST /runs,
-// exchange 0, event 3, line 9, byte 211".
+// locationText returns the place at which the finding was made, as text such as
+// "POST /runs, exchange 0, event 3, line 9, byte 211".
 func (f Finding) locationText() string {
 	s := fmt.Sprintf("exchange %d", f.Exchange)
 	if f.Operation != "" {
@@ -120,8 +120,8 @@ func (d DialectReport) worstVerdict() spec.Verdict {
 	return v
 }
 
-// countNoun returns the number n followed by the noun thing, in the plural unless n is 1: "1
-// check", "2 checks".
+// countNoun returns the number n followed by a noun, such as "1 check" or "2 checks". The argument
+// thing is the noun in the singular; countNoun appends an s to it unless n is 1.
 func countNoun(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

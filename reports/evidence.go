@@ -55,8 +55,8 @@ var principalNotes = map[spec.Principal]string{
 
 // RequestText returns a readable excerpt of a request: the request line, the less common header
 // fields, with credentials replaced by a placeholder, and the beginning of the body. The parameter
-// base is the base URL of the target; a shell variable such as "$BASE" is left out. The excerpt is
-// "" if the request was not recorded.
+// base is the base URL of the server. In the request line, it precedes the path, unless it is a
+// shell variable such as "$BASE". The excerpt is "" if the request was not recorded.
 func RequestText(base string, r spec.Request) string {
 	if r.Method == "" {
 		return ""

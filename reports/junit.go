@@ -32,7 +32,8 @@ type junitSuite struct {
 	Cases     []junitCase `xml:"testcase"`
 }
 
-// A junitCase is one test case of a JUnit report.
+// A junitCase is one test case of a JUnit report. At most one of Failure, Error and Skipped is set;
+// if none is, the test case passed.
 type junitCase struct {
 	Class   string        `xml:"classname,attr"` // dialect and scenario, joined by a dot; or what else is tested
 	Name    string        `xml:"name,attr"`

@@ -11,8 +11,8 @@ import (
 // Limits on the contents of the Markdown summary, which keep it below 1 MiB, the most that GitHub
 // Actions accepts for the summary of a step.
 const (
-	maxSections        = 10  // checks that are shown
-	maxMarkdownCommand = 300 // characters of a command
+	maxSections        = 10  // maximum number of failed or warned checks that are shown
+	maxMarkdownCommand = 300 // maximum length of a command, in characters
 )
 
 // WriteMarkdown writes the report as Markdown, for the summary of a CI job. Texts from the server

@@ -37,8 +37,8 @@ func (d DialectReport) ignoresPrompts() bool {
 	return slices.ContainsFunc(d.Causes, func(c Cause) bool { return c.Kind == kindNotScripted })
 }
 
-// String returns the numbers that are not 0, as text such as "1 MUST violated, 20 requirements
-// hold".
+// String returns the numbers that are not 0, as text such as
+// "1 MUST violated, 20 requirements hold". If all numbers are 0, it returns "nothing to judge".
 func (t requirementCounts) String() string {
 	var parts []string
 	add := func(n int, what string) {

@@ -22,8 +22,8 @@ type RoundMerger struct {
 	checks       map[[3]string]*countsAcrossRounds // dialect, scenario and check
 }
 
-// A countsAcrossRounds counts the verdicts of one requirement, or of one check in a scenario, over all
-// rounds.
+// A countsAcrossRounds counts the verdicts of one requirement, or of one check in a scenario, over
+// all rounds.
 type countsAcrossRounds struct {
 	index int // of the entry in DialectReport.Requirements or DialectReport.Checks
 	Counts
@@ -64,7 +64,8 @@ func (s *RoundMerger) AddRound(r *Report) {
 
 // addCauses appends to d the causes of other, the report of the same dialect in a later round, and
 // changes the checks of other so that they refer to the causes in d. A cause that d has already is
-// not appended again. No appended cause is fatal, because other rounds were played to their end.
+// not appended again. An appended cause is not marked as fatal, because the earlier rounds did not
+// have it.
 func (d *DialectReport) addCauses(other *DialectReport) {
 	index := make([]int, len(other.Causes)) // in d.Causes
 	for i, c := range other.Causes {
@@ -92,7 +93,8 @@ func (s *RoundMerger) dialectReport(name string) *DialectReport {
 	return &s.report.Dialects[len(s.report.Dialects)-1]
 }
 
-// addRequirement merges r, the result of a requirement in one round, into the merged report d.
+// addRequirement merges r, the result of a requirement in one round, into d, the part of the merged
+// report about the dialect of the requirement.
 func (s *RoundMerger) addRequirement(d *DialectReport, r RequirementResult) {
 	key := [2]string{d.Dialect, r.ID}
 	t, known := s.requirements[key]
@@ -109,7 +111,8 @@ func (s *RoundMerger) addRequirement(d *DialectReport, r RequirementResult) {
 	}
 }
 
-// addCheck merges c, the result of a check in one round, into the merged report d.
+// addCheck merges c, the result of a check in one round, into d, the part of the merged report
+// about the dialect in which the check was made.
 func (s *RoundMerger) addCheck(d *DialectReport, c Check) {
 	key := [3]string{d.Dialect, c.Scenario, c.ID}
 	t, known := s.checks[key]
@@ -190,8 +193,8 @@ func (c *Counts) nonZero() (all []string) {
 	return all
 }
 
-// String returns the numbers that are not 0, the worst verdict first, as text such as "failed 1,
-// passed 9".
+// String returns the numbers that are not 0, the worst verdict first, as text such as
+// "failed 1, passed 9".
 func (c *Counts) String() string { return strings.Join(c.nonZero(), ", ") }
 
 // flakyText returns a text that states in how many rounds the result had each verdict, and which

@@ -93,7 +93,8 @@ func WriteText(w io.Writer, r *Report, s TextStyle) error {
 var ciCommands = regexp.MustCompile(`(?m)^([ \t]*)(::|##\[)`)
 
 // overallVerdict returns the verdict in whose color the report's last line is shown. If the exit
-// code is 0, this is the verdict of the report, but at most warned; otherwise it is failed.
+// code is 0, this is the verdict of the report, or warned if that verdict is worse than warned.
+// Otherwise it is failed.
 func (r *Report) overallVerdict() spec.Verdict {
 	if r.Exit == ExitPassed {
 		return min(r.Verdict, spec.Warned)
@@ -170,8 +171,8 @@ func writeLabelled(b *strings.Builder, label, text string) {
 	writeWrapped(b, fmt.Sprintf("  %-9s  ", label), text)
 }
 
-// otherScenarios returns a note on further scenarios, which have the given names, such as " (and in
-// 2 more: a, b)". It returns "" if names is empty.
+// otherScenarios returns a note on further scenarios, which have the given names. An example is
+// " (and in 2 more: a, b)". It returns "" if names is empty.
 func otherScenarios(names []string) string {
 	if len(names) == 0 {
 		return ""

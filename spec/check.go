@@ -60,8 +60,8 @@ func (c *Check) Title() string { t, _, _ := strings.Cut(c.Doc, "\n"); return t }
 // calling [Pass.Judge].
 type Pass struct {
 	obligation Obligation
-	judged     map[string]int // number of judgements, by id of the requirement; "" if about no single one
-	violated   map[string]int // number of failed judgements, likewise
+	judged     map[string]int // number of judgements, by id of their requirement; "": about no single requirement
+	violated   map[string]int // number of failed judgements, with the same keys
 	findings   []Finding
 	onFinding  func(Finding)
 	run        *sharedState // shared with the other passes of a Run
@@ -226,16 +226,16 @@ func UntilDone(ctx context.Context, events iter.Seq[Event]) iter.Seq[Event] {
 // A completenessTracker tracks whether a conversation has at least one complete exchange. An
 // exchange is complete if its response is a stream that starts a run, has content and ends the run,
 // and if all of its frames are well-formed. A completenessTracker also tracks whether the
-// conversation has a request or a frame of the dialect, and whether any of its responses is HTTP
-// and any is not.
+// conversation has a request or a frame of the dialect, whether at least one of its responses is
+// HTTP, and whether at least one is not.
 type completenessTracker struct {
 	hasRunStart, hasRunEnd bool     // whether the dialect has the kinds RunStart and RunEnd
 	complete               bool     // at least one exchange was complete
 	recognized             bool     // at least one frame belonged to the dialect
 	requestRecorded        bool     // at least one request of the dialect was recorded
 	http, notHTTP          bool     // at least one response was HTTP; at least one was not
-	otherEncoding          bool     // at least one stream had an encoding that is allowed and not read
-	otherTypes             []string // media types that are such encodings in the current exchange
+	otherEncoding          bool     // at least one response had one of otherTypes
+	otherTypes             []string // media types allowed in place of an event stream in the current exchange
 	exchangeProgress
 }
 

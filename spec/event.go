@@ -23,7 +23,8 @@ func (k Kind) Subject() string { t, _, _ := strings.Cut(string(k), "."); return 
 // "" if there is no dot.
 func (k Kind) Phase() string { _, p, _ := strings.Cut(string(k), "."); return p }
 
-// InRun reports whether events of kind k can occur in the stream of a run.
+// InRun reports whether events of kind k tell what happens in a run and can occur in its stream. It
+// returns false for comments, [Usage], and the kinds that only requests and replies have.
 func (k Kind) InRun() bool {
 	switch k.Subject() {
 	case "step", "message", "reasoning", "content", "tool", "interrupt", "done", "state", "history":
@@ -42,8 +43,11 @@ const (
 	BodyEnd      Kind = "http.close"    // the body ended; Err says how
 	Comment      Kind = "comment"       // a comment line of a stream; Text is what follows the colon
 	Incomplete   Kind = "rest"          // a frame that was incomplete when the stream ended
-	Undecodable  Kind = "?"             // a frame or body that cannot be decoded; Err says why
-	Unrecognized Kind = "other"         // a decoded frame that no schema of the dialect matches
+	// Undecodable is the kind of a frame or body that cannot be decoded, and of a frame that matches
+	// no schema of the document; Err says why. Unrecognized is the kind of a frame or part whose
+	// schema has no more specific kind, and of a body that the document does not describe.
+	Undecodable  Kind = "?"
+	Unrecognized Kind = "other"
 
 	RunAccepted Kind = "run.accepted" // a reply: the run was accepted; another request streams it
 	RunStart    Kind = "run.start"    // the run started
@@ -143,17 +147,17 @@ type Event struct {
 	Status      string // of a run, message or content part
 	Index       string // of a content part: its position in the message, from 0
 	Text        string // the prompt, delta, content part, arguments, result, payload or error message
-	Seq         string // sequence number
+	Seq         string // sequence number of a frame in its stream, or of a message in a history
 	Cursor      string // where the stream can be resumed; HTTPRequest: where to resume it
 	Code        string // error code of a refusal or of a failed run
 	Created     string // time stamp of the start of what the event is about
 	Completed   string // time stamp of the end of what the event is about
 	PollLimit   string // the number of polls without an event after which a stream ends
-	Day         string // day of a history; HTTPRequest: the day before which it is requested
-	HasMore     string // of a history: whether an earlier day has messages
+	Day         string // of a history: its day, such as 2026-01-31; HTTPRequest: the history must be of an earlier day
+	HasMore     string // of a history: "true" if an earlier day has messages, otherwise "false"
 	Description string // of a tool
-	State       string // HTTPRequest: the client's state of the agent, as JSON
-	Lane        string // of an event in a run: the agent within the agent that it is about
+	State       string // HTTPRequest: the state of the agent that the client sends, as JSON
+	Lane        string // of an event in a run: run id of the agent within the agent; "" for the agent itself
 	WireName    string // of a frame: its name on the wire, such as "response (status completed)"
 
 	AnswerSchema string // of an interrupt: the JSON Schema that the answer must match, as JSON; "" if any may
@@ -359,7 +363,7 @@ type StreamRequirements struct {
 	Status        string   // requires that the status be 200
 	MediaType     string   // requires that the body be an event stream
 	ContentCoding string   // forbids content codings that the client did not accept
-	OtherTypes    []string // media types that are allowed in place of an event stream, but that nothing here reads
+	OtherTypes    []string // media types that are allowed in place of an event stream; such a stream is not judged
 	HasEndEvent   bool     // the document describes an event that ends the run
 	KeepAlive     string   // the text, after the colon, of the comments on an idle stream; any if ""
 }

@@ -14,8 +14,8 @@ import (
 type Trace struct {
 	Exchanges []Exchange
 
-	// Scripted is whether the target is known to understand the conformance prompts, so that the
-	// content of its answers can be judged.
+	// Scripted is whether the target is known to understand the test prompts (docs/prompts.md), so
+	// that the content of its answers can be judged.
 	Scripted bool
 
 	// StreamLimit is the number of concurrent streams that the target allows one user, or 0 if it
@@ -120,7 +120,7 @@ var (
 )
 
 // ErrOtherEncoding means that the server encodes streams in a way that the document allows, but
-// that nothing here reads.
+// that no check can judge (see [StreamRequirements].OtherTypes).
 var ErrOtherEncoding = errors.New("the stream has an encoding that is allowed, but only event streams are judged")
 
 // ErrRequestNotRecorded means that a recording contains a response but not its request.

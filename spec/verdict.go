@@ -129,8 +129,8 @@ func NewClientPlan(checks []*Check, catalogue, server []Requirement, kinds []Kin
 }
 
 // Requirement returns the requirement that f, a finding of the check, violates. This is the
-// requirement of the obligation whose id is f.Event.Requirement. If there is none, in particular if
-// that id is "", Requirement returns the strictest requirement of the obligation.
+// requirement with the id f.Event.Requirement. If the obligation has no requirement with that id,
+// in particular if the id is "", Requirement returns the strictest requirement of the obligation.
 func (d Obligation) Requirement(f Finding) Requirement { return d.requirementByID(f.Event.Requirement) }
 
 // requirementByID returns the requirement of d that has the given id. If there is none, it returns
@@ -186,9 +186,9 @@ const (
 	Silent  Verdict = iota // nothing exercised the check
 	Skipped                // the target is configured to lack the capability
 	Passed
-	Warned // a SHOULD is violated
-	Failed // a MUST is violated, or a scenario did not exercise the check although it promised to
-	Error  // the harness could not judge
+	Warned // a SHOULD is violated, or counts as violated (see [Result.BreakPromise])
+	Failed // a MUST is violated, or counts as violated
+	Error  // a failure of the client or the network kept the check from being judged
 )
 
 // verdictNames holds the name of each verdict in reports.
@@ -210,7 +210,7 @@ type Result struct {
 	Dropped    int    // number of findings beyond [MaxFindings]
 	Note       string // explanation of a verdict that has no finding
 
-	judged      map[string]int  // number of judgements, by id of the requirement; "" if about no single one
+	judged      map[string]int  // number of judgements, by id of their requirement; "": about no single requirement
 	unexercised map[string]bool // ids of the requirements that BreakPromise made count as violated
 	overruled   bool            // the verdict applies to every requirement
 }
@@ -318,7 +318,7 @@ type Evaluation struct {
 	RequestRecorded bool // at least one request of the dialect was recorded
 	HTTP            bool // at least one response was HTTP
 	NotHTTP         bool // at least one response was not HTTP
-	OtherEncoding   bool // at least one stream had an encoding that is allowed but that nothing here reads
+	OtherEncoding   bool // at least one response had one of the [StreamRequirements].OtherTypes
 }
 
 // RequireCompleteExchange changes every [Passed] verdict to [Silent], unless at least one of the
@@ -345,8 +345,8 @@ func RequireCompleteExchange(evaluations []Evaluation) []Evaluation {
 // WhyUnjudgeable returns the reason why the target cannot be judged by the evaluations, or nil if
 // it can be. The reason is [ErrNotHTTP] if responses were received but none of them is HTTP. It is
 // [ErrUnrecognized] if no request of the dialect was recorded and no well-formed frame of the
-// dialect was received. It is [ErrOtherEncoding] if streams were received, all of them in such an
-// encoding.
+// dialect was received. It is [ErrOtherEncoding] if at least one response had one of the
+// [StreamRequirements].OtherTypes, and no well-formed frame of the dialect was received.
 func WhyUnjudgeable(evaluations []Evaluation) error {
 	anyEvaluation := func(f func(Evaluation) bool) bool { return slices.ContainsFunc(evaluations, f) }
 	switch {

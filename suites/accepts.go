@@ -10,13 +10,13 @@ import (
 // runAccepts plays the accepts scenario, which sends every form of request that the document
 // allows. It starts a run in a new thread with each template of the operation that starts runs,
 // except the templates that answer a tool call or an interrupt. If the run succeeds and the target
-// can recall messages, a second run in the thread asks for the previous message, with the same
-// template if its requests name a user, and then without one. A further run asks for it with the
-// first run's template, unless requests of the dialect repeat the history. If requests of the
-// template contain earlier messages, further runs ask for reasoning and a tool call. After that,
-// runAccepts sends requests with thread ids that are UUIDs of versions 1 and 7, with other unusual
-// ids and, for each optional header field, without that field. Checks verify that the server
-// accepts all of these requests.
+// can recall messages, further runs in the thread ask for the previous message: one with the same
+// template, if its requests name a user; one with the template "prompt"; and, unless requests of
+// the dialect repeat the history, another one with the same template. If requests of the template
+// contain earlier messages, further runs ask for reasoning and a tool call. After that, runAccepts
+// sends requests with thread ids that are UUIDs of versions 1 and 7, requests with other unusual
+// ids and, for each optional header field, a request without that field. Checks verify that the
+// server accepts all of these requests.
 func runAccepts(t *Conversation) {
 	o, _ := t.dialect.TemplateOperation("prompt")
 	for _, template := range o.Templates() {
@@ -65,9 +65,11 @@ func runAccepts(t *Conversation) {
 	}
 }
 
-// sendAfterHistory sends further prompts with a template whose requests also contain an earlier
-// message of another role than the user's: reasoning, in the current thread, and a call of a client
-// tool.
+// sendAfterHistory sends two further prompts in the current thread: one that asks for reasoning,
+// with the given template, and one that asks for a call of a client tool. e holds the values for
+// the placeholders of the template. A prompt for which the target lacks the capability is left out.
+// sendAfterHistory sends nothing if requests of the template contain no earlier message in a role
+// other than that of the user, or if the last request or its run failed.
 func (t *Conversation) sendAfterHistory(template string, e spec.Event) {
 	isOther := func(part spec.Event) bool { return part.Kind != spec.InputUser && part.Kind != spec.InputTool }
 	parts := t.dialect.ParseRequest(t.BuildRequest(template, e)).Parts
@@ -91,8 +93,8 @@ const longIDLength = 200
 // sendWithUnusualIDs starts four runs, each in a new thread, in which either the thread id or the
 // run id is unusual: it is [longIDLength] characters long, or it consists of digits and begins with
 // zeros, which a careless server drops because it takes the id for a number. Two more runs are in
-// threads whose ids are names of members that every object of JavaScript inherits. Requests that
-// the document does not allow are left out.
+// threads whose ids are "constructor" and "__proto__", the names of members that every JavaScript
+// object inherits. Requests that the document does not allow are left out.
 func (t *Conversation) sendWithUnusualIDs() {
 	send := func() {
 		r := t.BuildRequest("prompt", t.PromptEvent("text", "accepted"))

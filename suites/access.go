@@ -43,13 +43,13 @@ var accessScenarios = []Scenario{
 	},
 }
 
-// requestAsOthers sends prompts, stream requests, requests for stored data and cancel requests,
-// both as the primary user and as each principal in others. Checks verify that the server refuses
-// the requests of the principals in others. These principals send cancel requests while the primary
-// user reads the stream of a run, and again when the run is over. The stream must continue in spite
-// of them. Some of their stream and cancel requests name a run that does not exist. The primary
-// user then cancels another run. Requests that the dialect or the target does not support are left
-// out.
+// requestAsOthers sends prompts, stream requests and requests for stored data, both as the primary
+// user and as each principal in others. The principals in others also send cancel requests: while
+// the primary user reads the stream of a run, and again when that run is over. Some of their stream
+// and cancel requests name a run that does not exist. The primary user then cancels another run.
+// Checks verify that the server refuses all requests of the principals in others, and that their
+// cancel requests do not end the stream of the primary user. Requests that the dialect or the
+// target does not support are left out.
 func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "one"))
 	run, cursors := t.Run, t.Cursors()
@@ -80,9 +80,10 @@ func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 // Then the primary user starts a run with the same id in another thread, reads its stream, and
 // requests what belongs to the thread of the other user, which the server should refuse. Finally,
 // the primary user requests the history without a thread id, and starts another run. Checks judge
-// the runs and histories of the primary user, which the other user must not have changed. Unless
-// [Target.Deep] is set, it sends nothing: a server that keeps the thread of the other user can then
-// no longer show, in any later run, what the history of a user without threads is.
+// the runs and histories of the primary user, which the other user must not have changed.
+// runSecondUserFirst sends nothing unless [Target.Deep] is set, because it may leave a thread of
+// the other user on the server. Later test runs can then no longer test what the history of a user
+// without threads is.
 func runSecondUserFirst(t *Conversation) {
 	if !t.target.Deep {
 		return

@@ -81,9 +81,11 @@ func (t *Conversation) sendImageForms() {
 	t.completeHistories(threads)
 }
 
-// uploadOthers uploads one file with each upload template of the dialect. The request of the
-// template "attach", which the scenario sends before, now has a quoted boundary. uploadOthers
-// fetches each of these files, requests a new link to it, and fetches the file with that link, too.
+// uploadOthers uploads one file with each upload template of the dialect. Among them is the
+// template "attach", with which the scenario has uploaded an image before; this time, the boundary
+// in its request is quoted. uploadOthers fetches each of these files, requests a new link to it,
+// and fetches the file with that link, too. An upload that the server refuses because it is too
+// large (status 413) is removed from the recording.
 func (t *Conversation) uploadOthers() {
 	o, _ := t.dialect.TemplateOperation("attach")
 	for _, template := range o.Templates() {

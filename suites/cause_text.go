@@ -125,9 +125,9 @@ func (o exchangeSummary) describeEnd() string {
 	return why
 }
 
-// notHTTPDetail returns what the server sent instead of HTTP, as "it sent" and a quotation of the
-// first bytes. If o.end quotes no bytes, it returns the same as [exchangeSummary.describeEnd].
-// o.end must not be nil.
+// notHTTPDetail returns a description of what the server sent instead of HTTP: the words "it sent",
+// followed by a quotation of the first bytes. If o.end quotes no bytes, it returns the same as
+// [exchangeSummary.describeEnd]. o.end must not be nil.
 func (o exchangeSummary) notHTTPDetail() string {
 	detail := o.describeEnd()
 	if quoted, ok := strings.CutPrefix(detail, "it begins with "); ok {
@@ -358,10 +358,10 @@ func similarDialect(own *dialect.Dialect, o exchangeSummary) string {
 	return best
 }
 
-// otherPromptOperations lists the operations that start runs in dialects other than own, at most
-// one for each family, as in "runs has POST /api/v1/agent/runs, …". It leaves out an operation if
-// it has the same method and path, without the base path, as the operation that starts runs in own.
-// It returns "" if no operations are left.
+// otherPromptOperations returns a list, separated by commas, of the operations that start runs in
+// dialects other than own, at most one for each family, as in "runs has POST /api/v1/agent/runs,
+// …". It leaves out an operation if it has the same method and path, without the base path, as the
+// operation that starts runs in own. It returns "" if no operations are left.
 func otherPromptOperations(own *dialect.Dialect) string {
 	all, err := dialect.All()
 	if err != nil {

@@ -85,8 +85,8 @@ func causeRank(c Cause) int {
 
 // unplayedCauses returns one cause for each distinct error, from the network or from streamassay
 // itself, that kept scenarios in parts from being played to their end. The causes are fatal if the
-// server responded to no request at all. A response that is not HTTP is ignored, because the
-// exchange itself shows it as a symptom.
+// server responded to no request at all. The errors [spec.ErrNotHTTP] and [spec.ErrOtherEncoding]
+// are ignored, because the exchange itself shows them as a symptom.
 func unplayedCauses(parts []ScenarioResult) (all []Cause) {
 	answered := anyExchange(parts, func(o exchangeSummary) bool { return o.status > 0 })
 	for _, p := range parts {

@@ -230,9 +230,9 @@ func (t *Target) playCombinations(
 }
 
 // simplify replaces c, and its result, with a combination that deviates from the plain conversation
-// in fewer dimensions and still has all findings in fresh. If there is no such combination, c stays
-// the same. dims are the dimensions to which the indexes in c.values refer. simplify returns the
-// number of combinations that it played.
+// in fewer dimensions and still has a finding for each key in fresh. If there is no such
+// combination, c stays the same. dims are the dimensions to which the indexes in c.values refer.
+// simplify returns the number of combinations that it played.
 func (t *Target) simplify(ctx context.Context, dims []dimension, c *combination, fresh []findingKey) (tried int) {
 	for i := range c.values {
 		if c.values[i] == 0 || ctx.Err() != nil {

@@ -80,8 +80,9 @@ func (c *combinationPlayer) askInterrupt(payload, answer string) {
 }
 
 // answerInterrupt is like [combinationPlayer.askInterrupt], but resumes the run with a request of
-// the given template. If that is not the plain form of an answer, it sends no answer to an
-// interrupt with a schema, which may not allow other forms.
+// the given template. If the template is not the plain form of an answer and the interrupt has a
+// schema for the answer, answerInterrupt sends no answer, because the schema may not allow other
+// forms.
 func (c *combinationPlayer) answerInterrupt(payload, template, answer string) {
 	c.ask("interrupt", payload)
 	interrupt, _ := c.onlyInterrupt()

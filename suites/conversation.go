@@ -36,7 +36,7 @@ type Conversation struct {
 	acceptedAny bool                            // the server accepted a request of StartRun
 	conflicts   int                             // how often StartRun has repeated a request
 	busyError   error                           // why the conversation is incomplete if the server was busy; see StartRun
-	form        func(spec.Request) spec.Request // returns an equivalent form of a request, to be sent instead; may be nil
+	form        func(spec.Request) spec.Request // rewrites each request, if the result is valid; nil: no rewriting
 
 	mu           sync.Mutex // guards the fields below: exchanges may overlap
 	trace        spec.Trace
@@ -62,8 +62,9 @@ func (t *Conversation) PromptEvent(scenario, args string) spec.Event {
 // StartRun gives the conversation a new run id, sends the request of the template, with the values
 // in e in place of its placeholders, and reads the response to its end. It reports whether the
 // status of the response is a success (2xx). If the server refuses the request but may accept it
-// later (see [Conversation.mayRepeat]), StartRun tries once more, with another run id. If the
-// server is busy then, too, checks do not judge that, but the conversation counts as incomplete.
+// later (see [Conversation.mayRepeat]), StartRun tries once more, with a new run id. If the server
+// was busy the first time and still is, checks do not judge the second refusal, but the
+// conversation counts as incomplete.
 func (t *Conversation) StartRun(template string, e spec.Event) bool {
 	t.Run = t.NewID()
 	t.accepted = t.SendTemplate(template, e)
@@ -101,8 +102,11 @@ const conflictDelay = 300 * time.Millisecond
 // Limits on how often StartRun repeats a request, so that a server that refuses all requests does
 // not delay the run for long.
 const (
-	maxConflicts    = 4  // in one conversation
-	maxBusyRefusals = 16 // after statuses 429 and 503, in all conversations: repetitions that were refused, too
+	maxConflicts = 4 // repetitions in one conversation
+
+	// maxBusyRefusals is how many repetitions, in all conversations together, the server may refuse
+	// because it is busy (see isBusyStatus). After that, busy refusals are not repeated.
+	maxBusyRefusals = 16
 )
 
 // isBusyStatus reports whether status is one with which a server may refuse any request because it
@@ -121,8 +125,8 @@ func (e busyError) Error() string {
 }
 
 // IsInconclusive reports whether err, a [ScenarioResult.IncompleteReason], means that the run
-// cannot show that the server is correct: because the run reached [Limits.RunTimeout] or a limit on
-// all responses together, or the server was too busy.
+// cannot show that the server is correct. This is the case if the run reached [Limits.RunTimeout]
+// or a limit on all responses together, or if the server was too busy.
 func IsInconclusive(err error) bool {
 	_, isBusy := errors.AsType[busyError](err)
 	_, isLimit := errors.AsType[limitStopError](err)
@@ -147,8 +151,9 @@ func (t *Conversation) HasTemplate(template string) bool {
 	return ok
 }
 
-// Sleep waits for the duration d and returns true. It returns false at once if the context of the
-// conversation ends first, or if the conversation sends nothing more anyway.
+// Sleep waits for the duration d and returns true. If the context of the conversation ends first,
+// Sleep stops waiting and returns false. If the conversation sends nothing more anyway, Sleep
+// returns false without waiting.
 func (t *Conversation) Sleep(d time.Duration) bool {
 	t.mu.Lock()
 	ended := t.hasEnded()

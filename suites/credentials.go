@@ -18,9 +18,9 @@ import (
 // about missing credentials are not played.
 const defaultCredential = "Bearer streamassay"
 
-// isCredentialHeader reports whether the header field with the given name identifies the user. It
-// does so if fields with that name usually contain credentials, or if such a field is configured
-// for the other user.
+// isCredentialHeader reports whether the header field with the given name identifies the user. This
+// is the case if fields with that name usually contain credentials, or if a field with that name is
+// configured for the other user.
 func (t *Target) isCredentialHeader(name string) bool {
 	return redact.IdentifiesUser(name) || t.OtherHeader.Has(name)
 }

@@ -130,12 +130,14 @@ func (t *Conversation) tracker(r spec.Request) *limitTracker {
 
 // checkDecodedSize returns the size of response r after removal of its content coding, if any. It
 // waits until memory is free before it decodes the body. If the decoded body exceeds a limit,
-// checkDecodedSize sets r.End to an error that says so. If the decoded body is merely so large that
-// decoding it repeatedly would be expensive, and r ended without an error, it sets r.End to an
-// error that wraps [spec.ErrClientLeft], and the conversation sends nothing more.
+// checkDecodedSize sets r.End to an error that says so. If the decoded body is within the limits
+// but larger than [maxRetained], so that decoding it repeatedly would be expensive, and r ended
+// without an error, it sets r.End to an error that wraps [spec.ErrClientLeft], and the conversation
+// sends nothing more.
 //
-// If no more requests for the kind of response of r are to be sent, stopped is the reason in
-// tracker. The body is then not decoded, and size is zero. Otherwise, stopped is nil.
+// If r has a content coding, and no more requests for its kind of response are to be sent, stopped
+// is the reason in tracker. The body is then not decoded, and size is zero. Otherwise, stopped is
+// nil.
 func (t *Conversation) checkDecodedSize(r *spec.Response, tracker *limitTracker) (size responseVolume, stopped error) {
 	if !dialect.HasContentCoding(*r) {
 		return responseVolume{wire.CountEvents(*r), len(r.Body)}, nil

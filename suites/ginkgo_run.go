@@ -20,10 +20,10 @@ type silentTestingT struct{}
 func (silentTestingT) Fail() {}
 
 // RunGinkgo runs a Ginkgo suite that reports the check results in parts, with one It for each
-// scenario and check that was exercised. agrees tells whether the outcome of the suite agrees with
-// the verdicts, which means that the suite fails if and only if a check failed or could not be
-// judged because of an error. RunGinkgo can be called only once per process, and removes the
-// process's handlers of SIGINT and SIGTERM.
+// scenario and check that was exercised. The output of the suite is discarded. agrees tells whether
+// the outcome of the suite agrees with the verdicts, which means that the suite fails if and only
+// if a check failed or could not be judged because of an error. RunGinkgo can be called only once
+// per process, and removes the process's handlers of SIGINT and SIGTERM.
 func RunGinkgo(parts []ScenarioResult) (agrees bool) {
 	bad, specs := false, 0
 	Describe("streamassay", Ordered, ContinueOnFailure, func() {

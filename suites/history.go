@@ -68,9 +68,10 @@ func runHistory(t *Conversation) {
 }
 
 // runLatest plays the latest scenario. It runs prompts in several threads, one after the other, and
-// requests the history without a thread id after each of them. Some of the runs fail, are cancelled
-// or are of another kind, and once it sends only requests that the server must refuse, in an older
-// thread. Checks verify that the history is that of the thread with the latest run.
+// requests the history without a thread id after each of them. Some of the runs fail, are
+// cancelled, or are started with the template "automation", if the dialect has it. Once, runLatest
+// sends only requests that the server must refuse, in an older thread. Checks verify that the
+// history is that of the thread with the latest run.
 func runLatest(t *Conversation) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "one"))
 	first := t.Thread
@@ -109,9 +110,10 @@ func runLatest(t *Conversation) {
 	}
 }
 
-// fetchLatest requests the history without a thread id, repeatedly until it is that of the current
-// thread (see [Conversation.pollHistory]). If before is true, it then requests the history before
-// the day after that of the first one, also without a thread id.
+// fetchLatest requests the history without a thread id, repeatedly until the response is the
+// history of the current thread (see [Conversation.pollHistory]). If before is true, it then sends
+// one more history request without a thread id, for the messages before a day: the day after the
+// day of the history in the last response.
 func (t *Conversation) fetchLatest(before bool) {
 	mine := t.Thread
 	t.Thread = ""

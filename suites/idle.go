@@ -7,15 +7,15 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// runIdleLimit plays the idle-limit scenario. It reads the streams of several silent runs at the
-// same time, or of fewer if the target has a lower stream limit. All but one are requested with a
-// limit on idle polls, after which the server must end the stream. The limit is one poll for the
-// first, and three for most others, so that a silence follows the first keep-alive comment. One of
-// the runs is the second of its thread, and two clients read it; one is requested from the cursor of
-// its first event, with both limits; one falls silent after some text; and one is started with the
-// template "automation", if the dialect has that. The last stream has no limit and must go on to the
-// end of its run. Checks judge when the streams end and how they are kept alive. Then runIdleLimit
-// requests the stream of a run that sends text several times, with the largest limit on idle polls
+// runIdleLimit plays the idle-limit scenario. It starts several silent runs and reads their streams
+// at the same time, up to the stream limit of the target. All streams but one are requested with a
+// limit of one or three idle polls, after which the server must end the stream. With three polls, a
+// silence also follows the first keep-alive comment. One of the runs is the second of its thread,
+// and two clients read it. The stream of another run is requested twice from the cursor of its
+// first event, once with each limit. A further run falls silent after some text, and one is started
+// with the template "automation", if the dialect has it. The stream without a limit must go on to
+// the end of its run. Checks judge when the streams end and how they are kept alive. Then
+// runIdleLimit requests the stream of a run that sends text, with the largest limit on idle polls
 // that the document allows and with smaller ones.
 func runIdleLimit(t *Conversation) {
 	// The streams with a limit end before their runs, even if it takes long to request them all.

@@ -195,11 +195,11 @@ func runLiveCursors(t *Conversation) {
 }
 
 // runCancelAgain plays the cancel-again scenario. It cancels one run three times: twice while the
-// client reads its stream, and once after the run has ended. It cancels a second run twice, each
-// time after that run has ended, and a third one that has failed. After the cancel requests for the
-// first two runs, it reads the stream of the run again. Finally, it requests the history. Checks
-// verify that each run has exactly one end. A server may refuse to cancel a run again or after its
-// end; if it does, the exchange is removed from the recording.
+// client reads its stream, and once after the run has ended. It cancels a second run twice after
+// that run has ended, and a third run once after that run has failed. The streams of the first two
+// runs are read again after their cancel requests. Finally, runCancelAgain requests the history.
+// Checks verify that each run has exactly one end. A server may refuse to cancel a run again or
+// after its end; if it does, the exchange is removed from the recording.
 func runCancelAgain(t *Conversation) {
 	if !t.StartRun("prompt", t.PromptEvent("slow", "40 50")) {
 		return

@@ -105,7 +105,7 @@ func similarIDs(id string) (all []string) {
 	return all
 }
 
-// similarNames returns strings that are made from id, a UUID, and similar to each other. They
+// similarNames returns strings that are made from the UUID id and are similar to each other. They
 // differ in case, in length, in a space at the end, in the last of many characters, in a character
 // that URLs escape or have in place of a space, in what precedes or follows a punctuation mark, a
 // line feed or NUL, in the kind of punctuation marks, or in a character beyond ASCII, which may be
@@ -198,11 +198,12 @@ func (t *Conversation) listenIfTaken() {
 	t.forgetIfRefused(func() { t.send(t.BuildRequest("listen", spec.Event{}), wire.StopWhen{Elapsed: readTimeout}) })
 }
 
-// runRunIDs plays the run-ids scenario. It starts several runs, each with an unusual id, and then a
-// run with one of these ids in another thread. It starts none with a known id in the same thread,
-// because the id of its message would be known, too, and servers may merge messages by their ids.
-// Checks verify that the server repeats these ids. Runs whose ids the server refuses are left out.
-// runRunIDs sends nothing if requests do not contain the id of the run.
+// runRunIDs plays the run-ids scenario. It starts several runs in one thread, each with a different
+// unusual id, and then a run with one of these ids in another thread. Checks verify that the server
+// repeats these ids. runRunIDs uses no id twice in the same thread, because the message of the
+// second run would then have the id of an earlier message, and servers may merge messages with the
+// same id. Runs whose ids the server refuses are left out. runRunIDs sends nothing if requests do
+// not contain the id of the run.
 func runRunIDs(t *Conversation) {
 	if t.Run = t.NewID(); t.dialect.ParseRequest(t.BuildRequest("prompt", t.PromptEvent("text", "one"))).Run != t.Run {
 		return
@@ -240,10 +241,10 @@ func runBusyThread(t *Conversation) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "afterwards"))
 }
 
-// besideOffer calls send while the stream of a slow run in another thread is open. The request of
-// that run offers a client tool named "measure". If the stream of a run is not the response to its
-// request, if the target allows a user only one open stream, or if it lacks the capability "slow",
-// besideOffer only calls send.
+// besideOffer calls send while the stream of a slow run in another thread is open. The request that
+// starts this run offers a client tool named "measure". besideOffer only calls send if the response
+// to such a request is not the stream of the run, if the target allows a user only one open stream,
+// or if the target lacks the capability "slow".
 func (t *Conversation) besideOffer(send func()) {
 	if !t.respondsWithStream("tool-offer") || t.target.StreamLimit == 1 || t.target.lacksCapability("slow") {
 		send()

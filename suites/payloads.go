@@ -111,9 +111,10 @@ func (c *combinationPlayer) askIfPossible(text string) bool {
 	return false
 }
 
-// edgeSamples are classes of texts that begin and end with white space or similar characters, which
-// a careless server drops, one whose characters all exist in Latin-1, which a careless server may
-// use as the encoding, and one that begins with the name of a field of event streams.
+// edgeSamples are classes of texts that a careless server changes at their edges or in their
+// encoding. The texts of the first three begin and end with white space or similar characters,
+// which such a server drops. All characters of the fourth exist in Latin-1, which it may use as the
+// encoding. The fifth begins with the name of a field of event streams.
 var edgeSamples = []textSample{
 	{"a text between spaces", func(w string) string { return " \n" + w + "\t " }},
 	{"a text between line feeds", func(w string) string { return "\n " + w + " \n" }},
@@ -123,8 +124,9 @@ var edgeSamples = []textSample{
 }
 
 // longSamples are classes of long texts. Texts of the first class are longer than common sizes of
-// database fields. Those of the other classes consist mostly of three-byte characters and are longer
-// than common buffer sizes, the first of them although it has fewer than 10,000 characters.
+// database fields. Those of the other two classes are longer than common buffer sizes, and consist
+// mostly of characters of three bytes each, so that a buffer may end within a character. The texts
+// of the second class have few enough characters, about 9,000, for common limits on the length.
 var longSamples = []textSample{
 	{"a text of 4,097 bytes", func(w string) string { return longText(w, 4097) }},
 	{"a text of 9,000 three-byte characters", func(w string) string { return w + strings.Repeat("世", 9000) }},
@@ -135,8 +137,9 @@ var longSamples = []textSample{
 // UTF-16, splits a character.
 var emojiSample = textSample{"a text of emoji only", func(string) string { return "🙂🙂🙂" }}
 
-// yesSample is a class with a single text, an answer that a careless server compares with a word and
-// changes on that occasion.
+// yesSample is a class with a single text, "YES". It is sent as an answer to an interrupt. A
+// careless server changes such an answer to lower case in order to compare it with "yes", and then
+// keeps the changed text.
 var yesSample = textSample{"a word in capital letters", func(string) string { return "YES" }}
 
 // isParsed reports whether a careless server could take text for a value of another type or for a
@@ -203,8 +206,8 @@ func runPayloadsApart(t *Conversation) {
 }
 
 // toolResults are results of client tools that a careless server drops or takes for JSON values,
-// placeholders or failures: texts that are empty, consist of white space, are valid JSON, have
-// characters that mean something in replacements, or report an error.
+// placeholders or failures: texts that are empty, consist of white space, are valid JSON, contain
+// sequences that have a meaning in replacement strings, such as "$&", or report an error.
 var toolResults = []string{
 	"", " ", "{}", `""`, "null", `{ "a" : [ 1 , null ] }`, `"quoted"`, "1e3", `costs $& and $$5 \1`, "Error: no paint",
 }
@@ -370,10 +373,11 @@ func jsonText(text string) string {
 	return string(encoded)
 }
 
-// prependMessage looks in body, a decoded JSON object, for an array with a message that contains
-// text exactly once. It inserts a copy of the last such message directly before that message. In
-// the copy, the replacer earlier is applied to the JSON text of the message. prependMessage returns
-// false if no message was inserted. It modifies body only by replacing the array.
+// prependMessage looks among the members of body, a decoded JSON object, for an array with a
+// message that contains text exactly once. It inserts a copy of the last such message directly
+// before that message. In the copy, the replacer earlier is applied to the JSON text of the
+// message. prependMessage returns false if no message was inserted. It modifies body only by
+// replacing the array.
 func prependMessage(body map[string]any, text string, earlier *strings.Replacer) bool {
 	for name, member := range body {
 		messages, _ := member.([]any)

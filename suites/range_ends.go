@@ -19,10 +19,11 @@ var rangeScenarios = []Scenario{{
 var remoteDays = []string{"2024-02-29", "0001-01-01", "9999-12-31"}
 
 // runRangeEnds plays the range-ends scenario. It starts a run whose id is as long as the document
-// allows, reads the stream of the run and requests its cancellation. It does the same with an id
-// that has as many characters, but more bytes, and one that URLs escape. It skips this part if the
-// document does not limit the length of run ids. Then it requests the history of the thread, first
-// as a whole and then once for each of [remoteDays].
+// allows, reads the stream of the run and requests its cancellation. It does the same with a second
+// id that has as many characters, but more bytes, and contains a plus sign, which URLs escape. It
+// skips this part if the document does not limit the length of run ids. Then it requests the
+// history of the thread, first as a whole and then once for each of [remoteDays]. It stops if the
+// server refuses to start a run.
 func runRangeEnds(t *Conversation) {
 	if longest := t.dialect.MaxRunID("listen"); longest > 0 {
 		id := t.NewID()

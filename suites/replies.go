@@ -50,8 +50,8 @@ var replyScenarios = []Scenario{
 		}),
 }
 
-// lateReplyDelay is how long a client takes to reply in the scenarios with late replies. A person
-// who has to answer takes longer.
+// lateReplyDelay is how long the client waits before it replies in the scenarios with late replies.
+// A person usually takes even longer to answer, so a server must not give up within this time.
 const lateReplyDelay = 1500 * time.Millisecond
 
 // replyLate makes the server expect a reply of the template, waits for lateReplyDelay, and sends
@@ -125,10 +125,11 @@ func (t *Conversation) sendReplyForms(plainTemplate string) {
 	}
 }
 
-// newReply makes the server do what a request of the template replies to, in a new thread, and
-// returns the event with the values for that request. ok is false if the server did not do so. ok
-// is also false if the server sent an interrupt with a schema for the answer and the template is
-// not the plain form, because the schema may not allow answers in other forms.
+// newReply makes the server do what a request of the template replies to, such as call a client
+// tool, in a new thread. It returns the event with the values for that request. ok is false if the
+// server did not do so. ok is also false if the server sent an interrupt with a schema for the
+// answer and the template is not the plain form, because the schema may not allow answers in other
+// forms.
 func (t *Conversation) newReply(template string) (e spec.Event, ok bool) {
 	t.Thread = t.NewID()
 	e, ok = t.elicit(template)
@@ -144,9 +145,9 @@ func (t *Conversation) buildReply(template string, e spec.Event) spec.Request {
 }
 
 // sendReplyVariants sends a reply of the template and then variants of this reply, each in a new
-// thread. It leaves out variants whose form (see [dialect.ValidRequestVariant]) is in sent, and
-// adds the forms of the others to sent. If the server does not accept the first reply, which checks
-// judge, sendReplyVariants sends no variants.
+// thread. It leaves out variants that are not replies and those whose form (see
+// [dialect.ValidRequestVariant]) is in sent, and adds the forms of the others to sent. If the
+// server does not accept the first reply, which checks judge, sendReplyVariants sends no variants.
 func (t *Conversation) sendReplyVariants(template string, sent map[string]bool) {
 	e, ok := t.newReply(template)
 	if !ok {
@@ -244,11 +245,12 @@ func elicitAndReply(replyTemplate string) func(*Conversation) {
 	}
 }
 
-// runClientTool plays the client-tool scenario. It makes the server call a tool of the client and
-// sends the result. It then makes the server call a tool in two more threads: in one, the tool is
-// offered in another form, and in the other, two tools are offered, before and after a result. In a
-// further thread, it offers a tool of the client, but makes the server call its own tool, and sends
-// prompts that do not ask for a tool call.
+// runClientTool plays the client-tool scenario. It makes the server call a client tool and sends
+// the result. It does the same in two more threads, if the dialect has the templates: in one, the
+// tool is offered in another form, and no result is sent; in the other, two tools are offered, a
+// result is sent, and the two tools are offered again. In a further thread, it offers a client tool
+// but makes the server call its own tool, and then sends prompts that offer a client tool but do
+// not ask for a call.
 func runClientTool(t *Conversation) {
 	elicitAndReply("tool-result")(t)
 	t.Thread = t.NewID()

@@ -97,12 +97,13 @@ func runForms(t *Conversation) {
 	c.completeHistories(threads)
 }
 
-// runCorrected plays the corrected scenario. It starts a run. Then it sends invalid forms of a
-// request in a new thread and, once the server has refused these, the history request, which shows
-// that the thread is still unknown, and the valid request. Finally, it sends invalid forms of
-// another request, a valid request for another run and, after a pause, the valid counterpart of the
-// invalid forms, in the thread of the first run. The history of each thread must then have only the
-// valid requests. All requests are sent on connections that are reused, on which a faulty server
+// runCorrected plays the corrected scenario. It starts a run. In a new thread, it sends invalid
+// forms of a request. If the server refuses them, it requests the history, which shows that the
+// thread is still unknown, and then sends the valid request. In the thread of the first run, it
+// sends invalid forms of another request. If the server refuses these, it sends a valid request for
+// a different run and, after a pause, the request of which it sent invalid forms, now valid. At the
+// end, the history of each thread must contain only the messages of the valid requests and the
+// replies to them. All requests are sent on connections that are reused, on which a faulty server
 // may mix up an invalid request with the valid one before it.
 func runCorrected(t *Conversation) {
 	t.keepAlive()
@@ -135,7 +136,8 @@ func runCorrected(t *Conversation) {
 }
 
 // sendAndReadAgain sends r, a request of the template "prompt" for the current run, and reads the
-// stream of the run to its end.
+// stream of the run to its end. It is for requests of which invalid forms with the same ids were
+// sent before.
 func (t *Conversation) sendAndReadAgain(r spec.Request) {
 	if t.Send(r) && !t.respondsWithStream("prompt") {
 		t.ReadStream("", 0)
@@ -144,7 +146,7 @@ func (t *Conversation) sendAndReadAgain(r spec.Request) {
 
 // sendVariants sends the request of the template, with the values in e in place of its
 // placeholders, and then variants of that request, each with new ids. It omits the variants whose
-// form (see [dialect.ValidVariant]) is in sent, and adds to sent the form of each variant that it
+// form (see [dialect.ValidRequestVariant]) is in sent, and adds to sent the form of each variant that it
 // sends, so no form is sent twice. If no variants are left, it does not send the request itself
 // either. If the server does not accept the request itself, which the accepts scenario judges, or
 // if the response to it ends early, sendVariants sends no variants.

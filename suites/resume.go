@@ -90,8 +90,8 @@ func runResume(t *Conversation) {
 
 // readAndResume starts a run with the request of the template, with the values in e in place of its
 // placeholders. It reads the stream of the run, and then requests the stream again from each of the
-// cursors that the function choose returns. The argument of choose are all cursors in the stream, of
-// which there is at least one.
+// cursors that the function choose returns. The argument of choose is a list of all cursors in the
+// stream. If there are none, choose is not called.
 func (t *Conversation) readAndResume(template string, e spec.Event, choose func(cursors []string) []string) {
 	if !t.StartRun(template, e) {
 		return
@@ -109,9 +109,9 @@ func firstAndMiddle(cursors []string) []string {
 	return []string{cursors[0], cursors[(len(cursors)-1)/2]}
 }
 
-// lateAndLonger returns the cursor of the 300th event from the end and, of the cursors after that,
-// those whose successors are longer. If there are fewer than 300 events, it considers all of them.
-// A server that compares cursors as strings takes "999" for later than "1000".
+// lateAndLonger returns the cursor of the 300th event from the end and those of the later cursors
+// that are shorter than the cursor that follows them. If there are fewer than 300 events, it begins
+// with the first. A server that compares cursors as strings takes "999" for later than "1000".
 func lateAndLonger(cursors []string) []string {
 	late := cursors[max(0, len(cursors)-300):]
 	all := late[:1:1]
@@ -201,10 +201,11 @@ func runResumeTwice(t *Conversation) {
 // longer than the run takes, so that the run ends in the meantime.
 const disconnectDuration = 300 * time.Millisecond
 
-// runResumeAlone plays the resume-alone scenario. It disconnects, waits until the run has ended
-// without a client, and resumes the stream. Then it disconnects from a run that fails and resumes
-// that stream at once. Checks verify that nothing was lost and that the body of the resumed stream
-// ends.
+// runResumeAlone plays the resume-alone scenario. It reads two events of a run, closes the
+// connection, waits until the run has ended without a client, and resumes the stream. Then it
+// closes the connection to the stream of a run that fails, also after two events, and resumes that
+// stream at once. Checks verify that nothing was lost and that the bodies of the resumed streams
+// end.
 func runResumeAlone(t *Conversation) {
 	if !t.StartRun("prompt", t.PromptEvent("slow", "10 15")) {
 		return

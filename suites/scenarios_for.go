@@ -15,8 +15,9 @@ var provokedTable string
 
 // ScenariosFor returns the names of the scenarios in which the check with the given id has
 // something to judge, in the order of [Scenarios]. These are the scenarios that expect the check,
-// and those in which it judges something when they are played against the reference server. In a
-// dialect without the check, nothing is judged. The result is nil if there are no such scenarios.
+// and those in which it judges something when they are played against the reference server. The
+// result covers all dialects, although a dialect may lack the check or some of the scenarios. It is
+// nil if there are no such scenarios.
 func ScenariosFor(check string) (names []string) {
 	provoked := map[string][]string{}
 	for line := range strings.Lines(provokedTable) {

@@ -34,8 +34,8 @@ type sequenceBuilder struct {
 	uploads        []int        // numbers of the actions that upload files
 }
 
-// newSequencePlan returns a plan without actions. Actions of all types that the target supports can
-// be added to it.
+// newSequencePlan returns a builder for a sequence, without actions. Actions of all types that the
+// target supports can be added to it.
 func newSequencePlan(t *Target) *sequenceBuilder {
 	return &sequenceBuilder{target: t, actionTypes: t.supportedActions(), observedRuns: map[int]bool{}}
 }
@@ -57,9 +57,9 @@ func (t *Target) supportedActions() (can []actionType) {
 	return can
 }
 
-// add appends action s to the plan and returns true. If s is not possible at this point, add
-// returns false and leaves the plan unchanged. An action is not possible if its type is not
-// supported, or if there is no earlier action of the kind to which s refers.
+// add appends action s to the sequence and returns true. If s is not possible at this point, add
+// returns false and leaves the sequence unchanged. An action is not possible if its type is not
+// supported, or if there is no thread or earlier action to which it can refer as its subject.
 func (p *sequenceBuilder) add(s action) bool {
 	i := slices.IndexFunc(p.actionTypes, func(d actionType) bool { return d.name == s.typeName })
 	if i < 0 || !slices.Contains(p.actionTypes[i].subjects(p), s.subject) {

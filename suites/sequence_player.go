@@ -84,9 +84,10 @@ func (a *sequencePlayer) startRun(s action, template string, e spec.Event) bool 
 	return true
 }
 
-// answerPending sends the replies that the client still has to send on a thread. It must be called
-// before the client sends another message on that thread. The documents do not define what happens
-// to an open tool call or interrupt if another message follows, so a server may refuse the message.
+// answerPending sends the replies that the client still has to send on the thread with the given
+// id. It must be called before the client sends another message on that thread. The documents do
+// not define what happens to an open tool call or interrupt if another message follows, so a server
+// may refuse the message.
 func (a *sequencePlayer) answerPending(thread string) {
 	for _, n := range slices.Sorted(maps.Keys(a.pendingReplies)) {
 		if a.runs[n].thread == thread {
@@ -214,8 +215,8 @@ func (a *sequencePlayer) hasRun(thread string) bool {
 }
 
 // runConcurrently starts a slow run on the first thread. While the stream of that run is open, it
-// starts another run on the second thread and reads its stream. It stores the first run under the
-// number of action s.
+// starts another run on the second thread and reads its stream. It stores the first run in a.runs,
+// under the number of action s.
 func (a *sequencePlayer) runConcurrently(s action) {
 	slow, text := a.PromptEvent("slow", slowPromptArgs), a.PromptEvent("text", a.text(s))
 	template := "listen"

@@ -114,9 +114,9 @@ func (t *Target) playSequences(
 	return parts
 }
 
-// sequenceConcurrency returns how many sequences are played at the same time. This is t.Parallel
-// or, if that is less than 1, 1. Since each sequence may have two streams open, the number is at
-// most half of the target's stream limit, if that is known, but at least 1.
+// sequenceConcurrency returns how many sequences are played at the same time. This is t.Parallel,
+// but at most half of the stream limit of the target, if that is known, because each sequence may
+// have two streams open. The result is at least 1.
 func (t *Target) sequenceConcurrency() int {
 	if t.StreamLimit > 0 {
 		return max(1, min(t.Parallel, t.StreamLimit/2))
@@ -191,11 +191,11 @@ func (t *Target) newFindings(known map[findingKey]bool, p *ScenarioResult) []fin
 }
 
 // shrinkSequence replaces sequence o, including its result, with a shorter or simpler sequence that
-// still has all findings in fresh, if it finds one. It tries to remove halves, then quarters, and
-// so on down to single actions. Then it tries to give the remaining actions their plainest form.
-// The argument tries limits the number of sequences that it plays, and none is started after the
-// deadline until. It appends to o.result.Scenario.Doc how many sequences it played, and returns
-// that number.
+// still has a finding for each key in fresh. If it finds none, the actions of o stay the same. It
+// tries to remove halves, then quarters, and so on down to single actions. Then it tries to give
+// the remaining actions their plainest form. It plays at most tries sequences, and starts none
+// after the time until. It appends to o.result.Scenario.Doc how many sequences it played, and
+// returns that number.
 func (t *Target) shrinkSequence(
 	ctx context.Context, o *generatedSequence, fresh []findingKey, tries int, until time.Time,
 ) (tried int) {

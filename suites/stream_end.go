@@ -56,8 +56,8 @@ func untilStillOpen() (time.Duration, error) {
 
 // afterRunEnd returns a function for [wire.StopWhen.Linger], or nil if the response to r is not an
 // event stream. Once the response contains the end of the run, the function returns the results of
-// leave. Before that, and for any body with a content coding, it returns 0 and nil, so that the
-// client goes on reading.
+// leave: how much longer to read, and the error with which the response then ends. Before that, and
+// for any body with a content coding, it returns 0 and nil, so that the client goes on reading.
 func (t *Conversation) afterRunEnd(
 	r spec.Request, leave func() (time.Duration, error),
 ) func(spec.Response) (time.Duration, error) {
@@ -137,7 +137,8 @@ func runCloses(t *Conversation) {
 // similar-runs scenario read at the same time.
 const maxOpenStreams = 5
 
-// maxStreams returns n or, if that is known and less than n, the stream limit of the target.
+// maxStreams returns the smaller of n and the stream limit of the target. If the stream limit is
+// unknown, it returns n.
 func (t *Conversation) maxStreams(n int) int {
 	if limit := t.target.StreamLimit; limit > 0 {
 		return min(n, limit)

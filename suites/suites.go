@@ -72,9 +72,10 @@ type Target struct {
 	Insecure      bool           // do not verify the server's certificate
 	MaxEventBytes int            // maximum size of one event, in bytes; 0: [dialect.MaxEventBytes]
 
-	// BeforeTrim is called with the result of a conversation that is too large to be kept. The call
-	// comes after the evaluation of the conversation, and before everything but the beginnings of
-	// its bodies is dropped. Several goroutines may call it at the same time. It may be nil.
+	// BeforeTrim is called with the result of each conversation that is not kept in full, because it
+	// is too large, or because it is a combination without findings. The call comes after the
+	// evaluation of the conversation, and before everything but the beginnings of its bodies is
+	// dropped. Several goroutines may call it at the same time. It may be nil.
 	BeforeTrim func(ScenarioResult)
 
 	isScripted bool                // the agent follows the test prompts; set by Run and Rejudge

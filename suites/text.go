@@ -77,9 +77,9 @@ func (t *Target) textConvention() string {
 }
 
 // findMissingText looks for text in the responses of p. ok is true if there are responses and none
-// has text. In that case, last is the event to cite in a finding: the end of the last stream or, if
-// there was no stream, the head of the last response. foreign reports whether there is a frame that
-// the dialect does not define and that might therefore contain the text.
+// has text. In that case, last is the event to cite in a finding: the end of the last response or,
+// if no response was a stream, the head of the last response. foreign reports whether there is a
+// frame that the dialect does not define and that might therefore contain the text.
 func findMissingText(p ScenarioResult) (last spec.Event, foreign, ok bool) {
 	hasStream := false
 	for _, o := range p.summaries {

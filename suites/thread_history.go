@@ -137,7 +137,7 @@ func (p *eventDraft) add(delta string) {
 	}
 }
 
-// event returns the part with its text, cut to at most [maxRepeatedText] bytes.
+// event returns the assembled event. Its text is cut to at most [maxRepeatedText] bytes.
 func (p *eventDraft) event() spec.Event {
 	e := p.Event
 	if e.Text = p.text.String(); len(e.Text) > maxRepeatedText {

@@ -9,9 +9,9 @@ import (
 )
 
 // sendTogether sends the requests, at most n of them at the same time, and returns when all
-// responses have been read. The exchanges are recorded in the order of the requests. For each
-// request, limit returns conditions; the response is read until it ends or meets one of them. The
-// function limit may be called concurrently. If limit is nil, all responses are read to their ends.
+// responses have been read. The exchanges are recorded in the order of the requests. The function
+// limit returns the conditions under which the client stops reading the response to the given
+// request. It may be called concurrently. If limit is nil, all responses are read to their ends.
 func (t *Conversation) sendTogether(requests []spec.Request, n int, limit func(spec.Request) wire.StopWhen) {
 	slots := make(chan struct{}, max(1, n))
 	var wait sync.WaitGroup

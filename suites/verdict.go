@@ -85,10 +85,10 @@ func (t *Target) evaluateOnce(p *ScenarioResult) {
 	}
 }
 
-// evaluate runs the checks of plan on events, the events of p's conversation, and sets p.summaries.
-// It does not store the evaluation in p. If ctx ends first, evaluate returns at once; complete is
-// then false, and the evaluation judges nothing. If a check panics, evaluate panics with the same
-// value.
+// evaluate runs the checks of plan on events, the events of p's conversation. It returns the
+// evaluation without storing it in p, and sets p.summaries. If ctx ends first, evaluate returns at
+// once; complete is then false, and the evaluation judges nothing. If a check panics, evaluate
+// panics with the same value.
 func (p *ScenarioResult) evaluate(
 	ctx context.Context, plan spec.Plan, events iter.Seq[spec.Event],
 ) (h spec.Evaluation, complete bool) {

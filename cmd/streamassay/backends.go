@@ -35,7 +35,7 @@ type backendKind[T any] struct {
 
 // A backendSettings holds the settings, other than the location, with which a backend is opened.
 type backendSettings struct {
-	retention   state.Config // limits of the store of runs
+	retention   state.Config // limits on the ended runs that the store keeps
 	signingKey  []byte       // key that signs links to attachments
 	apiKey      string       // API key of services that run models; "" means none
 	model       string       // model of the agent; "" if the agent uses no model
@@ -88,8 +88,9 @@ var (
 	}
 )
 
-// openRedis opens the store on the Redis server at location, a URL with the scheme redis, rediss or
-// unix. It returns an error if location is invalid or the server cannot be used.
+// openRedis opens the store of threads and runs on the Redis server at location, a URL with the
+// scheme redis, rediss or unix. It uses only the field retention of s. It returns an error if
+// location is invalid or the server cannot be used.
 func openRedis(ctx context.Context, location string, s backendSettings) (state.Store, error) {
 	return durable.OpenRedis(ctx, location, s.retention)
 }
@@ -261,9 +262,9 @@ func (p *backendFlags) check() error {
 
 // withoutSecrets returns text, the value of a flag, without secrets, so that it can be shown in
 // messages. If text contains "://", it is taken for a URL: its user name and password are removed,
-// and "?…" replaces its query. Otherwise, if text contains a space or tab, it is taken for a command and is
-// returned unchanged. Any other text may be an incomplete URL, so the part up to the last "@", if
-// there is one, is removed.
+// and "?…" replaces its query. Otherwise, if text contains a space or tab, it is taken for a
+// command and is returned unchanged. Any other text may be an incomplete URL, so everything up to
+// and including the last "@", if there is one, is removed.
 func withoutSecrets(text string) string {
 	before, after, found := strings.Cut(text, "://")
 	if !found {

@@ -32,10 +32,10 @@ type configPosition struct {
 	fieldLines map[string]int // line of each field of the target, from 1, by the name of the field
 }
 
-// settingName returns the name that error messages use for an option. The argument name is that of
-// an option in [targetFlags]; settingName panics if there is none. If the --config file sets the
-// option for this target, the result is the name of the field. Otherwise, it is the flag, such as
-// "--timeout", or "TARGET" for the URL.
+// settingName returns the name that error messages use for the option in [targetFlags] with the
+// given name. It panics if no option has that name. If the --config file sets the option for this
+// target, the result is the name of the field. Otherwise, it is the flag, such as "--timeout", or
+// "TARGET" for the URL.
 func (s configPosition) settingName(name string) string {
 	i := slices.IndexFunc(targetFlags, func(o optionDeclaration) bool { return o.name == name })
 	if field := targetFlags[i].fieldName(); s.fieldLines[field] > 0 {
@@ -47,11 +47,10 @@ func (s configPosition) settingName(name string) string {
 	return "--" + name
 }
 
-// locate returns err, an error about the target, with a prefix that gives its position in the
-// --config file. The prefix has the line of the field with which the message of err begins or, if
-// the message does not begin with a field, the first line of the target. locate returns err
-// unchanged if it is not a usage error, if it already has a position, or if flags define the
-// target.
+// locate returns err, an error about the target, with a prefix that gives a position in the
+// --config file: the line of the field with which the message of err begins or, if the message does
+// not begin with a field, the first line of the target. locate returns err unchanged if it is not a
+// usage error, if it already has a position, or if flags define the target.
 func (s configPosition) locate(err error) error {
 	var exit exitError
 	located := "--config " + s.file + ":"

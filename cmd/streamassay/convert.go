@@ -113,9 +113,10 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 	return nil
 }
 
-// write writes f, which was made from the file at source, to the output directory. If the file exists
-// already, write overwrites it if --force is set, and returns a usage error otherwise. If the file
-// cannot be written, write returns a usage error, too.
+// write writes f to the output directory. The argument source is the path of the file from which f
+// was made, for errors. If the output file exists already, write overwrites it if --force is set,
+// and returns a usage error otherwise. If the output file cannot be written, write returns a usage
+// error, too.
 func (c convertOptions) write(f replay.OutputFile, source string) error {
 	path, how := filepath.Join(c.dir, filepath.Base(f.Name)), os.O_WRONLY|os.O_CREATE|os.O_EXCL
 	if c.force {

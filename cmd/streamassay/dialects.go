@@ -91,7 +91,8 @@ func addDialectFlag(cmd *cobra.Command, list *[]string, purpose string) {
 }
 
 // completeDialects makes shells offer the names of the embedded dialects as completions for the
-// --dialect flag of cmd or, where none begins as the word does, the names of files.
+// --dialect flag of cmd. If no name begins with what the user has typed, shells offer file names
+// instead.
 func completeDialects(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("dialect", cobra.FixedCompletions(dialect.Names(), cobra.ShellCompDirectiveDefault))
 }

@@ -56,8 +56,8 @@ func (d diffOptions) runTargets(ctx context.Context, sh stdio, report *diff.Repo
 	return a, b, err
 }
 
-// originalArgument returns the argument of diff that named the target of j, without user name and
-// password.
+// originalArgument returns [referenceName] if the target of j is the embedded reference server, and
+// otherwise the base URL of the target without user name and password.
 func originalArgument(j targetRun) string {
 	if j.embedded {
 		return referenceName
@@ -67,9 +67,9 @@ func originalArgument(j targetRun) string {
 
 // collectTakes plays the selected scenarios [takesPerTarget] times against the target of j and
 // returns the conversations. Each take uses different ids, because a server would continue a thread
-// whose id it knows. If a signal or --max-time ends a take of a scenario early, the conversation of
-// that scenario is marked as incomplete. collectTakes returns an error if the scenarios cannot be
-// played at all.
+// whose id it knows. If a take of a scenario is not played to its end, for example because of a
+// signal or --max-time, the conversation of that scenario is marked as incomplete. collectTakes
+// returns an error if the scenarios cannot be played at all.
 func (j targetRun) collectTakes(ctx context.Context, sh stdio) (h diffSide, err error) {
 	if j.embedded {
 		stop, err := j.startReference()

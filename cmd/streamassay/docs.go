@@ -58,7 +58,7 @@ func docsCommand(sh stdio) *cobra.Command {
 }
 
 // generateDocuments returns the text of each generated document, by file name. It returns an error
-// if the clauses of the protocol documents are inconsistent.
+// if a map of the clauses of a protocol document is invalid (see [coverage.Load]).
 func generateDocuments(dialects []*dialect.Dialect) (map[string][]byte, error) {
 	clauses, err := coverage.Load()
 	if err != nil {

@@ -16,7 +16,7 @@ type flagValue[T any] struct {
 	to     *T                           // the variable; its value before Set is called is the default of the flag
 	name   string                       // name of the type in help texts, such as "SIZE"
 	parse  func(text string) (T, error) // converts the value of the flag; errors say what a value must be
-	format func(T) string               // converts the variable to text for the help; "" without a default
+	format func(T) string               // converts the variable to text for the help; returns "" if there is no default
 }
 
 // Set parses text and stores the result in the variable. If text is invalid, Set returns an error

@@ -246,8 +246,8 @@ func (n *nameList) String() string { return strings.Join(*n, ",") }
 // singleValueType is the type name that a [singleValue] reports to the flag parser.
 const singleValueType = "text"
 
-// A singleValue is the value of a flag that must not be repeated. If it were, it would be unclear
-// which value is meant.
+// A singleValue is the value of a flag that must not be repeated, because it would be unclear which
+// of the values is meant.
 type singleValue struct {
 	value *string // the variable to set; nil only in the zero value
 	isSet bool    // Set has stored a value

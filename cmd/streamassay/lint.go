@@ -20,7 +20,7 @@ import (
 // A lintOptions holds the flags of the lint command.
 type lintOptions struct {
 	dialect  string   // dialect of all recordings; "" means the one that each recording names
-	claims   []string // only "scripted" is valid
+	claims   []string // values of --claim; only "scripted" is valid
 	strict   bool     // also fail if only a SHOULD requirement is violated
 	reports  []string // values of --report, each FORMAT or FORMAT=PATH
 	maxEvent int      // maximum size of an event in bytes, always above 0

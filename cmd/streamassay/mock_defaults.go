@@ -19,7 +19,7 @@ type overridableMockFlags struct {
 	seed, vary, pace, clock string   // "" if the flag is not given
 	flush                   string   // "coalesce" or "each"
 	faults                  []string // values of --fault
-	strict                  bool     // reply 501 to requests to start a run that no script or recording answers
+	strict                  bool     // reply 501 to a request to start a run if no script or recording answers it
 }
 
 // addFlags sets m to the defaults, and adds to f the flags that change m, such as --seed, --fault

@@ -39,8 +39,8 @@ func recordingsIn(root string) (files []string, err error) {
 }
 
 // openRecordings reads the recordings that the arguments of the lint command name. Each element of
-// paths is a file, a directory of recordings, or "-" for standard input, which comes last in the
-// result. Errors are usage errors.
+// paths is a file, a directory of recordings, or "-" for standard input. The result is in the order
+// of paths, except that standard input comes last. Errors are usage errors.
 func openRecordings(sh stdio, paths []string) (list []*transcript.Transcript, err error) {
 	var files []string
 	stdin := false

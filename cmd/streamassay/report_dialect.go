@@ -9,8 +9,8 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// A dialectReportBuilder builds, from the results of scenarios, the part of a report that is about one
-// dialect.
+// A dialectReportBuilder builds, from the results of scenarios, the part of a report that is about
+// one dialect.
 type dialectReportBuilder struct {
 	target     suites.Target                      // the target, for the dialect that the part is about
 	base       string                             // base URL in curl commands

@@ -236,11 +236,11 @@ func (j *targetRun) newSuiteTarget(d *dialect.Dialect) (s suites.Target, err err
 }
 
 // runAll executes the runs in jobs one after the other and writes their reports. It stops at the
-// first run that cannot be executed, whose error it returns, and after a signal. If all runs were
-// executed, it returns an error with the worst of their exit codes, or nil if that code is 0. If a
-// report cannot be written, or if the verdicts of the Ginkgo suite differ from those of the
-// reports, the code is that of an internal error instead, and after a signal, it is the exit code
-// for the signal.
+// first run that cannot be executed, and returns the error of that run. After a signal, it starts
+// no more runs, and returns an error with the exit code for the signal. If a report cannot be
+// written, or if the verdicts of the Ginkgo suite differ from those of the reports, it returns an
+// error with the exit code for internal errors. Otherwise, it returns an error with the worst exit
+// code of the runs, or nil if that code is 0.
 func runAll(ctx context.Context, sh stdio, jobs []targetRun) error {
 	var all targetExitCodes
 	var results []suites.ScenarioResult

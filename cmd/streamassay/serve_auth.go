@@ -12,7 +12,7 @@ import (
 	"github.com/streamassay/streamassay/internal/identity"
 )
 
-// An serverAuthFlags holds the flags of a server for users, tokens and cross-origin requests.
+// A serverAuthFlags holds the flags of a server for users, tokens and cross-origin requests.
 type serverAuthFlags struct {
 	users            []string // NAME:TOKEN, or @FILE for a file with one NAME:TOKEN per line
 	jwks             string   // URL or file of the keys that verify tokens; "" means none
@@ -87,7 +87,7 @@ func (d *serverAuthFlags) readUserFile(path string) error {
 // log. The result is nil if the flags define no users, which means that every token is accepted as
 // the name of a user. openAuthenticator returns a usage error if the keys of --jwks cannot be read
 // or used. The context ctx applies only to this first read of the keys. The caller must have called
-// [authFlags.check].
+// [serverAuthFlags.check].
 func (d *serverAuthFlags) openAuthenticator(ctx context.Context, log *slog.Logger) (identity.Authenticator, error) {
 	switch {
 	case d.jwks != "":

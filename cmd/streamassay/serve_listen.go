@@ -20,7 +20,7 @@ type listenFlags struct {
 	cert, key string      // PEM files for TLS; both "" means plain HTTP
 	tls       *tls.Config // set by check; nil means plain HTTP
 	readyTo   destination // destination of the ready file; set by check
-	authHint  string      // for messages: the case in which check allows only loopback, "without --user "; may be ""
+	authHint  string      // for messages: when only loopback addresses are allowed, such as "without --user "; may be ""
 }
 
 // addFlags adds --addr, --ready-file and the TLS flags to the given flag set.
@@ -55,8 +55,9 @@ func (l *listenFlags) check(secured bool) error {
 	return err
 }
 
-// checkPort returns a usage error if the port of address, the HOST:PORT that the named flag gives, is a
-// number that is out of range. The name of a service is not checked.
+// checkPort returns a usage error if the port of address is a number that is out of range. The
+// argument address is HOST:PORT, the value of the named flag. If the port is the name of a service,
+// it is not checked.
 func checkPort(flag, address string) error {
 	_, port, _ := net.SplitHostPort(address)
 	n, err := strconv.Atoi(port)

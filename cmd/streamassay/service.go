@@ -42,7 +42,8 @@ type listeningServer struct {
 
 // shutdownGrace is the maximum time that open streams may take to end in an orderly way at
 // shutdown, and that the client command may take to end after SIGTERM. The two times can follow one
-// another, and a server must exit within five seconds after a signal.
+// another, and together they must stay below the five seconds within which a server must exit after
+// a signal.
 const shutdownGrace = 2 * time.Second
 
 // run serves the handlers and runs the client command if there is one. It shuts the servers down

@@ -31,7 +31,7 @@ type targetOptions struct {
 	Repeat       int               // number of rounds
 	Reports      []string          // reports to write, as FORMAT[=PATH]
 	Transcripts  string            // directory for transcripts; "" means not to write any
-	suite        suites.Target     // the options that the suite uses as they are; other fields are not set
+	suite        suites.Target     // the options that the suite uses as they are; its other fields are not set
 
 	verbose bool           // show details in the text report; a flag that is not a field of a --config file
 	source  configPosition // position in the --config file; zero if the target comes from flags

@@ -6,16 +6,17 @@ import (
 )
 
 // totalLimits returns the part of the help of the run and diff commands that says when no more
-// requests are sent because responses exceeded limits. The argument whole says which responses count
-// together, as in "of a target in one round", and fate what happens to scenarios that are cut short.
+// requests are sent because responses exceeded limits. The argument whole says which responses are
+// counted together, such as "of a target in one round". The argument fate says what happens to
+// scenarios that are cut short, such as "not compared".
 func totalLimits(whole, fate string) string {
 	return wrapHelp("Once two streams (" + whole + ") have exceeded a limit and fewer have not, or all together have " +
 		"more than four times --max-bytes (at least 256MiB) or twice --max-events (at least 400000), no more streams are " +
 		"requested; likewise for other responses. Scenarios that this cuts short are " + fate + ".")
 }
 
-// hiddenValues is the part of the help of the run and diff commands that says which values of headers
-// are hidden.
+// hiddenValues is the part of the help of the run and diff commands that says which values of
+// headers are hidden.
 const hiddenValues = "In all output REDACTED replaces the values of all headers given with flags, except values of less " +
 	"than 4 bytes and those of Accept, User-Agent and the like (docs/run.md)."
 

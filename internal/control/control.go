@@ -19,7 +19,7 @@ import (
 type Config struct {
 	AllowedHosts []string              // host names allowed in the Host header, in addition to the loopback names
 	Done         <-chan struct{}       // closed on shutdown, to end requests that wait or listen; may be nil
-	Judge        script.ReplyCheckFunc // checks the replies of scripts that requests contain; nil: they are not checked
+	Judge        script.ReplyCheckFunc // checks the replies in a script that a request contains; nil: no checks
 }
 
 // A server holds the state of the control port.

@@ -38,8 +38,8 @@ var templates = sync.OnceValue(func() *template.Template {
 
 // displayText returns raw for display: as text or, if it is not valid UTF-8, as "base64: " followed
 // by its base64 encoding. If raw has more than maxShownBytes bytes, only the first maxShownBytes
-// are shown, without an incomplete character at their end, and a note with the number of the others
-// follows.
+// are shown, without an incomplete character at their end, and a note with the number of the
+// remaining bytes follows.
 func displayText(raw journal.BodyBytes) string {
 	shown, rest := raw[:min(len(raw), maxShownBytes)], ""
 	for n := 1; n < utf8.UTFMax && len(shown) < len(raw) && !utf8.Valid(shown); n++ {
@@ -81,7 +81,8 @@ type filterInput struct{ Name, Value string }
 var pageFilters = []string{"test", "dialect", "op", "status", "rule", "ended", "finding", "contains"}
 
 // servePage handles GET /: it responds with a page that shows the status of the mock, the open
-// streams and the journal.
+// streams, and the latest exchanges that match the query. If the query is not a valid filter, the
+// page shows an error message instead of the exchanges.
 func (s *server) servePage(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	view := struct {
 		Now       mockStatus
@@ -122,7 +123,8 @@ func (s *server) newestExchanges(f journal.Filter) ([]journal.Record, int) {
 	return all, total
 }
 
-// serveExchangePage handles GET /exchanges/{id}: it responds with a page that shows one exchange.
+// serveExchangePage handles GET /exchanges/{id}: it responds with a page that shows the exchange
+// whose id is in the path, or returns an error with status 404 if there is none.
 func (s *server) serveExchangePage(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	record, err := s.findExchange(r)
 	if err != nil {

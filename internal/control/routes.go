@@ -16,8 +16,8 @@ import (
 var openAPI []byte
 
 // A routeHandlerFunc handles the request r and responds by means of w. The argument query holds the
-// query parameters of r, or is nil if the route ignores them. If an routeHandlerFunc returns an error, it
-// has not responded, and its caller sends the error as the response.
+// query parameters of r, or is nil if the route ignores them. If a routeHandlerFunc returns an
+// error, it has not responded, and its caller sends the error as the response.
 type routeHandlerFunc func(w http.ResponseWriter, r *http.Request, query url.Values) error
 
 // A route is a method and a path pattern, with the handler for them. The field query lists the
@@ -104,9 +104,9 @@ func (s *server) newMux() http.Handler {
 // A methodRoutes maps methods to the routes of one path.
 type methodRoutes map[string]route
 
-// ServeHTTP calls the handler for the method of the request and, if the handler returns an error,
-// sends that error. It responds with status 405 if no route has the method, and with status 400 if
-// the query is invalid.
+// ServeHTTP calls the handler for the method of the request, which for HEAD is the handler for GET.
+// If the handler returns an error, ServeHTTP sends that error. It responds with status 405 if no
+// route has the method, and with status 400 if the query is invalid.
 func (routes methodRoutes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	method := r.Method
 	if method == http.MethodHead {

@@ -139,8 +139,9 @@ func releaseStream(w http.ResponseWriter, r *http.Request, one *mockserver.Strea
 }
 
 // injectFrame handles POST /v1/streams/{id}/inject: it sends the frame in the body to the client of
-// the stream, unchanged and between two frames of the run. Its caller, onStream, sends the response
-// to the request itself.
+// the stream, unchanged and between two frames of the run. The error has status 409 if the stream
+// has ended or its client left, or it is an error of readFrame. The caller, onStream, sends the
+// response to the request itself.
 func injectFrame(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error {
 	frame, err := readFrame(w, r)
 	if err != nil {
@@ -153,8 +154,9 @@ func injectFrame(w http.ResponseWriter, r *http.Request, one *mockserver.Stream)
 }
 
 // readFrame returns the frame in the body of a request. The body is the frame itself or, with the
-// media type application/json, an object {"frame": TEXT} or {"event": DATA}. For any other body,
-// readFrame returns an error with status 400, or an error of requestMediaType or readBody.
+// media type application/json, an object: either {"frame": TEXT}, where TEXT is the frame, or
+// {"event": DATA}, where DATA is the JSON value of which readFrame makes a frame. For any other
+// body, readFrame returns an error with status 400, or an error of requestMediaType or readBody.
 func readFrame(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	mediaType, err := requestMediaType(r,
 		"application/json", "text/plain", "text/event-stream", "application/octet-stream")

@@ -42,10 +42,10 @@ func (s *server) verifyCalls(w http.ResponseWriter, r *http.Request, query url.V
 	return nil
 }
 
-// waitForExchanges handles POST /v1/wait. The body contains a filter, a number n and a timeout. The
-// response is sent when at least n exchanges match the filter, or when the timeout has passed. It
-// has status 200 in both cases: its member ok reports whether n exchanges matched, and seen is the
-// number of exchanges that match.
+// waitForExchanges handles POST /v1/wait. The body contains a filter, a number n, by default 1, and
+// a timeout, by default defaultWait. The response is sent when at least n exchanges match the
+// filter, or when the timeout has passed. It has status 200 in both cases: its member ok reports
+// whether at least n exchanges matched, and seen is the number of exchanges that match.
 func (s *server) waitForExchanges(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	var to struct {
 		Filter  journal.Filter `json:"filter"`

@@ -17,8 +17,8 @@ const (
 )
 
 // Worse returns the worse of two exit codes. From the worst to the best, these are [Internal],
-// [Terminated], [Interrupted], [Failed], [Inconclusive] and [Passed]. Any other exit code counts as
-// [Passed], and Worse never returns it.
+// [Terminated], [Interrupted], [Failed], [Inconclusive] and [Passed]. Any other exit code, even
+// [Usage], counts as [Passed], and Worse never returns it.
 func Worse(a, b int) int {
 	order := []int{Passed, Inconclusive, Failed, Interrupted, Terminated, Internal}
 	return order[max(slices.Index(order, a), slices.Index(order, b), 0)]

@@ -102,10 +102,10 @@ type chunkEventSender struct {
 	calls   map[string][]spec.Event // chunks of calls that have not ended, by key
 }
 
-// sendDelta sends chunk, a delta of the message or tool call with the given key, as a chunk. If it
-// is a delta of a tool call, sendDelta stores it for sendEnd instead. The first chunk of a message
-// or call gets the role and the name from its start event. Later chunks have neither a message id
-// nor a call id.
+// sendDelta makes chunk, a delta of the message or tool call with the given key, a chunk and sends
+// it. A chunk of a tool call is not sent, but stored for sendEnd. The first chunk of a message or
+// call gets the role and the name from its start event. Later chunks have neither a message id nor
+// a call id.
 func (c *chunkEventSender) sendDelta(key string, chunk spec.Event) {
 	chunk.IsChunk = true
 	if start := c.started[key]; start != nil {

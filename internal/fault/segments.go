@@ -9,10 +9,10 @@ import (
 )
 
 // drip returns a writer for the body of a stream; see wrapBody. From the trigger on or, if no
-// trigger is set, from the start, the writer sends the stream to w in segments, with a pause before
-// each. The fault's parameter "bytes" is the size of a segment and "every" the length of a pause.
-// The parameter "for" is the maximum number of bytes that are sent in this way; the rest is sent
-// without pauses. A maximum of 0 means that the whole stream is sent in this way.
+// trigger is set, from the start, the writer sends the stream to w in segments (see writeSegment),
+// with a pause before each. The fault's parameter "bytes" is the size of a segment and "every" the
+// length of a pause. The parameter "for" is the maximum number of bytes that are sent in this way;
+// the rest is sent without pauses. A maximum of 0 means that the whole stream is sent in this way.
 func drip(a Args, w StreamWriter) FrameWriter {
 	size, limit := a.Ints["bytes"], a.Ints["for"]
 	sent, slow, hasReached := int64(0), 0, eventReached(a.Trigger)
@@ -43,9 +43,9 @@ func drip(a Args, w StreamWriter) FrameWriter {
 }
 
 // splitFrames returns a writer for the body of a stream; see wrapBody. From the trigger on or, if
-// no trigger is set, from the start, the writer sends each frame to w in segments, with a pause
-// between them. The fault's parameters "at" and "bytes" determine where the segments end (see
-// segmentEnds), and "every" is the length of a pause.
+// no trigger is set, from the start, the writer sends each frame to w in segments (see
+// writeSegment), with a pause between them. The fault's parameters "at" and "bytes" determine where
+// the segments end (see segmentEnds), and "every" is the length of a pause.
 func splitFrames(a Args, w StreamWriter) FrameWriter {
 	offsets, _ := parseOffsets(a.Strings["at"]) // already validated
 	hasReached, pass := eventReached(a.Trigger), writeFrames(w)
@@ -173,8 +173,8 @@ func eventReached(t Trigger) func(n int) bool {
 	}
 }
 
-// writeSegment writes p to w and flushes w, so that p is sent as a segment of its own. If p is
-// empty, it does nothing. It returns the first error from w.
+// writeSegment writes p to w as a segment: it flushes w after p, so that p is sent separately from
+// later bytes. If p is empty, it does nothing. It returns the first error from w.
 func writeSegment(w StreamWriter, p []byte) error {
 	if len(p) == 0 {
 		return nil

@@ -78,8 +78,8 @@ func (k *JWTAuthenticator) age() time.Duration {
 }
 
 // Authenticate implements [Authenticator]. It verifies the signature and the claims of token. If
-// none of the keys made the signature, it first reads the keys again, unless that was tried within
-// MinRefreshInterval.
+// none of the keys made the signature, it first reads the keys again, unless that was tried less
+// than MinRefreshInterval ago.
 func (k *JWTAuthenticator) Authenticate(ctx context.Context, token string) (user string, ok bool) {
 	if len(token) > maxToken {
 		return "", false
@@ -112,9 +112,9 @@ func (k *JWTAuthenticator) isValid(c jwt.Claims) bool {
 	return c.Expiry != nil && isValidName(c.Subject) && c.ValidateWithLeeway(want, clockSkew) == nil
 }
 
-// refresh reads the keys again, unless that was tried within MinRefreshInterval. If another call is
-// reading them, it waits for that call until ctx is done. Its own read is not canceled with ctx,
-// because otherwise clients that disconnect at once could prevent every refresh.
+// refresh reads the keys again, unless that was tried less than MinRefreshInterval ago. If another
+// call is reading them, it waits for that call until ctx is done. Its own read is not canceled with
+// ctx, because otherwise clients that disconnect at once could prevent every refresh.
 func (k *JWTAuthenticator) refresh(ctx context.Context) {
 	if k.age() < k.cfg.MinRefreshInterval {
 		return

@@ -69,9 +69,10 @@ func (e *ExchangeRecorder) lock() *recordedExchange {
 	return e.exchange
 }
 
-// update calls change with the exchange while holding the exchange's lock. It then sets the ID and
-// Test of the event that change returned, releases the lock, and publishes the event, unless the
-// event has no kind. It does nothing if the exchange has ended or was dropped from the journal.
+// update calls change with the exchange while holding the exchange's lock. After releasing the
+// lock, it publishes the event that change returned, with its ID and Test set, unless the event has
+// no kind, and wakes the goroutines that wait for changes. It does nothing if the exchange has
+// ended or was dropped from the journal.
 func (e *ExchangeRecorder) update(change func(s *recordedExchange) FeedEvent) {
 	s := e.lock()
 	if s == nil {
@@ -105,8 +106,8 @@ func (e *ExchangeRecorder) Parsed(op string, event *spec.Event) {
 	})
 }
 
-// Matched records the name of the rule that matched the request, or "" if no rule matched it. The
-// mismatches give the reasons why other rules did not match; at most 64 of them are kept.
+// Matched records rule, the name of the rule or recording that matched the request, or "" if none
+// did. The mismatches give the reasons why other rules did not match; at most 64 of them are kept.
 func (e *ExchangeRecorder) Matched(rule string, mismatches []Mismatch) {
 	e.update(func(s *recordedExchange) FeedEvent {
 		s.setMatch(rule, mismatches)
@@ -144,8 +145,9 @@ func (e *ExchangeRecorder) BytesSent(at time.Duration, data []byte) {
 	e.journal.publish(event)
 }
 
-// FaultApplied records that the fault with the given name changed the response. The position of the
-// change is after the bytes that were recorded so far. At most 64 faults of an exchange are kept.
+// FaultApplied records that a fault changed the response. The argument name describes the fault
+// with its parameters, such as "abort; event=3". The position of the change is after the bytes that
+// were recorded so far. At most 64 faults of an exchange are kept.
 func (e *ExchangeRecorder) FaultApplied(name string) {
 	e.update(func(s *recordedExchange) FeedEvent {
 		name = s.redact(name)

@@ -15,7 +15,7 @@ type FeedEvent struct {
 	Test    string        `json:"test"`
 	Dialect string        `json:"dialect,omitempty"` // opened
 	Op      string        `json:"op,omitempty"`      // opened
-	Text    string        `json:"text,omitempty"`    // opened: method and target; fault: name of the fault; closed: the EndReason
+	Text    string        `json:"text,omitempty"`    // opened: method and target; fault: as in FaultRecord.Name; closed: the EndReason
 	Status  int           `json:"status,omitempty"`  // head, closed
 	N       int           `json:"n"`                 // sent: number of the write, from 0; dropped: number of lost events
 	AtMS    float64       `json:"at_ms"`             // sent, closed: time since the head was sent, in milliseconds
@@ -26,7 +26,7 @@ type FeedEvent struct {
 // A FeedEventKind is the kind of change that an event reports.
 type FeedEventKind string
 
-// The kinds of events. The comments in Event state which fields the events of each kind have.
+// The kinds of events. The comments in FeedEvent state which fields the events of each kind have.
 const (
 	EventOpened  FeedEventKind = "opened"  // an exchange began
 	EventHead    FeedEventKind = "head"    // the head of a response was sent
@@ -40,7 +40,7 @@ const (
 // Limits of events.
 const (
 	maxEventBytes   = 4096 // bytes of a write that an event contains; the rest of the write is left out
-	maxQueuedEvents = 256  // events that wait for a slow subscriber; while there are as many, new ones are lost
+	maxQueuedEvents = 256  // events that wait for a slow subscriber; further events are lost
 )
 
 // A feed delivers events to subscribers and never waits for a slow one.
@@ -57,9 +57,10 @@ type subscriber struct {
 	lostEvents int
 }
 
-// Subscribe returns a channel that receives an event for each change of the journal. The channel is
-// closed when ctx is done. A receiver that falls 256 events behind loses events. It then receives
-// an EventDropped event, with the number of lost events, before the next event.
+// Subscribe returns a channel that receives an event for each change of the journal that a
+// FeedEventKind names. The channel is closed when ctx is done. A receiver that falls 256 events
+// behind loses events. It then receives an EventDropped event, with the number of lost events,
+// before the next event.
 func (j *Journal) Subscribe(ctx context.Context) <-chan FeedEvent {
 	l := &subscriber{events: make(chan FeedEvent, maxQueuedEvents)}
 	j.feed.mu.Lock()

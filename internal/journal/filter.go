@@ -25,7 +25,7 @@ type Filter struct {
 	Test     *string       `json:"test" yaml:"-"` // id of the test, or "" for exchanges of no test; nil: any test
 	Thread   string        `json:"thread" yaml:"thread"`
 	Run      string        `json:"run" yaml:"run"`
-	Rule     string        `json:"rule" yaml:"rule"`         // name of the matching rule; "-": no rule matched
+	Rule     string        `json:"rule" yaml:"rule"`         // name of the matching rule or recording; "-": none matched
 	Ended    string        `json:"ended" yaml:"ended"`       // an [EndReason], or "open" for exchanges in progress
 	Finding  string        `json:"finding" yaml:"-"`         // kind or requirement of a finding; "any": any finding
 	Contains string        `json:"contains" yaml:"contains"` // text in the recorded part of the request body

@@ -102,7 +102,7 @@ func (j *Journal) dropTests(match func(test string) bool) {
 }
 
 // recycle clears s, so that it can hold another exchange. If the exchange in s is still in
-// progress, its EntryWriter has no effect from then on. The caller must hold the locks of the
+// progress, its ExchangeRecorder has no effect from then on. The caller must hold the locks of the
 // journal and of s.
 func (j *Journal) recycle(s *recordedExchange) {
 	j.heldBytes.Add(-s.countedBytes)
@@ -137,8 +137,8 @@ func (j *Journal) enforceLimits() {
 	}
 }
 
-// An entryRef refers to an exchange by its id. The field exchange held the exchange with that id
-// when the entryRef was made, but may since have been reused for another exchange.
+// An entryRef refers to an exchange by its id. When the entryRef was made, the field exchange
+// pointed to that exchange, but the memory may since have been reused for a different one.
 type entryRef struct {
 	exchange *recordedExchange
 	id       uint64

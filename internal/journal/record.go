@@ -25,7 +25,7 @@ type Record struct {
 	Thread    string          `json:"thread,omitempty"`
 	Run       string          `json:"run,omitempty"`
 	Cursor    string          `json:"cursor,omitempty"` // cursor from which the client wanted to resume the stream
-	Rule      string          `json:"rule"`             // name of the rule that matched; "": none
+	Rule      string          `json:"rule"`             // name of the rule or recording that matched; "": none
 	Misses    []Mismatch      `json:"misses"`           // why other rules did not match; at most 64
 	Missed    int             `json:"missed"`           // number of rules that did not match
 	Status    int             `json:"status"`           // 0: the head was not sent yet
@@ -67,14 +67,14 @@ type SentPiece struct {
 
 // A FaultRecord is a fault that changed the response, with the position of the change.
 type FaultRecord struct {
-	Name string  `json:"name"`
-	N    int     `json:"n"`     // number of frames that began before the change
+	Name string  `json:"name"`  // fault with its parameters, such as "abort; event=3"
+	N    int     `json:"n"`     // number of frames, or of writes of another body, that began before the change
 	Byte int64   `json:"byte"`  // number of bytes of the body that were sent before the change
-	AtMS float64 `json:"at_ms"` // time since the head was sent
+	AtMS float64 `json:"at_ms"` // time since the head was sent or, before that, since the request was received
 }
 
-// An EndRecord states why and when an exchange ended. The time counts from the head of the
-// response.
+// An EndRecord states why and when an exchange ended. AtMS is the time since the head of the
+// response was sent or, if none was sent, since the request was received.
 type EndRecord struct {
 	How  EndReason `json:"how"`
 	AtMS float64   `json:"at_ms"`
@@ -186,9 +186,10 @@ func (s *recordedExchange) splitEvents(r *Record) (begun []int) {
 	return append(begun, len(s.pieces))
 }
 
-// newSentPiece returns the SentPiece for frame n, of which size bytes were sent at the time at,
-// counted from the head of the response. The argument raw holds the bytes that were kept, which may
-// be fewer than size. If raw is empty, the field Raw of the result is nil.
+// newSentPiece returns the SentPiece for the frame or write with the number n, or for a comment if
+// n is -1. Of this piece, size bytes were sent at the time at, counted from the head of the
+// response. The argument raw holds the bytes that were kept, which may be fewer than size. If raw
+// is empty, the field Raw of the result is nil.
 func newSentPiece(n int, at time.Duration, size int, raw []byte) SentPiece {
 	e := SentPiece{N: n, AtMS: milliseconds(at), Bytes: size}
 	if len(raw) > 0 {

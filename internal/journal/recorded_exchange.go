@@ -14,12 +14,12 @@ import (
 // Limits on what is kept of one exchange, in addition to Config.Body. They bound the memory of an
 // exchange, whatever the client or the server sends.
 const (
-	maxPieces     = 4096 // writes that are kept; further ones are only counted
-	maxMisses     = 64   // reasons why rules did not match
-	maxFaults     = 64   // faults that changed the response
-	maxViolations = spec.MaxFindings
-	maxCalls      = 64   // references to tool calls and interrupts
-	maxText       = 1024 // bytes of the text of a violation or mismatch
+	maxPieces     = 4096             // writes that are kept; further ones are only counted
+	maxMisses     = 64               // reasons why rules did not match
+	maxFaults     = 64               // faults that changed the response
+	maxViolations = spec.MaxFindings // violations in the request
+	maxCalls      = 64               // references to tool calls and interrupts
+	maxText       = 1024             // bytes of the text of a violation or mismatch
 )
 
 // A recordedExchange holds the data of one exchange. After the exchange is dropped, its memory is
@@ -53,7 +53,7 @@ type exchangeData struct {
 	references  []answerReference // references to what the server sent in earlier responses
 
 	matched   bool       // setMatch was called
-	rule      string     // name of the rule that matched; "": none
+	rule      string     // name of the rule or recording that matched; "": none
 	misses    []Mismatch // why other rules did not match
 	missCount int        // number of misses, including those that are not kept
 
@@ -90,13 +90,13 @@ type bodyWrite struct {
 
 // An appliedFault is a fault that changed the response, with the position of the change.
 type appliedFault struct {
-	name  string
+	name  string        // fault with its parameters, such as "abort; event=3"
 	piece int           // number of preceding writes
 	byte  int64         // number of preceding bytes
-	at    time.Duration // time since the head was sent
+	at    time.Duration // see elapsed
 }
 
-// Open adds an exchange that begins with o, and returns the entry that records its progress. If the
+// Open adds an exchange that begins with o, and returns the recorder of its progress. If the
 // journal then exceeds a limit, Open drops the oldest exchanges.
 func (j *Journal) Open(o ExchangeStart) *ExchangeRecorder {
 	now := j.cfg.Now()
@@ -173,8 +173,8 @@ func (s *recordedExchange) reset() {
 	s.exchangeData = exchangeData{sentBytes: buf, pieces: pieces, header: head, secrets: secrets}
 }
 
-// exchangeOverhead is the approximate size in bytes of a recordedExchange and its EntryWriter, not
-// including the data to which they point.
+// exchangeOverhead is the approximate size in bytes of a recordedExchange and its ExchangeRecorder,
+// not including the data to which they point.
 const exchangeOverhead = 768
 
 // memorySize returns the approximate memory of the exchange in bytes.
@@ -219,9 +219,9 @@ func (s *recordedExchange) setParsed(op string, event *spec.Event) {
 	}
 }
 
-// setMatch records rule, the name of the rule that matched the request, or "" if none did, and
-// misses, the reasons why other rules did not match. Of the reasons, it keeps the first maxMisses,
-// with secrets redacted, and the number of all.
+// setMatch records rule, the name of the rule or recording that matched the request, or "" if none
+// did, and misses, the reasons why other rules did not match. Of the reasons, it keeps the first
+// maxMisses, with secrets redacted, and the number of all.
 func (s *recordedExchange) setMatch(rule string, misses []Mismatch) {
 	s.matched, s.rule, s.missCount = true, rule, len(misses)
 	s.misses = slices.Clone(misses[:min(len(misses), maxMisses)])
@@ -256,7 +256,7 @@ func (s *recordedExchange) setHead(names *secretNames, status int, header http.H
 
 // addPiece records that data, a part of the response body, was sent in one write. The argument at
 // is the time since the head was sent. The exchange copies data, but keeps at most maxBody bytes of
-// the body and maxPieces writes in total; of the rest, it records only the size.
+// the body and maxPieces writes in total, and only counts the rest.
 func (s *recordedExchange) addPiece(at time.Duration, data []byte, maxBody int) {
 	s.sentSize += int64(len(data))
 	if len(s.pieces) >= maxPieces {

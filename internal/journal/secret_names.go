@@ -24,8 +24,8 @@ type secretNames struct {
 const maxRedactors = 64
 
 // appendSecrets appends to dst the secret values in the header and the query of the request r, and
-// returns the extended slice. It leaves out values that are too short to be redacted wherever they
-// occur.
+// returns the extended slice. It leaves out short values: they cannot be redacted wherever they
+// occur, because they would also match ordinary text.
 func (n *secretNames) appendSecrets(dst []string, r spec.Request) []string {
 	for _, f := range r.Header {
 		if n.Contains(f.Name) {

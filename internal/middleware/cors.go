@@ -9,8 +9,8 @@ import (
 // A cors implements the CORS protocol of the Fetch standard: it tells browsers which origins' pages
 // may read responses.
 type cors struct {
-	anyOrigin     bool
-	origins       []string
+	anyOrigin     bool     // pages of all origins may read responses
+	origins       []string // the allowed origins; ignored if anyOrigin is true
 	exposeHeaders []string // a single value: the comma-separated list
 }
 

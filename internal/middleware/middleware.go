@@ -112,18 +112,19 @@ func isSafeID(id string) bool {
 	return id != "" && len(id) <= 128 && strings.Trim(id, alphanumerics+"+-./:_=@") == ""
 }
 
-// logRequest logs the served request r at the given level, with its id, the status and size of the
-// response that a recorded, and took, the time from the receipt of r to the end of the response. It
+// logRequest logs the served request r at the given level, with its id, the status and size that
+// response has recorded, and took, the time from the receipt of r to the end of the response. It
 // does not log the query of r, which may contain secrets.
 func (f *outermostHandler) logRequest(
-	r *http.Request, a *statusRecorder, level slog.Level, id string, took time.Duration,
+	r *http.Request, response *statusRecorder, level slog.Level, id string, took time.Duration,
 ) {
 	path := r.URL.Path
 	if len(path) > 512 {
 		path = path[:512] + "…"
 	}
 	f.cfg.Log.LogAttrs(r.Context(), level, "request",
-		slog.String("method", r.Method), slog.String("path", path), slog.Int("status", a.status), slog.Int64("bytes", a.bytes),
+		slog.String("method", r.Method), slog.String("path", path),
+		slog.Int("status", response.status), slog.Int64("bytes", response.bytes),
 		slog.Duration("took", took), slog.String("id", id), slog.String("remote", r.RemoteAddr))
 }
 
@@ -131,7 +132,8 @@ func (f *outermostHandler) logRequest(
 // 500 and no details. The log record and the response contain the id of the request. If the
 // response has begun, recoverPanic aborts the connection instead of responding, so that clients do
 // not mistake a truncated response for a complete one. A panic with http.ErrAbortHandler is passed
-// on. recoverPanic must be called directly by a defer statement.
+// on. If there is no panic and the handler has sent nothing, recoverPanic records the status 200,
+// which net/http then sends. recoverPanic must be called directly by a defer statement.
 func (f *outermostHandler) recoverPanic(r *http.Request, a *statusRecorder, id string) {
 	panicked := recover()
 	if panicked == nil {

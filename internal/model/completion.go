@@ -73,7 +73,8 @@ func (r *modelRun) requestCompletion(messages []chatMessage) (*completionAssembl
 const doneMarker = "[DONE]"
 
 // addChunk adds data, the data of one event in the model's stream, to the response. It returns an
-// error if data is malformed, describes an error of the server, or exceeds a limit.
+// error if data is malformed or describes an error of the server, or if the response has more than
+// maxCalls tool calls.
 func (a *completionAssembler) addChunk(data []byte) error {
 	if detail, status, isError := parseErrorBody(data); isError {
 		if status >= 400 && status < 600 {
@@ -101,7 +102,7 @@ func (a *completionAssembler) addChunk(data []byte) error {
 }
 
 // addDelta adds the reasoning, the text and the pieces of tool calls in d to the response. It
-// returns an error if the response calls too many tools.
+// returns an error if the response has more than maxCalls tool calls.
 func (a *completionAssembler) addDelta(d responseDelta) error {
 	if text := cmp.Or(d.ReasoningContent, d.Reasoning); text != "" { // some servers send both, with the same text
 		a.reasoningField = "reasoning_content"
@@ -165,7 +166,7 @@ func (a *completionAssembler) endMessage() {
 }
 
 // addCall adds d, a piece of a tool call, to the response. If d begins a new call, addCall ends the
-// open message. It returns an error if the response calls too many tools.
+// open message. It returns an error if the response has more than maxCalls tool calls.
 func (a *completionAssembler) addCall(d callDelta) error {
 	c := a.callsByIndex[d.Index]
 	if c == nil || c.startsAnother(d) {

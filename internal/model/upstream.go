@@ -172,8 +172,9 @@ func (w *upstreamExchange) responseError(res *http.Response) error {
 }
 
 // frames returns an iterator over the data of the events in the response, in the order in which
-// they arrive. The data is valid only until the next iteration. When the iterator ends, w.readErr
-// is the reason, which is io.EOF at the end of the body.
+// they arrive. The data is valid only until the next iteration. When the iterator ends by itself,
+// w.readErr is the reason, which is io.EOF at the end of the body. If the caller stops early,
+// w.readErr may be nil.
 func (w *upstreamExchange) frames() iter.Seq[[]byte] {
 	return func(yield func(data []byte) bool) {
 		decoder := sse.NewDecoder(maxBytes)
@@ -189,8 +190,8 @@ func (w *upstreamExchange) frames() iter.Seq[[]byte] {
 	}
 }
 
-// read reads from the response body into p. It returns an error if the run has already received as
-// many bytes as it may. The idle timeout runs only during a call of read.
+// read reads from the response body into p. It returns errTooLong if the run has already received
+// as many bytes as it may. The idle timeout runs during the call, and is stopped when read returns.
 func (w *upstreamExchange) read(p []byte) (n int, err error) {
 	if w.remainingBytes <= 0 {
 		return 0, errTooLong

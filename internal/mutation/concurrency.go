@@ -13,8 +13,8 @@ import (
 	"sync/atomic"
 )
 
-// concurrencyMutants are servers in which the end of a run, or a request to cancel it, ends other
-// runs of its thread.
+// concurrencyMutants are servers that end other runs, or the streams of other runs, when a run
+// starts, ends or is canceled, or that cancel a run although they refuse the request to cancel it.
 var concurrencyMutants = []*Mutant{
 	{
 		Name: "ends-with-another", Doc: "the end of a run ends the streams of all runs of its conversation",
@@ -62,8 +62,8 @@ var concurrencyMutants = []*Mutant{
 	},
 }
 
-// endPreviousStream is a middleware. Once a request starts a run, the stream of the run before it
-// in the same thread gets no more frames.
+// endPreviousStream is a middleware that sends no more frames in the stream of a run once a valid
+// request starts the next run of the same thread.
 func endPreviousStream(next dialectHandler) dialectHandler {
 	var mu sync.Mutex
 	latest := map[string]*atomic.Bool{} // thread id → whether the stream of its latest run gets no more frames
@@ -158,9 +158,11 @@ func onRunEnd(ended func(n *cancellableStreams, thread, run string, canceled boo
 	}
 }
 
-// cancelInAllThreads is a middleware that passes on a valid request to cancel a run once for each
-// thread in which a run with that id was started. The client receives the response for the thread
-// that the request names.
+// cancelInAllThreads is a middleware that makes a valid request to cancel a run also cancel the
+// runs with the same id in other threads. It passes on the request once for each thread in which a
+// run with that id was started. The client receives the response for the thread that the request
+// names. If no run with that id was started in the named thread, only the original request is
+// passed on.
 func cancelInAllThreads(next dialectHandler) dialectHandler {
 	var mu sync.Mutex
 	threadsOf := map[string][]string{} // run id → threads

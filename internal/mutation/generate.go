@@ -123,8 +123,8 @@ type refusedRequestKind struct {
 
 // invalidRequests is the kind of requests that violate the document (x-error). A mutant that
 // accepts such a request responds as if it had received a different request, which is valid, so
-// that checks of content may fail, too. If a mutant refuses such a request with a 2xx status, the
-// body of the response does not match the schema for that status.
+// that checks of content may fail, too. A mutant that changes the status of its refusals may send
+// them with a 2xx status, and their body then does not match the schema for that status.
 var invalidRequests = refusedRequestKind{
 	"invalid requests", refusesAsDocumented, acceptInvalid, contentChecks, []string{matchesSchema},
 }

@@ -44,7 +44,7 @@ func isPrompt(text, name string) bool {
 // A defectCondition is a condition under which a hidden mutant has its defect. In all other
 // circumstances, the mutant behaves like the correct server.
 type defectCondition struct {
-	name, doc string                // doc is a phrase to follow "only", such as "after a failed run"
+	name, doc string                // name is a part of the names of mutants; doc follows "only" ("after a failed run")
 	holds     func(c runFacts) bool // reports whether the condition is met
 }
 

@@ -217,9 +217,10 @@ var historyThreadMutants = []*Mutant{
 	},
 }
 
-// refusedIsLatest is a middleware that returns the history of the thread of an invalid prompt in
-// place of that of the latest thread, if the user who sent that prompt started the thread and has
-// sent no valid prompt since.
+// refusedIsLatest is a middleware that treats the thread of an invalid prompt as the latest thread
+// of the user who sent it: until the user sends another prompt, a request for the history of the
+// latest thread gets the history of that thread. Only invalid prompts in threads that the same user
+// started have this effect.
 func refusedIsLatest(next dialectHandler) dialectHandler {
 	return trackThreads(func(m *threadRegistry) middleware {
 		latest := map[string]string{} // by user; guarded by m.mu

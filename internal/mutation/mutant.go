@@ -86,7 +86,7 @@ func (m *Mutant) Requirements(d *dialect.Dialect) (requirements []spec.Requireme
 // violates reports whether the check with the given id must find that the mutant violates the
 // requirement r. The check must be one that judges r. The result is true if m.KilledBy has the
 // check, and if r is about all events, about events of a kind that matches one of the locations for
-// the check, or about frames that it identifies by their name on the wire instead of their kind.
+// the check, or about frames that r identifies by their name on the wire instead of their kind.
 func (m *Mutant) violates(r spec.Requirement, check string) bool {
 	places := strings.Fields(m.KilledBy[check])
 	isThere := func(k spec.Kind) bool {

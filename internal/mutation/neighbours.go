@@ -14,7 +14,8 @@ import (
 )
 
 // neighbourMutants are servers that mistake one thread or run for another, for example because the
-// ids are similar, or in which threads that are active at the same time affect each other.
+// ids are similar, that let threads that are active at the same time affect each other, or that
+// handle waiting for input incorrectly.
 var neighbourMutants = slices.Concat(similarThreadMutants, similarRunMutants, simultaneousMutants)
 
 // An idGetter returns an id of a certain kind, such as the thread id, from the decoded request e.
@@ -167,7 +168,8 @@ var similarRunMutants = []*Mutant{
 }
 
 // simultaneousMutants are servers in which threads that are active at the same time affect each
-// other.
+// other, or that handle waiting for input incorrectly: they lose input that comes late, or start a
+// run twice while its thread waits.
 var simultaneousMutants = []*Mutant{
 	{
 		Name: "one-call-pending", Doc: "the result of a client tool is ignored if another thread called one meanwhile",
@@ -208,8 +210,8 @@ var simultaneousMutants = []*Mutant{
 }
 
 // pendOnlyOnce returns a middleware that makes the server wait for input in only one thread at a
-// time: the one that waited last. The argument input is the kind of the input. Input for any other
-// thread is lost; see loseInput.
+// time: the thread that was the last to begin to wait. The argument input is the kind of the input.
+// Input for any other thread is lost; see loseInput.
 func pendOnlyOnce(input spec.Kind) middleware {
 	return loseInput(input, func() (waits func(thread string), isLost func(thread string) bool) {
 		last := ""
@@ -289,7 +291,7 @@ var startTwiceWhileWaiting middleware = func(next dialectHandler) dialectHandler
 // message deltas whose text has 100 to 1,000 bytes and no character that needs to be escaped in a
 // quoted string. It delays each of these deltas by 20 milliseconds. If the server is then handling
 // at least twelve requests, the middleware replaces the text of the delta with that of the latest
-// delta in any stream that meets these conditions.
+// delta of this kind, which may come from a different stream.
 var crossWhenCrowded middleware = func(next dialectHandler) dialectHandler {
 	var mu sync.Mutex
 	open, latest := 0, ""

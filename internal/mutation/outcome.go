@@ -44,10 +44,12 @@ func (o Outcome) IsSurvivor() bool { return !o.IsKilled() && !o.IsEquivalent }
 // finding at an expected location.
 func (o Outcome) IsKilled() bool { return len(o.KilledBy) > 0 }
 
-// Description describes the outcome. It returns "killed" if the mutant was killed and OverKills is
-// empty, "over-killed" if the mutant was killed and OverKills is not empty, "killed for another
-// reason" if checks failed but none of them killed the mutant, "equivalent" if no check failed and
-// IsEquivalent is true, and otherwise "survived".
+// Description describes the outcome:
+//   - "killed" if the mutant was killed and OverKills is empty
+//   - "over-killed" if the mutant was killed and OverKills is not empty
+//   - "killed for another reason" if checks failed but none of them killed the mutant
+//   - "equivalent" if no check failed and IsEquivalent is true
+//   - "survived" otherwise
 func (o Outcome) Description() string {
 	switch {
 	case o.IsKilled() && len(o.OverKills) > 0:
@@ -281,9 +283,9 @@ func firstMessage(r spec.Result) string {
 }
 
 // isKill reports whether the result r kills the mutant. That is the case if m.KilledBy has the
-// check, and if the check has a finding at one of the locations that m.KilledBy lists for it, about
-// a requirement whose verdict is warned or worse. If the mutant is generated, this requirement must
-// be the one that the mutant violates.
+// check, and if one of the findings in r is at a location that m.KilledBy lists for the check, and
+// is about a requirement whose verdict is warned or worse. If the mutant is generated, this
+// requirement must be the one that the mutant violates.
 func (m *Mutant) isKill(r spec.Result) bool {
 	places, named := m.KilledBy[r.Obligation.Check.ID]
 	return named && slices.ContainsFunc(r.Findings, func(f spec.Finding) bool {

@@ -95,9 +95,9 @@ var replyAcceptedMutants = []*Mutant{
 	},
 }
 
-// reportConcurrentAsFirst is a middleware that reports as the first of its thread each run that was
-// requested before the first run of the thread was accepted. It delays requests to start a run, so
-// that concurrent ones overlap.
+// reportConcurrentAsFirst is a middleware that reports a run as the first of its thread if it was
+// requested before the server had responded to any request to start a run in that thread. It delays
+// requests to start a run by 5 milliseconds, so that concurrent ones overlap.
 func reportConcurrentAsFirst(next dialectHandler) dialectHandler {
 	var mu sync.Mutex
 	accepted := map[string]bool{} // ids of threads

@@ -11,9 +11,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// formDefects lists the kinds of forms that a server may wrongly refuse in valid requests. Each has
-// the name of the defect, and the prefix with which the names of all its forms begin; see
-// [spec.RequestForm]. For the description of mutants, it also has the noun that follows the prefix.
+// formDefects lists the ways in which a server may wrongly refuse valid requests because of their
+// form. Each has the name of the defect, and the prefix with which the names of the refused forms
+// begin; see [spec.RequestForm]. The noun follows the prefix in the description of a mutant, as in
+// "with null members".
 var formDefects = []struct{ defect, prefix, noun string }{
 	{"null-refused", "with null ", "members"}, {"absence-refused", "without ", "members"},
 	{"unknown-refused", "with the unknown ", "members"}, {"field-refused", "with the field ", "values"},
@@ -79,9 +80,9 @@ func (g *generator) templateForms(template string) []spec.RequestForm {
 }
 
 // addFormRejection adds the mutant that refuses valid requests with the given form or a similar
-// one, unless the name of the form begins with none of the prefixes in formDefects. A form is
-// similar if it belongs to the same requirement, if its name begins with the same prefix, and if
-// plain, the set of the names of ordinary forms, does not have its name. The mutant violates the
+// one. If the name of the form begins with none of the prefixes in formDefects, it adds nothing. A
+// form is similar if it belongs to the same requirement, if its name begins with the same prefix,
+// and if its name is not in plain, the set of the names of ordinary forms. The mutant violates the
 // requirement of the form or, if form.Requirement is "", the requirement with the id own.
 func (g *generator) addFormRejection(form spec.RequestForm, own string, plain map[string]bool) {
 	requirement := form.Requirement

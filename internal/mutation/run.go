@@ -35,9 +35,9 @@ type RunOptions struct {
 	SampleEvery int
 	// Progress, unless nil, is called after each run of a mutant, or of the correct server, in a
 	// dialect. The argument o is the outcome of the run, played is the number of runs so far, and
-	// of is the total number of runs. If runs are repeated because their outcomes are not as
-	// expected, of grows together with played. The calls do not overlap.
-	Progress func(o Outcome, played, of int)
+	// total is the number of all runs. If runs are repeated because their outcomes are not as
+	// expected, total grows together with played. The calls do not overlap.
+	Progress func(o Outcome, played, total int)
 }
 
 // A Report holds the outcomes of the mutants that were run.
@@ -105,16 +105,16 @@ type runner struct {
 	judged map[string]passingScenarios // by the name of the dialect
 }
 
-// run runs the jobs with the given indexes and stores their outcomes in r. The argument abreast is
+// run runs the jobs with the given indexes and stores their outcomes in r. The argument limit is
 // the maximum number of jobs that run at the same time. After the first error, or when ctx is
 // canceled, run starts no more jobs. It returns the first error or, if ctx was canceled before, the
 // cause that [context.Cause] returns for ctx.
-func (r *runner) run(ctx context.Context, indexes []int, abreast int) error {
+func (r *runner) run(ctx context.Context, indexes []int, limit int) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	next := make(chan int)
 	var wait sync.WaitGroup
-	for range abreast {
+	for range limit {
 		wait.Go(func() {
 			for i := range next {
 				if ctx.Err() != nil {
@@ -186,11 +186,11 @@ func newJudgedScenarios(parts []suites.ScenarioResult) passingScenarios {
 // frames are alike in all scenarios.
 const maxScenarios = 2
 
-// scenariosFor returns the names of scenarios that can kill the generated mutant m. In these, the
-// checks that must find m judge the requirement that m violates. The result has at most
-// maxScenarios names for each check, so a name may occur several times. The scenario that sends
-// invalid requests takes the most time, so it is included for a check only if there is no other.
-// The result is nil if there are no such scenarios.
+// scenariosFor returns the names of scenarios that can kill the generated mutant m, in no
+// particular order. In these, the checks that must find m judge the requirement that m violates.
+// The result has at most maxScenarios names for each check, so a name may occur several times. The
+// scenario that sends invalid requests takes the most time, so it is included for a check only if
+// there is no other. The result is nil if there are no such scenarios.
 func (j passingScenarios) scenariosFor(m *Mutant) (names []string) {
 	for check := range m.KilledBy {
 		all := j[[2]string{check, m.requirement}]

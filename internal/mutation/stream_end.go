@@ -80,8 +80,9 @@ var streamEndMutants = []*Mutant{
 func isCompletedText(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Type == "text" }
 
 // cutAfterFailure returns the effect of a fault that closes the connection of a stream after the
-// last frame, without ending the body. It affects only streams that report a failure with the
-// message of the scenarios error and error-mid, "scripted failure". It is an effectFactory.
+// last frame, without ending the body. It affects only streams that contain the text "scripted
+// failure", which the scenarios error and error-mid ask for as the message of the failure. It is an
+// effectFactory.
 func cutAfterFailure(fault.Args) fault.Effect {
 	return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter { return &cutWriter{out: w} }}
 }

@@ -36,7 +36,7 @@ func serveLatestAs(applies func(m *threadRegistry, user string) bool) middleware
 
 // rememberConnection is a middleware that identifies users by their connections. It passes on a
 // valid request without the credentials of a known user as a request of the known user who last
-// sent a request over the same connection.
+// sent a request over the same connection, if there is one.
 func rememberConnection(next dialectHandler) dialectHandler {
 	var users sync.Map // remote address → value of the Authorization header
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
@@ -51,8 +51,8 @@ func rememberConnection(next dialectHandler) dialectHandler {
 }
 
 // ignoreOwnersOfUnknownRuns is a middleware that passes on certain valid requests of the other user
-// as requests of the primary user. These are the requests for the stream of a run, or to cancel a
-// run, that no client has asked to start, in any thread.
+// as requests of the primary user. These are requests for the stream of a run, and requests to
+// cancel a run, if no client has asked to start a run with that id in any thread.
 func ignoreOwnersOfUnknownRuns(next dialectHandler) dialectHandler {
 	var started sync.Map // ids of runs
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {

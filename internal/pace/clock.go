@@ -17,8 +17,8 @@ type Schedule struct {
 	last   time.Duration // latest time returned
 }
 
-// NewClock returns a clock for a stream with pace p. The clock draws the jitter from r, which may
-// be nil if p has neither uniform nor lognormal jitter.
+// NewClock returns a schedule for a stream with pace p. The schedule draws the jitter from r, which
+// may be nil if p has neither uniform nor lognormal jitter.
 func (p Pace) NewClock(r *rand.Rand) *Schedule {
 	c := &Schedule{pace: p, rand: r}
 	if p.Rate > 0 {

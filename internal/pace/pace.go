@@ -47,7 +47,7 @@ type Jitter struct {
 // Words.
 type ChunkSize int
 
-// Named values of Chunk. Any other positive value is a number of characters.
+// Named values of ChunkSize. Every other positive value is a number of characters.
 const (
 	Words      ChunkSize = -1 // a word with the preceding spaces
 	WholeText  ChunkSize = -2 // the complete text

@@ -36,8 +36,8 @@ var jsonLiterals = []string{"true", "false", "null", "none"}
 // A Redactor removes a set of secrets from texts. It is safe for concurrent use. A nil *Redactor
 // removes nothing.
 type Redactor struct {
-	placeholder string
-	numberDigit byte // replaces the digits of a secret within a JSON number
+	placeholder string // replaces a secret
+	numberDigit byte   // replaces the digits of a secret within a JSON number
 	patterns    []secretPattern
 	longest     int // length of the longest pattern in bytes
 	shortest    int // length of the shortest pattern in bytes

@@ -193,8 +193,8 @@ func (s *searcher) findOccurrences(v *unescapedView, p *secretPattern) {
 	}
 }
 
-// findSuffix adds a range to s.found if v begins with the last bytes of p, which may be a part of a
-// secret.
+// findSuffix adds a range to s.found if v begins with at least [minFragment] of the last bytes of
+// p, which may be a part of a secret.
 func (s *searcher) findSuffix(v *unescapedView, p *secretPattern) {
 	for n := min(len(p.text)-1, len(v.text)); n >= minFragment; n-- {
 		if bytes.HasPrefix(v.text, p.text[len(p.text)-n:]) {
@@ -204,8 +204,8 @@ func (s *searcher) findSuffix(v *unescapedView, p *secretPattern) {
 	}
 }
 
-// findPrefix adds a range to s.found if v ends with the first bytes of p, which may be a part of a
-// secret. A truncated escape may follow these bytes.
+// findPrefix adds a range to s.found if v ends with at least [minFragment] of the first bytes of p,
+// which may be a part of a secret. A truncated escape may follow these bytes.
 func (s *searcher) findPrefix(v *unescapedView, p *secretPattern) {
 	const escape = 12
 	text := v.text

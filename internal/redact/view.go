@@ -51,7 +51,8 @@ const (
 	percents                           // URLs, format strings
 	entities                           // HTML
 	lineEnds                           // line breaks in Base64; not escapes, but undone in the same way
-	escapes     = backslashes | percents | entities
+
+	escapes = backslashes | percents | entities // all kinds except lineEnds
 )
 
 // escapeStarts maps each kind of escapes to the bytes with which such an escape can begin.

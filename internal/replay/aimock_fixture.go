@@ -127,8 +127,8 @@ func (c *fixtureConverter) rejectMembers(known memberDecoders, why string, names
 }
 
 // readText returns a function that decodes a JSON string and stores it in *to. If the value is not
-// a string, the function records an error. The parameter name is the name of the value in this
-// error.
+// a string, the function leaves *to unchanged and records an error. The parameter name is the name
+// of the value in this error.
 func (c *fixtureConverter) readText(to *string, name string) func(json.RawMessage) {
 	return func(raw json.RawMessage) {
 		if json.Unmarshal(raw, to) != nil || string(raw) == "null" {

@@ -146,10 +146,10 @@ func convertRecording(
 
 // splitConversations returns the conversations of the recording t in order of their first
 // exchanges. There is one for each thread, and one for all exchanges that belong to no thread.
-// splitConversations omits exchanges whose request is not an operation of dialect d, and returns a
-// message for each of them. It modifies t: it completes requests of which only the body is known,
-// and removes the base path of d from the request targets. If d is nil, the whole recording is one
-// conversation, and t is not modified.
+// splitConversations omits exchanges whose request was recorded but is not an operation of dialect
+// d, and returns a message for each of them. It modifies t: it completes requests of which only the
+// body is known, and removes the base path of d from the request targets. If d is nil, the whole
+// recording is one conversation, and t is not modified.
 func splitConversations(
 	t *transcript.Transcript, d *dialect.Dialect,
 ) (conversations []spec.Trace, skipped []string) {

@@ -11,8 +11,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// maxReasons is the maximum number of mismatches that Find describes for one request. It only
-// states the number of any further mismatches.
+// maxReasons is the maximum number of mismatches that Find describes for one request. If there are
+// more, Find states only how many.
 const maxReasons = 20
 
 // Find returns the recorded response to the request r in dialect d. If no recording matches, the
@@ -221,9 +221,9 @@ func (s *recordingSearch) checkCredentials(f *candidate) string {
 }
 
 // checkCursor returns "" if the recorded response of candidate f can begin at the cursor of the
-// request, and otherwise the reason why it cannot. If the recorded request has the same cursor,
-// checkCursor adds sameCursor to f.score. Otherwise, if an event of the recorded stream has the
-// cursor, it sets f.resumeAt to the end of that event.
+// request, and otherwise the reason why it cannot. If the recorded request has the same cursor, or
+// if neither request has one, checkCursor adds sameCursor to f.score. Otherwise, if an event of the
+// recorded stream has the cursor, it sets f.resumeAt to the end of that event.
 func (s *recordingSearch) checkCursor(f *candidate) string {
 	was, is := f.exchange.request.Cursor, s.request.Cursor
 	switch {

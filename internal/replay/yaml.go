@@ -12,7 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// An scriptObject is an object for a script. Its members are written as YAML in the order of the
+// A scriptObject is an object for a script. Its members are written as YAML in the order of the
 // slice.
 type scriptObject []mapEntry
 

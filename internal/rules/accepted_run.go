@@ -68,9 +68,9 @@ func (c *conversation) isFirstInThread(r *acceptedRun) bool {
 	})
 }
 
-// isThreadCreatedTwice reports whether the replies that accepted r and a run with an earlier reply
-// both say that their run created the thread. Runs that were requested more than once do not count,
-// because a server may repeat its first reply.
+// isThreadCreatedTwice reports whether both the reply that accepted r and an earlier reply, which
+// accepted a different run of the same thread, say that their run created the thread. Runs that
+// were requested more than once do not count, because a server may repeat its first reply.
 func (c *conversation) isThreadCreatedTwice(r *acceptedRun) bool {
 	creates := func(q *acceptedRun) bool { return q.acceptance.Created == "true" && !q.requestedAgain }
 	return creates(r) && slices.ContainsFunc(c.runs, func(q *acceptedRun) bool {
@@ -82,8 +82,9 @@ func (c *conversation) isThreadCreatedTwice(r *acceptedRun) bool {
 // wasThreadUnknown reports whether it is certain that the server did not know the thread of r
 // before r was requested. Two conditions must be met: no earlier request can have changed the
 // thread (see conversation.touchedThreads), and the same user requested the history of the thread
-// before r. The last response to such a request must be an empty history or have status 404, 410 or
-// 403. Status 403 counts because a server may return it for a thread that the user does not own.
+// before r. If the user requested it several times, the last response counts. The response must be
+// an empty history or have status 404, 410 or 403. Status 403 counts because a server may return it
+// for a thread that the user does not own.
 func (c *conversation) wasThreadUnknown(r *acceptedRun) bool {
 	unknown := false
 	for _, x := range c.historyExchanges {

@@ -87,7 +87,8 @@ func eachStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watch
 }
 
 // eachResolvedStream is like eachStream, but it fills in missing message ids: if an event has
-// content and no message id while exactly one message is open, it gets the id of that message.
+// content and no message id while exactly one message is open, the event gets the id of that
+// message.
 func eachResolvedStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		streams := streamsOf(p)
@@ -104,8 +105,8 @@ type exchangeTracker struct {
 	uploads *knownUploads   // the uploads of the exchanges that have ended
 	running openRuns        // the runs that were started and whose end was not seen; updated after each exchange
 	runs    map[string]bool // by run id: whether the server accepted a request to start the run
-	// idleSince has, for each thread, the time at which the last response to an accepted request
-	// that named the thread ended, since the start of the conversation.
+	// idleSince has, for each thread, the time at which the last response to an accepted request in
+	// that thread ended. It is measured from the start of the conversation.
 	idleSince map[userThreadKey]time.Duration
 	cancels   []spec.Event // the accepted requests to cancel a run, in order
 	// refusedCancels holds the requests to cancel a run that were refused with a status 4xx, in
@@ -177,7 +178,7 @@ func (a *exchangeTracker) recordAccepted(x exchange) {
 	}
 }
 
-// threadOf returns the key of the thread that request names. The key also identifies the user,
+// threadOf returns the key of the thread named in request. The key also identifies the user,
 // because threads of different users may have the same id.
 func threadOf(request spec.Event) userThreadKey {
 	return userThreadKey{request.Thread, request.User, request.Principal}

@@ -52,10 +52,10 @@ type assembledMessage struct {
 	isReasoning   bool
 	role          *spec.Event     // the event that introduced its current role; nil if no event names a role
 	text          strings.Builder // the text so far
-	pieces        []textFragment  // the pieces of text, in order
+	pieces        []textFragment  // the first pieces of text, in order; see maxPieces
 	deltaIndexes  map[string]bool // indexes of the content parts whose text has been added to text
 	otherContents []spec.Event    // content parts that are not text
-	contradiction *spec.Event     // the event that completes the only text with another text than its deltas; usually nil
+	contradiction *spec.Event     // completes the only text part with a text that differs from the deltas; usually nil
 	repeatedLen   int             // number of bytes at the start of text that the ends of other messages have repeated
 }
 
@@ -211,8 +211,9 @@ func (s *assembledMessage) noteRole(e spec.Event, keep func(spec.Event) *spec.Ev
 }
 
 // addContent adds e, a content part, to the message s. It ignores a text part that is not complete
-// yet, or whose deltas have already been added; but if the text of the complete part is neither
-// empty nor that of the deltas, it notes e.
+// yet, or whose deltas have already been added. However, if the text of the complete part is
+// neither empty nor that of the deltas, and s has only one text part, addContent sets
+// s.contradiction to a copy of e.
 func (a *assembledRun) addContent(s *assembledMessage, e spec.Event) {
 	switch {
 	case e.Type != "" && e.Type != "text":

@@ -64,7 +64,8 @@ func objectKey(e spec.Event) string { return e.Name + "\x00" + e.ID }
 
 // record updates s with e, the reply to request. It adds the link that e issued and, if the request
 // uploaded a file, the file. It does nothing unless e is the reply to an upload or to a request for
-// a link. If two uploads of different files have the same link, it is that of the first file.
+// a link. If the replies to uploads of different files have the same link, the link remains that of
+// the first file.
 func (s *knownUploads) record(request, e spec.Event) {
 	switch file, ok := request.Last(spec.InputFile); {
 	case e.Kind == spec.AttachmentStored && ok:

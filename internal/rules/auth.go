@@ -86,8 +86,8 @@ func resourceKey(e spec.Event) string {
 // resourceKey.
 type resourceOwners map[string]spec.Principal
 
-// record makes the sender of the request of x the owner of each resource that the request or the
-// reply of x names. It does nothing if the request was not accepted. A resource that already has an
+// record makes the sender of the request in x the owner of each resource that the request or the
+// reply in x names. It does nothing if the request was not accepted. A resource that already has an
 // owner keeps it.
 func (o resourceOwners) record(x exchange) {
 	if !x.isAccepted() {

@@ -29,7 +29,7 @@ Later chunks may leave them out, as they belong to what the first one started.`,
 }
 
 // ChunkAgrees judges whether each later chunk of a message or tool call has the same role and name
-// as the first chunk. A chunk may also leave them out.
+// as the first chunk. A role or name that either of the two chunks leaves out is not compared.
 var ChunkAgrees = &spec.Check{
 	ID:    "chunk.agrees",
 	Doc:   "a chunk has the role and the name of the first chunk of its message or tool call, or none",

@@ -157,7 +157,8 @@ An answer to anything else cannot be what the agent waits for.`,
 }
 
 // eachAnswered returns a watchFunc that calls judge with each recorded request and the head of its
-// response. If there was no response, the StatusCode of the argument response is 0.
+// response. The argument request is a copy without a Requirement. If there was no response, the
+// StatusCode of the argument response is 0.
 func eachAnswered(judge func(p *spec.Pass, request, response spec.Event)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		var request spec.Event

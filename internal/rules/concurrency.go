@@ -114,11 +114,11 @@ func judgeStreams(judge func(p *spec.Pass, a *conversationTimeline)) watchFunc {
 	}
 }
 
-// observeStream returns a function that records the stream that request asked for. The returned
-// function must be called with each event of the stream. It adds each terminal event to a.runEnds.
-// At the end of the body, it adds the stream to a.streams, unless the transfer was cut off or the
-// client stopped reading before the end of the run. The unused parameter gives observeStream the
-// signature that eachStream requires.
+// observeStream returns a function that records the stream that the given request asked for. The
+// returned function must be called with each event of the stream. It adds each terminal event to
+// a.runEnds. At the end of the body, it adds the stream to a.streams, unless the transfer was cut
+// off or the client stopped reading before the end of the run. The unused parameter gives
+// observeStream the signature that eachStream requires.
 func (a *conversationTimeline) observeStream(_ *spec.Pass, request spec.Event) func(spec.Event) {
 	l := completedStream{request: request}
 	_, interval, _ := scriptedDeltas(request)

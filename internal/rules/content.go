@@ -129,8 +129,8 @@ are not judged.`,
 	}),
 }
 
-// ContentPartsAllEnd judges whether each content part that is not a text in deltas is completed
-// before its run finishes.
+// ContentPartsAllEnd judges whether each content part is completed before its run finishes. Texts
+// that are streamed in deltas are left to ContentsAllEnd.
 var ContentPartsAllEnd = &spec.Check{
 	ID: "content.parts-all-end",
 	Doc: `every content is completed before its run finishes, whatever its type
@@ -180,7 +180,7 @@ type contentPartState struct {
 	message, index string
 	isText         bool // the part has deltas of text
 	completed      bool // the part was completed
-	judged         bool // the message of the part was completed
+	judged         bool // the part is to be judged, because its message was completed
 }
 
 // isContentEnd reports whether e completes a content part of a message. The part may also be a tool

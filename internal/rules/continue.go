@@ -114,9 +114,9 @@ func describeEnd(e spec.Event) string {
 	return fmt.Sprint(displayName(e))
 }
 
-// answersItsCalls reports whether the last message of request is the result of a tool call that
-// request itself contains. It returns false if the call of any tool result in the request is
-// missing or comes after that result.
+// answersItsCalls reports whether the last message of request is the result of a tool call, and the
+// request itself contains that call. It returns false if the call of any tool result in the request
+// is missing or comes after the result.
 func answersItsCalls(request spec.Event) bool {
 	called := map[string]bool{}
 	answers := false

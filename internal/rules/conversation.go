@@ -18,8 +18,8 @@ const historySettleTime = 5 * time.Second
 type conversation struct {
 	exchanges        *exchangeTracker
 	keep             func(spec.Event) *spec.Event // copies an event that is retained; see keeper
-	runs             []*acceptedRun
-	historyExchanges []*exchange // the exchanges whose request is for a history, in order
+	runs             []*acceptedRun               // in the order in which they were accepted
+	historyExchanges []*exchange                  // the exchanges whose request is for a history, in order
 
 	streams map[string]*mergedRunStreams // by runKey
 	// changedOtherwise has the threads that may have been changed by a request that started no
@@ -39,9 +39,10 @@ type conversation struct {
 type acceptedRun struct {
 	request, acceptance spec.Event // the request that started the run, and the reply that accepted it
 	requestedAgain      bool       // the run was requested more than once, so that its prompt is ambiguous
-	// number is the number of runs with the same user, thread and prompt, including this run, that
-	// were accepted no later and finished no later than this run. It is 0 if this run did not
-	// finish or was requested more than once.
+	// number is how often the history must contain the prompt after this run: the number of runs
+	// with the same user, thread and prompt, including this run, that were accepted no later and
+	// finished no later than this run. It is 0 if this run did not finish or was requested more
+	// than once.
 	number int
 	mergedRunStreams
 }

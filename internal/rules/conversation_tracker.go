@@ -65,7 +65,7 @@ func isFailurePrompt(prompt string) bool {
 type conversationTracker struct {
 	threads          map[userThreadKey]*trackedThread // the threads whose ids are known
 	possiblePrompts  map[string][]string              // by thread id: prompts that the server may have stored
-	startsRuns       map[string]bool                  // by operation: whether a valid request for it had input
+	startsRuns       map[string]bool                  // by operation: whether its valid requests start runs (have input)
 	runCount         int                              // number of runs that were accepted
 	states           []string                         // the states in the requests of these runs, as JSON text
 	hasRunEnd        bool                             // whether any run.end event was seen; not all dialects have them
@@ -104,7 +104,7 @@ type trackedThread struct {
 
 // A promptedRun is a prompt together with the run that it started.
 type promptedRun struct {
-	text string
+	text string // the prompt
 	run  *assembledRun
 }
 
@@ -179,8 +179,8 @@ func (a *assembledRun) markEnded(e spec.Event) {
 func (a *assembledRun) hasFailed() bool { return a != nil && a.failure.Kind != "" }
 
 // newRun returns a new run for a request, together with what is known about the earlier prompts of
-// the thread. It does not add the run to the tracker. It may, however, record some of these prompts
-// as possible ones; see certainPrompts.
+// the thread. It does not add the run to the tracker. It may, however, move some of these prompts
+// to t.possiblePrompts; see certainPrompts.
 func (t *conversationTracker) newRun(request spec.Event) *assembledRun {
 	before := t.threads[t.currentKey()]
 	known := t.knowsThread(request.Thread)
@@ -241,15 +241,17 @@ func givesNew(request spec.Event, k spec.Kind) (gives bool) {
 	return gives
 }
 
-// otherPrompts returns the prompts that may be the previous prompt of a request, apart from the
-// last element of earlier. The argument thread is the id of the thread. The slice earlier has the
-// prompts before the prompt of the request and must not be empty. Its first priorCount elements
-// were sent in earlier requests, and the others are in the request itself.
+// otherPrompts returns the prompts, other than the last element of earlier, that the server may
+// take for the prompt before that of a request. The argument thread is the id of the thread that
+// the request names. The slice earlier has the prompts before the prompt of the request, in order,
+// and must not be empty. Its first priorCount elements are those that the server has certainly
+// stored from earlier requests, and the others are in the request itself.
 //
-// If the last element of earlier is new in the request, it is certainly the previous prompt, and
-// the result is nil. Otherwise, the result has all prompts that the server may have stored. If the
-// request repeats one of these, the result also has the last prompt that the server has certainly
-// stored or, if there is none, "nothing", which is the right answer in that case.
+// If the last element of earlier is in the request itself, and the server cannot have stored it
+// from an earlier request, the result is nil. Otherwise, the result has all elements of
+// t.possiblePrompts for the thread. If one of these is the last element of earlier, and the request
+// repeats it, the result also has the last prompt that the server has certainly stored or, if there
+// is none, "nothing", which is the right answer in that case.
 func (t *conversationTracker) otherPrompts(thread string, earlier []string, priorCount int) []string {
 	last, possible := earlier[len(earlier)-1], t.possiblePrompts[thread]
 	switch {
@@ -279,10 +281,10 @@ func (t *conversationTracker) isBusy(thread string) bool {
 
 // certainPrompts returns, in order, the prompts that the server has certainly stored in the thread
 // of request before that request. It removes all other prompts from state, which is the state of
-// the thread, and records them as possible prompts. These are the prompts of canceled runs, of runs
+// the thread, and adds them to t.possiblePrompts. These are the prompts of canceled runs, of runs
 // that were not seen to succeed before the request, and of requests that were sent in place of
-// input for which the thread was waiting. It also records the prompts that other users sent in a
-// thread with the same id as possible prompts.
+// input for which the thread was waiting. It also adds to t.possiblePrompts the prompts that other
+// users sent in a thread with the same id.
 func (t *conversationTracker) certainPrompts(state *trackedThread, request spec.Event) (certain []string) {
 	state.prompts = slices.DeleteFunc(state.prompts, func(s promptedRun) bool {
 		late := s.run.endedAt > request.At

@@ -184,8 +184,8 @@ func containsString(v any, s string) bool {
 }
 
 // matchesText reports whether content, the content of a message in a history, contains text. White
-// space may have been added at any place within text. If content is a JSON string, array or object,
-// however, it must equal text: a prompt that a server stored as encoded JSON does not match.
+// space may have been added at any place within text. However, if content is a JSON string, array
+// or object, content must equal text: a prompt that a server stored as encoded JSON does not match.
 func matchesText(content, text string) bool {
 	if content == text {
 		return true

@@ -275,10 +275,11 @@ thread has returned the history of that thread since.`,
 	}),
 }
 
-// servedLatest returns the thread of the latest run of the user of x (see latestRun), if a history
-// request of that user that named no thread, and that was sent after the run was accepted and
-// answered before x, returned the history of that thread. If not, it returns "", because a server
-// may take some time to note which thread is the latest.
+// servedLatest returns the thread in which the user of x had the latest run (see latestRun),
+// provided that the server has already returned it as the latest thread. That is so if the same
+// user sent a history request without a thread after the run was accepted, and the response, which
+// ended before the request of x, was the history of that thread. Otherwise, servedLatest returns
+// "", because a server may take some time to note which thread is the latest.
 func (c *conversation) servedLatest(x *exchange) (thread string) {
 	last := c.latestRun(x)
 	if last == nil || !slices.ContainsFunc(c.historyExchanges, func(y *exchange) bool {
@@ -310,8 +311,8 @@ var (
 		})
 )
 
-// moreCheck returns a check with the given id and documentation. It applies to each history whose
-// slot HasMore equals flag, which must be "true" or "false", if another request asked for the
+// moreCheck returns a check with the given id and the documentation doc. It applies to each history
+// whose slot HasMore equals flag, which must be "true" or "false", if another request asked for the
 // history before the day of that history. The check then calls report, which must judge what the
 // server returned. The argument day is the day of the first history, in the form YYYY-MM-DD, and
 // earlier is the history that the server returned for the time before that day.

@@ -28,12 +28,13 @@ func (s sentPrompt) resembles(text string) bool {
 }
 
 // eachToldPrompt returns a watchFunc that, at the end of a conversation, calls judge for each user
-// message m in the responses to requests for the history of a thread that is known to be new.
-// Requests for the history of a particular day are left out. The argument page is the response.
+// message m in the histories of threads that are known to be new. Responses to requests for the
+// history before a given day are left out. The argument page is the history that contains m.
 //
 // The argument sent lists the different prompts that m may be a copy of (see sentPrompt.resembles).
-// Prompts of requests that were denied with status 401 or 403 are not among them. If m equals such
-// a denied prompt and no other prompt, apart from white space, sent is empty.
+// Prompts of requests that were denied with status 401 or 403 are not among them. If m equals a
+// denied prompt, and equals no prompt that was not denied, sent is empty. White space does not
+// matter for this comparison.
 func eachToldPrompt(judge func(p *spec.Pass, page, m spec.Event, sent []sentPrompt)) watchFunc {
 	squeeze := func(s string) string { return strings.Join(strings.Fields(s), "") }
 	return func(p *spec.Pass) func(spec.Event) {

@@ -80,8 +80,8 @@ may be anything.`,
 // [spec.Event.Lane]); steps with the same name in different lanes are different steps.
 type spanKey struct{ subject, name, message, id, lane string }
 
-// pairKeyOf returns the key of what e starts, continues or ends. The result ok is false if e is not
-// such an event, or if e does not say which message, call or step it is about.
+// pairKeyOf returns the key of what e starts, continues or ends. The result ok is false if e does
+// none of these, or if e does not say which message, call or step it is about.
 func pairKeyOf(e spec.Event) (key spanKey, ok bool) {
 	if !slices.Contains([]string{"start", "delta", "end"}, e.Kind.Phase()) {
 		return spanKey{}, false

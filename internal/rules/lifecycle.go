@@ -108,11 +108,11 @@ canceled at once are judged by cancel.run-ends.`,
 	},
 }
 
-// watchRunEnd returns a function to be called with each event of the stream that request asked for.
-// At the end of the body, that function records a passed judgement if the last run of the stream
-// had a terminal event. If a required terminal event is missing, it calls onMissingEnd instead,
-// with the event for the end of the body. It does neither if a limit of the client ended the
-// transfer.
+// watchRunEnd returns a function to be called with each event of the stream that the given request
+// asked for. At the end of the body, the returned function records a passed judgement if the last
+// run of the stream had a terminal event. If a required terminal event is missing, it calls
+// onMissingEnd instead, with the event for the end of the body. It does neither if a limit of the
+// client ended the transfer.
 //
 // A terminal event is required unless the request limits how long the stream may be idle. Nor is it
 // required of a complete stream that has only comments if, as far as is known, no request of the

@@ -75,7 +75,7 @@ type messageStates struct {
 	openCount int                      // number of open messages
 
 	streams *streamTracker // tells which event opens a stream, and which events belong to it
-	pending spec.Event     // the current event, if it is about the status of a message
+	pending spec.Event     // the current event, if it is about the status of a message; otherwise, its Kind is ""
 }
 
 // messageStatesOf returns the states of the messages in the conversation to which p applies. All

@@ -26,17 +26,17 @@ type exchange struct {
 	response       spec.Event // the head of the response; its status is 0 if there was none
 	reply          spec.Event // the decoded body, if it is not a stream
 	firstBodyEvent spec.Event // the first event after the head
-	bodyEnd        spec.Event
-	refusedInBand  bool // the response has a run.refused event
-	runEnded       bool // the stream has a terminal event
-	streamDone     bool // the stream has its in-band terminator
-	runFailed      bool // the stream reports that the run failed
-	runRejected    bool // the stream reports that the run was rejected
-	threadBusy     bool // another run of the thread may be active; see [openRuns.mayRefuse]
-	unaskedAnswer  bool // see [requestedInputs.isAnsweredUnasked]
-	unverifiable   bool // unaskedAnswer is true or [knownUploads.isUnverifiable] returned true
-	waitsForClient bool // the stream waits for a resume, or for the result of a client tool
-	runKnown       bool // the server accepted an earlier request to start the same run
+	bodyEnd        spec.Event // the event for the end of the body
+	refusedInBand  bool       // the response has a run.refused event
+	runEnded       bool       // the stream has a terminal event
+	streamDone     bool       // the stream has its in-band terminator
+	runFailed      bool       // the stream reports that the run failed
+	runRejected    bool       // the stream reports that the run was rejected
+	threadBusy     bool       // another run of the thread may be active; see [openRuns.mayRefuse]
+	unaskedAnswer  bool       // see [requestedInputs.isAnsweredUnasked]
+	unverifiable   bool       // unaskedAnswer is true or [knownUploads.isUnverifiable] returned true
+	waitsForClient bool       // the stream waits for a resume, or for the result of a client tool
+	runKnown       bool       // the server accepted an earlier request to start the same run
 	// idle is how long the thread had been idle when the request was sent: the time since the end
 	// of the last response to a request of the same user that was accepted in the thread. It is 0
 	// if there was none, and in recordings without times.
@@ -245,8 +245,10 @@ type operationState struct {
 }
 
 // observe processes x, the next exchange of the operation. If the request of x is valid, observe
-// records in d what the response shows. If the request is invalid, observe judges the response, or
-// leaves the judgement to the first valid request that is accepted; see judgeOrDefer.
+// records in d what the response shows. If the request is invalid, observe judges the response, at
+// once or as soon as a valid request has been accepted; see judgeOrDefer. It does not judge a
+// response that may have nothing to do with the violation, such as one with status 429, or any
+// response if refusedLastValid returns true for x.
 func (d *operationState) observe(p *spec.Pass, x exchange) {
 	if x.request.Valid() {
 		d.lastValid = &x
@@ -289,8 +291,8 @@ func (d *operationState) observe(p *spec.Pass, x exchange) {
 //
 // If satisfied is true but the operation has not accepted a valid request yet, judge is called as
 // soon as it accepts one. If satisfied is false and the status depends on the state of the server
-// (see isStateDependentStatus), judge is called only if a valid request for the same thread was
-// accepted. In all other cases, judge is called now.
+// (see isStateDependentStatus), judge is called now if the operation has already accepted a valid
+// request for the same thread, and never otherwise. In all other cases, judge is called now.
 func (d *operationState) judgeOrDefer(x exchange, satisfied bool, judge func()) {
 	switch {
 	case satisfied && !d.hasAccepted:

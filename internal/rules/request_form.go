@@ -9,9 +9,9 @@ import (
 )
 
 // mayBeBusy reports whether the request of x may have been refused just because the server was
-// busy. Such a refusal proves nothing about the requirement with the given id. The result is true
-// if the refusal is an event of a stream (run.refused) and the requirement is that of the requested
-// operation, x.request.Requirement.
+// busy, so that the refusal proves nothing about the requirement with the given id. The result is
+// true if the refusal is an event of a stream (run.refused) and the requirement is that of the
+// requested operation, x.request.Requirement.
 func (x exchange) mayBeBusy(requirement string) bool {
 	return x.refusedInBand && requirement == x.request.Requirement
 }
@@ -50,7 +50,8 @@ type acceptedRequestStats struct {
 	sets      map[string]bool // the ids of all requirements that one request exercised, joined (see exercisedSet)
 }
 
-// exercisedSet returns the ids of the requirements that request exercises, sorted and joined.
+// exercisedSet returns the ids of the requirements that the given request exercises, sorted and
+// joined by spaces.
 func exercisedSet(request spec.Event) string {
 	return strings.Join(slices.Sorted(slices.Values(request.Exercised)), " ")
 }
@@ -77,11 +78,12 @@ func newAcceptedRequestStats(accepted []exchange) requestStatsByOperation {
 	return all
 }
 
-// unusualRequirement returns the id of the one requirement that request exercises, but that at
-// least one accepted request for the same operation does not exercise. It ignores
+// unusualRequirement returns the id of the one requirement that the given request exercises but
+// that at least one accepted request for the same operation does not exercise. It ignores
 // request.Requirement, the requirement on the operation itself. It returns "" if there is no such
 // requirement or more than one, or if no request for the operation was accepted. It also returns ""
-// if an accepted request exercised the same requirements, because none of them is the reason then.
+// if an accepted request exercised exactly the same requirements, because none of them can be the
+// reason for the refusal then.
 func (a requestStatsByOperation) unusualRequirement(request spec.Event) (requirement string) {
 	known, anyAccepted := a[request.Operation]
 	isUsual := func(id string) bool { return id == request.Requirement || known.exercised[id] == known.count }
@@ -94,9 +96,9 @@ func (a requestStatsByOperation) unusualRequirement(request spec.Event) (require
 	return ""
 }
 
-// newForm returns the only form of request that no accepted request for the same operation has. It
-// returns the zero value if there is no such form, if there are several, or if no request for the
-// operation was accepted.
+// newForm returns the only form of request (see [spec.RequestForm]) that no accepted request for
+// the same operation has. It returns the zero value if there is no such form, if there are several,
+// or if no request for the operation was accepted.
 func (a requestStatsByOperation) newForm(request spec.Event) spec.RequestForm {
 	known, anyAccepted := a[request.Operation]
 	if !anyAccepted {

@@ -57,8 +57,7 @@ func uniqueIDs(ids []string) (unique []string) {
 
 // compareMessageIDs describes how listed, the message ids in the output of a run, differ from
 // completed, the ids of the completed messages. The two must differ. The result completes a
-// sentence that begins with "output". An example is: lists no messages, but 1 message was
-// completed: "m1".
+// sentence that begins with "output", as in `lists no messages, but 1 message was completed: "m1"`.
 func compareMessageIDs(listed, completed []string) string {
 	if slices.Equal(slices.Sorted(slices.Values(listed)), slices.Sorted(slices.Values(completed))) {
 		return fmt.Sprintf("lists the messages in the order %s, but they were completed in the order %s",
@@ -136,8 +135,8 @@ func (c completedMessage) agreesWith(listed spec.Event) bool {
 // eachRunSummary returns a watchFunc that calls judge at most once per stream. The argument end is
 // the first event that reports that the run finished (run.end). The argument completed lists the
 // messages that were completed in the stream before it, and listed has the entries in the output of
-// the run. If the end of a message names no role or no type, eachRunSummary takes the missing value
-// from the last earlier event about the status of the message that names it, if any. If there are
+// the run. If the event that ends a message has no role or no type, eachRunSummary fills in the
+// last role or type that an earlier event about the same message named, if any. If there are
 // neither completed messages nor entries, judge is not called.
 func eachRunSummary(
 	judge func(p *spec.Pass, end spec.Event, completed []completedMessage, listed []spec.Event),

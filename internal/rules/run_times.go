@@ -61,7 +61,8 @@ allowed for clocks that are set; times in whole seconds may be off by another se
 	},
 }
 
-// A server's clock may be set while it is tested. The checks allow for these changes.
+// These are the largest changes of a server's clock that the checks tolerate, because the clock may
+// be set during a test.
 const (
 	clockStep      = 300 * time.Millisecond // how much the clock may be set back between two runs
 	maxClockChange = 10 * time.Second       // how much the clock may be set forward during a run
@@ -74,8 +75,9 @@ const (
 type reportedEndTimes []struct {
 	at time.Duration // when the terminal event arrived, since the start of the conversation
 	// latest is the latest of the end times in the terminal events up to this one, or "" if none of
-	// them has one. If this event has an end time that cannot be compared with the latest one before
-	// it, because it is not a number or has a different unit, latest is the end time of this event.
+	// them has one. If this event has an end time that cannot be compared with the latest one
+	// before it, because it is not a number or has a different unit, latest is the end time of this
+	// event.
 	latest string
 }
 
@@ -105,8 +107,8 @@ func (r reportedEndTimes) latestBefore(at time.Duration) string {
 }
 
 // scriptedSilence returns the time for which the prompt conformance:idle in request asks the target
-// to be silent. The result ok is false if the request has another prompt or the target is not
-// scripted.
+// to be silent. The result ok is false if the request has a different prompt, if the prompt does
+// not end with a number of milliseconds, or if the target is not scripted.
 func scriptedSilence(request spec.Event) (silence time.Duration, ok bool) {
 	argument, isIdle := strings.CutPrefix(request.Text, "conformance:idle ")
 	ms, err := strconv.Atoi(argument)

@@ -20,10 +20,10 @@ var scriptChecks = []*spec.Check{
 	ScriptError, ScriptErrorMid, ScriptErrorMidHasText,
 }
 
-// scriptCheck returns a check of the runs that answer the test prompt with the given name, such as
-// "text" for conformance:text. The check has the id "script." followed by name, and calls judge
-// with each such run a. The string argument of judge is the argument of the prompt, which is the
-// text after its name and a space, or "" if there is none.
+// scriptCheck returns a check that calls judge with each run a that answers the test prompt with
+// the given name, such as "text" for conformance:text. The check has the id "script." followed by
+// name, and doc is its documentation. The string argument of judge is the argument of the prompt,
+// which is the text after its name and a space, or "" if there is none.
 func scriptCheck(name, doc string, judge func(p *spec.Pass, a *assembledRun, argument string)) *spec.Check {
 	return &spec.Check{
 		ID: "script." + name, Doc: doc,
@@ -45,9 +45,9 @@ func (a *assembledRun) judgeText(p *spec.Pass, want string) {
 		"got %s%s; expected %s", got, a.describeEnd(), expected)
 }
 
-// quoteText describes the text of the run and the text want in the message of a finding: `text
-// "one"` and `the text "two"`, or "no text" if it is "". Of long texts, only excerpts are quoted
-// (see quotePair).
+// quoteText describes the text of the run (got) and the text want (expected) for the message of a
+// finding, as in `text "one"` and `the text "two"`. An empty text is described as "no text". Of
+// long texts, only excerpts are quoted; see quotePair.
 func (a *assembledRun) quoteText(want string) (got, expected string) {
 	got, expected = quotePair(a.text(), want)
 	got, expected = "text "+got, "the text "+expected
@@ -247,8 +247,8 @@ func (a *assembledRun) judgeFailureText(p *spec.Pass, words string) {
 	}
 }
 
-// describeViolations returns the descriptions of the given violations in parentheses, after a
-// space. It returns "" if there are none.
+// describeViolations returns the descriptions of the given violations, joined by ", and ", in
+// parentheses and after a space. It returns "" if there are none.
 func describeViolations(broken []spec.Violation) string {
 	if len(broken) == 0 {
 		return ""

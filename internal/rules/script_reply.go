@@ -97,10 +97,10 @@ func (a *assembledRun) toolResults() (results []spec.Event) {
 	return results
 }
 
-// textInParts returns the expected repetition of a message of a request. The argument text is the
-// text of the message, texts are those of its parts, and got is what the target sent. If there are
-// several parts, and got contains all of them in order, the result is got, because the documents do
-// not say what a server puts between them. Otherwise, the result is text.
+// textInParts returns the text that a target must send to repeat a message. The argument text is
+// the text of the message, texts are those of its parts, and got is what the target sent. If there
+// are several parts, and got contains all of them in order, the result is got, because the
+// documents do not say what a server puts between them. Otherwise, the result is text.
 func textInParts(text string, texts []string, got string) string {
 	rest := got
 	for _, t := range texts {

@@ -16,7 +16,7 @@ import (
 const maxMarks = 64
 
 // A stepBoundary is the start or the end of a step. The field textLen is the length in bytes of the
-// text that the run had sent before.
+// text that the run had sent before this start or end.
 type stepBoundary struct {
 	kind    spec.Kind
 	name    string

@@ -9,10 +9,10 @@ import (
 
 var sequenceChecks = []*spec.Check{SequenceIncreases, SequenceDense, SequenceNeverFalls, CursorPresent, CursorUnique}
 
-// eachSequenceNumber returns a watchFunc that calls judge with each frame e of a stream that has a
-// sequence number. The argument n is the sequence number of e, before is the previous frame with a
-// sequence number, and last is the sequence number of before. If e is the first frame of the stream
-// with a sequence number, before is the zero Event, and last is -1.
+// eachSequenceNumber returns a watchFunc that calls judge with each frame e that has a sequence
+// number. The argument n is the sequence number of e, before is the previous frame of the stream
+// with a sequence number, and last is the sequence number of before. If e is the first frame of the
+// stream with a sequence number, before is the zero Event, and last is -1.
 func eachSequenceNumber(judge func(p *spec.Pass, e, before spec.Event, n, last int64)) watchFunc {
 	return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var before spec.Event

@@ -150,8 +150,8 @@ type messageKey struct{ author, id string }
 
 // judgeOrder judges the order of the messages in e, a snapshot of the messages. The messages of
 // request, the request for the stream, must have the same order in e and come before the messages
-// that were streamed. Each message must be in e only once. Messages that request has more than once
-// are not judged.
+// that were streamed. Each message must be in e only once. Messages that occur more than once in
+// the request are not judged.
 func (s *streamedContent) judgeOrder(p *spec.Pass, request, e spec.Event) {
 	keyOf := func(part spec.Event) messageKey { return messageKey{part.Kind.Phase(), part.Message} }
 	rank := map[messageKey]int{} // from 1

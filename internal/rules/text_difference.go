@@ -15,8 +15,8 @@ const maxShownText = 80
 // equal. If a text is longer than maxShownText, only an excerpt around the first byte that differs
 // is quoted. If either text is longer than maxShownText, each result ends with the length of its
 // text in bytes, in parentheses. In that case, quotedGot also says how got differs from want,
-// unless it is empty or equal: that it is the beginning of want, or at which byte, counted from 0,
-// the difference begins.
+// unless got is empty or equals want: that got is the beginning of want, or at which byte, counted
+// from 0, the difference begins.
 func quotePair(got, want string) (quotedGot, quotedWant string) {
 	return quotePairWith(quote, got, want)
 }

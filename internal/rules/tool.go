@@ -21,8 +21,8 @@ var toolChecks = []*spec.Check{
 // finding is formatted only if it is needed.
 type invalidJSON string
 
-// String returns the text in quotation marks, or the part around the first error if it is long, and
-// what the error is.
+// String returns the text in quotation marks, followed by the position and the description of its
+// first error. Of a long text, only the part around the error is quoted.
 func (s invalidJSON) String() string {
 	offset, text := 0, string(s)
 	err := json.Unmarshal([]byte(text), new(any))
@@ -207,10 +207,10 @@ a call without an id.`,
 	},
 }
 
-// watchResultOrder returns a function to be called with each event of the stream that request asked
-// for. That function judges the order of tool calls and results. The set earlier has the ids of the
-// calls that were completed in the thread before. The returned function adds to it the ids of the
-// calls that are completed in the stream.
+// watchResultOrder returns a function to be called with each event of the stream that the given
+// request asked for. That function judges the order of tool calls and results. The set earlier has
+// the ids of the calls that were completed in the thread before. The returned function adds to it
+// the ids of the calls that are completed in the stream.
 func watchResultOrder(p *spec.Pass, request spec.Event, earlier map[string]bool) func(spec.Event) {
 	made, begun, judged := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	if _, prompted := request.Prompt(); !prompted && request.Thread != "" {
@@ -251,9 +251,9 @@ type callState struct {
 	ended, hasResult bool        // whether its end and its result were seen
 }
 
-// A clientCallTracker holds the tool calls of the current stream as they were before the current event.
-// Checks use it to find the calls that are left to the client. It is active only if the request for
-// the stream offers client tools.
+// A clientCallTracker holds the tool calls of the current stream as they were before the current
+// event. Checks use it to find the calls that are left to the client. It is active only if the
+// request for the stream offers client tools.
 type clientCallTracker struct {
 	keep    func(spec.Event) *spec.Event // copies an event that is retained; see keeper
 	streams *streamTracker               // tells which event opens a stream, and which events belong to it

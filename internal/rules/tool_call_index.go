@@ -2,9 +2,9 @@ package rules
 
 import "github.com/streamassay/streamassay/spec"
 
-// A toolCallIndex finds the tool call of a run to which an event belongs. The zero value is an
-// empty index. Because a stream may have very many calls, each lookup takes amortized constant
-// time.
+// A toolCallIndex finds the tool call of a run to which an event belongs. Each lookup takes
+// amortized constant time, because a stream may have very many calls. The zero value is an empty
+// index.
 type toolCallIndex struct {
 	byID             map[string]*assembledCall         // by call id
 	byPosition       map[contentKey]candidateToolCalls // by the position of the call

@@ -95,8 +95,9 @@ The next request answers each of them by its id.`,
 // identifies a tool call or an interrupt.
 type requestedInputs map[string]map[spanKey]bool
 
-// record adds the tool call or the interrupt that e starts. If e starts neither, record does
-// nothing. The event e must belong to the response to request.
+// record adds the tool call or the interrupt that e asks for. It does nothing unless e is the start
+// of a tool call, a complete tool call or an interrupt. The event e must belong to the response to
+// request.
 func (a requestedInputs) record(request, e spec.Event) {
 	key := spanKey{subject: e.Kind.Subject()}
 	switch e.Kind {
@@ -113,8 +114,9 @@ func (a requestedInputs) record(request, e spec.Event) {
 	a[request.Thread][key] = true
 }
 
-// hasCall reports whether the tool call with the given id is known: whether a run of the thread
-// that request names made it, or a part of request other than a tool result has its id.
+// hasCall reports whether the tool call with the given id is known. That is so if an earlier event
+// of the thread named in request made the call, or if a part of request other than a tool result
+// has the id of the call.
 func (a requestedInputs) hasCall(request spec.Event, id string) bool {
 	told := false
 	for _, part := range request.Parts {

@@ -60,17 +60,17 @@ request was not recorded; and requests whose response the client did not wait fo
 
 // A streamRequestResponses collects the responses with status 200 to requests for a stream. The
 // field streams has those that are event streams, and others has the rest. Their media types are
-// judged only at the end of the conversation, because a missing stream can have two causes: either
-// the server never sends streams, or it ignores the default value of a member that the request left
-// out.
+// judged only at the end of the conversation, because a stream may be missing for two reasons:
+// either the server never sends streams, or it ignores the default value of a member that the
+// request left out.
 type streamRequestResponses struct{ streams, others []answeredRequest }
 
 // An answeredRequest is a request and the head of its response.
 type answeredRequest struct{ request, response spec.Event }
 
-// add judges the status and the content coding of a response. The judgements are about the
-// requirements that the document states for the status and for the coding. If the status is 200,
-// add also keeps the response, so that judge can judge its media type.
+// add judges the status and the content coding of the response to request. The judgements are about
+// the requirements that the document states for the status and for the coding. If the status is
+// 200, add also keeps the response, so that the judge method can judge its media type.
 func (h *streamRequestResponses) add(p *spec.Pass, request, response spec.Event) {
 	status, coding := response, response
 	status.Requirement, coding.Requirement = request.Facts().Promised.Status, request.Facts().Promised.ContentCoding

@@ -69,8 +69,9 @@ func maxPause(interval time.Duration) time.Duration {
 }
 
 // scriptedDeltas returns the number of deltas for which the prompt conformance:slow in request asks
-// the target, and the interval between them. The result ok is false if the request has another
-// prompt, if the target is not scripted, or if the prompt asks for fewer than two deltas.
+// the target, and the interval between them. The result ok is false if the request has a different
+// prompt, if the target is not scripted, or if the argument of the prompt is invalid or asks for
+// fewer than two deltas.
 func scriptedDeltas(request spec.Event) (n int, interval time.Duration, ok bool) {
 	argument, ok := strings.CutPrefix(request.Text, "conformance:slow ")
 	count, milliseconds, _ := strings.Cut(argument, " ")

@@ -100,8 +100,8 @@ func (p *paceValue) UnmarshalYAML(ctx context.Context, n ast.Node) (err error) {
 }
 
 // A faultList is a list of faults in a script. Each item is the name of a fault, or an object whose
-// only member maps the name of a fault to its parameters. The list is nil if the script does not
-// have it, and an empty list in the script is not nil.
+// only member maps the name of a fault to its parameters. A nil faultList means that the script has
+// no such list; an empty list in the script becomes an empty faultList that is not nil.
 type faultList []fault.Spec
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must

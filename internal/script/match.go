@@ -145,9 +145,9 @@ func (c *conditions) matchIDs(p *matchContext) mismatchReason {
 }
 
 // matchToolResult returns nil if there is no condition on tool results, or if a tool result after
-// the user's last message meets it. Otherwise it returns the reason why the last tool result does
-// not meet it, or that there is none. It sets p.toolResult to the first result that meets the
-// condition or, if there is no condition, to the last result.
+// the user's last message meets it. Otherwise it returns a reason, which says why the last tool
+// result does not meet the condition or that there is no tool result. It sets p.toolResult to the
+// first result that meets the condition or, if there is no condition, to the last result.
 func (c *conditions) matchToolResult(p *matchContext) (no mismatchReason) {
 	results := p.request.toolResults()
 	if len(results) > 0 {

@@ -60,7 +60,8 @@ func (r *Rule) describe(other *Rule) string {
 	return fmt.Sprintf("%s (%s)", r.displayName(), where)
 }
 
-// shadows reports whether it is certain that r matches every request that other matches.
+// shadows reports whether it is certain that r matches every request that other matches. It ignores
+// conditions on scenario steps and maximum numbers of matches, so r must have neither.
 func (r *Rule) shadows(other *Rule) bool {
 	a, b := &r.conditions, &other.conditions
 	switch {

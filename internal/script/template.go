@@ -165,8 +165,9 @@ var fillerWords = strings.Fields("a the one this every river stone light garden 
 	"letter table window morning quiet small large early late green open slow and or but " +
 	"under over between after before says takes gives keeps finds holds turns")
 
-// randomWords returns n random words, separated by spaces. It returns an error if n is negative or
-// the result would exceed maxTextSize or v.remaining.
+// randomWords returns n random words, separated by spaces, and subtracts their estimated length, 6
+// bytes per word, from v.remaining. It returns an error if n is negative or exceeds maxTextSize/10,
+// or if v.remaining becomes negative.
 func (v *templateData) randomWords(n int) (string, error) {
 	if n < 0 || n > maxTextSize/10 {
 		return "", fmt.Errorf("words %d: the number must be from 0 to %d", n, maxTextSize/10)
@@ -184,8 +185,9 @@ func (v *templateData) randomWords(n int) (string, error) {
 	return b.String(), nil
 }
 
-// repeat returns n copies of text, without a separator. It returns an error if n is negative or the
-// result would exceed maxTextSize or v.remaining.
+// repeat returns n copies of text, without a separator, and subtracts the length of the result from
+// v.remaining. It returns an error if n is negative or the result would exceed maxTextSize or
+// v.remaining.
 func (v *templateData) repeat(n int, text string) (string, error) {
 	if n < 0 || n > maxTextSize || n*len(text) > maxTextSize {
 		return "", fmt.Errorf("repeat %d: the result must have at most %d bytes", n, maxTextSize)

@@ -140,9 +140,9 @@ func writeTempFile(wav []byte) (path string, remove func(), err error) {
 	return path, func() { _ = os.RemoveAll(dir) }, os.WriteFile(path, wav, 0o600)
 }
 
-// An outputBuffer keeps the first maxOutput bytes of the output of a command. If there are more, it
-// calls onFull and discards them. Its Write method returns no error even then, because an error
-// would block a program that ignores SIGPIPE.
+// An outputBuffer keeps the first maxOutput bytes of the output of a command and discards the rest.
+// Each call of Write that discards bytes also calls onFull, which should end the command. Write
+// never returns an error.
 type outputBuffer struct {
 	buf    bytes.Buffer // not embedded, since its ReadFrom has no limit
 	onFull func()

@@ -26,7 +26,7 @@ const (
 // An openAIClient is a client of a server that is compatible with OpenAI's transcription API.
 type openAIClient struct {
 	Config
-	url    string
+	url    string // of the transcription endpoint
 	client *http.Client
 }
 

@@ -110,7 +110,8 @@ func (m Message) Day() string { return m.At.UTC().Format(time.DateOnly) }
 // A Call is a complete tool call. Arguments is JSON text.
 type Call struct{ ID, Name, Arguments string }
 
-// An Attachment identifies an uploaded file. Type is its media type.
+// An Attachment identifies an uploaded file. Path is the path of the file in the file storage, and
+// Type is its media type.
 type Attachment struct{ Path, Type string }
 
 // A Resetter is a store whose Reset method immediately drops every run that has ended, and every
@@ -165,10 +166,10 @@ type Store interface {
 	// a thread that does not exist.
 	Messages(ctx context.Context, thread string, before int64, limit int) ([]Message, error)
 
-	// DayMessages returns the messages, except hidden ones, of the latest day that has any
-	// ("2006-01-02", in UTC). If the parameter before is not "", only days earlier than
-	// that are considered. more reports whether a day earlier than the result has messages.
-	// day is "" if no day that is considered has messages.
+	// DayMessages returns the latest day ("2006-01-02", in UTC) that has messages which are not
+	// hidden, and those messages, oldest first. If the parameter before is not "", only days
+	// earlier than that are considered. more reports whether a day earlier than the result has
+	// such messages. day is "" if no day that is considered has any.
 	DayMessages(ctx context.Context, thread, before string) (day string, messages []Message, more bool, err error)
 
 	// LatestThread returns the thread in which the owner's latest run was started, among those

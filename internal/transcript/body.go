@@ -38,7 +38,7 @@ type bodyParser struct {
 	ended      bool              // the body has ended, so that only trailer directives may follow
 	plain      bool              // the last line was neither raw nor base64
 	endGiven   bool              // a directive marks the end of the body
-	wants      []ExpectedFinding // without their Exchange, which the caller of parse sets
+	wants      []ExpectedFinding // what the want directives state; the caller of parse sets Exchange
 }
 
 // parse parses data, the part of a section after its head, and sets b.parsedBody to the result. If
@@ -108,8 +108,8 @@ func (b *bodyParser) addLines(lines []byte) error {
 	return nil
 }
 
-// applyDirective executes one directive. The argument line is its line without the line ending. It
-// returns an error if the directive is invalid or out of place.
+// applyDirective executes the directive in line, which has no line ending. It returns an error if
+// the directive is invalid or out of place.
 func (b *bodyParser) applyDirective(line []byte) error {
 	if data, ok := bytes.CutPrefix(line, []byte(directivePrefix+" "+base64Directive+" ")); ok && !b.ended {
 		return b.addBase64(data) // fast path: there may be a million of these
@@ -194,9 +194,10 @@ func (b *bodyParser) addBase64(data []byte) (err error) {
 }
 
 // addWait executes a wait directive: it ends the current piece of the body, so that the next line
-// begins a new piece. The parameter arg is the duration between the arrivals of the two pieces,
-// optionally followed by the word mid-line. addWait returns an error if arg is invalid, or if it
-// contains mid-line and no line of the body precedes the directive.
+// begins a new piece. The parameter arg is the time between the arrivals of the two pieces, or
+// between the request and the first piece, optionally followed by the word mid-line. addWait
+// returns an error if arg is invalid, or if it contains mid-line and no line of the body precedes
+// the directive.
 func (b *bodyParser) addWait(arg string) error {
 	arg, midLine := cutMidLine(arg)
 	d, err := time.ParseDuration(arg)

@@ -101,12 +101,12 @@ func startsWithHead(data []byte) bool {
 	return err == nil
 }
 
-// finishCurlExchange completes the response of x, the exchange of the call of curl that run
-// describes. It sets the framing. If the body is text although the header has a Content-Encoding,
-// which means that curl decoded the body, it removes this field. Otherwise, if the exit code is
-// unknown and the body is shorter than Content-Length, but not empty, it sets an end that wraps
-// spec.ErrTruncated. It returns notes about contradictions between head and body, or nil if there
-// are none. A response without a status is left unchanged.
+// finishCurlExchange completes the response of x, an exchange that was recorded with curl. The
+// argument run describes the call of curl. finishCurlExchange sets the framing. If the body is text
+// although the header has a Content-Encoding, which means that curl decoded the body, it removes
+// this field. Otherwise, if the exit code is unknown and the body is shorter than Content-Length,
+// but not empty, it sets an end that wraps spec.ErrTruncated. It returns notes about contradictions
+// between head and body, or nil if there are none. A response without a status is left unchanged.
 func finishCurlExchange(x *spec.Exchange, run curlInvocation) (notes []string) {
 	r := &x.Response
 	if r.Status == 0 {

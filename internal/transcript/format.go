@@ -217,7 +217,7 @@ type bodyEnd struct {
 	word, why string
 	lastLineEncoding
 	stream   bool // the body is an event stream
-	required bool // write a directive even if it is the default
+	required bool // write a directive even if Parse assumes the same end without one
 	trailer  spec.Header
 }
 

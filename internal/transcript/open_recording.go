@@ -149,8 +149,8 @@ func hasAllParts(files []string) bool {
 }
 
 // openParts reads the parts of one conversation and returns the conversation, with group as its
-// name. The parameter files holds the paths of the parts in order. If a file cannot be opened,
-// openParts returns the error of the first such file.
+// name. The parameter files holds the paths of the parts in order. If a file cannot be read or is
+// invalid, openParts returns the error of the first such file.
 func openParts(group string, files []string) (*Transcript, error) {
 	t := &Transcript{Name: group, Files: files}
 	for _, path := range files {

@@ -75,7 +75,7 @@ const (
 // A PlaybackStep is one step of sending a response again: either data to send in one piece or a
 // directive to execute.
 type PlaybackStep struct {
-	Data []byte
+	Data []byte // the bytes to send; nil for a directive
 
 	// Directive is the name of a directive that may stand in the body of a response, or "" for data:
 	// wait, or a directive that ends the body, which is end, cut, reset, left, left-after-end, open,

@@ -13,9 +13,10 @@ import (
 // A fieldLine is one field of a frame. If the name is "", it is a comment.
 type fieldLine struct{ name, value string }
 
-// parseFrame returns the lines of frame. ok is false unless frame has the form in which the
-// reference server writes frames: comments and at most one id, event and data field each, where
-// only LF ends lines, and a frame with an id or event field also has a data field.
+// parseFrame returns the lines of frame. The result ok is true if frame has the form in which the
+// reference server writes frames: lines that end with LF, and then a blank line. The lines are
+// comments and at most one id field, one event field and one data field; if there is an id or event
+// field, there is also a data field. If ok is false, all may be incomplete.
 func parseFrame(frame []byte) (all []fieldLine, ok bool) {
 	if bytes.ContainsAny(frame, "\r\x00") {
 		return nil, false
@@ -73,9 +74,8 @@ func (v *Variation) encodeFields(dst, frame []byte, all []fieldLine) []byte {
 	return dst
 }
 
-// encodeData returns a data field with value, the JSON text in the data field of a frame, in
-// another encoding. If that encoding has several lines, encodeData returns one data field for each
-// line.
+// encodeData encodes value, the JSON text in the data field of a frame, in a different way and
+// returns the result as data fields, one for each line of the result.
 func (v *Variation) encodeData(r *rand.Rand, value string) (all []fieldLine) {
 	rewriter := jsonRewriter{allowNewlines: v.Has(MultilineData), allowEscapes: true}
 	text := v.rewriteJSON(r, []byte(value), v.profile.frameShape, rewriter)
@@ -85,8 +85,9 @@ func (v *Variation) encodeData(r *rand.Rand, value string) (all []fieldLine) {
 	return all
 }
 
-// addFields inserts random fields that clients must ignore into the fields of a frame, as far as
-// the traits of the variation allow, and returns the result.
+// addFields inserts into the fields of a frame, at random, fields that do not change its event,
+// such as unknown fields and retry fields, and returns the result. It inserts only fields that the
+// traits of the variation allow.
 func (v *Variation) addFields(r *rand.Rand, fields []fieldLine) []fieldLine {
 	add := func(t Trait, name, value string) {
 		taken := slices.ContainsFunc(fields, func(l fieldLine) bool { return l.name == name })
@@ -136,8 +137,8 @@ func (v *Variation) commentText(r *rand.Rand) string {
 }
 
 // appendLineEnd appends one of the variation's line ends to dst and returns the extended slice. If
-// dst ends with CR, it does not append LF, because CR and LF would form a single line end instead
-// of two.
+// dst ends with CR, it appends CR in place of LF, because CR and LF would form a single line end
+// instead of two.
 func (v *Variation) appendLineEnd(r *rand.Rand, dst []byte) []byte {
 	end := v.lineEnds[r.IntN(len(v.lineEnds))]
 	if end == "\n" && bytes.HasSuffix(dst, []byte("\r")) {

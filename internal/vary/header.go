@@ -17,7 +17,8 @@ var framingHeaders = []string{
 }
 
 // mediaTypeParams lists parameters that may be appended to the media type of JSON or of event
-// streams. They do not change the meaning of the type, because both formats always use UTF-8.
+// streams. They do not change the meaning of the type, because both formats always use UTF-8 and
+// give no meaning to other parameters.
 var mediaTypeParams = []string{"", "; charset=utf-8", ";charset=UTF-8", ` ; Charset="utf-8"`, "; charset=utf-8; x=y"}
 
 // EncodeHeader varies the header h of a response in place. Afterwards, names may be non-canonical,

@@ -24,11 +24,12 @@ const (
 	lineEndsCheck    = "wire.lines-end-with-lf" // fails if a line ends with CR or CR LF
 )
 
-// profiles caches the profiles of dialects, because deriving a profile from a document takes long.
+// profiles caches the results of newProfile, because deriving them from a document takes long.
 var profiles sync.Map // *dialect.Dialect → *variationConstraints
 
-// profileOf returns the profile of dialect d. It keeps the profile in the cache, so that later
-// calls return the same one. It is safe for concurrent use.
+// profileOf returns the profile of dialect d, that is, which variations the dialect allows. It
+// keeps the profile in a cache, so that later calls return the same one. It is safe for concurrent
+// use.
 func profileOf(d *dialect.Dialect) *variationConstraints {
 	known, ok := profiles.Load(d)
 	if !ok {
@@ -37,7 +38,8 @@ func profileOf(d *dialect.Dialect) *variationConstraints {
 	return known.(*variationConstraints)
 }
 
-// newProfile derives the profile of dialect d from the document and the catalogue of d.
+// newProfile derives the profile of dialect d, that is, which variations the dialect allows, from
+// the document and the catalogue of d.
 func newProfile(d *dialect.Dialect) *variationConstraints {
 	b := &variationConstraints{}
 	b.frameShape, b.replyShape = d.Shapes()

@@ -21,7 +21,7 @@ type jsonRewriter struct {
 	input         []byte // part of the text that is still to be rewritten
 	output        []byte
 	allowNewlines bool // insert line feeds between tokens
-	allowEscapes  bool // escape ASCII characters in strings
+	allowEscapes  bool // escape ASCII characters other than / in strings, too
 }
 
 // rewriteJSON returns text, a JSON text, in another encoding with the same meaning. If text is not
@@ -106,7 +106,8 @@ func (p *jsonRewriter) rewriteEach(end byte, rewrite func()) (all [][]byte) {
 	return all
 }
 
-// capture calls write and returns what it appends to the output. It leaves the output as it was.
+// capture calls write, which appends to the output, and returns what write appended. It then
+// restores the output to what it was before the call.
 func (p *jsonRewriter) capture(write func()) []byte {
 	outer := p.output
 	p.output = nil

@@ -64,9 +64,10 @@ func (s *StreamEncoder) EncodeFrame(dst, frame []byte) (segments [][]byte) {
 // next frame, without a flush between them.
 func (s *StreamEncoder) CanJoin() bool { return s.joinNext }
 
-// insertIgnored appends to dst, at random, what clients must ignore before the next frame, and
-// returns the extended slice. It appends comments, blank lines, retry fields and, after the first
-// frame with data, events of unknown types. The argument all contains the lines of the next frame.
+// insertIgnored appends to dst, at random, what may precede the next frame without changing what
+// the stream means: comments, blank lines, retry fields and, after the first frame with data,
+// events of unknown types. It returns the extended slice. The argument all contains the lines of
+// the next frame.
 func (s *StreamEncoder) insertIgnored(dst []byte, all []fieldLine) []byte {
 	v, r := s.variation, s.rng
 	if v.Has(BlankLines) && r.IntN(4) == 0 {
@@ -101,10 +102,10 @@ func (s *StreamEncoder) appendBlankLine(dst []byte) []byte {
 // must ignore.
 var unknownEventTypes = []string{"x.unknown", "UNKNOWN_EVENT", "", "constructor", "x.message"}
 
-// newUnknownEvent returns the data, as a JSON text, of an event of an unknown type. The event is to
-// be sent before the frame whose lines are all. newUnknownEvent returns nil if that frame has no
-// JSON object as data or lacks a member whose value both events must share. The dialect must allow
-// events of unknown types.
+// newUnknownEvent returns the data, as a JSON text, of an event of an unknown type. The argument
+// all has the lines of the frame before which the event is to be sent. newUnknownEvent returns nil
+// if that frame has no JSON object as data or lacks a member whose value both events must share.
+// The dialect must allow events of unknown types.
 func (v *Variation) newUnknownEvent(r *rand.Rand, all []fieldLine) []byte {
 	i := slices.IndexFunc(all, func(l fieldLine) bool { return l.name == "data" })
 	var beside map[string]json.RawMessage

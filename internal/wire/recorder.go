@@ -17,9 +17,9 @@ const maxReads = 1 << 20
 type recorder struct {
 	resp     *spec.Response
 	watchdog *watchdog
-	stopWhen StopWhen // when to leave; Frames counts down with each complete event
-	decoder  *sse.Decoder
-	maxBody  int // maximum number of bytes in the body
+	stopWhen StopWhen     // when to leave; Frames counts down with each complete event
+	decoder  *sse.Decoder // decodes the events that Frames counts
+	maxBody  int          // maximum number of bytes in the body
 
 	isStream   bool // events are counted against maxEvents
 	eventCount sse.EventCounter

@@ -50,7 +50,7 @@ type Config struct {
 
 	// IdleTimeout limits the time in which nothing arrives, beginning with the start of the
 	// connection (spec.ErrIdleTimeout). It also limits the time from the first byte of a head to
-	// the end of the head.
+	// the end of the head (spec.ErrLimitExceeded).
 	IdleTimeout   time.Duration
 	TotalTimeout  time.Duration // time limit for one complete response (spec.ErrLimitExceeded)
 	MaxBodyBytes  int           // maximum number of bytes in a body (spec.ErrLimitExceeded)

@@ -48,7 +48,7 @@ func (w *variant) parseChunk(n node) error {
 // An openSpan is a message or tool call in a stream that was started by a chunk and has not ended.
 type openSpan struct {
 	kinds *chunkRule // the x-chunk of the variant of its chunks
-	key   string     // the value of the slot kinds.by in its chunks; "" if kinds.by is nil
+	key   string     // the value of its chunks in the slot that kinds.by returns; "" if kinds.by is nil
 	end   spec.Event // its implied end, without a position
 }
 
@@ -99,8 +99,8 @@ func (o *openSpans) appendEvents(events []spec.Event, chunk *chunkRule, e *spec.
 // setID reports whether a chunk continues an open message or tool call and, if it does, sets *id to
 // the id of that message or call. Before the call, *id is the id that the chunk states, or "" if it
 // states none. The argument kinds is the x-chunk of the variant of the chunk, key is the value that
-// the chunk has for the slot kinds.by ("" if kinds.by is nil), and lane is the value that it has
-// for the slot lane.
+// the chunk has in the slot that kinds.by returns ("" if kinds.by is nil), and lane is its value in
+// the slot lane.
 //
 // A chunk can continue only a message or call that was started by a chunk with the same x-chunk and
 // key. If the chunk states an id, it continues the open message or call with this id. If it states

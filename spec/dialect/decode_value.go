@@ -165,8 +165,8 @@ func (w *variant) exercisedRequirements(v any, violations []spec.Violation) (ids
 	return ids
 }
 
-// isExercised reports whether v exercises the requirement l.id. The argument v is a whole value of
-// the variant, not the value at l.path.
+// isExercised reports whether v exercises the requirement l.id, as described for memberRequirement.
+// The argument v is a whole value of the variant, not the value at l.path.
 func (l memberRequirement) isExercised(v any) bool {
 	if l.matchesForm != nil {
 		return slices.ContainsFunc(valuesAt(v, l.path), func(v any) bool { return l.matchesForm(v) == nil })

@@ -139,7 +139,7 @@ func variantFor(variants []*variant, k spec.Kind, e *spec.Event) *variant {
 
 // canEncode reports whether the variant can encode e. This is the case if each slot that has a
 // fixed value in the variant is empty in e or has the same value in e. If the variant is for steps,
-// the type of e must also equal w.encloses, which may be "".
+// the type of e must also equal w.encloses, so it must be "" if w has no x-encloses.
 func (w *variant) canEncode(e *spec.Event) bool {
 	if w.kind.Subject() == "step" && w.encloses != e.Type {
 		return false

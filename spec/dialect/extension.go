@@ -19,7 +19,7 @@ var nameMaps = []string{
 	"mapping", "content", "encoding", "scopes", "webhooks", "x-without", "x-settings",
 }
 
-// literals lists the keywords whose values are data and not part of the description.
+// literals lists the keywords whose values are data, so that no member inside them is a keyword.
 var literals = []string{"example", "default", "enum", "const", "value", "x-write"}
 
 // walk calls visit for the members of v and for all members of the values within v. It visits the
@@ -171,7 +171,7 @@ func eachMember(members ...string) extensionCheck {
 }
 
 // refusalCheck returns a check for one refusal requirement or a list of them. A refusal requirement
-// may have the members of the entries of x-error and those in more. It must have the member
+// may have the members that x-error allows in an entry, and those in more. It must have the member
 // requirement or the member inherit.
 func refusalCheck(more ...string) extensionCheck {
 	members := append(more, "requirement", "status", "code", "text", "in-band", "accept", "inherit", "comment")

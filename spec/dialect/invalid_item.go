@@ -29,8 +29,8 @@ func (f *violatedConstraints) isNew(v spec.Violation) bool {
 	return !known
 }
 
-// isDemanded reports whether the document demands the refusal r. It does unless the requirement of
-// r has level MAY.
+// isDemanded reports whether the document demands the refusal r. It returns true unless the
+// requirement of r has level MAY.
 func isDemanded(r spec.RefusalRequirement) bool { return r.Level != spec.May }
 
 // addDemanded is like add with m.valid as the valid counterpart, but adds the request bad only if

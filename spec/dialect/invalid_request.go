@@ -406,9 +406,9 @@ func withBodyValue(r spec.Request, at []string, v any) spec.Request {
 
 // replaceAt returns a copy of in, a decoded JSON value, in which the value at one location is
 // replaced with v. The argument at is that location: the names of members and the indexes of items
-// that lead to the value. If only the last of them is missing in the copy, because an object lacks
-// the member or an array ends before the index, v is added. If v is removed{}, at must lead to a
-// member of an object, which the copy then lacks. The copy shares all other values with in.
+// that lead to the value. All of them must exist except the last: if an object lacks that member,
+// or an array ends before that index, v is added. If v is removed{}, at must lead to a member of an
+// object, which the copy then lacks. The copy shares all other values with in.
 func replaceAt(in any, at []string, v any) any {
 	if len(at) == 0 {
 		return v

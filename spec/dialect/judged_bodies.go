@@ -7,9 +7,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A bodyViolationCache remembers the violations of request bodies, because each request is
-// validated several times: before it is sent, by a server in the same process, and when the
-// exchange is judged. It is safe for concurrent use. The zero value is empty.
+// A bodyViolationCache remembers the violations of the bodies of requests for one operation. It
+// exists because each request is validated several times: before it is sent, by a server in the
+// same process, and when the exchange is judged. It is safe for concurrent use. The zero value is
+// empty.
 type bodyViolationCache struct {
 	mu         sync.Mutex
 	violations map[string][]spec.Violation // by body; empty for a valid body

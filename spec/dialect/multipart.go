@@ -90,7 +90,7 @@ const (
 // which of its values they use, so a form with such a field is invalid.
 type duplicateFormFieldError struct{ name string }
 
-// Error returns what is wrong, as a predicate to follow the name of the field.
+// Error returns what is wrong, without the name of the field: "occurs more than once".
 func (e duplicateFormFieldError) Error() string { return "occurs more than once" }
 
 // decodeForm decodes the form in the body of r and returns its fields by name. A text field is a

@@ -26,9 +26,9 @@ type objectField struct {
 	fixedValue     any                       // value to encode if the slot is empty
 	hasFixedValue  bool
 	encodedDefault string        // fixedValue or else the empty value, as JSON
-	object         *objectLayout // the members of the value or of the item of a list; nil if it has none
+	object         *objectLayout // the members of the value or, if isList, of its items; nil if there are none
 	variants       []*variant    // the variants of the parts that it holds; nil if it holds none
-	isList         bool          // the value is a list of variants, or of one object
+	isList         bool          // the value is an array: of parts, or with a single item described by object
 }
 
 // layoutOf returns the layout of the object at the given path in values of the variant. The

@@ -49,7 +49,7 @@ type Operation struct {
 	replyKind        spec.Kind                     // kind of an unstreamed successful response; "" if there is none
 }
 
-// A sseFraming states how the reference server encodes frames, apart from their data
+// An sseFraming states how the reference server encodes frames, apart from their data
 // (x-stream).
 type sseFraming struct {
 	sentinel   bool   // end the stream with the sentinel
@@ -161,17 +161,18 @@ func (o *Operation) addParameters(list []node) (err error) {
 }
 
 // An omissionRule is a parameter or a member of the body that has an x-absent. The field
-// requirement is the id of the requirement on the meaning of requests that leave the parameter or
-// member out.
+// requirement is the id of the requirement that states what it means if a request leaves the
+// parameter or member out.
 type omissionRule struct {
 	member      string // name of the member; "" if it is a parameter
 	parameter   parameter
 	requirement string
 }
 
-// omittedRequirements returns the ids of the requirements on the meaning of those parameters and
-// members that r leaves out (x-absent). The argument body is the decoded body of r, and path holds
-// the path parameters of r by name. If body is not an object, only parameters are considered.
+// omittedRequirements returns an id for each parameter and member that has an x-absent and that r
+// leaves out: the id of the requirement that states what this means. The argument body is the
+// decoded body of r, and path holds the path parameters of r by name. If body is not an object,
+// only parameters are considered.
 func (o *Operation) omittedRequirements(r spec.Request, body any, path map[string]string) (ids []string) {
 	object, _ := body.(map[string]any)
 	for _, omission := range o.omissions {

@@ -231,8 +231,9 @@ func wrongValuesFor(n node, kind DefectKind) []any {
 }
 
 // maxItems returns the number of examples to make of the variant, which is at least 1. If
-// [variant.example] is called with each item from 0 to maxItems-1, each variant of the items of a
-// list of parts occurs in at least one of the examples.
+// [variant.example] is called with each item from 0 to maxItems-1, each variant that a part of the
+// value can have occurs in at least one of the examples. Variants of parts inside parts may be
+// missing.
 func (w *variant) maxItems() int {
 	n := 1
 	for _, part := range w.parts {

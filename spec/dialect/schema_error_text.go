@@ -107,8 +107,8 @@ func displayPath(v any, at []string) (path string) {
 }
 
 // isBareWord reports whether messages show s without quotes in a path or in a list of values. This
-// is the case if s is neither empty nor long and has only ASCII letters, digits and a few
-// punctuation marks.
+// is the case if s has 1 to maxShown characters, each of which is an ASCII letter, a digit or one
+// of the punctuation marks _-/:+.
 func isBareWord(s string) bool {
 	return s != "" && len(s) <= maxShown && strings.IndexFunc(s, func(r rune) bool {
 		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-/:+", r)

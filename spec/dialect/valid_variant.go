@@ -34,9 +34,9 @@ type ValidRequestVariant struct {
 // in the body differs: a header field has a value that the document gives as an example, an
 // optional member is left out or null, an unknown member is added, a member that may have several
 // types has a value of a different type, a text of the assistant is long, a list is as long as the
-// document allows, or further tools are offered. All variants have the prompt
-// of r. They are always in the same order. ValidVariants returns nil if r is not a valid request
-// with a JSON body. It does not modify r.
+// document allows, or further tools are offered. All variants have the prompt of r. They are always
+// in the same order. ValidVariants returns nil if r is not a valid request with a JSON body. It
+// does not modify r.
 func (d *Dialect) ValidVariants(r spec.Request) []ValidRequestVariant {
 	o := d.Operation(r)
 	v, err := decode(r.Body)
@@ -83,7 +83,7 @@ type validRequestVariantBuilder struct {
 // add adds the variant in which the value at the given location in the body is v, or is missing if
 // v is removed{}. It does nothing if that variant is not valid, has a different prompt, or has
 // fewer tool calls than the request, since a tool result may belong to a missing call. n is the
-// schema of the value. The text change describes the change as a predicate, such as "is null".
+// schema of the value. The argument change describes the change as a predicate, such as "is null".
 func (b *validRequestVariantBuilder) add(change string, n node, at []string, v any) {
 	r := withBodyValue(b.request, at, v)
 	e := b.dialect.ParseRequest(r)
@@ -208,11 +208,11 @@ var otherTypes = []struct {
 	{"object", "is an object", map[string]any{"a": []any{nil}}, false},
 }
 
-// allTypes is the number of types of JSON values, with those of numbers counted as one.
+// allTypes is the number of types of JSON values: string, number, boolean, array, object and null.
 const allTypes = 6
 
-// manyLevels is the number of objects in each other in a variant. It is greater than the depth of
-// usual values, and far below the limits of JSON parsers.
+// manyLevels is the number of nested objects in a variant with a deeply nested value. It is greater
+// than the depth of usual values, and far below the limits of JSON parsers.
 const manyLevels = 30
 
 // nestedObject returns an object of the given number of levels, as a decoded JSON value.
@@ -253,7 +253,8 @@ func variantType(n node, v any) string {
 	return types[i]
 }
 
-// manyTools is the number of tools in the variant that offers many.
+// manyTools is the number of client tools in a variant that offers many of them. It includes the
+// one tool of the original request.
 const manyTools = 24
 
 // otherTools returns copies of the only item of list, a client tool, with different names. items is

@@ -24,7 +24,7 @@ type variant struct {
 	parts              []nestedParts
 	requirements       []memberRequirement
 	chunk              *chunkRule // nil unless values of the variant are chunks
-	encloses           string     // the subject that a step encloses (x-encloses); "" if it is any
+	encloses           string     // the subject that a step encloses (x-encloses); "" if there is no x-encloses
 	defaultRequirement string     // id of the requirement where no x-requirement inside applies
 	validate           func(any) error
 	layout             *objectLayout
@@ -114,7 +114,7 @@ func (s *document) parseVariants(schema node, requirement string) ([]*variant, e
 
 // requirementAt returns the id of the requirement on the whole schema n: the x-requirement of n if
 // that is an id and not a map. If n is a reference, an x-requirement beside the reference takes
-// precedence over that of the target. The second result is false if there is neither.
+// precedence over that of the target. The second result is false if there is no such id.
 func (s *document) requirementAt(n node) (string, bool) {
 	for _, at := range []string{n.pointer, n.deref().pointer} {
 		if id, ok := s.requirements[at].(string); ok {
@@ -126,7 +126,7 @@ func (s *document) requirementAt(n node) (string, bool) {
 
 // extension returns the member of the schema n with the given name, such as "x-kind". If n is a
 // reference, a member beside the reference takes precedence over that of the target. The second
-// result is false if there is neither.
+// result is false if there is no such member.
 func (n node) extension(name string) (node, bool) {
 	v := n.get(name)
 	return v, v.exists()

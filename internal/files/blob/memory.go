@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// A memoryStorage is a storage in memory. It drops the oldest blobs when all blobs have more than
-// maxBytes bytes in total.
+// A memoryStorage is a storage in memory. When its blobs have more than maxBytes bytes in total, it
+// drops the oldest ones, but never the latest one.
 type memoryStorage struct {
 	mu       sync.Mutex
 	blobs    map[string]memoryBlob

@@ -11,7 +11,7 @@ import (
 
 // An encodedMessage is a message as it is stored.
 type encodedMessage struct {
-	day  string // what Day returns for the message; "" if the message is hidden
+	day  string // result of [state.Message.Day]; "" if the message is hidden
 	data []byte // JSON
 }
 
@@ -36,8 +36,8 @@ func encodeMessages(messages []state.Message) (encoded []encodedMessage, size in
 // encodeTime returns t in the form in which it is stored: RFC 3339 in UTC with nanoseconds.
 func encodeTime(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// decodeTime returns the time for which encodeTime returned text. It returns an error if text is
-// not in that form.
+// decodeTime parses text, a time in the form that encodeTime returns. It returns an error if text
+// does not have that form.
 func decodeTime(text string) (time.Time, error) { return time.Parse(time.RFC3339Nano, text) }
 
 // newSecret returns the 32 random bytes that a new store keeps as its secret.

@@ -71,8 +71,9 @@ func OpenRedis(ctx context.Context, url string, cfg state.Config) (state.Store, 
 }
 
 // startBackground starts the goroutines of the heartbeat and the subscription. It returns nil once
-// both have succeeded. If the first attempt of one of them fails, or ctx is done before, it returns
-// an error.
+// the first heartbeat is recorded and the server has confirmed the subscription. It returns an
+// error if the first attempt of either fails, or if ctx is done or redisTimeout has passed before
+// that. The caller must close s in any case, which ends the goroutines.
 func (s *redisStore) startBackground(ctx context.Context) error {
 	background, stop := context.WithCancel(context.Background())
 	s.stop = stop
@@ -140,8 +141,8 @@ func (s *redisStore) nextToken() string { return strconv.FormatInt(s.lastToken.A
 // name in bytes, a colon, and the names of the thread and the run.
 func encodeRef(r state.RunRef) string { return strconv.Itoa(len(r.Thread)) + ":" + r.Thread + r.Run }
 
-// parseRunRef returns the reference for which encodeRef returns id, and true. It returns false if
-// id does not have the form of such an id.
+// parseRunRef returns the reference that encodeRef has encoded as id, and true. It returns false if
+// id does not have the form of a result of encodeRef.
 func parseRunRef(id string) (state.RunRef, bool) {
 	size, rest, _ := strings.Cut(id, ":")
 	n, err := strconv.Atoi(size)

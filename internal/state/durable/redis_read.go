@@ -162,9 +162,10 @@ func (s *redisStore) LatestThread(ctx context.Context, owner, prefix string) (th
 }
 
 // scanLatest returns the name of the latest of the owner's threads whose names begin with prefix,
-// or "" if there is none. It considers only threads whose score is beyond seen, the lower bound of
-// a Redis range. front is the value of seen for the next scan, which finds only threads in which a
-// run was started since this scan began. If front equals seen, no further scan is needed.
+// or "" if there is none. It considers only threads whose score is above seen, the lower bound of a
+// Redis range: "-inf", or "(" followed by a score. front is the value of seen for the next scan,
+// which finds only threads in which a run was started since this scan began. If front equals seen,
+// no further scan is needed.
 func (s *redisStore) scanLatest(ctx context.Context, owner, prefix, seen string) (thread, front string, err error) {
 	front = seen
 	for below := "+inf"; ; {
@@ -188,7 +189,8 @@ func (s *redisStore) scanLatest(ctx context.Context, owner, prefix, seen string)
 }
 
 // A sortedSetMember is a thread in the list of its owner. The score is a number as the server
-// writes it. As a bound of a range, "(" followed by the score excludes the thread with that score.
+// writes it; it is greatest for the thread in which a run was started last. As a bound of a range,
+// "(" followed by the score excludes the thread with that score.
 type sortedSetMember struct{ name, score string }
 
 func (s *redisStore) threadPage(ctx context.Context, owner, below, seen string) ([]sortedSetMember, error) {

@@ -25,7 +25,7 @@ type appendLocks struct {
 // the fields token and hash.
 type appendLock struct {
 	sem   chan struct{} // capacity 1: full while locked
-	users int           // holders and waiters; guarded by runLocks.mu
+	users int           // number of holders and waiters; guarded by appendLocks.mu
 
 	// The last call of Append, if it failed although the server may have executed it. If the caller
 	// repeats the call, it is sent with the same token, by which the server recognizes it.

@@ -113,11 +113,12 @@ end
 `
 
 // startScript implements StartRun. Its arguments are thread, run, owner, task, startedAt,
-// keepEvents ('1' or '0'), replica, token, tag, dead (in ms), and the messages. The reply is
-// {'owner'} if the thread belongs to a different owner. Otherwise it is {kind, created, task,
-// startedAt, first}. The kind is 'made', or 'again' if the run already existed; created is '1' if
-// the call created the thread, and otherwise '0'; first is the number of the run's first message. A
-// call with the replica and the token of an earlier call returns the same result and adds nothing.
+// keepEvents ('1' or '0'), replica, token, tag (a number; the first thread of a new store gets the
+// next one as its tag), dead (Config.DeadAfter in ms), and the messages. The reply is {'owner'} if
+// the thread belongs to a different owner. Otherwise it is {kind, created, task, startedAt, first}.
+// The kind is 'made', or 'again' if the run already existed; created is '1' if the call created the
+// thread, and otherwise '0'; first is the number of the run's first message. A call with the
+// replica and the token of an earlier call returns the same result and adds nothing.
 var startScript = redis.NewScript(1, "#!lua\n"+scriptPrelude+messagesScript+clockScript+`
 local owner, me, token = ARGV[3], ARGV[7], ARGV[8]
 local whose = call('HGET', t, 'owner')
@@ -179,7 +180,8 @@ end
 
 // appendScript implements Append. Its arguments are thread, run, replica, token, end ('1' or '0'),
 // maxRuns, maxBytes, count (of events), the events, and the messages. The reply is {'told', first,
-// canceled}, where canceled is '1' or '0'; {'unknown'} if the run does not exist or has ended; or
+// canceled}, where first is the position of the first of the events, and canceled is '1' if Cancel
+// was called for the run, and otherwise '0'; {'unknown'} if the run does not exist or has ended; or
 // {'late'} if a call with a later token has been executed. A call with the token of the previous
 // call, whose reply may have been lost, returns the same result and adds nothing.
 var appendScript = redis.NewScript(1, "#!lua\n"+scriptPrelude+messagesScript+forgetScript+`
@@ -220,7 +222,8 @@ return {'told', first, canceled}
 `)
 
 // cancelScript implements Cancel. Its arguments are thread and run. An empty run stands for all
-// running runs of the thread.
+// running runs of the thread. Runs that do not exist or have ended are ignored. The reply is an
+// empty list.
 var cancelScript = redis.NewScript(1, "#!lua\n"+scriptPrelude+`
 local runs = {run}
 if run == '' then runs = call('SMEMBERS', P .. 'l:' .. thread) end

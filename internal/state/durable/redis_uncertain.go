@@ -22,7 +22,7 @@ type possiblyStartedRuns struct {
 	runs map[state.RunRef]uncertainStart
 }
 
-// A uncertainStart describes a failed call of StartRun: its task id, its token, and the time of the
+// An uncertainStart describes a failed call of StartRun: its task id, its token, and the time of the
 // failure.
 type uncertainStart struct {
 	task, token string
@@ -81,8 +81,8 @@ func (l *possiblyStartedRuns) remove(ref state.RunRef, run uncertainStart) bool 
 }
 
 // resolveUncertain returns runs of this replica that the server stored although StartRun failed. It
-// considers runs whose StartRun failed at least Config.DeadAfter ago. Runs that it cannot look up
-// on the server are left for the next call.
+// considers at most maxTakeover runs, whose StartRun failed at least Config.DeadAfter ago. Runs that
+// it cannot look up on the server are left for the next call.
 func (s *redisStore) resolveUncertain(ctx context.Context) (runs []state.RunRef) {
 	for ref, run := range s.uncertain.due(s.cfg.DeadAfter, maxTakeover) {
 		v, err := redis.Strings(s.do(ctx, "HMGET", s.key("r:", encodeRef(ref)), "born", "over", "by"))

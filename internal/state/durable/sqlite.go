@@ -253,9 +253,10 @@ func (s *sqliteStore) Ping(ctx context.Context) error {
 	return s.probeWrite(ctx, "DELETE FROM meta WHERE name = 'probe'")
 }
 
-// probeWrite executes an SQL statement of Ping in the goroutine that makes all changes, and returns
-// the error from that. The blob that Ping inserts has 16 KiB, which needs new pages in the file, so
-// that a full disk is detected.
+// probeWrite executes an SQL statement of Ping in the goroutine that makes all changes. It returns
+// an error if the statement fails, the store is closed, or ctx is done before the statement begins.
+// The blob that Ping inserts has 16 KiB, which needs new pages in the file, so that a full disk is
+// detected.
 func (s *sqliteStore) probeWrite(ctx context.Context, statement string) error {
 	return s.submit(ctx, 0, func(d *sqliteWriter) error {
 		_, err := d.conn.ExecContext(writeContext, statement)

@@ -25,7 +25,7 @@ type writeJob struct {
 	size    int                       // bytes of the change's data
 	claimed atomic.Bool               // by the writer, or by a caller that has stopped waiting
 	err     error                     // result; set before done is closed
-	done    chan struct{}
+	done    chan struct{}             // closed when the change is committed or has failed
 }
 
 // submit passes the change do to the writer and waits until the change is committed. It returns the

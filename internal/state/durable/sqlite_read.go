@@ -96,9 +96,9 @@ func scanMessages(rows *sql.Rows, err error) ([]state.Message, error) {
 	})
 }
 
-// scanRows calls scan for each row with the address of an element of the result, in which scan
-// stores the row. It closes rows. The parameters rows and err are the results of a query: if err is
-// not nil, scanRows only returns err.
+// scanRows returns a value of type T for each row of a query, in order, and closes rows. It calls
+// scan for each row with the address of the value that scan must set. The parameters rows and err
+// are the results of the query: if err is not nil, scanRows only returns err.
 func scanRows[T any](rows *sql.Rows, err error, scan func(*T) error) (all []T, _ error) {
 	if err != nil {
 		return nil, err
