@@ -42,6 +42,7 @@ type assembledRun struct {
 	failure           spec.Event                   // the event that reports a failure; zero if there is none
 	cancelled         bool                         // the event that ends the run reports that it was cancelled
 	endUnknown        bool                         // the last frame could not be decoded, and may be a terminal event
+	unreadable        int                          // number of events for which isUnreadable returned true
 	bodyEnd           spec.Event                   // the end of the body of the stream
 	keep              func(spec.Event) *spec.Event // copies an event that is retained; see keeper
 }
@@ -156,6 +157,9 @@ func (a *assembledRun) hasMessageIDs() bool {
 // observe adds e, the next event of the stream, to the run.
 func (a *assembledRun) observe(e spec.Event) {
 	a.endUnknown = e.Kind == spec.Undecodable
+	if isUnreadable(e) {
+		a.unreadable++
+	}
 	a.refused = a.refused || e.Kind == spec.RunRefused && a.failure.Kind == "" && e.Frame == 0
 	if !a.hasSpoken {
 		a.silence.observe(e, a.keep)

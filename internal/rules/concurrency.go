@@ -203,7 +203,7 @@ func (l completedStream) isOpenAtForeignCancel(cancel spec.Event) bool {
 // run that is itself canceled is not judged.
 var CancelAffectsNamedRunOnly = &spec.Check{
 	ID: "cancel.spares-others",
-	Doc: `canceling a run does not end another run
+	Doc: `a run ends early only if a cancel request that names it was accepted
 
 This is judged if a scripted target was asked for a run of a certain duration (slow, idle) and,
 in the first half of it, another run of the thread or a run with the same id in another thread was
@@ -225,7 +225,7 @@ its duration.`,
 			judgeIfEarly := func(cancels []spec.Event, concerns func(spec.Event) bool, describe func(spec.Event) string) {
 				i := slices.IndexFunc(cancels, func(e spec.Event) bool { return concerns(e) && e.At-requestedAt < minimum/2 })
 				if i >= 0 {
-					p.Judge(l.bodyEnd, took >= minimum*3/4, "run %q ended after %v, when %s; expected it to last %v",
+					p.Judge(l.bodyEnd, took >= minimum*3/4, "run %q ended %v after its start, when %s; expected it to last %v",
 						l.request.Run, took.Round(time.Millisecond), describe(cancels[i]), minimum)
 				}
 			}
@@ -236,7 +236,7 @@ its duration.`,
 				return fmt.Sprintf("the run with this id in thread %q was canceled", e.Thread)
 			})
 			judgeIfEarly(a.exchanges.refusedCancels, func(e spec.Event) bool { return l.isCanceledBy(e) && l.isOpenAt(e.At, 0) },
-				func(spec.Event) string { return "a request to cancel it was refused" })
+				func(spec.Event) string { return "a request to cancel it was sent, which was refused" })
 		}
 	}),
 }

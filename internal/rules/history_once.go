@@ -36,7 +36,7 @@ func (c *conversation) judgeRepetitions(p *spec.Pass, x *exchange, page spec.Eve
 		key := messageTextKey{m.Kind, m.Text}
 		if n := told[key]; n > 0 && sent[key] > 0 && m.Text != "" { // an empty one may accompany a tool call
 			p.Judge(page, n <= sent[key],
-				"history has the message %q of the %s %d times; expected it at most %d times, as it was sent",
+				"history of this thread has the message %q of the %s %d times; expected it at most %d times, as often as it was sent there",
 				m.Text, roleOf[m.Kind], n, sent[key])
 		}
 		delete(told, key)

@@ -31,9 +31,11 @@ func firstFrameCheck(
 			seen := false
 			return func(e spec.Event) {
 				if e.IsFrame() && !seen {
-					p.Judge(e, allowed(e.Kind), "first event is %s; expected %s",
-						displayName(e).quoted(), want(request).quoted())
 					seen = true
+					if !isUnreadable(e) {
+						p.Judge(e, allowed(e.Kind), "first event is %s; expected %s",
+							displayName(e).quoted(), want(request).quoted())
+					}
 				}
 			}
 		}),
@@ -67,7 +69,7 @@ var ProgressPrecedesContent = &spec.Check{
 		inProgress, judged := false, false
 		return func(e spec.Event) {
 			switch subject := e.Kind.Subject(); {
-			case e.Kind == spec.RunProgress:
+			case e.Kind == spec.RunProgress || isUnreadable(e):
 				inProgress = true
 			case !judged && (subject == "message" || subject == "reasoning" || subject == "content"):
 				p.Judge(e, inProgress, "%s comes before %s; expected the reverse order",
@@ -84,9 +86,10 @@ var RunEnds = &spec.Check{
 	Doc: `a stream sends its run's terminal event before it closes
 
 Without that event a client cannot tell a complete answer from a truncated one. Not judged:
-a stream whose request limits how long it may be idle, and a silent stream of a run that was
-not started in this conversation, as that run may not exist. Threads whose runs were all
-canceled at once are judged by cancel.run-ends.`,
+a stream whose request limits how long it may be idle, a silent stream of a run that was not
+started in this conversation, as that run may not exist, and a stream whose last event is not
+valid JSON, as it may be the terminal event. Threads whose runs were all canceled at once are
+judged by cancel.run-ends.`,
 	Needs: []spec.Kind{spec.RunEnd},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)
@@ -116,11 +119,14 @@ canceled at once are judged by cancel.run-ends.`,
 //
 // A terminal event is required unless the request limits how long the stream may be idle. Nor is it
 // required of a complete stream that has only comments if, as far as is known, no request of the
-// conversation started its run.
+// conversation started its run, or of a stream whose last frame may be any event (see isUnreadable).
 func watchRunEnd(p *spec.Pass, request spec.Event, onMissingEnd func(closed spec.Event)) func(spec.Event) {
-	ended, silent, hasComment := false, true, false
+	ended, silent, hasComment, isUnknown := false, true, false, false
 	return func(e spec.Event) {
 		silent, hasComment = silent && !e.IsFrame(), hasComment || e.Kind == spec.Comment
+		if e.IsFrame() {
+			isUnknown = isUnreadable(e)
+		}
 		switch {
 		case isTerminal(e):
 			ended = true
@@ -129,7 +135,7 @@ func watchRunEnd(p *spec.Pass, request spec.Event, onMissingEnd func(closed spec
 		case !isCleanEnd(e) && !isBrokenTransfer(e):
 		case ended:
 			p.Judge(e, true, "")
-		case request.PollLimit == "" && !(isCleanEnd(e) && isUnrequested(request) && silent && hasComment):
+		case request.PollLimit == "" && !isUnknown && !(isCleanEnd(e) && isUnrequested(request) && silent && hasComment):
 			onMissingEnd(e)
 		}
 	}

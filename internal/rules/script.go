@@ -96,17 +96,21 @@ func (a *assembledRun) describeText() string {
 
 // describeEnd returns a clause that says how the run ended if it did not succeed, such as `, and
 // then the run failed (error message: "quota exceeded")`. It follows a description of what the run
-// sent. If the run succeeded, describeEnd returns "".
-func (a *assembledRun) describeEnd() string {
+// sent. The clause also says how many events could not be read, if there were any. If the run
+// succeeded and all events could be read, describeEnd returns "".
+func (a *assembledRun) describeEnd() (clause string) {
+	if a.unreadable > 0 {
+		clause = ", besides " + pluralize(a.unreadable, "event") + " that cannot be read"
+	}
 	switch {
 	case a.failure.Kind != "":
-		return fmt.Sprintf(", and then the run failed (error message: %q)", a.failure.Text)
+		return clause + fmt.Sprintf(", and then the run failed (error message: %q)", a.failure.Text)
 	case !isCleanEnd(a.bodyEnd):
-		return ", then an error: " + a.bodyEnd.Err.Error()
+		return clause + ", then an error: " + a.bodyEnd.Err.Error()
 	case a.cancelled:
-		return ", then the end of a cancelled run"
+		return clause + ", then the end of a cancelled run"
 	}
-	return ""
+	return clause
 }
 
 // These checks judge whether a scripted target does what a test prompt asks for. ScriptReasoning
@@ -173,7 +177,10 @@ var (
 		Watch: scriptCheck("reasoning", "", func(p *spec.Pass, a *assembledRun, _ string) {
 			reasoning := strings.Join(a.texts(true), "")
 			got, expected := quotePair(reasoning, "thinking")
-			p.Judge(a.firstDifference("thinking", true), reasoning == "thinking", "got reasoning %s; expected %s", got, expected)
+			if got = "reasoning " + got; len(a.texts(true)) == 0 {
+				got = "no reasoning"
+			}
+			p.Judge(a.firstDifference("thinking", true), reasoning == "thinking", "got %s; expected the reasoning %s", got, expected)
 		}).Watch,
 	}
 

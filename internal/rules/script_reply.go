@@ -135,8 +135,8 @@ var ScriptInterrupt = &spec.Check{
 			with = " with " + quoted
 		}
 		matches := sameJSON(got, payload) || sameJSON(quoteJSON(got), payload)
-		p.Judge(evidence, len(a.interrupts) == 1 && matches, "got %s%s; expected 1 interrupt with %s",
-			pluralize(len(a.interrupts), "interrupt"), with, expected)
+		p.Judge(evidence, len(a.interrupts) == 1 && matches, "got %s%s%s; expected 1 interrupt with %s",
+			pluralize(len(a.interrupts), "interrupt"), with, a.describeEnd(), expected)
 	}).Watch,
 }
 

@@ -48,20 +48,26 @@ var SequenceDense = &spec.Check{
 	Needs: []spec.Kind{spec.SlotSeq},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		next, before := int64(0), ""
+		afterUnreadable := false // the event before cannot be read, and may have any number
 		return func(e spec.Event) {
-			if !e.IsFrame() || e.Kind == spec.Done || e.Kind == spec.RunRefused || e.Kind == spec.Undecodable {
+			switch {
+			case !e.IsFrame() || e.Kind == spec.Done || e.Kind == spec.RunRefused:
+				return
+			case e.Kind == spec.Undecodable:
+				afterUnreadable = true
 				return
 			}
 			n, err := strconv.ParseInt(e.Seq, 10, 64)
-			if err == nil && n == next {
+			switch {
+			case err == nil && n == next:
 				p.Judge(e, true, "")
-			} else {
+			case err != nil || !afterUnreadable:
 				p.Judge(e, false, "%s; expected %d", describeSequence(e.Seq, before), next)
 			}
 			if next++; err == nil {
 				next = n + 1
 			}
-			before = e.Seq
+			before, afterUnreadable = e.Seq, false
 		}
 	}),
 }

@@ -38,8 +38,8 @@ limit, which may end between two deltas.`,
 			if slow && timed && !l.failed && minimum >= minDeltaSpan && !canceled && l.request.PollLimit == "" {
 				took := l.lastDelta.At - l.firstDelta.At
 				if took < minimum/2 {
-					p.Judge(l.lastDelta, false, "deltas produced over %v arrived within %v; expected at least %v",
-						minimum, took.Round(time.Millisecond), minimum/2)
+					p.Judge(l.lastDelta, false, "deltas arrived within %v, although the prompt asks for them over %v; expected at least %v",
+						took.Round(time.Millisecond), minimum, minimum/2)
 					continue
 				}
 				isApart := l.pauseCount >= n/2 || l.deltaCount != n || n < minCountedDeltas || late > interval
