@@ -78,6 +78,38 @@ func TestListenerIsHeld(t *testing.T) {
 	}
 }
 
+// TestStreamsOfATest checks that the stream of a request that names no test belongs to the test of
+// the run, also if the stream was requested before its run started.
+func TestStreamsOfATest(t *testing.T) {
+	for _, early := range []bool{false, true} {
+		m := made(t, mockserver.Config{}, "runs@2026-04")
+		k := newTestClient(t, m)
+		k.ask("run-1", "conformance:text first") // the thread has to be known
+		start := func() {
+			k.send(k.request("prompt", spec.Event{Run: "run-2", Text: "conformance:many 6"}), "X-Test-Id: t", "X-Mock-Hold: 1")
+		}
+		if !early {
+			start()
+		}
+		done := make(chan spec.Response)
+		go func() { done <- k.send(k.request("listen", spec.Event{Run: "run-2"})) }()
+		g := gomega.NewWithT(t)
+		if early {
+			g.Eventually(func() []*mockserver.Stream { return m.Streams("") }).Should(gomega.HaveLen(1))
+			start()
+		}
+		g.Eventually(func() []*mockserver.Stream { return m.Streams("t") }).Should(gomega.HaveLen(1))
+		open := m.Streams("t")[0]
+		status := open.Status()
+		entry, _ := m.Journal().Get(status.Entry)
+		if status.Test != "t" || entry.Test != "t" {
+			t.Errorf("early %v: the stream belongs to test %q, its journal entry to %q", early, status.Test, entry.Test)
+		}
+		open.Release()
+		<-done
+	}
+}
+
 // TestResetBeginsAgain checks that a mock sends the same bytes after a reset as after its
 // start.
 func TestResetBeginsAgain(t *testing.T) {

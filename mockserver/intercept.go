@@ -83,8 +83,9 @@ func (x *requestState) newPlan(found script.Decision) *faultPlan {
 }
 
 // decide returns the decision of the first script that has a rule for the request h. If no rule
-// matches, the Rule of the result is nil. The script of the request's test is tried before the one
-// that all tests share. If there are scripts, decide also writes the decision to the journal.
+// matches, the Rule of the result is nil, and its Mismatches are those of all scripts. The script
+// of the request's test is tried before the one that all tests share. If there are scripts, decide
+// also writes the decision to the journal.
 func (x *requestState) decide(h *reference.ParsedRequest) (found script.Decision) {
 	sets := x.scope.scriptSets()
 	if sets == nil {
@@ -107,6 +108,7 @@ func (x *requestState) decide(h *reference.ParsedRequest) (found script.Decision
 	if found.Rule != nil {
 		name = found.Rule.Name
 	}
+	found.Mismatches = mismatches
 	x.entry.Matched(name, journalMisses(mismatches))
 	return found
 }

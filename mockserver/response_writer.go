@@ -33,9 +33,10 @@ type responseWriter struct {
 	gate        holdStage
 
 	effects      []fault.Effect
-	effectsKnown bool                // whether effects is set; see startEffects
-	varyStream   *vary.StreamEncoder // of an event stream; nil: its encoding is not varied
-	varyJSON     *vary.Variation     // of a JSON body; nil: its encoding is not varied
+	effectsKnown bool                      // whether effects is set; see startEffects
+	plan         atomic.Pointer[faultPlan] // the plan from which effects were created; nil: none
+	varyStream   *vary.StreamEncoder       // of an event stream; nil: its encoding is not varied
+	varyJSON     *vary.Variation           // of a JSON body; nil: its encoding is not varied
 
 	prepared bool                // whether the fields below are final, and the gate linked to its next stage
 	faults   []fault.FrameWriter // writers of the faults; the one next to the client is first
@@ -141,6 +142,7 @@ func (w *responseWriter) startEffects() (all []fault.Effect, ok bool) {
 	if p.test != "" {
 		x.entry.SetTest(p.test)
 	}
+	w.plan.Store(p) // after SetTest, so that the journal never lags behind Stream.Test
 	return w.effects, true
 }
 

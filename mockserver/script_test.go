@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/streamassay/streamassay/internal/replay"
 	"github.com/streamassay/streamassay/internal/script"
 	"github.com/streamassay/streamassay/mockserver"
 	"github.com/streamassay/streamassay/spec"
@@ -131,6 +132,33 @@ func streamText(k *testClient, r spec.Response) string {
 		}
 	}
 	return b.String()
+}
+
+// TestReasonsOfAllScripts checks that the journal gives the reasons of all scripts and of the
+// recordings if none of them matches a request.
+func TestReasonsOfAllScripts(t *testing.T) {
+	m := made(t, mockserver.Config{}, "agkit@0.0.10")
+	recorded, problems := replay.Load([]string{"../internal/rules/testdata/wire-good-legal-cr.txtar"}, m.Dialects())
+	if recorded == nil {
+		t.Fatal(problems)
+	}
+	for test, name := range map[string]string{"": "shared", "t": "own"} {
+		text := "rules: [{name: " + name + ", when: {text: never}, reply: x}]"
+		set, problems := script.Load([]script.Source{{Name: name, Data: []byte(text)}}, m.Dialects())
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		m.UpdateSettings(test, func(all *mockserver.RuntimeSettings) { all.Scripts, all.Replay = set, recorded })
+	}
+	newTestClient(t, m).ask("run-1", "hello", "X-Test-Id: t")
+	var rules []string
+	r, _ := m.Journal().Get(1)
+	for _, miss := range r.Misses {
+		rules = append(rules, miss.Rule)
+	}
+	if got := strings.Join(rules, " "); !strings.HasPrefix(got, "own shared recordings") {
+		t.Errorf("the journal gives reasons of %q: %v", got, r.Misses)
+	}
 }
 
 // TestReload checks that replacing scripts does not affect a thousand open streams.

@@ -13,8 +13,7 @@ import (
 // A Stream is an event stream that the server is sending. Its methods hold back events, release
 // them one by one, inject frames and end the stream. They may be called concurrently.
 type Stream struct {
-	ID   string // unique among the streams of the server
-	Test string // id of the test, or "" if the request named none
+	ID string // unique among the streams of the server
 
 	response *responseWriter
 }
@@ -48,7 +47,7 @@ func (s *liveStreams) open(w *responseWriter) *Stream {
 		s.live = map[string]*Stream{}
 	}
 	s.last++
-	one := &Stream{ID: strconv.FormatUint(s.last, 10), Test: w.exchange.scope.id, response: w}
+	one := &Stream{ID: strconv.FormatUint(s.last, 10), response: w}
 	s.live[one.ID] = one
 	return one
 }
@@ -77,7 +76,7 @@ func (s *liveStreams) all() (all []*Stream) {
 // oldest first.
 func (s *Server) Streams(test string) (all []*Stream) {
 	for _, one := range s.streams.all() {
-		if test == "" || one.Test == test {
+		if test == "" || one.Test() == test {
 			all = append(all, one)
 		}
 	}
@@ -91,10 +90,20 @@ func (s *Server) Stream(id string) *Stream {
 	return s.streams.live[id]
 }
 
+// Test returns the id of the test to which the stream belongs, or "" if there is none. It is the
+// test of the request that started the run or, if that request named none or is not known yet, the
+// test that the request for the stream named.
+func (s *Stream) Test() string {
+	if p := s.response.plan.Load(); p != nil && p.test != "" {
+		return p.test
+	}
+	return s.response.exchange.scope.id
+}
+
 // Status returns the current state of the stream.
 func (s *Stream) Status() StreamStatus {
 	x := s.response.exchange
-	v := StreamStatus{ID: s.ID, Dialect: x.run.dialect, Test: s.Test, Thread: x.run.thread, Run: x.run.run}
+	v := StreamStatus{ID: s.ID, Dialect: x.run.dialect, Test: s.Test(), Thread: x.run.thread, Run: x.run.run}
 	if x.entry != nil {
 		v.Entry = x.entry.ID()
 	}

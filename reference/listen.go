@@ -151,7 +151,7 @@ func (s *Server) serveListen(c *requestContext) {
 	}
 	defer l.release()
 	if s.cfg.EventSource && l.position > 0 && l.isComplete() {
-		c.w.WriteHeader(http.StatusNoContent)
+		s.writeResponse(c, dialect.EncodedResponse{Status: http.StatusNoContent})
 		return
 	}
 	l.stream()

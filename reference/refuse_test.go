@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/streamassay/streamassay/internal/files"
+	"github.com/streamassay/streamassay/internal/files/blob"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
@@ -218,6 +220,36 @@ func FuzzRequest(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A failingStorage is a blob.Storage that fails to find blobs.
+type failingStorage struct{ blob.Storage }
+
+func (failingStorage) Stat(context.Context, string) (blob.Attributes, error) {
+	return blob.Attributes{}, errGone
+}
+
+// TestFilesUnavailable checks that a run with an image is refused with status 503, rather than as
+// one with a foreign image, if the file store fails.
+func TestFilesUnavailable(t *testing.T) {
+	storage, cfg := blob.NewMemory(1<<20), files.Config{SigningKey: []byte("0123456789abcdef")}
+	works, err := files.New(storage, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fails, err := files.New(failingStorage{storage}, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for store, want := range map[*files.Store]int{works: 202, fails: 503} {
+		k := newTestClient(t, mustDialect(t, "runs@2026-04"), Scripted, Config{Files: store})
+		link := store.Link("http://127.0.0.1/files", k.upload())
+		p := k.do(k.messageRequest("uploaded", spec.Event{Run: "run-1", Text: "hi", ID: link}))
+		if p.status != want || strings.Contains(p.body.String(), errGone.Error()) {
+			t.Errorf("status %d, want %d: %s", p.status, want, p.body.String())
+		}
+		k.close()
+	}
 }
 
 // TestBucket checks that replies name the bucket of the document, and that the server finds files

@@ -3,9 +3,11 @@ package reference
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,7 +61,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	var err error
 	if req.Body, err = s.readBody(c); err != nil {
-		s.cfg.Log.Debug("incomplete request body", "dialect", s.dialect.Name, "op", c.op.Name, "err", err)
+		s.refuseIncomplete(c, err)
 		return
 	}
 	s.dispatch(c, req)
@@ -88,7 +90,8 @@ func (s *Server) authenticate(c *requestContext) (user string, ok bool) {
 }
 
 // readBody returns the request body, or the error from reading it. It reads at most one byte more
-// than maxBody allows, so that the caller can tell that a body is too large.
+// than maxBody allows, so that the caller can tell that a body is too large. After an error the
+// read deadline remains, so that net/http does not wait for the rest of the body without a limit.
 func (s *Server) readBody(c *requestContext) ([]byte, error) {
 	control := http.NewResponseController(c.w) // setting a deadline fails only for writers without deadlines
 	_ = control.SetReadDeadline(time.Now().Add(readTimeout))
@@ -97,9 +100,22 @@ func (s *Server) readBody(c *requestContext) ([]byte, error) {
 	if size := c.r.ContentLength; size > 0 {
 		body.Grow(int(min(size, limit)) + bytes.MinRead)
 	}
-	_, err := body.ReadFrom(io.LimitReader(c.r.Body, limit))
+	if _, err := body.ReadFrom(io.LimitReader(c.r.Body, limit)); err != nil {
+		return nil, err
+	}
 	_ = control.SetReadDeadline(time.Time{})
-	return body.Bytes(), err
+	return body.Bytes(), nil
+}
+
+// refuseIncomplete refuses a request whose body could not be read because of err, with status 408
+// if the body did not arrive in time and with status 400 otherwise.
+func (s *Server) refuseIncomplete(c *requestContext, err error) {
+	s.cfg.Log.Debug("incomplete request body", "dialect", s.dialect.Name, "op", c.op.Name, "err", err)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		s.refuse(c, http.StatusRequestTimeout, "", fmt.Sprintf("the body did not arrive within %v", readTimeout))
+		return
+	}
+	s.refuse(c, http.StatusBadRequest, "", "the body is incomplete")
 }
 
 // maxBody returns the maximum size, in bytes, of the body of a request for the operation o.

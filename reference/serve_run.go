@@ -23,7 +23,12 @@ func (s *Server) serveRun(c *requestContext) {
 	if idGenerated {
 		c.event.Run = s.newID(c)
 	}
-	if s.referencesForeignFile(c) {
+	foreign, err := s.referencesForeignFile(c)
+	if err != nil {
+		s.refuseFile(c, err)
+		return
+	}
+	if foreign {
 		s.refuse(c, http.StatusUnprocessableEntity, "", "the image was not uploaded here")
 		return
 	}

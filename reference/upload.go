@@ -69,11 +69,11 @@ func (s *Server) uploadedFile(part spec.Event) (f files.File, ok bool) {
 }
 
 // referencesForeignFile reports whether a request has an image that its user did not upload to this
-// server. It returns true also if the file store cannot tell because of an error, and always false
-// on a server without uploads, which accepts any image.
-func (s *Server) referencesForeignFile(c *requestContext) bool {
+// server. It returns false on a server without uploads, which accepts any image. The error is any
+// error from the file store.
+func (s *Server) referencesForeignFile(c *requestContext) (bool, error) {
 	if !s.acceptsUploads {
-		return false
+		return false, nil
 	}
 	for _, message := range c.event.Parts {
 		for _, part := range message.Parts {
@@ -82,14 +82,18 @@ func (s *Server) referencesForeignFile(c *requestContext) bool {
 			}
 			f, ok := s.uploadedFile(part)
 			if !ok {
-				return true
+				return true, nil
 			}
-			if _, owner, err := s.cfg.Files.Find(c.r.Context(), f.Path); err != nil || owner != c.user {
-				return true
+			_, owner, err := s.cfg.Files.Find(c.r.Context(), f.Path)
+			if err != nil && !errors.Is(err, files.ErrNotFound) {
+				return false, err
+			}
+			if err != nil || owner != c.user {
+				return true, nil
 			}
 		}
 	}
-	return false
+	return false, nil
 }
 
 // serveAttach stores the file in the request for a conversation and responds with a signed link to

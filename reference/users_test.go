@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/streamassay/streamassay/internal/metrics"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
@@ -163,7 +165,8 @@ func TestHistoryOfTools(t *testing.T) {
 // TestEventSource checks that a browser's EventSource can send its token as a query parameter, and
 // learns from the status 204 that no events follow.
 func TestEventSource(t *testing.T) {
-	k := newTestClient(t, mustDialect(t, "runs@2026-04"), Scripted, Config{EventSource: true})
+	m := metrics.New("")
+	k := newTestClient(t, mustDialect(t, "runs@2026-04"), Scripted, Config{EventSource: true, Metrics: m})
 	defer k.close()
 	listen := k.sendPrompt("prompt", spec.Event{Run: "run-1", Text: "hi"})
 	heard := k.events(listen, k.do(listen))
@@ -184,5 +187,11 @@ func TestEventSource(t *testing.T) {
 		if p := k.doAs("", c.req); p.status != c.want {
 			t.Errorf("%s: %d, want %d", c.req.Target, p.status, c.want)
 		}
+	}
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	listen4 := `requests_total{class="2xx",dialect="runs@2026-04",operation="GET /runs/{thread_id}/events"} 4`
+	if !strings.Contains(w.Body.String(), listen4) { // of which one has status 204
+		t.Errorf("the metrics lack %s:\n%s", listen4, w.Body)
 	}
 }

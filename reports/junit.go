@@ -89,7 +89,7 @@ func WriteJUnit(w io.Writer, r *Report) error {
 	if r.Incomplete != "" {
 		all.Name += singleLine(" (incomplete: " + r.Incomplete + ")")
 	}
-	all.addHarness(r)
+	all.addInternalErrors(r)
 	if _, err := io.WriteString(w, xml.Header); err != nil {
 		return err
 	}
@@ -207,9 +207,9 @@ func (s *junitSuite) addSilent(d DialectReport, scenario string, ids []string) {
 	})
 }
 
-// addHarness adds a test suite with the internal errors of streamassay as one test case. It does
+// addInternalErrors adds a test suite with the internal errors of streamassay as one test case. It does
 // nothing if the report has no internal errors.
-func (all *junitSuites) addHarness(r *Report) {
+func (all *junitSuites) addInternalErrors(r *Report) {
 	if len(r.Harness) == 0 {
 		return
 	}
@@ -217,8 +217,8 @@ func (all *junitSuites) addHarness(r *Report) {
 	for _, l := range r.Harness {
 		why.Text += "\n" + singleLine(l)
 	}
-	s := junitSuite{Name: "harness", Timestamp: r.Started.UTC().Format("2006-01-02T15:04:05")}
-	s.add(junitCase{Class: "harness", Name: "judges the same bytes alike", Error: why})
+	s := junitSuite{Name: "streamassay", Timestamp: r.Started.UTC().Format("2006-01-02T15:04:05")}
+	s.add(junitCase{Class: "streamassay", Name: "judges the same bytes alike", Error: why})
 	all.add(s)
 }
 

@@ -105,8 +105,11 @@ func TestRoundsAreTold(t *testing.T) {
 	all.AddRound(round(spec.Failed, "text: says: passed, failed from its bytes"))
 	r := all.Merged()
 	for name, want := range map[string][]string{
-		"json":     {`"rounds": 2`, `"round": 2`, `"harness": [`},
-		"junit":    {"flaky: failed 1, passed 1; shown here: round 2", `name="judges the same bytes alike"`, "failed from its bytes"},
+		"json": {`"rounds": 2`, `"round": 2`, `"harness": [`},
+		"junit": {
+			"flaky: failed 1, passed 1; shown here: round 2", `<testsuite name="streamassay"`,
+			`name="judges the same bytes alike"`, "failed from its bytes",
+		},
 		"html":     {"flaky: failed 1, passed 1", "2 rounds", "failed from its bytes"},
 		"markdown": {"failed 1, passed 1", "failed from its bytes"},
 	} {

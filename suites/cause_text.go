@@ -21,7 +21,7 @@ import (
 // that were played against target t.
 func (c *Cause) setText(t Target, parts []ScenarioResult) {
 	if c.Exchange < 0 {
-		c.Message, c.Advice = unplayedText(*c, t, parts)
+		c.Message, c.Advice = unplayedText(*c, parts)
 		return
 	}
 	c.Message, c.Advice = c.text(t)
@@ -47,7 +47,7 @@ func (c Cause) countExchanges(parts []ScenarioResult) (n int) {
 // unplayedText returns the message and the advice for c, a cause that kept scenarios from being
 // played to their end. parts are the results of all scenarios. The message names up to four of the
 // scenarios that c affects, unless c is fatal. The advice is "" if there is none.
-func unplayedText(c Cause, t Target, parts []ScenarioResult) (message, advice string) {
+func unplayedText(c Cause, parts []ScenarioResult) (message, advice string) {
 	message = c.reason
 	var without []string
 	for _, p := range parts {

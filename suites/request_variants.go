@@ -56,10 +56,11 @@ func runVariants(t *Conversation) {
 // runForms plays the forms scenario. For each template whose requests start a run and are not
 // replies, except "prompt", it asks for two of the following: a text, a tool call, a failure at the
 // start and one in the middle. The seed determines which two. If [Target.Deep] is set, it asks for
-// all of them. Finally, it requests the histories. If the server keeps the streams of its runs,
-// runForms also requests the rest of a stream from a cursor in its middle. The form of a request
-// must not make a difference to its run. If the requests repeat the earlier messages of their
-// thread, each prompt gets a new thread. runForms sends nothing if the target is not scripted.
+// all of them. Finally, it requests the histories of all threads in which the server accepted a
+// prompt. If the server keeps the streams of its runs, runForms also requests the rest of a stream
+// from a cursor in its middle. The form of a request must not make a difference to its run. If the
+// requests repeat the earlier messages of their thread, each prompt gets a new thread. runForms
+// sends nothing if the target is not scripted.
 func runForms(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "form")
 	if !ok {
@@ -84,6 +85,7 @@ func runForms(t *Conversation) {
 			if c.SendAndRead(template, e); !c.accepted {
 				break // judged by the accepts scenario
 			}
+			threads = append(threads, c.Thread)
 			cursors := c.Cursors()
 			if c.HasTemplate("listen") && len(cursors) > 1 && !c.target.lacksCapability("resume") {
 				c.ReadStream(cursors[len(cursors)/2-1], 0)
@@ -92,9 +94,8 @@ func runForms(t *Conversation) {
 				c.Thread = c.NewID()
 			}
 		}
-		threads = append(threads, c.Thread)
 	}
-	c.completeHistories(threads)
+	c.completeHistories(slices.Compact(threads))
 }
 
 // runCorrected plays the corrected scenario. It starts a run. In a new thread, it sends invalid

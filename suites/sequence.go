@@ -34,9 +34,9 @@ type sequenceBuilder struct {
 	uploads        []int        // numbers of the actions that upload files
 }
 
-// newSequencePlan returns a builder for a sequence, without actions. Actions of all types that the
+// newSequenceBuilder returns a builder for a sequence, without actions. Actions of all types that the
 // target supports can be added to it.
-func newSequencePlan(t *Target) *sequenceBuilder {
+func newSequenceBuilder(t *Target) *sequenceBuilder {
 	return &sequenceBuilder{target: t, actionTypes: t.supportedActions(), observedRuns: map[int]bool{}}
 }
 
@@ -76,7 +76,7 @@ func (p *sequenceBuilder) add(s action) bool {
 // actions are possible. Each action is possible at its position: a cancel, for example, refers to a
 // run that an earlier action started.
 func (t *Target) generateActions(rng *rand.Rand) []action {
-	p := newSequencePlan(t)
+	p := newSequenceBuilder(t)
 	for n, last := 1, 4+rng.IntN(maxActions-3); n <= last; n++ {
 		type choice struct {
 			actionType actionType
@@ -108,7 +108,7 @@ func (t *Target) generateActions(rng *rand.Rand) []action {
 // dropImpossible returns a copy of actions without those that have become impossible, for example
 // because the action that started their run was removed.
 func (t *Target) dropImpossible(actions []action) []action {
-	p := newSequencePlan(t)
+	p := newSequenceBuilder(t)
 	for _, s := range actions {
 		p.add(s)
 	}

@@ -216,7 +216,7 @@ func (a *sequencePlayer) hasRun(thread string) bool {
 
 // runConcurrently starts a slow run on the first thread. While the stream of that run is open, it
 // starts another run on the second thread and reads its stream. It stores the first run in a.runs,
-// under the number of action s.
+// under the number of action s, and the second under its negative, to which no action refers.
 func (a *sequencePlayer) runConcurrently(s action) {
 	slow, text := a.PromptEvent("slow", slowPromptArgs), a.PromptEvent("text", a.text(s))
 	template := "listen"
@@ -240,6 +240,7 @@ func (a *sequencePlayer) runConcurrently(s action) {
 	}
 	a.runs[s.number] = runRef{a.Thread, a.Run}
 	if second, ok := begin(2, text); ok {
+		a.runs[-s.number] = runRef{a.Thread, a.Run}
 		a.DuringStream(first, 1, func() { a.Send(second) })
 	}
 }

@@ -2,6 +2,7 @@ package suites
 
 import (
 	"cmp"
+	"encoding/json"
 	"iter"
 	"slices"
 	"strings"
@@ -211,7 +212,7 @@ func (b *messageAssembler) addSnapshot(messages []spec.Event) {
 		isKnown := func(m spec.Event) bool { return m.Message == told.Message }
 		isAnswered := func(m *messageDraft) bool { return m.Kind == spec.InputToolResult && m.Call == told.Call }
 		switch {
-		case strings.HasPrefix(told.Text, "["): // content in parts
+		case isContentInParts(told):
 		case told.Kind == spec.HistoryTool && b.calls[told.Call] != nil && !slices.ContainsFunc(b.messages, isAnswered):
 			b.observe(spec.Event{Kind: spec.ToolResult, Message: told.Message, Call: told.Call, Text: told.Text})
 		case told.Kind == spec.HistoryAssistant && !hasText && told.Text != "" &&
@@ -219,6 +220,21 @@ func (b *messageAssembler) addSnapshot(messages []spec.Event) {
 			b.assistant(told.Message).add(told.Text)
 		}
 	}
+}
+
+// isContentInParts reports whether the content of message, a message of a snapshot, is a list of
+// parts. Its text then has that list as JSON. Other lists, such as [1,2], are texts. An empty list
+// is the content of a message of the assistant, but the text of a tool result.
+func isContentInParts(message spec.Event) bool {
+	if !strings.HasPrefix(message.Text, "[") {
+		return false
+	}
+	var parts []struct{ Type string }
+	if json.Unmarshal([]byte(message.Text), &parts) != nil {
+		return false
+	}
+	hasNoType := func(part struct{ Type string }) bool { return part.Type == "" }
+	return !slices.ContainsFunc(parts, hasNoType) && (len(parts) > 0 || message.Kind == spec.HistoryAssistant)
 }
 
 // assistant returns the assistant's message with the given id. If there is no such message, it adds

@@ -46,6 +46,16 @@ func TestAnswerMessages(t *testing.T) {
 				{Kind: spec.HistoryAssistant, Message: "old", Text: "before"}, {Kind: spec.HistoryUser, Message: "u", Text: "hello"},
 				{Kind: spec.HistoryAssistant, Message: "a", Text: "one"}, {Kind: spec.HistoryAssistant, Message: "b", Text: "two"}}}}, end},
 			"ask.assistant a one; ask.assistant b two"},
+		{"texts in brackets that only the snapshot has", [][]spec.Event{call("c", "a", "{}"), {{Kind: spec.History, Parts: []spec.Event{
+			{Kind: spec.HistoryTool, Message: "r", Call: "c", Text: `[{"name":"x"}]`},
+			{Kind: spec.HistoryAssistant, Message: "b", Text: "[1] says so."}, {Kind: spec.HistoryAssistant, Message: "d", Text: "[1,2]"}}}}, end},
+			`ask.assistant a  (c paint {}); ask.tool r [{"name":"x"}]; ask.assistant b [1] says so.; ask.assistant d [1,2]`},
+		{"an empty list as a result", [][]spec.Event{call("c", "a", "{}"), {{Kind: spec.History, Parts: []spec.Event{
+			{Kind: spec.HistoryTool, Message: "r", Call: "c", Text: "[]"}}}}, end}, "ask.assistant a  (c paint {}); ask.tool r []"},
+		{"contents in parts", [][]spec.Event{call("c", "a", "{}"), {{Kind: spec.History, Parts: []spec.Event{
+			{Kind: spec.HistoryTool, Message: "r", Call: "c", Text: `[{"text":"x","type":"text"}]`},
+			{Kind: spec.HistoryAssistant, Message: "b", Text: `[{"text":"x","type":"text"}]`}, {Kind: spec.HistoryAssistant, Message: "d", Text: "[]"}}}}, end},
+			"ask.assistant a  (c paint {})"},
 		{"a snapshot of what was sent", [][]spec.Event{text("a", "one"), {{Kind: spec.History, Parts: []spec.Event{
 			{Kind: spec.HistoryAssistant, Message: "joined", Text: "one"}}}}, end}, "ask.assistant a one"},
 		{"a failed run", [][]spec.Event{text("a", "one"), failed}, ""},

@@ -56,13 +56,13 @@ func (d diffOptions) runTargets(ctx context.Context, sh stdio, report *diff.Repo
 	return a, b, err
 }
 
-// originalArgument returns [referenceName] if the target of j is the embedded reference server, and
-// otherwise the base URL of the target without user name and password.
+// originalArgument returns the argument that named the target of j: its URL, or [referenceName] if
+// the target is the embedded reference server.
 func originalArgument(j targetRun) string {
 	if j.embedded {
 		return referenceName
 	}
-	return j.displayName
+	return j.URL
 }
 
 // collectTakes plays the selected scenarios [takesPerTarget] times against the target of j and

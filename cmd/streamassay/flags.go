@@ -273,7 +273,7 @@ func (o *singleValue) String() string {
 // firstChangedFlag returns the first of the named flags that was given on the command line of cmd.
 // The result has the form "--NAME"; it is "" if none of the flags was given.
 func firstChangedFlag(cmd *cobra.Command, flags ...string) string {
-	i := slices.IndexFunc(flags, func(name string) bool { f := cmd.Flags().Lookup(name); return f != nil && f.Changed })
+	i := slices.IndexFunc(flags, cmd.Flags().Changed)
 	if i < 0 {
 		return ""
 	}

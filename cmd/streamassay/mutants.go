@@ -59,8 +59,8 @@ nothing is proven, 130 interrupted by SIGINT, 143 by SIGTERM.`,
 			if plan.Dialects, err = dialectsNamed("--dialect", names); err != nil {
 				return err
 			}
-			if f := flagOf(cmd, "addr", "ready-file", "tls-cert", "tls-key"); f != "" && !serve {
-				return usageError("--%s is only for --serve", f)
+			if f := firstChangedFlag(cmd, "addr", "ready-file", "tls-cert", "tls-key"); f != "" && !serve {
+				return usageError("%s is only for --serve", f)
 			}
 			if serve {
 				return serveMutants(cmd.Context(), sh, &endpoint, plan.Dialects)
@@ -106,15 +106,6 @@ nothing is proven, 130 interrupted by SIGINT, 143 by SIGTERM.`,
 	cmd.Flags().StringVar(&to, "write", "", "`DIR` directory to write the results to, as the table "+mutantsFile)
 	cmd.Flags().StringVar(&check, "check", "", "`DIR` directory with the table "+mutantsFile+" to compare the results with")
 	return cmd
-}
-
-// flagOf returns the name, without dashes, of the first of the named flags that was given on the
-// command line of cmd, or "" if none was given.
-func flagOf(cmd *cobra.Command, names ...string) string {
-	if i := slices.IndexFunc(names, cmd.Flags().Changed); i >= 0 {
-		return names[i]
-	}
-	return ""
 }
 
 // checkMutantsFile returns a usage error if [mutantsFile] cannot be written to the directory

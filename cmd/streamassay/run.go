@@ -108,7 +108,7 @@ the worst: 5, 143, 130, 1, 3, 0.`,
 // been checked.
 type targetRun struct {
 	targetOptions
-	displayName  string          // the target in reports: its URL, or "the embedded reference"
+	displayName  string          // the target in reports; see [targetRun.nameInReports]
 	outputs      []reportOutput  // where the reports are written
 	suiteTargets []suites.Target // the target in each dialect
 	embedded     bool            // the target is the embedded reference server
@@ -170,7 +170,7 @@ func newTargetRun(t targetOptions) (j targetRun, err error) {
 	if t.suite.Salt == 0 { // a target would append to threads whose ids it knows
 		t.suite.Salt = suites.NewSalt()
 	}
-	j = targetRun{targetOptions: t, embedded: t.URL == "", displayName: "the embedded reference"}
+	j = targetRun{targetOptions: t, embedded: t.URL == ""}
 	name := t.source.settingName
 	if !j.embedded && len(t.Dialects) == 0 {
 		if err := checkBase(name("url"), t.URL); err != nil {
@@ -211,16 +211,32 @@ func newTargetRun(t targetOptions) (j targetRun, err error) {
 		}
 		j.suiteTargets = append(j.suiteTargets, s)
 	}
+	j.displayName = j.nameInReports()
 	if !slices.ContainsFunc(j.suiteTargets, func(s suites.Target) bool { return s.HasObligations() }) {
 		return j, usageError("nothing is left to judge after %s", t.selectionText())
 	}
 	return j, nil
 }
 
+// nameInReports returns the name of the target in reports: "the embedded reference", or else the
+// base URL of the target. If the base URL is not the same in all dialects, the name is the URL that
+// the user gave.
+func (j targetRun) nameInReports() string {
+	if j.embedded {
+		return "the embedded reference"
+	}
+	name := urlWithoutUser(j.suiteTargets[0].Base)
+	for _, s := range j.suiteTargets[1:] {
+		if urlWithoutUser(s.Base) != name {
+			return j.URL
+		}
+	}
+	return name
+}
+
 // newSuiteTarget returns the target of the run as package suites needs it, for dialect d. It
-// returns a usage error if an option is invalid. Unless the target is the embedded reference
-// server, it also sets j.displayName.
-func (j *targetRun) newSuiteTarget(d *dialect.Dialect) (s suites.Target, err error) {
+// returns a usage error if an option is invalid.
+func (j targetRun) newSuiteTarget(d *dialect.Dialect) (s suites.Target, err error) {
 	text := j.URL
 	if j.embedded {
 		text = "http://127.0.0.1/"
@@ -228,9 +244,6 @@ func (j *targetRun) newSuiteTarget(d *dialect.Dialect) (s suites.Target, err err
 	base, err := baseURL(j.source.settingName("url"), text, d)
 	if err != nil {
 		return s, err
-	}
-	if !j.embedded {
-		j.displayName = urlWithoutUser(base)
 	}
 	return j.targetOptions.suiteTarget(d, base)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,8 +39,13 @@ func (j targetRun) saveConversations(parts []suites.ScenarioResult) (
 // saveConversation writes the transcript of the conversation in p to path, whose directory it
 // creates if necessary. If that fails, it returns an [exitError] with the code for internal errors.
 func (j targetRun) saveConversation(p suites.ScenarioResult, path string) error {
+	name := j.displayName
+	if !j.embedded { // the base URL may depend on the dialect
+		i := slices.IndexFunc(j.suiteTargets, func(s suites.Target) bool { return s.Dialect == p.Dialect })
+		name = urlWithoutUser(j.suiteTargets[i].Base)
+	}
 	t := &transcript.Transcript{
-		Comment: p.Scenario.Doc, Dialect: p.Dialect.Name, Scenario: p.Scenario.Name, Target: j.displayName,
+		Comment: p.Scenario.Doc, Dialect: p.Dialect.Name, Scenario: p.Scenario.Name, Target: name,
 		Recorded: time.Now().UTC().Truncate(time.Second), Trace: p.Trace, Secrets: j.secretValues(),
 	}
 	err := os.MkdirAll(filepath.Dir(path), 0o755)

@@ -147,9 +147,12 @@ func (t targetOptions) checkGlobs(dialects []*dialect.Dialect) error {
 			known = append(known, r.ID)
 		}
 	}
-	for key, globs := range map[string][]string{"only": t.suite.Only, "skip": t.suite.Skip} {
-		for _, glob := range globs {
-			name := t.source.settingName(key)
+	for _, flag := range []struct {
+		name  string
+		globs []string
+	}{{"only", t.suite.Only}, {"skip", t.suite.Skip}} {
+		for _, glob := range flag.globs {
+			name := t.source.settingName(flag.name)
 			if _, err := path.Match(glob, ""); err != nil {
 				return usageError("%s %q: invalid glob: a \"[\" without \"]\", or a \"\\\" at the end (want e.g. tool.*)",
 					name, glob)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"syscall"
 	"testing"
@@ -239,5 +240,31 @@ func TestFeed(t *testing.T) {
 	}
 	if kinds[0] != "opened" || kinds[1] != "head" || kinds[2] != "sent" {
 		t.Error(kinds)
+	}
+	k.want(204, "DELETE", "/v1/journal?test=elsewhere", "")
+	k.want(204, "DELETE", "/v1/journal?test=", "") // the exchanges of no test
+	k.want(204, "DELETE", "/v1/journal", "")
+	text := strings.TrimPrefix(strings.TrimSpace(in.frame()), "data: ")
+	var note map[string]any
+	if err := json.Unmarshal([]byte(text), &note); err != nil || note["note"] != "reset" || note["all"] != true {
+		t.Errorf("%v: %s; want the reset of all tests", err, text)
+	}
+	k.fits(schema, note, text)
+}
+
+// TestTooManyWait checks that a client that is refused because too many requests wait learns when
+// to try again.
+func TestTooManyWait(t *testing.T) {
+	k := rigged(t, seeded(7))
+	c := k.ask(hello, "X-Mock-Hold", "1")
+	c.frame()
+	s := &server{mock: k.mock} // admits no requests that wait
+	stream := "/v1/streams/" + k.mock.Streams("")[0].ID
+	for target, body := range map[string]string{stream + "/end": `{"how": "abort", "event": 2}`, "/v1/wait": "{}"} {
+		w := httptest.NewRecorder()
+		s.newMux().ServeHTTP(w, httptest.NewRequest("POST", target, strings.NewReader(body)))
+		if w.Code != 503 || w.Header().Get("Retry-After") != "1" {
+			t.Errorf("%s: %d, Retry-After %q", target, w.Code, w.Header().Get("Retry-After"))
+		}
 	}
 }

@@ -109,14 +109,10 @@ func (s *server) clearJournal(w http.ResponseWriter, r *http.Request, query url.
 
 // acquireLong admits a request that waits for exchanges or listens to the journal. It returns a
 // context that is done when the client leaves or the control port shuts down, and a function that
-// the caller must call after serving the request. If maxLongRequests of these requests are already
-// being served, acquireLong sets Retry-After in the header of w and returns an error with status
-// 503.
+// the caller must call after serving the request. Any error is one of admitLong.
 func (s *server) acquireLong(w http.ResponseWriter, r *http.Request) (context.Context, func(), error) {
-	if !s.longRequests.tryAcquire() {
-		w.Header().Set("Retry-After", "1")
-		return nil, nil, problemf(http.StatusServiceUnavailable,
-			"%d requests are waiting or listening already, the maximum", maxLongRequests)
+	if err := s.admitLong(w); err != nil {
+		return nil, nil, err
 	}
 	ctx, stop := context.WithCancel(r.Context())
 	go func() {
@@ -129,14 +125,27 @@ func (s *server) acquireLong(w http.ResponseWriter, r *http.Request) (context.Co
 	return ctx, func() { stop(); s.longRequests.release() }, nil
 }
 
+// admitLong acquires s.longRequests, which the caller must release. If maxLongRequests requests
+// hold it already, admitLong sets Retry-After in the header of w and returns an error with status
+// 503.
+func (s *server) admitLong(w http.ResponseWriter) error {
+	if s.longRequests.tryAcquire() {
+		return nil
+	}
+	w.Header().Set("Retry-After", "1")
+	return problemf(http.StatusServiceUnavailable,
+		"%d requests are waiting or listening already, the maximum", maxLongRequests)
+}
+
 // keepAliveInterval is the time between two comments in the event stream of the journal. The
 // comments keep the connection alive.
 const keepAliveInterval = 15 * time.Second
 
 // streamEvents handles GET /v1/journal/feed: it sends the events of the journal as an event stream
 // until the client leaves or the port shuts down. If the query names a test, it sends only the
-// events of that test and the notices that events were dropped. It returns an error, without having
-// sent anything, only if too many such requests are being served already (see acquireLong).
+// events of that test, those about all tests and the notices that events were dropped. It returns
+// an error, without having sent anything, only if too many such requests are being served already
+// (see acquireLong).
 func (s *server) streamEvents(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	ctx, leave, err := s.acquireLong(w, r)
 	if err != nil {
@@ -162,7 +171,8 @@ func (s *server) streamEvents(w http.ResponseWriter, r *http.Request, query url.
 			if !open {
 				return nil
 			}
-			if query.Has("test") && event.Test != query.Get("test") && event.Kind != journal.EventDropped {
+			forAll := event.All || event.Kind == journal.EventDropped
+			if query.Has("test") && event.Test != query.Get("test") && !forAll {
 				continue
 			}
 			data, _ := json.Marshal(event) // never fails

@@ -197,7 +197,8 @@ var endReasons = []string{
 // endStream handles POST /v1/streams/{id}/end: it ends a stream in the way that the body specifies.
 // If the body names no event, endStream ends the stream immediately and responds with status 204.
 // Otherwise it responds with status 202 and the state of the stream, which will end before that
-// event. It returns an error with status 409 if the event has already been sent.
+// event. It returns an error with status 409 if the event has already been sent, or an error of
+// admitLong.
 func (s *server) endStream(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	one, err := s.findStream(r)
 	if err != nil {
@@ -229,8 +230,8 @@ func (s *server) endStream(w http.ResponseWriter, r *http.Request, query url.Val
 	if sent > *to.Event {
 		return conflict("event %d has been sent already (%d events so far)", *to.Event, sent)
 	}
-	if !s.longRequests.tryAcquire() {
-		return problemf(http.StatusServiceUnavailable, "too many requests are waiting already")
+	if err := s.admitLong(w); err != nil {
+		return err
 	}
 	one.Hold(*to.Event)
 	go func() {

@@ -28,7 +28,7 @@ Generated from internal/coverage by `+"`make docs`"+`. Every line of the protoco
 clause. A clause either has requirements, or is informative for a stated reason. It counts as judged if one of its
 requirements has checks in at least one version, and otherwise by the kind of exclusion of its first requirement:
 
-* capability: judging it takes something that targets, or this harness, do not offer;
+* capability: judging it takes something that targets, or streamassay, do not offer;
 * unobservable: it cannot be observed over the wire;
 * contradiction: another clause contradicts it and is followed instead;
 * client: it is about the client, and the checks of clients do not judge it.

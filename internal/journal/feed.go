@@ -13,6 +13,7 @@ type FeedEvent struct {
 	Kind    FeedEventKind `json:"note"`
 	ID      uint64        `json:"id,omitempty"` // id of the exchange; 0: the event is about no single exchange
 	Test    string        `json:"test"`
+	All     bool          `json:"all,omitempty"`     // reset: exchanges of all tests were removed
 	Dialect string        `json:"dialect,omitempty"` // opened
 	Op      string        `json:"op,omitempty"`      // opened
 	Text    string        `json:"text,omitempty"`    // opened: method and target; fault: as in FaultRecord.Name; closed: the EndReason

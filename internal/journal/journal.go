@@ -82,7 +82,7 @@ func (j *Journal) Reset(test string) {
 // Clear removes all exchanges, including those in progress, and all findings.
 func (j *Journal) Clear() {
 	j.dropTests(func(string) bool { return true })
-	j.publish(FeedEvent{Kind: EventReset})
+	j.publish(FeedEvent{Kind: EventReset, All: true})
 }
 
 // dropTests removes the exchanges and the stored findings of all tests whose ids satisfy match.

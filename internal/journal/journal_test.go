@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/streamassay/streamassay/spec"
 )
@@ -252,6 +253,31 @@ func TestOneExchangeIsBounded(t *testing.T) {
 	}
 	if r.Bytes != 9*(maxPieces+10) || r.Dropped != 10 || r.Events[20].Raw != nil || r.Events[20].Bytes != 9 {
 		t.Errorf("%d bytes, %d not kept, %+v", r.Bytes, r.Dropped, r.Events[20])
+	}
+}
+
+// TestMatchedAgain checks that the reasons of an earlier call of Matched are neither kept nor
+// counted.
+func TestMatchedAgain(t *testing.T) {
+	j := made(Config{})
+	e := j.Open(runStart("", ""))
+	var sizes []int64
+	for range 3 {
+		e.Matched("", []Mismatch{{"a", "the text is hi"}, {"b", "the op is run"}})
+		sizes = append(sizes, j.Bytes())
+	}
+	if r, _ := j.Get(1); len(r.Misses) != 2 || sizes[1] != sizes[0] || sizes[2] != sizes[0] {
+		t.Errorf("%d reasons, sizes %d", len(r.Misses), sizes)
+	}
+}
+
+// TestTruncateCharacters checks that no text is cut within a character.
+func TestTruncateCharacters(t *testing.T) {
+	for before := range 4 {
+		text := truncate(strings.Repeat("a", before) + strings.Repeat("𝄞", maxText))
+		if !utf8.ValidString(text) || len(text) < maxText-utf8.UTFMax || len(text) > maxText+len("…") {
+			t.Errorf("%d bytes: %q", len(text), text)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/streamassay/streamassay/internal/redact"
 	"github.com/streamassay/streamassay/spec"
@@ -221,14 +222,23 @@ func (s *recordedExchange) setParsed(op string, event *spec.Event) {
 
 // setMatch records rule, the name of the rule or recording that matched the request, or "" if none
 // did, and misses, the reasons why other rules did not match. Of the reasons, it keeps the first
-// maxMisses, with secrets redacted, and the number of all.
+// maxMisses, with secrets redacted, and the number of all. They replace those of an earlier call.
 func (s *recordedExchange) setMatch(rule string, misses []Mismatch) {
+	s.otherBytes -= missesSize(s.misses)
 	s.matched, s.rule, s.missCount = true, rule, len(misses)
 	s.misses = slices.Clone(misses[:min(len(misses), maxMisses)])
 	for i, m := range s.misses {
 		s.misses[i].Why = s.redact(truncate(m.Why))
-		s.otherBytes += int64(32 + len(m.Rule) + len(s.misses[i].Why))
 	}
+	s.otherBytes += missesSize(s.misses)
+}
+
+// missesSize returns the approximate memory of misses in bytes.
+func missesSize(misses []Mismatch) (n int64) {
+	for _, m := range misses {
+		n += int64(32 + len(m.Rule) + len(m.Why))
+	}
+	return n
 }
 
 // setHead records the status and the header of the response, with secrets redacted. The parameter
@@ -238,10 +248,8 @@ func (s *recordedExchange) setHead(names *secretNames, status int, header http.H
 	s.header = s.header[:0]
 	for name, values := range header {
 		for _, value := range values {
-			if names.Contains(name) {
-				s.secrets = appendMaskable(s.secrets, redact.SecretValues(name, value))
-				value = redact.Placeholder
-			}
+			s.secrets = names.appendFieldSecrets(s.secrets, name, value)
+			value = names.redactValue(name, value)
 			s.header = append(s.header, spec.HeaderField{Name: name, Value: value})
 			s.otherBytes += int64(len(value))
 		}
@@ -290,11 +298,15 @@ func (s *recordedExchange) elapsed(now time.Time) time.Duration {
 // redact returns text with the secrets of the exchange replaced by a placeholder.
 func (s *recordedExchange) redact(text string) string { return s.redactor.Shortened(text) }
 
-// truncate returns text unchanged if it has at most maxText bytes. Otherwise it returns the first
-// maxText bytes, followed by an ellipsis.
+// truncate returns text unchanged if it has at most maxText bytes. Otherwise it returns the
+// characters within the first maxText bytes, followed by an ellipsis.
 func truncate(text string) string {
-	if len(text) > maxText {
-		return text[:maxText] + "…"
+	if len(text) <= maxText {
+		return text
 	}
-	return text
+	n := maxText
+	for n > maxText-utf8.UTFMax && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n] + "…"
 }

@@ -28,11 +28,20 @@ const maxRedactors = 64
 // occur, because they would also match ordinary text.
 func (n *secretNames) appendSecrets(dst []string, r spec.Request) []string {
 	for _, f := range r.Header {
-		if n.Contains(f.Name) {
-			dst = appendMaskable(dst, redact.SecretValues(f.Name, f.Value))
-		}
+		dst = n.appendFieldSecrets(dst, f.Name, f.Value)
 	}
 	return appendMaskable(dst, redact.SecretParameters(r.Target, n.Contains))
+}
+
+// appendFieldSecrets is like appendSecrets, but for the header field with the given name and value.
+func (n *secretNames) appendFieldSecrets(dst []string, name, value string) []string {
+	switch {
+	case n.Contains(name):
+		return appendMaskable(dst, redact.SecretValues(name, value))
+	case isURLHeader(name):
+		return appendMaskable(dst, redact.SecretParameters(value, n.Contains))
+	}
+	return dst
 }
 
 // appendMaskable appends to dst those values that are long enough to be redacted wherever they
@@ -66,22 +75,34 @@ func (n *secretNames) redactorFor(secrets []string) *redact.Redactor {
 	return r
 }
 
-// redactHeader returns a copy of h in which a placeholder replaces the values of secret headers. It
-// also replaces secrets in the URLs of Referer and Location.
+// redactHeader returns a copy of h in which redactValue has replaced the values.
 func (n *secretNames) redactHeader(h spec.Header) spec.Header {
 	if len(h) == 0 {
 		return nil
 	}
 	out := slices.Clone(h)
 	for i, f := range out {
-		switch {
-		case n.Contains(f.Name):
-			out[i].Value = redact.Placeholder
-		case strings.EqualFold(f.Name, "Referer"), strings.EqualFold(f.Name, "Location"):
-			out[i].Value = n.redactURL(f.Value)
-		}
+		out[i].Value = n.redactValue(f.Name, f.Value)
 	}
 	return out
+}
+
+// redactValue returns value, the value of the header field with the given name, with a placeholder
+// in place of secrets: the whole value of a secret header, or the secrets in a URL.
+func (n *secretNames) redactValue(name, value string) string {
+	switch {
+	case n.Contains(name):
+		return redact.Placeholder
+	case isURLHeader(name):
+		return n.redactURL(value)
+	}
+	return value
+}
+
+// isURLHeader reports whether the value of a header field with the given name is a URL.
+func isURLHeader(name string) bool {
+	return strings.EqualFold(name, "Referer") || strings.EqualFold(name, "Location") ||
+		strings.EqualFold(name, "Content-Location")
 }
 
 // redactURL returns text, a URL, with a placeholder in place of the user information and of the

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,5 +63,32 @@ func TestNoSecretIsKept(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestSecretsInLocation checks that secret parameters of URLs in the header of a response are
+// redacted by their names, and their values in the body.
+func TestSecretsInLocation(t *testing.T) {
+	j := made(Config{Secrets: []string{"pin"}})
+	e := j.Open(runStart("", ""))
+	e.HeadSent(302, http.Header{
+		"Location":         {"https://ada:canary@host.example/x?a=1&token=canary-1&pin=42"},
+		"Content-Location": {"/x?pin=43&b=2"},
+	})
+	e.BytesSent(0, []byte("see https://host.example/x?token=canary-1"))
+	e.Close(Complete)
+	r, _ := j.Get(1)
+	text, _ := json.Marshal(r)
+	for _, secret := range []string{"canary", "42", "43"} {
+		if strings.Contains(string(text), secret) {
+			t.Errorf("%q stands in %s", secret, text)
+		}
+	}
+	want := []HeaderField{
+		{"Content-Location", "/x?pin=REDACTED&b=2"},
+		{"Location", "https://REDACTED@host.example/x?a=1&token=REDACTED&pin=REDACTED"},
+	}
+	if !slices.Equal(r.Header, want) {
+		t.Errorf("header %v, want %v", r.Header, want)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/streamassay/streamassay/internal/metrics"
 )
@@ -118,14 +119,27 @@ func isSafeID(id string) bool {
 func (f *outermostHandler) logRequest(
 	r *http.Request, response *statusRecorder, level slog.Level, id string, took time.Duration,
 ) {
-	path := r.URL.Path
-	if len(path) > 512 {
-		path = path[:512] + "…"
-	}
 	f.cfg.Log.LogAttrs(r.Context(), level, "request",
-		slog.String("method", r.Method), slog.String("path", path),
+		slog.String("method", r.Method), slog.String("path", loggedPath(r)),
 		slog.Int("status", response.status), slog.Int64("bytes", response.bytes),
 		slog.Duration("took", took), slog.String("id", id), slog.String("remote", r.RemoteAddr))
+}
+
+// maxLoggedPath is the maximum length, in bytes, of a path in a log record.
+const maxLoggedPath = 512
+
+// loggedPath returns the path of r for a log record. It cuts off what exceeds maxLoggedPath,
+// between two characters.
+func loggedPath(r *http.Request) string {
+	path := r.URL.Path
+	if len(path) <= maxLoggedPath {
+		return path
+	}
+	n := maxLoggedPath
+	for n > maxLoggedPath-utf8.UTFMax && !utf8.RuneStart(path[n]) {
+		n--
+	}
+	return path[:n] + "…"
 }
 
 // recoverPanic turns a panic of the wrapped handler into a log record and a response with status
@@ -147,7 +161,7 @@ func (f *outermostHandler) recoverPanic(r *http.Request, a *statusRecorder, id s
 	}
 	f.cfg.Metrics.Panicked()
 	f.cfg.Log.LogAttrs(r.Context(), slog.LevelError, "a request failed",
-		slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.String("id", id),
+		slog.String("method", r.Method), slog.String("path", loggedPath(r)), slog.String("id", id),
 		slog.String("panic", fmt.Sprint(panicked)), slog.String("stack", string(debug.Stack())))
 	if a.status != 0 {
 		panic(http.ErrAbortHandler)

@@ -142,6 +142,21 @@ func TestAccessLog(t *testing.T) {
 	}
 }
 
+// TestLongPaths checks that long paths are cut in the log, between two characters.
+func TestLongPaths(t *testing.T) {
+	var log logBuffer
+	h := New(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("fault") }), Config{Log: log.logger(slog.LevelInfo)})
+	for before := range 3 {
+		serve(h, "GET", "/"+strings.Repeat("a", before)+strings.Repeat("%E2%82%AC", 1000))
+	}
+	for _, line := range log.lines(t) {
+		path := line["path"].(string)
+		if len(path) < 500 || len(path) > 520 || strings.Contains(path, "\uFFFD") {
+			t.Errorf("%s: a path of %d bytes: %.600q", line["msg"], len(path), path)
+		}
+	}
+}
+
 // TestPanics checks that a panic results in a response without details and a log record with all
 // details.
 func TestPanics(t *testing.T) {

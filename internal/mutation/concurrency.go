@@ -93,11 +93,34 @@ func endPreviousStream(next dialectHandler) dialectHandler {
 }
 
 // A cancellableStreams holds functions that end the open streams of a server, and remembers which
-// runs a client asked to cancel. The caller must hold mu to use the other fields.
+// runs were canceled. The caller must hold mu to use the other fields.
 type cancellableStreams struct {
 	mu          sync.Mutex
 	cancelByRun map[string]map[string]context.CancelFunc // thread id → run id → function that ends the run's stream
-	canceled    map[string]bool                          // set of the ids of the runs that a client asked to cancel
+	canceled    map[threadRun]bool                       // whether a client canceled the run
+}
+
+// A threadRun identifies a run by the ids of its thread and of the run itself.
+type threadRun struct{ thread, run string }
+
+// serveCancel has next respond to v, a valid request to cancel a run, and remembers the run as
+// canceled unless the server refuses the request. The caller must not hold n.mu.
+func (n *cancellableStreams) serveCancel(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+	run := threadRun{v.parsed().Thread, v.parsed().Run}
+	n.mu.Lock()
+	before := n.canceled[run]
+	n.canceled[run] = true // the run may end before the response
+	n.mu.Unlock()
+	a := serveEdited(w, v.httpRequest, next, streamEdit{})
+	if a == nil {
+		return
+	}
+	if a.status >= 300 {
+		n.mu.Lock()
+		n.canceled[run] = before
+		n.mu.Unlock()
+	}
+	a.send(w)
 }
 
 // endOthers ends the open streams of all runs of a thread except one. The arguments are the id of
@@ -113,18 +136,17 @@ func (n *cancellableStreams) endOthers(thread, run string) {
 // onRunEnd returns a middleware that calls ended(n, thread, run, canceled) each time the server has
 // sent the terminal event of a run. Streams that were requested with a cursor do not count. The
 // arguments thread and run are the ids of the run and of its thread, and canceled is true if a
-// client has asked to cancel the run. The argument n holds the open streams of the server. The
-// mutex n.mu is locked while ended runs.
+// client has canceled the run. The argument n holds the open streams of the server. The mutex n.mu
+// is locked while ended runs.
 func onRunEnd(ended func(n *cancellableStreams, thread, run string, canceled bool)) middleware {
 	return func(next dialectHandler) dialectHandler {
-		n := &cancellableStreams{cancelByRun: map[string]map[string]context.CancelFunc{}, canceled: map[string]bool{}}
+		n := &cancellableStreams{cancelByRun: map[string]map[string]context.CancelFunc{}, canceled: map[threadRun]bool{}}
 		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 			thread, run := v.parsed().Thread, v.parsed().Run
-			n.mu.Lock()
-			if v.isOperation("cancel") {
-				n.canceled[run] = true
+			if v.isOperation("cancel") && v.parsed().Valid() {
+				n.serveCancel(w, v, next)
+				return
 			}
-			n.mu.Unlock()
 			if !v.isOperation("listen") || !v.parsed().Valid() || v.parsed().Cursor != "" {
 				next.ServeHTTP(w, v.httpRequest)
 				return
@@ -148,7 +170,7 @@ func onRunEnd(ended func(n *cancellableStreams, thread, run string, canceled boo
 				if isEnd(frame, spec.RunEnd) || isEnd(frame, spec.RunError) {
 					n.mu.Lock()
 					defer n.mu.Unlock()
-					ended(n, thread, run, n.canceled[run])
+					ended(n, thread, run, n.canceled[threadRun{thread, run}])
 				}
 			}}
 			if a := serveEdited(w, v.httpRequest.WithContext(ctx), next, notify); a != nil {

@@ -133,11 +133,15 @@ var invalidRequests = refusedRequestKind{
 // deny for this reason (x-denied). No generated mutant accepts a stream beyond the limit, because
 // the limit is a setting of the server. Such mutants are in limitMutants.
 var deniedRequests = map[spec.DenialReason]refusedRequestKind{
-	spec.DeniedAnonymous:   {"requests without permission", needsCredentials, acceptDenied, nil, nil},
-	spec.DeniedUnknownUser: {"requests without permission", needsCredentials, acceptDenied, nil, nil},
-	spec.DeniedOtherUser:   {"requests without permission", allowsOwnerOnly, acceptDenied, nil, nil},
+	spec.DeniedAnonymous:   {"requests without permission", needsCredentials, acceptDenied, cancelChecks, nil},
+	spec.DeniedUnknownUser: {"requests without permission", needsCredentials, acceptDenied, cancelChecks, nil},
+	spec.DeniedOtherUser:   {"requests without permission", allowsOwnerOnly, acceptDenied, cancelChecks, nil},
 	spec.DeniedStreamLimit: {"requests without permission", refusesStreams, nil, nil, []string{opensStream}},
 }
+
+// cancelChecks are checks that may fail if a server accepts the cancel request of another user: the
+// run was asked for by the primary user.
+var cancelChecks = []string{"script.slow"}
 
 // addRefusals adds the mutants that violate the requirements on refusals. Such a mutant accepts
 // requests that it must refuse, or refuses them in a way that the document does not allow.

@@ -152,6 +152,19 @@ func (c *fixtureConverter) readNumber(to **float64, name string, low, high float
 	}
 }
 
+// readInteger is like readNumber, but also records an error if the number is not an integer.
+func (c *fixtureConverter) readInteger(to **float64, name string, low, high int) func(json.RawMessage) {
+	return func(raw json.RawMessage) {
+		var n float64
+		err := json.Unmarshal(raw, &n)
+		if err != nil || string(raw) == "null" || n < float64(low) || n > float64(high) || n != math.Trunc(n) {
+			c.errorf("%s must be an integer from %d to %d, got %.60s", name, low, high, raw)
+			return
+		}
+		*to = &n
+	}
+}
+
 // learnToolNames records in c.toolByCallID the id and the tool name of each tool call in the
 // response of the fixture raw. It must be called for all fixtures before any fixture is converted,
 // because a fixture can refer to a tool call in a different fixture.

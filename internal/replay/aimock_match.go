@@ -37,8 +37,8 @@ func (c *fixtureConverter) readMatch(raw json.RawMessage) (conditions scriptObje
 		"toolName":      c.readText(&is.toolName, "toolName"),
 		"context":       c.readText(&is.context, "context"),
 		"endpoint":      c.readText(&is.endpoint, "endpoint"),
-		"turnIndex":     c.readNumber(&is.turn, "turnIndex", 0, 1e6),
-		"sequenceIndex": c.readNumber(&is.sequence, "sequenceIndex", 0, 1e6),
+		"turnIndex":     c.readInteger(&is.turn, "turnIndex", 0, 1_000_000),
+		"sequenceIndex": c.readInteger(&is.sequence, "sequenceIndex", 0, 1_000_000),
 		"hasToolResult": func(raw json.RawMessage) {
 			if json.Unmarshal(raw, &is.toolResult) != nil || is.toolResult == nil {
 				c.errorf("hasToolResult must be true or false, got %.60s", raw)

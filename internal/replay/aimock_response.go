@@ -28,7 +28,7 @@ func (c *fixtureConverter) readResponse(raw json.RawMessage) (reply []any, refus
 		"toolCalls":  func(raw json.RawMessage) { s.calls = c.readCalls(raw) },
 		"blocks":     func(raw json.RawMessage) { s.blocks = c.readBlocks(raw) },
 		"error":      func(raw json.RawMessage) { s.errorReply = c.readError(raw) },
-		"status":     c.readNumber(&status, "status", 100, 599),
+		"status":     c.readInteger(&status, "status", 100, 599),
 		"retryAfter": c.readNumber(&after, "retryAfter", 0, 86400),
 		"role":       func(raw json.RawMessage) { c.warnUnlessOneOf("role", raw, "assistant") },
 		"finishReason": func(raw json.RawMessage) {

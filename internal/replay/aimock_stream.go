@@ -25,15 +25,15 @@ type aimockStreamOptions struct {
 // The maximum values of members of an aimock fixture.
 const (
 	maxMilliseconds = 24 * 3600 * 1000 // of a duration, in milliseconds
-	maxChunks       = 1e6              // of chunkSize and truncateAfterChunks
+	maxChunks       = 1_000_000        // of chunkSize and truncateAfterChunks
 )
 
 // readStreamOptions adds to known, for each member of a fixture that defines timing or faults, a
 // function that decodes the member and stores its value in *p.
 func (c *fixtureConverter) readStreamOptions(known memberDecoders, p *aimockStreamOptions) {
 	known["latency"] = c.readNumber(&p.latency, "latency", 0, maxMilliseconds)
-	known["chunkSize"] = c.readNumber(&p.chunk, "chunkSize", 1, maxChunks)
-	known["truncateAfterChunks"] = c.readNumber(&p.truncate, "truncateAfterChunks", 0, maxChunks)
+	known["chunkSize"] = c.readInteger(&p.chunk, "chunkSize", 1, maxChunks)
+	known["truncateAfterChunks"] = c.readInteger(&p.truncate, "truncateAfterChunks", 0, maxChunks)
 	known["disconnectAfterMs"] = c.readNumber(&p.disconnect, "disconnectAfterMs", 0, maxMilliseconds)
 	known["replaySpeed"] = c.readNumber(&p.speed, "replaySpeed", 0.001, 1000)
 	known["streamingProfile"] = func(raw json.RawMessage) {

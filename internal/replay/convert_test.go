@@ -204,6 +204,26 @@ func TestFixtureProblems(t *testing.T) {
 		{`{"fixtures":[{"match":{},"response":{}}]}`, "needs content", replay.Error, true},
 		{`{"fixtures":[{"match":{},"response":{"error":{"message":"x"},"status":200}}]}`, "from 400 to 599", replay.Error, true},
 		{`{"fixtures":[{"match":{},"response":{"content":"x"},"chaos":{"dropRate":2}}]}`, "must be a number from 0 to 1", replay.Error, true},
+		{
+			`{"fixtures":[{"match":{"sequenceIndex":0.5},"response":{"content":"x"}}]}`,
+			"sequenceIndex must be an integer from 0 to 1000000, got 0.5", replay.Error, true,
+		},
+		{
+			`{"fixtures":[{"match":{"turnIndex":1.5},"response":{"content":"x"}}]}`,
+			"turnIndex must be an integer from 0 to 1000000, got 1.5", replay.Error, true,
+		},
+		{
+			`{"fixtures":[{"match":{},"response":{"content":"x"},"chunkSize":2.5}]}`,
+			"chunkSize must be an integer from 1 to 1000000, got 2.5", replay.Error, true,
+		},
+		{
+			`{"fixtures":[{"match":{},"response":{"content":"x"},"truncateAfterChunks":2.5}]}`,
+			"truncateAfterChunks must be an integer from 0 to 1000000, got 2.5", replay.Error, true,
+		},
+		{
+			`{"fixtures":[{"match":{},"response":{"error":{"message":"x"},"status":404.5}}]}`,
+			"status must be an integer from 100 to 599, got 404.5", replay.Error, true,
+		},
 		{`{"fixtures":[]}`, "no fixtures in the file", replay.Error, true},
 		{`[]`, "is not an object", replay.Error, true},
 		{`{`, "is not an object", replay.Error, true},

@@ -65,7 +65,8 @@ func objectKey(e spec.Event) string { return e.Name + "\x00" + e.ID }
 // record updates s with e, the reply to request. It adds the link that e issued and, if the request
 // uploaded a file, the file. It does nothing unless e is the reply to an upload or to a request for
 // a link. If the replies to uploads of different files have the same link, the link remains that of
-// the first file.
+// the first file. A link that was requested must return the file for which it was requested. It
+// becomes the link of that file, unless the file is unknown and that of an earlier reply is known.
 func (s *knownUploads) record(request, e spec.Event) {
 	switch file, ok := request.Last(spec.InputFile); {
 	case e.Kind == spec.AttachmentStored && ok:
@@ -74,8 +75,9 @@ func (s *knownUploads) record(request, e spec.Event) {
 			s.links[e.Text] = issuedLink{e, file.Text, true}
 		}
 	case e.Kind == spec.AttachmentSigned:
-		file, ok := s.files[objectKey(e)]
-		s.links[e.Text] = issuedLink{e, file, ok}
+		if file, ok := s.files[objectKey(e)]; ok || !s.links[e.Text].hasFile {
+			s.links[e.Text] = issuedLink{e, file, ok}
+		}
 	}
 }
 

@@ -171,8 +171,10 @@ var SurvivesOtherRuns = &spec.Check{
 	Doc: `the end of one run does not close the stream of another run
 
 This is judged if the terminal event of another run of the thread was seen while the stream
-was open. Not judged: a stream without a terminal event whose request limits how long it may
-be idle, or whose last event cannot be decoded, because that may have been its terminal event.`,
+was open or, if the stream has no terminal event, up to a second after it closed, because the
+two streams may be read at different speeds. Not judged: a stream without a terminal event
+whose request limits how long it may be idle, or whose last event cannot be decoded, because
+that may have been its terminal event.`,
 	Needs: []spec.Kind{spec.RunEnd},
 	Watch: judgeStreams(func(p *spec.Pass, a *conversationTimeline) {
 		for _, l := range a.streams {

@@ -36,7 +36,7 @@ type exchange struct {
 	unaskedAnswer  bool       // see [requestedInputs.isAnsweredUnasked]
 	unverifiable   bool       // unaskedAnswer is true or [knownUploads.isUnverifiable] returned true
 	waitsForClient bool       // the stream waits for a resume, or for the result of a client tool
-	runKnown       bool       // the server accepted an earlier request to start the same run
+	runKnown       bool       // the server accepted an earlier request to start a run with the same id
 	// idle is how long the thread had been idle when the request was sent: the time since the end
 	// of the last response to a request of the same user that was accepted in the thread. It is 0
 	// if there was none, and in recordings without times.
@@ -405,42 +405,11 @@ dialect has no terminal event and the prompt asks for no failure. Not judged: re
 another run of the thread may be active or waits for input, those with links or files that
 were not issued by the server or uploaded in this conversation, and those with an Expect
 field, if the server refuses that (417).`,
-	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
-		exercised := map[string]bool{}
-		var refused, accepted []exchange
-		onExchange := func(x exchange) {
-			switch {
-			case !x.request.Valid() || x.request.Operation == "" || x.request.Header == nil:
-			case x.isComplete():
-				accepted = append(accepted, x)
-				for _, requirement := range x.request.Exercised {
-					exercised[requirement] = true
-					e := x.request
-					e.Requirement = requirement
-					p.Judge(e, true, "")
-				}
-			case x.unverifiable || x.threadBusy || x.refusesExpectation():
-			case x.isCutOff() && x.requiresCompleteBody():
-				x.bodyEnd.Requirement = x.request.Requirement
-				p.Judge(x.bodyEnd, false, "the response to a valid request is truncated (%v); expected a complete response",
-					x.bodyEnd.Err)
-			case x.refusedInBand || x.status()/100 == 4 && !x.isExcused(): // a 5xx is not a refusal
-				refused = append(refused, x)
-			}
-		}
+	Watch: func(p *spec.Pass) func(spec.Event) {
+		requests := validRequestsOf(p)
 		p.AtEnd(func() {
-			forms := sync.OnceValue(func() requestStatsByOperation { return newAcceptedRequestStats(accepted) })
-			for _, x := range refused {
-				blamed := slices.DeleteFunc(slices.Clone(x.request.Exercised), func(requirement string) bool {
-					return exercised[requirement] || x.mayBeBusy(requirement)
-				})
-				what := "valid request"
-				if len(blamed) == 0 {
-					var requirement string
-					if what, requirement = x.refusedForm(forms()); requirement != "" {
-						blamed = []string{requirement}
-					}
-				}
+			for _, x := range requests.refused {
+				what, blamed := requests.blame(x)
 				for _, requirement := range blamed {
 					e := x.request
 					e.Requirement = requirement
@@ -448,6 +417,85 @@ field, if the server refuses that (417).`,
 				}
 			}
 		})
-		return onExchange
-	}),
+		return eachExchange(func(p *spec.Pass) func(exchange) {
+			return func(x exchange) {
+				switch {
+				case !x.mustBeAccepted():
+				case x.isComplete():
+					for _, requirement := range x.request.Exercised {
+						e := x.request
+						e.Requirement = requirement
+						p.Judge(e, true, "")
+					}
+				case x.isCutOff() && x.requiresCompleteBody():
+					x.bodyEnd.Requirement = x.request.Requirement
+					p.Judge(x.bodyEnd, false, "the response to a valid request is truncated (%v); expected a complete response",
+						x.bodyEnd.Err)
+				}
+			}
+		})(p)
+	},
+}
+
+// mustBeAccepted reports whether the request of x is valid, and was either accepted or must be, as
+// far as can be told without the status. That is not so if only the server can know whether the
+// request is valid, if the thread may be busy, or if the server refuses an expectation.
+func (x exchange) mustBeAccepted() bool {
+	if !x.request.Valid() || x.request.Operation == "" || x.request.Header == nil {
+		return false
+	}
+	return x.isComplete() || !x.unverifiable && !x.threadBusy && !x.refusesExpectation()
+}
+
+// A validRequests holds the exchanges of a conversation for which mustBeAccepted returned true.
+type validRequests struct {
+	accepted  []exchange      // those whose request was accepted
+	refused   []exchange      // those whose request was refused, unless the refusal is excused
+	exercised map[string]bool // by requirement id: whether an accepted request exercised the requirement
+	// stats returns what the requests in accepted have shown. It must not be called before the end
+	// of the conversation.
+	stats func() requestStatsByOperation
+}
+
+// validRequestsOf returns the validRequests of the conversation to which p applies. All checks
+// share it; see [spec.Shared].
+func validRequestsOf(p *spec.Pass) *validRequests {
+	return spec.Shared(p, "valid requests", func() (*validRequests, func(spec.Event)) {
+		v := &validRequests{exercised: map[string]bool{}}
+		v.stats = sync.OnceValue(func() requestStatsByOperation { return newAcceptedRequestStats(v.accepted) })
+		return v, eachExchange(func(*spec.Pass) func(exchange) { return v.observe })(p)
+	})
+}
+
+// observe updates v with x, the next exchange of the conversation.
+func (v *validRequests) observe(x exchange) {
+	switch {
+	case !x.mustBeAccepted():
+	case x.isComplete():
+		v.accepted = append(v.accepted, x)
+		for _, requirement := range x.request.Exercised {
+			v.exercised[requirement] = true
+		}
+	case x.isCutOff() && x.requiresCompleteBody(): // judged as truncated
+	case x.refusedInBand || x.status()/100 == 4 && !x.isExcused(): // a 5xx is not a refusal
+		v.refused = append(v.refused, x)
+	}
+}
+
+// blame returns the ids of the requirements against which x, one of v.refused, counts, and a
+// description of its request for a finding. The ids are those that no accepted request exercised
+// or, if there are none, the one that refusedForm returns. There may be none. The caller must wait
+// for the end of the conversation.
+func (v *validRequests) blame(x exchange) (what string, requirements []string) {
+	requirements = slices.DeleteFunc(slices.Clone(x.request.Exercised), func(requirement string) bool {
+		return v.exercised[requirement] || x.mayBeBusy(requirement)
+	})
+	if len(requirements) > 0 {
+		return "valid request", requirements
+	}
+	what, requirement := x.refusedForm(v.stats())
+	if requirement != "" {
+		requirements = []string{requirement}
+	}
+	return what, requirements
 }

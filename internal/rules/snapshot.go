@@ -23,7 +23,8 @@ more than once, a message that was started more than once, and content in parts.
 	Needs: []spec.Kind{spec.History, spec.MessageEnd},
 	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 		told := streamedContent{
-			byID: map[string]*streamedText{}, calls: map[string]*streamedToolCall{}, results: map[string]string{},
+			messages: map[string]*streamedText{}, reasoning: map[string]*streamedText{},
+			calls: map[string]*streamedToolCall{}, results: map[string]string{},
 		}
 		return func(e spec.Event) {
 			switch {
@@ -39,10 +40,11 @@ more than once, a message that was started more than once, and content in parts.
 
 // A streamedContent holds the texts, tool calls and tool results that a stream has sent so far.
 type streamedContent struct {
-	texts   []*streamedText              // in order of their first events
-	byID    map[string]*streamedText     // by message id
-	calls   map[string]*streamedToolCall // by call id
-	results map[string]string            // by call id; the result is "" if the call has several
+	texts     []*streamedText              // of messages and of reasoning, in order of their first events
+	messages  map[string]*streamedText     // by message id
+	reasoning map[string]*streamedText     // by the id of the section, which may be that of a message
+	calls     map[string]*streamedToolCall // by call id
+	results   map[string]string            // by call id; the result is "" if the call has several
 }
 
 // A streamedToolCall is a tool call as it was streamed. It is compared with the same call in a
@@ -66,10 +68,14 @@ type streamedText struct {
 func (s *streamedContent) observe(e spec.Event) {
 	switch subject := e.Kind.Subject(); {
 	case subject == "message" || subject == "reasoning":
-		t := s.byID[e.Message]
+		byID := s.messages
+		if subject == "reasoning" {
+			byID = s.reasoning
+		}
+		t := byID[e.Message]
 		if t == nil {
 			t = &streamedText{}
-			s.texts, s.byID[e.Message] = append(s.texts, t), t
+			s.texts, byID[e.Message] = append(s.texts, t), t
 		}
 		switch t.ended = e.Kind == spec.MessageEnd; e.Kind.Phase() {
 		case spec.MessageStart.Phase():
@@ -121,7 +127,7 @@ func (s *streamedContent) judge(p *spec.Pass, request, e spec.Event) {
 	}
 	for _, part := range e.Parts {
 		s.judgeCalls(p, e, part)
-		t, result, text := s.byID[part.Message], s.results[part.Call], sent[part.Message]
+		t, result, text := s.messages[part.Message], s.results[part.Call], sent[part.Message]
 		if part.Kind == spec.HistoryTool && part.Call != "" {
 			p.Judge(e, known[part.Call] || s.calls[part.Call] != nil || s.results[part.Call] != "",
 				"result in the snapshot is of call %q, which neither the request, the run nor the snapshot has", part.Call)
@@ -170,7 +176,7 @@ func (s *streamedContent) judgeOrder(p *spec.Pass, request, e spec.Event) {
 		times[key]++
 		p.Judge(e, times[key] == 1, "snapshot has the message %q twice; expected it once", part.Message)
 		next := rank[key]
-		if t := s.byID[part.Message]; next == 0 && t != nil && t.isWhole() {
+		if t := s.messages[part.Message]; next == 0 && t != nil && t.isWhole() {
 			next = len(request.Parts) + 1
 		}
 		if next > 0 {

@@ -25,8 +25,8 @@ the caller or on the state of the server (401, 403, 404, 409, 410, 429, 503); th
 of a cursor that the server did not issue for this run; status 204 or a refusal in response to
 a request to resume after the terminal event; an error status for an answer to a tool call or an
 interrupt that neither the conversation nor the request shows; any other refusal (4xx) of a
-request that has requirements, which accept.as-documented judges; a status other than 200 if the
-request was not recorded; and requests whose response the client did not wait for.`,
+request that has requirements, if it is excused or accept.as-documented judges it; a status other
+than 200 if the request was not recorded; and requests whose response the client did not wait for.`,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)
 		var request spec.Event
@@ -34,7 +34,16 @@ request was not recorded; and requests whose response the client did not wait fo
 		known := map[string]string{}    // by cursor: the run key
 		endCursors := map[string]bool{} // cursors of terminal events
 		var responses streamRequestResponses
-		p.AtEnd(func() { responses.judge(p) })
+		requests := validRequestsOf(p)
+		isLeft := map[int]bool{} // by index of the exchange: refusals that are left to accept.as-documented
+		p.AtEnd(func() {
+			for _, x := range requests.refused {
+				if _, blamed := requests.blame(x); len(blamed) == 0 && isLeft[x.request.Exchange] {
+					responses.add(p, x.request, x.response)
+				}
+			}
+			responses.judge(p)
+		})
 		return func(e spec.Event) {
 			if e.IsFrame() && e.Cursor != "" {
 				if known[e.Cursor] = requestedRun; isTerminal(e) {
@@ -50,7 +59,8 @@ request was not recorded; and requests whose response the client did not wait fo
 			case e.StatusCode/100 == 4 && request.Cursor != "" && known[request.Cursor] != runKey(request):
 			case request.Cursor != "" && endCursors[request.Cursor] && (e.StatusCode == 204 || e.StatusCode/100 == 4):
 			case e.StatusCode >= 400 && exchanges.current.unaskedAnswer:
-			case e.StatusCode/100 == 4 && len(request.Exercised) > 0: // judged by accept.as-documented
+			case e.StatusCode/100 == 4 && len(request.Exercised) > 0:
+				isLeft[request.Exchange] = true
 			default:
 				responses.add(p, request, e)
 			}

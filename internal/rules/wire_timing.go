@@ -22,8 +22,9 @@ intervals count, and at most half a second more than one. If exactly the request
 arrive, and there are eight or more, at least half of them must arrive apart from the one
 before. A stream that was requested after its run began may deliver the earlier deltas at
 once, and a canceled run may be shorter. Not judged: a stream that was open when another run
-of its thread was canceled, which cancel.spares-others judges, and a stream with an idle
-limit, which may end between two deltas.`,
+of its thread was canceled, which cancel.spares-others judges, a stream that lacks deltas and
+the terminal event, which run.ends judges, and a stream with an idle limit, which may end
+between two deltas.`,
 	Needs: []spec.Kind{spec.MessageDelta},
 	Watch: judgeStreams(func(p *spec.Pass, a *conversationTimeline) {
 		for _, l := range a.streams {
@@ -35,11 +36,12 @@ limit, which may end between two deltas.`,
 			}
 			timed := l.bodyEnd.At > l.request.At && l.firstDelta.Raw != nil
 			canceled := a.isCanceled(l) || slices.ContainsFunc(a.exchanges.cancels, l.isOpenAtCancelOfSibling)
-			if slow && timed && !l.failed && minimum >= minDeltaSpan && !canceled && l.request.PollLimit == "" {
+			isCut := l.endCount == 0 && l.deltaCount < n // run.ends judges that
+			if slow && timed && !l.failed && !isCut && minimum >= minDeltaSpan && !canceled && l.request.PollLimit == "" {
 				took := l.lastDelta.At - l.firstDelta.At
 				if took < minimum/2 {
-					p.Judge(l.lastDelta, false, "deltas arrived within %v, although the prompt asks for them over %v; expected at least %v",
-						took.Round(time.Millisecond), minimum, minimum/2)
+					p.Judge(l.lastDelta, false, "deltas for which the prompt asks over %v arrived within %v; expected at least %v",
+						minimum, took.Round(time.Millisecond), minimum/2)
 					continue
 				}
 				isApart := l.pauseCount >= n/2 || l.deltaCount != n || n < minCountedDeltas || late > interval

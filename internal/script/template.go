@@ -49,6 +49,7 @@ type templateData struct {
 	request   *RequestContext
 	state     *State
 	remaining int // number of bytes that the results of further templates in the reply may have
+	spare     int // number of bytes that repeat and words may still return; a template may discard them
 }
 
 // newTemplateData returns the data for the templates of the reply to the request in p. The groups
@@ -57,7 +58,7 @@ func newTemplateData(p *matchContext) *templateData {
 	v := &templateData{
 		Text: p.request.userText, Turn: p.request.turn, Match: p.groups,
 		Thread: p.request.Parsed.Thread, Run: p.request.Parsed.Run,
-		request: p.request, state: p.state, remaining: maxReplySize,
+		request: p.request, state: p.state, remaining: maxReplySize, spare: maxReplySize,
 	}
 	if v.Match == nil {
 		v.Match = map[string]string{}
@@ -166,13 +167,13 @@ var fillerWords = strings.Fields("a the one this every river stone light garden 
 	"under over between after before says takes gives keeps finds holds turns")
 
 // randomWords returns n random words, separated by spaces, and subtracts their estimated length, 6
-// bytes per word, from v.remaining. It returns an error if n is negative or exceeds maxTextSize/10,
-// or if v.remaining becomes negative.
+// bytes per word, from v.spare. It returns an error if n is negative or exceeds maxTextSize/10, or
+// if v.spare becomes negative.
 func (v *templateData) randomWords(n int) (string, error) {
 	if n < 0 || n > maxTextSize/10 {
 		return "", fmt.Errorf("words %d: the number must be from 0 to %d", n, maxTextSize/10)
 	}
-	if v.remaining -= 6 * n; v.remaining < 0 {
+	if v.spare -= 6 * n; v.spare < 0 {
 		return "", errTooLong
 	}
 	var b strings.Builder
@@ -186,13 +187,12 @@ func (v *templateData) randomWords(n int) (string, error) {
 }
 
 // repeat returns n copies of text, without a separator, and subtracts the length of the result from
-// v.remaining. It returns an error if n is negative or the result would exceed maxTextSize or
-// v.remaining.
+// v.spare. It returns an error if n is negative or the result would exceed maxTextSize or v.spare.
 func (v *templateData) repeat(n int, text string) (string, error) {
 	if n < 0 || n > maxTextSize || n*len(text) > maxTextSize {
 		return "", fmt.Errorf("repeat %d: the result must have at most %d bytes", n, maxTextSize)
 	}
-	if v.remaining -= n * len(text); v.remaining < 0 { // counts even if the result is discarded
+	if v.spare -= n * len(text); v.spare < 0 {
 		return "", errTooLong
 	}
 	return strings.Repeat(text, n), nil

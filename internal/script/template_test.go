@@ -1,6 +1,7 @@
 package script
 
 import (
+	"errors"
 	"math/rand/v2"
 	"regexp"
 	"strings"
@@ -77,6 +78,28 @@ func TestTemplatesAreBounded(t *testing.T) {
 		}
 		if got, err := w.render(fullView()); err == nil || strings.Contains(err.Error(), "template:") {
 			t.Errorf("%.40s makes %d bytes: %v", text, len(got), err)
+		}
+	}
+}
+
+// TestReplySize checks that the results of repeat and words count once toward the size of a reply,
+// and that a reply cannot exceed this size.
+func TestReplySize(t *testing.T) {
+	for text, most := range map[string]int{
+		`{{repeat 1000000 "a"}}`: maxReplySize / 1_000_000, `{{words 100000}}`: maxReplySize / 600_000,
+	} {
+		w, err := compileTemplate(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, n := fullView(), 0
+		for err == nil && n < 100 {
+			if _, err = w.render(v); err == nil {
+				n++
+			}
+		}
+		if n != most || !errors.Is(err, errTooLong) {
+			t.Errorf("%s: %d texts fit in a reply, then %v; want %d", text, n, err, most)
 		}
 	}
 }

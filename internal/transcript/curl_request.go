@@ -37,7 +37,8 @@ type curlRequestFile struct {
 // as this text. A header field with the value null was not sent.
 //
 // JSON that is not an object, or an object with other members and neither method nor path,
-// is the request body itself, as sent by curl -d @FILE.
+// is the request body itself, as sent by curl -d @FILE. It includes a byte order mark, which curl
+// sends, too.
 //
 // The parameter name is the file name, and data is the content of the file. If data is malformed,
 // or if curl_exit is a code that does not say how the response ended, parseCurlInvocation returns
@@ -82,8 +83,9 @@ var curlRequestMembers = []string{"method", "path", "headers", "body", "body_raw
 
 // isBodyOnly reports whether data is the JSON body of a request and not a curlRequestFile. It is a
 // body if it is valid JSON and either not an object, or an object with an unknown member and
-// neither method nor path.
+// neither method nor path. A byte order mark may precede it.
 func isBodyOnly(data []byte) bool {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !json.Valid(data) {
 		return false
 	}

@@ -12,7 +12,7 @@ import (
 func TestBareBody(t *testing.T) {
 	for body, bare := range map[string]bool{
 		`{"conversationId":"c1","messages":[]}`: true, `{"input":[],"body":1}`: true, `[1,2]`: true, `"text"`: true,
-		`{"path":"/x","method":"GET"}`: false,
+		"\ufeff{\"input\":[]}": true, `{"path":"/x","method":"GET"}`: false,
 	} {
 		dir := t.TempDir()
 		write := func(name, text string) {

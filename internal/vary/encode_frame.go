@@ -77,8 +77,7 @@ func (v *Variation) encodeFields(dst, frame []byte, all []fieldLine) []byte {
 // encodeData encodes value, the JSON text in the data field of a frame, in a different way and
 // returns the result as data fields, one for each line of the result.
 func (v *Variation) encodeData(r *rand.Rand, value string) (all []fieldLine) {
-	rewriter := jsonRewriter{allowNewlines: v.Has(MultilineData), allowEscapes: true}
-	text := v.rewriteJSON(r, []byte(value), v.profile.frameShape, rewriter)
+	text := v.rewriteJSON(r, []byte(value), v.profile.frameShape, jsonRewriter{allowNewlines: v.Has(MultilineData)})
 	for one := range strings.SplitSeq(string(text), "\n") {
 		all = append(all, fieldLine{"data", one})
 	}

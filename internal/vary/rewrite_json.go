@@ -21,13 +21,12 @@ type jsonRewriter struct {
 	input         []byte // part of the text that is still to be rewritten
 	output        []byte
 	allowNewlines bool // insert line feeds between tokens
-	allowEscapes  bool // escape ASCII characters other than / in strings, too
 }
 
 // rewriteJSON returns text, a JSON text, in another encoding with the same meaning. If text is not
 // valid JSON, it returns text unchanged. Random choices are drawn from r. The argument s is the
 // shape of the value, which is what the document says about the members of the value. Of p, only
-// the options allowNewlines and allowEscapes are used.
+// the option allowNewlines is used.
 func (v *Variation) rewriteJSON(r *rand.Rand, text []byte, s *dialect.SchemaSummary, p jsonRewriter) []byte {
 	if !json.Valid(text) {
 		return text
@@ -279,8 +278,6 @@ func (p *jsonRewriter) rewriteChar(r rune, raw []byte) {
 		p.output = append(p.output, raw...)
 	case r == '/' && chance == 0:
 		p.output = append(p.output, `\/`...)
-	case r < utf8.RuneSelf && !p.allowEscapes:
-		p.output = append(p.output, raw...)
 	case r > 0xffff:
 		high, low := utf16.EncodeRune(r)
 		p.output = fmt.Appendf(p.output, `\u%04x\u%04X`, high, low)
@@ -294,6 +291,5 @@ func (p *jsonRewriter) rewriteChar(r rune, raw []byte) {
 // seed and the body.
 func (v *Variation) EncodeReply(seed uint64, body []byte) []byte {
 	r := v.rng(strconv.FormatUint(seed, 10), body)
-	rewriter := jsonRewriter{allowNewlines: v.Has(Whitespace), allowEscapes: true}
-	return v.rewriteJSON(r, body, v.profile.replyShape, rewriter)
+	return v.rewriteJSON(r, body, v.profile.replyShape, jsonRewriter{allowNewlines: v.Has(Whitespace)})
 }

@@ -79,7 +79,8 @@ func (o *Operation) historyMember() string {
 // the result. Messages are the same if their compact JSON is equal. Each message of h stands for at
 // most one message of r, so that a message which r repeats more often than h is appended.
 // AppendRequest returns h if requests for the operation of r do not repeat the history, or if the
-// body of r is not valid JSON.
+// body of r is not valid JSON. Like the built-in function append, it may store the messages in the
+// free capacity of h.
 func (d *Dialect) AppendRequest(h History, r spec.Request) History {
 	o := d.Operation(r)
 	v, err := decode(r.Body)

@@ -232,23 +232,27 @@ func wrongValuesFor(n node, kind DefectKind) []any {
 
 // maxItems returns the number of examples to make of the variant, which is at least 1. If
 // [variant.example] is called with each item from 0 to maxItems-1, each variant that a part of the
-// value can have occurs in at least one of the examples. Variants of parts inside parts may be
-// missing.
+// value can have occurs in at least one of the examples, with each variant that a part inside that
+// part can have. Variants of parts that are nested more deeply may be missing.
 func (w *variant) maxItems() int {
 	n := 1
 	for _, part := range w.parts {
-		n = max(n, len(part.variants))
-		for _, inner := range part.variants {
-			n = max(n, len(inner.parts))
+		most := 1 // variants of a part inside this part
+		for _, outer := range part.variants {
+			for _, inner := range outer.parts {
+				most = max(most, len(inner.variants))
+			}
 		}
+		n = max(n, len(part.variants)*most)
 	}
 	return n
 }
 
 // example returns a value of the variant in which every slot that the reference server can write
-// has a value. A list of parts has a single item, whose variant is chosen by the argument item: it
-// is the index of the variant, modulo the number of variants. The value may violate the schema.
-// depth is the depth of the recursion, 0 at first.
+// has a value. A list of parts has a single item, whose variant is chosen by the argument item:
+// modulo the number of variants, it is the index of the variant, and the quotient is the argument
+// item of the example of that variant. The value may violate the schema. depth is the depth of the
+// recursion, 0 at first.
 func (w *variant) example(item, depth int) any {
 	if slices.Contains(w.node.get("type").strings(), "string") {
 		return exampleText([]node{w.node})
@@ -266,7 +270,7 @@ func (f *objectLayout) example(item, depth int) map[string]any {
 	for _, m := range f.fields {
 		switch {
 		case m.variants != nil:
-			out[m.name] = m.variants[item%len(m.variants)].example(item, depth+1)
+			out[m.name] = m.variants[item%len(m.variants)].example(item/len(m.variants), depth+1)
 			if m.isList {
 				out[m.name] = []any{out[m.name]}
 			}

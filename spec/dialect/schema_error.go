@@ -43,7 +43,7 @@ type documentLocation struct {
 // places in the document that enclose the schema, innermost first; requirements and refusals may be
 // attached to them. If v matches none of several alternatives, the list contains the errors of the
 // alternative that was evidently intended or, if none was, a single error that describes the
-// choice.
+// choice. If v matches several alternatives of a oneOf, there is a single error, too.
 func (s *document) schemaErrors(v any, err error, outer []documentLocation) []schemaError {
 	var e *jsonschema.ValidationError
 	if !errors.As(err, &e) {

@@ -10,10 +10,16 @@ import (
 )
 
 // describeChoice sets the fields of b that make up its text. b is the error of a value that matches
-// none of several alternative schemas and was not clearly intended to match one of them. The text
-// is about the member that tells the schemas apart, or else about the types, or else about the
-// errors of each schema that may have been intended. branches holds the errors of each alternative.
+// none of several alternative schemas and was not clearly intended to match one of them, or that
+// matches several of them although only one is allowed. The text is about the member that tells the
+// schemas apart, or else about the types, or else about the errors of each schema that may have
+// been intended. branches holds the errors of each alternative; if the value matches several, there
+// are none.
 func (s *document) describeChoice(b *schemaError, branches [][]schemaError) {
+	if len(branches) == 0 {
+		b.problem, b.expected = "matches more than one of several forms", "expected exactly one"
+		return
+	}
 	schema := s.lookup(b.documentLocations[0].pointer)
 	choices := slices.Concat(schema.get("oneOf").items(), schema.get("anyOf").items())
 	if b.describeByMember(choices) || b.describeByType(choices, branches) {
@@ -71,8 +77,8 @@ func (b *schemaError) describeByMember(choices []node) bool {
 // describeByType describes the error b by the type of the value, if possible. The choices are the
 // alternative schemas that the value may match. If the type of the value is wrong for all of them,
 // describeByType sets the expected text of b to the types that they name and returns true. If the
-// type is right for at least one of them, or if they name no types, it returns false. branches
-// holds the errors of each choice.
+// type is right for at least one of them, or if they name no types, it returns false and does not
+// change b. branches holds the errors of each choice.
 func (b *schemaError) describeByType(choices []node, branches [][]schemaError) bool {
 	for _, branch := range branches {
 		isWrongType := func(x schemaError) bool { return x.keyword == "type" && len(x.location) == len(b.location) }
@@ -84,8 +90,11 @@ func (b *schemaError) describeByType(choices []node, branches [][]schemaError) b
 	for _, choice := range choices {
 		types = append(types, typesOf(withAllOf(choice, 0))...)
 	}
+	if len(types) == 0 {
+		return false
+	}
 	b.expected = "expected " + describeTypes(types)
-	return len(types) > 0
+	return true
 }
 
 // A discriminatingMember is a member for which each of several alternative schemas allows only

@@ -320,13 +320,20 @@ func (b *schemaError) describeSize(e *jsonschema.ValidationError) {
 	}
 }
 
-// quoteNames returns the names in quotes, sorted, as one string such as `"a" and "b"`. If there are
-// more than maxListed names, it leaves out those after the first maxListed in the given order.
+// quoteNames returns the names in quotes, sorted, as one string such as `"a", "b" and "c"`. If
+// there are more than maxListed+1 names, it shows the first maxListed and the number of the others.
+// There must be at least one name.
 func quoteNames(names []string) string {
-	all := make([]string, 0, len(names))
-	for _, name := range names[:min(len(names), maxListed)] {
-		all = append(all, strconv.Quote(truncate(name, maxShown)))
+	words := make([]string, 0, len(names))
+	for _, name := range slices.Sorted(slices.Values(names)) {
+		words = append(words, strconv.Quote(truncate(name, maxShown)))
 	}
-	slices.Sort(all)
-	return strings.Join(all, " and ")
+	if n := len(words) - maxListed; n > 1 {
+		words = append(words[:maxListed], fmt.Sprintf("%d more", n))
+	}
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " and " + words[last]
 }

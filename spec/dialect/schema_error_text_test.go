@@ -41,6 +41,11 @@ var breachTexts = []struct{ name, schema, value, want string }{
 	{"uniqueItems", `{"properties":{"a":{"uniqueItems":true}}}`, `{"a":[1,2,1]}`, `"a" has the same item at 0 and at 2: expected no two alike`},
 	{"minProperties", `{"minProperties":1}`, `{}`, `the event has 0 members: expected at least 1`},
 	{"additionalProperties", `{"additionalProperties":false}`, `{"b":1}`, `the event has "b": the document has no such member`},
+	{"additionalProperties, several", `{"additionalProperties":false}`, `{"c":1,"a":1,"b":1}`,
+		`the event has "a", "b" and "c": the document has no such member`},
+	{"additionalProperties, many", `{"additionalProperties":false}`, manyMembers,
+		`the event has "m00", "m01", "m02", "m03", "m04", "m05", "m06", "m07", "m08", "m09", "m10", "m11", "m12", "m13", ` +
+			`"m14", "m15", "m16", "m17", "m18", "m19" and 2 more: the document has no such member`},
 	{"a member that is excluded", `{"properties":{"a":false}}`, `{"a":1}`, `"a" is 1: it must not be there`},
 	{"not, anything", `{"properties":{"a":{"not":{}}}}`, `{"a":1}`, `"a" is 1: it must not be there`},
 	{"not, a member", `{"not":{"required":["data"]}}`, `{"data":1}`, `the event has "data": it must not be there`},
@@ -52,6 +57,9 @@ var breachTexts = []struct{ name, schema, value, want string }{
 	{"oneOf, without it", oneOfTwo, `{"m":[{}]}`, `m[0] has no "role": expected user or tool`},
 	{"oneOf, the one that is meant", oneOfTwo, `{"m":[{"role":"tool"}]}`, `m[0] has no "id"`},
 	{"oneOf, by type", oneOfTwo, `{"m":[7]}`, `m[0] is 7: expected an object`},
+	{"oneOf, several of them",
+		`{"properties":{"a":{"oneOf":[{"type":"object","required":["b"]},{"type":"object"}]}}}`, `{"a":{"b":1}}`,
+		`"a" matches more than one of several forms: expected exactly one`},
 	{"anyOf, by types", `{"properties":{"a":{"anyOf":[{"type":"string"},{"type":"array"}]}}}`, `{"a":7}`, `"a" is 7: expected a string or an array`},
 	{"anyOf, of members", `{"anyOf":[{"required":["toolCallId"]},{"required":["id"]}]}`, `{}`, `the event has no "id", or the event has no "toolCallId"`},
 	{"a long value", `{"properties":{"a":{"type":"integer"}}}`, `{"a":"` + strings.Repeat("x", 99) + `"}`, `"a" is "` + strings.Repeat("x", 59) + `…: expected an integer`},
@@ -59,6 +67,10 @@ var breachTexts = []struct{ name, schema, value, want string }{
 	{"an object", `{"properties":{"a":{"type":"integer"}}}`, `{"a":{"c":[1,null],"b":"x"}}`, `"a" is {"b":"x","c":[1,null]}: expected an integer`},
 	{"an odd name", `{"additionalProperties":{"properties":{"b":{"type":"integer"}}}}`, `{"a b":{"b":"x"}}`, `["a b"].b is "x": expected an integer`},
 }
+
+// manyMembers is an object with 22 members.
+const manyMembers = `{"m00":1,"m01":1,"m02":1,"m03":1,"m04":1,"m05":1,"m06":1,"m07":1,"m08":1,"m09":1,"m10":1,` +
+	`"m11":1,"m12":1,"m13":1,"m14":1,"m15":1,"m16":1,"m17":1,"m18":1,"m19":1,"m20":1,"m21":1}`
 
 const oneOfTwo = `{"properties":{"m":{"items":{"oneOf":[
 	{"type":"object","required":["role"],"properties":{"role":{"enum":["user"]}}},
