@@ -165,8 +165,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 // contain timestamps, so they are reproducible only if the time is fixed too.
 var Epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// A Clock is a source of the current time that can be frozen. The zero value returns the
-// system time. Its methods may be called concurrently.
+// A Clock is a source of the current time that can be frozen. The zero value is a clock that is not
+// frozen. The methods of a Clock may be called concurrently.
 type Clock struct {
 	fixed atomic.Pointer[time.Time]
 }

@@ -92,8 +92,8 @@ func (g *holdStage) allow(n int) error {
 	return nil
 }
 
-// set changes the number of the first frame that is held back to first, and wakes WriteFrame if it
-// is waiting. The caller must hold g.mu.
+// set makes the stage hold back the frames from number first on, or none if first is noFrame. If
+// WriteFrame is waiting, set wakes it. The caller must hold g.mu.
 func (g *holdStage) set(first int) {
 	if g.firstHeld = first; g.changed != nil {
 		close(g.changed)

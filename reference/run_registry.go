@@ -35,7 +35,7 @@ type runRegistry struct {
 // Times and limits for access to a store. An orphan is a run whose server process is gone.
 const (
 	orphanInterval     = time.Second     // time between two searches of the store for orphans
-	storeTimeout       = 5 * time.Second // the longest time for one request to the store
+	storeTimeout       = 5 * time.Second // maximum time for one request to the store
 	maxEarlierMessages = 400             // maximum number of earlier messages that an agent receives
 )
 

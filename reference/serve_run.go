@@ -201,7 +201,7 @@ func (p *memorySink) addMessages(m []state.Message) { p.messages = append(p.mess
 func (p *memorySink) flush()                        {}
 func (p *memorySink) finish()                       {}
 
-// commit stores the messages of the run and marks the run as ended in the store. The error is any
+// commit stores the messages of the run and marks the run as ended in the store. It returns any
 // error from the store.
 func (p *memorySink) commit() error {
 	update := state.RunUpdate{Messages: p.messages, End: true}

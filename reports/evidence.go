@@ -84,9 +84,9 @@ func RequestText(base string, r spec.Request) string {
 }
 
 // ResponseText returns a readable excerpt of a response: the status line, the relevant header
-// fields and, if the response did not end regularly, how it ended. If body is true, the beginning
-// of the body follows. If there was no response, the excerpt states the reason; it is "" if the
-// reason is unknown.
+// fields and, if the response did not end normally, how it ended. If body is true, the beginning of
+// the body follows. If there was no response, the excerpt states the reason; it is "" if the reason
+// is unknown.
 func ResponseText(r spec.Response, body bool) string {
 	if r.Status == 0 {
 		if r.End == nil {

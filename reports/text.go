@@ -31,8 +31,9 @@ const (
 	red, yellow, green, dim, bold = "31", "33", "32", "2", "1"
 )
 
-// colorize returns text in the color with the ANSI code color. If the style has no colors, it
-// returns text unchanged.
+// colorize returns text in the given color. The argument color is the ANSI code of a color or of
+// another text attribute, such as red or bold. If the style has no colors, colorize returns text
+// unchanged.
 func (s TextStyle) colorize(color, text string) string {
 	if !s.Color {
 		return text

@@ -241,10 +241,11 @@ func (h *openStreams) tryOpen() (status int) {
 	return status
 }
 
-// open sends h.request, waits for the beginning of the response and returns its status code. It
-// returns 0 if there is no response, or if the status is 200 and the body is empty. A goroutine of
-// h.group reads the rest of the stream. That goroutine closes the connection when bytes arrive for
-// the second time after h.closeAt, because the first bytes may have been sent before h.closeAt.
+// open sends h.request, waits for the beginning of the response and returns its status code. If the
+// status is 200, it waits for the first bytes of the body, too. It returns 0 if there is no
+// response, or if the status is 200 and the body is empty. A goroutine of h.group reads the rest of
+// the stream. After h.closeAt, it reads one more piece of the stream, which the server may have
+// sent before that time, and closes the connection when the next piece arrives.
 func (h *openStreams) open() int {
 	status := make(chan int, 1)
 	h.group.Go(func() {

@@ -151,9 +151,9 @@ func (t Target) url(o exchangeSummary) string {
 	return withoutUserinfo(t.Base) + o.requestTarget
 }
 
-// text returns the message and the advice for a cause that an exchange with target t shows. The
-// message is one line that says what was seen. The advice says what the user can do about it, and
-// is "" if there is none.
+// text returns the message and the advice for the cause c, which was found in an exchange with
+// target t. The message is one line that says what was seen. The advice says what the user can do
+// about it, and is "" if there is none.
 func (c Cause) text(t Target) (message, advice string) {
 	o := c.exchange
 	switch c.Kind {

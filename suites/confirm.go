@@ -50,7 +50,9 @@ func (t *Target) confirmFindings(ctx context.Context, parts []ScenarioResult) {
 
 // markIntermittent sets the fields Seen and Plays of the findings in p that did not occur in every
 // play of the scenario. The argument seen maps each finding to the number of replays in which it
-// occurred. The argument plays is the number of all plays, including the original one.
+// occurred. The field Seen is greater than that number by one, because each finding in p also
+// occurred in the original play. The argument plays is the number of all plays, including the
+// original one.
 func markIntermittent(p ScenarioResult, seen map[findingKey]int, plays int) {
 	for _, r := range p.Evaluation.Results {
 		for k := range r.Findings {

@@ -18,12 +18,13 @@ var rangeScenarios = []Scenario{{
 // whose year has four digits.
 var remoteDays = []string{"2024-02-29", "0001-01-01", "9999-12-31"}
 
-// runRangeEnds plays the range-ends scenario. It starts a run whose id is as long as the document
-// allows, reads the stream of the run and requests its cancellation. It does the same with a second
-// id that has as many characters, but more bytes, and contains a plus sign, which URLs escape. It
-// skips this part if the document does not limit the length of run ids. Then it requests the
-// history of the thread, first as a whole and then once for each of [remoteDays]. It stops if the
-// server refuses to start a run.
+// runRangeEnds plays the range-ends scenario. If the document limits the length of run ids, it
+// starts two runs with ids of the maximum length, one after the other. The second id contains a
+// plus sign, which URLs escape, and characters of more than one byte. It reads the stream of each
+// run and then requests the cancellation of the run. If the server refuses to start one of the
+// runs, the scenario ends there. Otherwise, it requests the history of the thread, first as a whole
+// and then once for each of [remoteDays]. It leaves out cancellations and histories if the dialect
+// or the target has none.
 func runRangeEnds(t *Conversation) {
 	if longest := t.dialect.MaxRunID("listen"); longest > 0 {
 		id := t.NewID()

@@ -137,8 +137,10 @@ func (t *Conversation) newReply(template string) (e spec.Event, ok bool) {
 	return e, ok && (interrupt.AnswerSchema == "" || template == plainReplyTemplate(template))
 }
 
-// buildReply returns the request of the template, with the values in e in place of its
-// placeholders. The request gets a new run id, which becomes the id of the current run.
+// buildReply sets t.Run to a new run id and returns the request for that run that is built from the
+// template with the given name. The event e has the values that replace the placeholders of the
+// template (see [Conversation.BuildRequest]), such as the id of the tool call or interrupt to which
+// the request replies.
 func (t *Conversation) buildReply(template string, e spec.Event) spec.Request {
 	t.Run = t.NewID()
 	return t.BuildRequest(template, e)

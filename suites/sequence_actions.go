@@ -34,8 +34,9 @@ func onOpenedRun(p *sequenceBuilder) []int { return p.runs }
 // onUploadedFile returns the numbers of the actions that uploaded a file, as possible subjects.
 func onUploadedFile(p *sequenceBuilder) []int { return p.uploads }
 
-// onObservedRun returns the numbers of the actions that started a run whose stream was read, at
-// least in part, as possible subjects. Only such a run can be resumed from a cursor.
+// onObservedRun returns the possible subjects of an action that resumes a run from a cursor. These
+// are the numbers of the earlier actions in p that started a run whose stream was read, at least in
+// part, by that action or a later one. Without such a stream, there is no cursor.
 func onObservedRun(p *sequenceBuilder) []int {
 	return slices.DeleteFunc(slices.Clone(p.runs), func(n int) bool { return !p.observedRuns[n] })
 }

@@ -70,8 +70,9 @@ func (t *Target) evaluateEach(parts []ScenarioResult) {
 }
 
 // evaluateOnce evaluates the conversation of p with the selected checks and stores the evaluation
-// in p. If p already has an evaluation, it does nothing. If the test run is cancelled in the
-// meantime, nothing is judged, and p.IncompleteReason is set.
+// in p. If p already has an evaluation, it does nothing. If the context for evaluations ends before
+// the evaluation is complete (see [newJudgeContext]), nothing in the conversation is judged, and
+// p.IncompleteReason is set to the cause, unless it is set already.
 func (t *Target) evaluateOnce(p *ScenarioResult) {
 	if len(p.Evaluation.Results) > 0 {
 		return

@@ -131,7 +131,8 @@ func serverURL(ln net.Listener, scheme string) string {
 }
 
 // writeReadyFile writes the ready file, a JSON object that contains the process id, the base URLs
-// in base, by the name of the dialect, and the URL of the control API, unless control is empty. If
+// and, if there is one, the URL of the control API. The argument base maps the name of each dialect
+// to its base URL. The argument control is the URL of the control API, or "" if there is none. If
 // --ready-file is not given, writeReadyFile does nothing.
 func (l *listenFlags) writeReadyFile(ctx context.Context, base map[string]string, control string) error {
 	if l.readyFile == "" {

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// An apiError is an error that is sent to the client, with its status code, as an RFC 9457 problem,
-// which is a JSON object that describes the error.
+// An apiError is an error whose text is sent to the client. The response has the given HTTP status,
+// and its body is an RFC 9457 problem, which is a JSON object that describes the error.
 type apiError struct {
 	status  int
 	text    string

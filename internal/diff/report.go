@@ -27,7 +27,7 @@ type Report struct {
 	Only     []string        `json:"only,omitempty"` // descriptions of the conversations that only one side has
 }
 
-// A DialectReport holds the results of the comparison for one dialect.
+// A DialectReport holds the results of comparing sides A and B in one dialect.
 type DialectReport struct {
 	Dialect       string             `json:"dialect"`
 	Conversations []ConversationDiff `json:"conversations"`

@@ -70,11 +70,12 @@ func followedBySteps(kinds ...spec.Kind) func(Args) Effect {
 	})
 }
 
-// sendChunks returns an edit for editEvents that sends the deltas of messages, of reasoning and of
-// tool calls as chunks, and leaves out the events that start and end them. It sends the start and
-// end events of messages and calls that have no deltas. The edit emits events with r. Tool calls
-// may overlap, which chunks cannot express, so the edit holds back the chunks of a call until the
-// call ends.
+// sendChunks returns an edit for editEvents. The edit sends the deltas of messages, of reasoning
+// and of tool calls as chunks, and leaves out the events that start and end the message, the
+// reasoning or the call. If there are no deltas between a start event and its end event, it sends
+// these two events instead, both when the end event arrives. Tool calls may overlap, which chunks
+// cannot express, so the edit holds back the chunks of a call until the call ends. The edit emits
+// events with r.
 func sendChunks(r *eventEditor) func(*spec.Event) {
 	c := &chunkEventSender{r, map[string]*spec.Event{}, map[string]bool{}, map[string][]spec.Event{}}
 	return func(e *spec.Event) {

@@ -60,7 +60,9 @@ func OpenJWT(ctx context.Context, location string, cfg JWTConfig) (*JWTAuthentic
 	return k, k.load(ctx)
 }
 
-// load reads the set of keys. If that fails, it returns the error and keeps the old set.
+// load reads a set of keys from the location that was passed to OpenJWT, and replaces the current
+// set with it. If the set cannot be read, it returns the error and keeps the current set. It
+// records the time of the attempt in both cases.
 func (k *JWTAuthenticator) load(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()

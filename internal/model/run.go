@@ -66,9 +66,9 @@ func (r *modelRun) askUntilDone() error {
 	return errTooManyRounds
 }
 
-// results runs those of the called tools that this server provides, all at the same time. When all
-// are done, it emits their results in the order of the calls and returns them as messages. The
-// result waits reports whether the client must run some of the calls.
+// results runs those of the called tools that this server provides, concurrently. When all are
+// done, it emits their results in the order of the calls and returns them as messages. The result
+// waits reports whether the client must run some of the calls.
 func (r *modelRun) results(calls []*streamedCall) (results []chatMessage, waits bool) {
 	texts := make([]string, len(calls))
 	var all sync.WaitGroup

@@ -129,8 +129,9 @@ func (r *Report) writeOutcomes(b *bytes.Buffer, title string, list []Outcome, de
 }
 
 // writeEquivalents appends to b a section that lists the outcomes in which the defect of the mutant
-// never occurred. This happens if the server sends none of the frames or replies that could have
-// the defect, although the document describes them.
+// never occurred, so that the mutant behaved like the correct server. This happens, for example, if
+// the server sends none of the frames or replies that could have the defect, although the document
+// describes them.
 func (r *Report) writeEquivalents(b *bytes.Buffer) {
 	list := slices.DeleteFunc(slices.Clone(r.Outcomes), func(o Outcome) bool { return !o.IsEquivalent })
 	reason := func(Outcome) string { return "nothing was sent that could have the defect" }

@@ -78,8 +78,9 @@ func (c *fixtureConverter) readContent(raw json.RawMessage) string {
 
 // readCall converts raw, a tool call of a fixture, to a client-tool step of a script. Such a step
 // is a call of a tool that the client runs, because aimock leaves all tools to the client. The
-// parameter more holds the functions for members other than name, id and arguments; it may be nil.
-// If raw is not a valid call, readCall records an error, and the result must not be used.
+// parameter more maps the names of the members that raw may have besides name, id and arguments to
+// the functions that convert their values; it may be nil. If raw is not a valid call, readCall
+// records an error, and the result must not be used.
 func (c *fixtureConverter) readCall(raw json.RawMessage, more memberDecoders) any {
 	var name, id string
 	var arguments any = scriptObject{}

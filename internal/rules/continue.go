@@ -16,7 +16,8 @@ var ClientCallRunSucceeds = &spec.Check{
 	Doc: `a run that leaves a call to the client ends with success
 
 The client answers the call in its next request; nothing has failed, and nothing was cancelled. A
-run that is interrupted because of another call may leave calls to the client, too.`,
+run that is interrupted because of another call may leave calls to the client, too; the check does
+not judge how such a run ends.`,
 	Needs: []spec.Kind{spec.InputTool, spec.ToolEnd, spec.RunEnd},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		calls := callTrackerOf(p)

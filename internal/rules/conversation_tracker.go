@@ -60,11 +60,11 @@ func isFailurePrompt(prompt string) bool {
 	return name == "conformance:error" || name == "conformance:error-mid"
 }
 
-// A conversationTracker assembles the runs of a conversation. It also tracks which prompts the
-// server has stored in each thread.
+// A conversationTracker assembles the runs of a conversation. It also tracks, for each thread,
+// which prompts the server has certainly stored, and which it may or may not have stored.
 type conversationTracker struct {
 	threads          map[userThreadKey]*trackedThread // the threads whose ids are known
-	possiblePrompts  map[string][]string              // by thread id: prompts that the server may have stored
+	possiblePrompts  map[string][]string              // by thread id: prompts that the server may or may not have stored
 	startsRuns       map[string]bool                  // by operation: whether its valid requests start runs (have input)
 	runCount         int                              // number of runs that were accepted
 	states           []string                         // the states in the requests of these runs, as JSON text

@@ -242,15 +242,15 @@ Not required of dialects in which a server may lose text at a failure.`,
 	}).Watch,
 }
 
-// judgeFailureText judges whether the error message of the failed run contains words. It must be
-// called only if the run has a failure event.
-func (a *assembledRun) judgeFailureText(p *spec.Pass, words string) {
-	if f := a.failure; f.Text == "" && words != "" {
+// judgeFailureText judges whether the error message of the failed run contains the given text. It
+// must be called only if the run has a failure event.
+func (a *assembledRun) judgeFailureText(p *spec.Pass, text string) {
+	if f := a.failure; f.Text == "" && text != "" {
 		p.Judge(f, false,
 			"got %s without an error message%s; expected one that contains %q",
-			displayName(f), describeViolations(f.Violations), words)
+			displayName(f), describeViolations(f.Violations), text)
 	} else {
-		p.Judge(f, strings.Contains(f.Text, words), "got error message %q; expected one that contains %q", f.Text, words)
+		p.Judge(f, strings.Contains(f.Text, text), "got error message %q; expected one that contains %q", f.Text, text)
 	}
 }
 

@@ -122,7 +122,8 @@ var CursorPresent = &spec.Check{
 	}),
 }
 
-// CursorUnique judges whether no two events of a stream have the same SSE id.
+// CursorUnique judges whether the SSE ids in a stream are distinct. Events without an SSE id are
+// not judged.
 var CursorUnique = &spec.Check{
 	ID:    "cursor.unique",
 	Doc:   "no two events of a stream have the same id",

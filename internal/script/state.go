@@ -216,9 +216,11 @@ func (s *State) toolName(id string) string {
 	return tool
 }
 
-// A boundedMap is a map that holds at most max entries and drops the least recently used ones. It
-// keeps two generations of entries. When the recent generation has max/2 entries, it becomes the
-// old generation, and the previous old generation is dropped.
+// A boundedMap is a map that holds at most max entries and drops those that have not been used
+// recently. It keeps two generations of entries. Each call of put or get for an entry puts the
+// entry in the recent generation. If a new entry does not fit in the recent generation, which is
+// limited to max/2 entries, that generation becomes the old one, and the previous old generation is
+// dropped.
 type boundedMap[T any] struct {
 	max         int
 	recent, old map[string]T

@@ -133,7 +133,9 @@ func peerError(err error) error {
 	return fmt.Errorf("%w: %w", spec.ErrTruncated, err)
 }
 
-// The numbers of ECONNRESET and ECONNREFUSED on Windows. No other system uses these numbers.
+// wsaConnReset and wsaConnRefused are the Winsock error codes WSAECONNRESET and WSAECONNREFUSED.
+// Network errors on Windows have these numbers, and not those of syscall.ECONNRESET and
+// syscall.ECONNREFUSED. No other system uses these numbers.
 const (
 	wsaConnReset   = syscall.Errno(10054)
 	wsaConnRefused = syscall.Errno(10061)

@@ -123,9 +123,11 @@ func (w *variant) checkSchema(e *spec.Event, v any) {
 	}
 }
 
-// decodeParts returns the parts of v as events. Unless mode is contentsOnly, their Exercised is
-// set. Their Violations are never set, because v is validated as a whole. The Frame of a part is
-// separateFrame if the part is an event of its own, and -1 otherwise.
+// decodeParts returns the parts of v, the values at the locations in w.parts, as events (see
+// nestedParts). If a part is to become an event of its own, instead of a part of the event that v
+// stands for, its Frame is separateFrame; otherwise its Frame is -1. Unless mode is contentsOnly,
+// the field Exercised of each part has the ids of the requirements that the part exercises. The
+// field Violations is never set, because v is validated as a whole.
 func (w *variant) decodeParts(v any, mode decodeMode) (parts []spec.Event) {
 	for _, site := range w.parts {
 		for _, found := range valuesAt(v, site.path) {

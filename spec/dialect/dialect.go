@@ -150,9 +150,10 @@ func (s *registry) open(name string) (*Dialect, error) {
 	return read()
 }
 
-// load reads the document and the catalogue of the given version of a family from files, and
-// returns the dialect. It returns an error if either is missing or invalid; the returned dialect
-// must not be used then.
+// load reads the OpenAPI document and the catalogue of requirements for the given version of a
+// family, and returns the dialect that they define. It reads them from the directory in files that
+// has the name of the family. It returns an error if the document or the catalogue is missing or
+// invalid; the returned dialect must not be used then.
 func load(files fs.FS, family, version string) (*Dialect, error) {
 	document, err := readDocument(files, family, version)
 	if err != nil {

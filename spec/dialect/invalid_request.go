@@ -11,9 +11,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An InvalidRequest is a request that violates exactly one constraint of the document (or two, see
-// [Dialect.InvalidRequests]), together with its valid counterpart: a valid request that differs
-// from it as little as possible.
+// An InvalidRequest is a request that violates one constraint of the document or, in a few cases,
+// two (see [Dialect.InvalidRequests]). Valid is its counterpart: a valid request that differs from
+// it as little as possible.
 type InvalidRequest struct {
 	Name           string // says what is wrong: "body /runId has 129 characters"
 	Request, Valid spec.Request

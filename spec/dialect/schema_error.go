@@ -30,9 +30,10 @@ type schemaError struct {
 	alternatives [][]schemaError // the errors of each of several schemas, one of which had to match
 }
 
-// A documentLocation is the JSON pointer to a schema or to another place in the document, together
-// with the depth in the value to which that place applies. The depth is 0 for the value as a whole,
-// and -1 for what contains the value, such as the request.
+// A documentLocation is a place in the document, such as a schema, that applies to a validated
+// value or to a part of it. The field pointer is the JSON pointer to the place. The field depth
+// says how deep in the value that part is: it is 0 for the value as a whole, 1 for one of its
+// members or items, and so on. It is -1 for what contains the value, such as the request.
 type documentLocation struct {
 	pointer string
 	depth   int

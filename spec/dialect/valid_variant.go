@@ -80,10 +80,12 @@ type validRequestVariantBuilder struct {
 	variants       []ValidRequestVariant
 }
 
-// add adds the variant in which the value at the given location in the body is v, or is missing if
-// v is removed{}. It does nothing if that variant is not valid, has a different prompt, or has
-// fewer tool calls than the request, since a tool result may belong to a missing call. n is the
-// schema of the value. The argument change describes the change as a predicate, such as "is null".
+// add adds the variant in which the value at the location at in the body is v or, if v is
+// removed{}, in which there is no such value. It does nothing if that variant is not valid, has a
+// different prompt, or has fewer tool calls than the request, since the request may contain the
+// result of a missing call. n is the schema to which the Form of the variant points: that of the
+// value, or that of the object around an unknown member. The argument change describes the change
+// as a predicate, such as "is null".
 func (b *validRequestVariantBuilder) add(change string, n node, at []string, v any) {
 	r := withBodyValue(b.request, at, v)
 	e := b.dialect.ParseRequest(r)

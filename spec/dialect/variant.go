@@ -170,7 +170,8 @@ func (s *document) parseVariant(n node, requirement string) (*variant, error) {
 	return w, nil
 }
 
-// lastToken returns the last token of a JSON pointer, unescaped.
+// lastToken returns the string that the last reference token of a JSON pointer (RFC 6901) stands
+// for. For "/paths/~1runs", it is "/runs".
 func lastToken(pointer string) string {
 	return unescape(pointer[strings.LastIndexByte(pointer, '/')+1:])
 }

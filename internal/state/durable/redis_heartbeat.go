@@ -33,9 +33,9 @@ func newHeartbeat(s *redisStore, db *redisClient) *heartbeat {
 	return &heartbeat{store: s, client: db, halt: make(chan struct{})}
 }
 
-// beatScript records a heartbeat and returns the server's time in ms. Its first two arguments are
-// not used and must be empty; the others are replica, and the time after which the replica counts
-// as dead (in ms from now).
+// beatScript records a heartbeat of a replica and returns the time of the server's clock in ms. Its
+// first two arguments are not used and must be empty. The third is the replica, and the fourth is
+// the time in ms, counted from this heartbeat, after which the replica counts as dead.
 var beatScript = redis.NewScript(1, "#!lua\n"+scriptPrelude+clockScript+`
 local now = now()
 call('HSET', P .. 'beats', ARGV[3], now + ARGV[4])

@@ -150,11 +150,12 @@ call('PUBLISH', P .. 'w:' .. thread, '')
 return {'made', made, ARGV[4], ARGV[5], tostring(first)}
 `)
 
-// forgetScript defines the Lua function forget(n, size, runs, bytes). It needs the variable P, the
-// prefix of all keys. The function drops the oldest ended runs until at most the number given by
-// runs are left, and their events have at most the given number of bytes; 0 bytes mean that there
-// is no such limit. Before the call, there are n ended runs, whose events have size bytes in total.
-// One call drops at most 16 runs, so that Append does not take long.
+// forgetScript defines the Lua function forget(n, size, runs, bytes). It needs the variables call
+// and P of scriptPrelude. The parameters n and size are the number of ended runs before the call,
+// and the total size of their events in bytes. The parameters runs and bytes are the limits on
+// these two values; if bytes is 0, the size is not limited. The function drops the oldest ended
+// runs until neither limit is exceeded, but at most 16 runs per call, so that Append does not take
+// long.
 const forgetScript = `
 local function drop(id)
   local n, rest = id:match('^(%d+):(.*)$')

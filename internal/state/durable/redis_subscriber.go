@@ -235,9 +235,10 @@ func (h *redisSubscriber) handleMessage(m redis.Message) {
 	}
 }
 
-// loadPendingCancels queues the runs for which Cancel was called and that have not ended. They may
-// have been published while there was no connection. If the server cannot be read,
-// loadPendingCancels queues only some of them, or none.
+// loadPendingCancels queues the runs that have not ended and for which Cancel was called. The
+// server may have published the ids of such runs while there was no connection. If an attempt to
+// read the runs from the server fails, loadPendingCancels queues only those that it had read
+// before, if any.
 func (h *redisSubscriber) loadPendingCancels(ctx context.Context) {
 	for cursor := "0"; ; {
 		reply, err := redis.Values(h.store.do(ctx, "SSCAN", h.store.key("asked", ""), cursor, "COUNT", maxReadItems))

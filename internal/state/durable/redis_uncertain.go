@@ -54,8 +54,8 @@ func (l *possiblyStartedRuns) takeToken(b state.RunRequest) (token string) {
 	return ""
 }
 
-// due returns at most limit runs whose StartRun failed at least minAge ago and has not been
-// repeated since.
+// due returns the runs in l whose StartRun failed at least minAge ago, each with the failed call.
+// If there are more than limit, it returns an arbitrary selection of limit runs.
 func (l *possiblyStartedRuns) due(minAge time.Duration, limit int) map[state.RunRef]uncertainStart {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -236,8 +236,8 @@ func (s *sqliteStore) Secret(ctx context.Context) ([]byte, error) {
 	return bytes.Clone(s.secret), ctx.Err()
 }
 
-// Ping implements [state.Store]. It writes to the file and checks that the path still refers to
-// that file, because data written to a removed file is lost.
+// Ping implements [state.Store]. It writes to the SQLite file of the store, and checks that s.path
+// still refers to the file that was opened, because data written to a removed file is lost.
 func (s *sqliteStore) Ping(ctx context.Context) error {
 	now, err := os.Stat(s.path)
 	if err == nil && !os.SameFile(now, s.openedFile) {
