@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/streamassay/streamassay/internal/printable"
 )
 
 // A Check is one rule, written once for all dialects and used by both the suite and the linter. A
@@ -160,14 +162,11 @@ func formatMessage(format string, args []any) string {
 // s, at most limit bytes, followed by a note of how many bytes were left out. The note may make the
 // result longer than limit.
 func truncate(s string, limit int) string {
-	if len(s) <= limit {
+	shown := printable.Prefix(s, limit)
+	if len(shown) == len(s) {
 		return s
 	}
-	n := limit
-	for n > limit-utf8.UTFMax && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return fmt.Sprintf("%s … (%d more bytes)", s[:n], len(s)-n)
+	return fmt.Sprintf("%s … (%d more bytes)", shown, len(s)-len(shown))
 }
 
 // Run applies the checks of a plan to the events of one conversation. The evaluation that it

@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
+	"github.com/streamassay/streamassay/internal/printable"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
@@ -114,14 +113,11 @@ func trimEvent(e spec.Event) spec.Event {
 // character is cut, followed by a note that says how many bytes are left out. If raw is not longer
 // than maxRetainedRaw, truncateRaw returns a copy of it.
 func truncateRaw(raw []byte) []byte {
-	if len(raw) <= maxRetainedRaw {
-		return bytes.Clone(raw)
+	kept := bytes.Clone(printable.Prefix(raw, maxRetainedRaw))
+	if n := len(raw) - len(kept); n > 0 {
+		kept = fmt.Appendf(kept, " … (%d more bytes)", n)
 	}
-	n := maxRetainedRaw
-	for n > maxRetainedRaw-utf8.UTFMax && !utf8.RuneStart(raw[n]) {
-		n--
-	}
-	return fmt.Appendf(slices.Clone(raw[:n]), " … (%d more bytes)", len(raw)-n)
+	return kept
 }
 
 // judgeGrace is how long evaluations may go on after the user has cancelled the run.

@@ -41,10 +41,7 @@ var templates = sync.OnceValue(func() *template.Template {
 // are shown, without an incomplete character at their end, and a note with the number of the
 // remaining bytes follows.
 func displayText(raw journal.BodyBytes) string {
-	shown, rest := raw[:min(len(raw), maxShownBytes)], ""
-	for n := 1; n < utf8.UTFMax && len(shown) < len(raw) && !utf8.Valid(shown); n++ {
-		shown = shown[:len(shown)-1]
-	}
+	shown, rest := printable.Prefix(raw, maxShownBytes), ""
 	if more := len(raw) - len(shown); more > 0 {
 		rest = fmt.Sprintf("… and %d bytes more", more)
 	}

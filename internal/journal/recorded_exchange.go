@@ -6,8 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
-	"unicode/utf8"
 
+	"github.com/streamassay/streamassay/internal/printable"
 	"github.com/streamassay/streamassay/internal/redact"
 	"github.com/streamassay/streamassay/spec"
 )
@@ -301,12 +301,8 @@ func (s *recordedExchange) redact(text string) string { return s.redactor.Shorte
 // truncate returns text unchanged if it has at most maxText bytes. Otherwise it returns the
 // characters within the first maxText bytes, followed by an ellipsis.
 func truncate(text string) string {
-	if len(text) <= maxText {
-		return text
+	if kept := printable.Prefix(text, maxText); len(kept) < len(text) {
+		return kept + "…"
 	}
-	n := maxText
-	for n > maxText-utf8.UTFMax && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n] + "…"
+	return text
 }

@@ -15,9 +15,9 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/streamassay/streamassay/internal/metrics"
+	"github.com/streamassay/streamassay/internal/printable"
 )
 
 // A Config configures the handler that New returns. The zero value of each field is a usable
@@ -132,14 +132,10 @@ const maxLoggedPath = 512
 // between two characters.
 func loggedPath(r *http.Request) string {
 	path := r.URL.Path
-	if len(path) <= maxLoggedPath {
-		return path
+	if shown := printable.Prefix(path, maxLoggedPath); len(shown) < len(path) {
+		return shown + "…"
 	}
-	n := maxLoggedPath
-	for n > maxLoggedPath-utf8.UTFMax && !utf8.RuneStart(path[n]) {
-		n--
-	}
-	return path[:n] + "…"
+	return path
 }
 
 // recoverPanic turns a panic of the wrapped handler into a log record and a response with status

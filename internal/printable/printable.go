@@ -1,6 +1,6 @@
 // Package printable escapes text from untrusted sources for terminals and browsers: control
 // characters, changes of direction, invisible characters and excessive combining marks.
-// Letters of all languages are left unchanged.
+// Letters of all languages are left unchanged. It also shortens text between two characters.
 package printable
 
 import (
@@ -21,6 +21,20 @@ var invisible = &unicode.RangeTable{R16: []unicode.Range16{
 	{Lo: 0x2800, Hi: 0x2800, Stride: 1},
 	{Lo: 0x3164, Hi: 0x3164, Stride: 1}, {Lo: 0xffa0, Hi: 0xffa0, Stride: 1},
 }}
+
+// Prefix returns text if it has at most limit bytes. Otherwise it returns the beginning of text, at
+// most limit bytes, which does not end within a UTF-8 sequence. Of text that is not UTF-8, the result
+// has at least limit-4 bytes. The result shares the memory of text.
+func Prefix[T ~string | ~[]byte](text T, limit int) T {
+	if len(text) <= limit {
+		return text
+	}
+	n := limit
+	for n > max(0, limit-utf8.UTFMax) && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
+}
 
 // Escape returns s with unprintable characters replaced with escape sequences such as \n, \x1b and
 // \u202e. It leaves the unprintable characters that occur in the string keep unchanged. If one

@@ -6,6 +6,26 @@ import (
 	"unicode"
 )
 
+// TestPrefix checks that text is cut between two characters, and that at most four bytes are cut off
+// in addition if it is not UTF-8.
+func TestPrefix(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		limit int
+		want  string
+	}{
+		{"", 0, ""}, {"abc", 3, "abc"}, {"abc", 2, "ab"}, {"ä", 1, ""}, {"aä", 2, "a"}, {"aä", 3, "aä"}, {"a👍b", 4, "a"}, {"a👍b", 5, "a👍"},
+		{"abc\x80\x80\x80\x80\x80\x80", 8, "abc\x80"},
+	} {
+		if got := Prefix(c.text, c.limit); got != c.want {
+			t.Errorf("Prefix(%q, %d) = %q, want %q", c.text, c.limit, got, c.want)
+		}
+		if got := string(Prefix([]byte(c.text), c.limit)); got != c.want {
+			t.Errorf("Prefix([]byte(%q), %d) = %q, want %q", c.text, c.limit, got, c.want)
+		}
+	}
+}
+
 func TestText(t *testing.T) {
 	for _, c := range []struct{ in, keep, want string }{
 		{"plain text", "", "plain text"},

@@ -13,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 
+	"github.com/streamassay/streamassay/internal/printable"
 	"github.com/streamassay/streamassay/internal/yamltree"
 )
 
@@ -321,13 +322,10 @@ func quoteTruncated(text string) string { return strconv.Quote(truncate(text, 60
 // at most maxLen bytes and without a partial code point, followed by an ellipsis, which does not
 // count toward maxLen.
 func truncate(text string, maxLen int) string {
-	if len(text) <= maxLen {
-		return text
+	if shown := printable.Prefix(text, maxLen); len(shown) < len(text) {
+		return shown + "…"
 	}
-	for maxLen > 0 && !utf8.RuneStart(text[maxLen]) {
-		maxLen--
-	}
-	return text[:maxLen] + "…"
+	return text
 }
 
 // joinNames joins names with commas and a final "and", as in "a, b and c". It returns "" if there

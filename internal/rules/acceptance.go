@@ -1,0 +1,117 @@
+package rules
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// AcceptsAsDocumented judges whether valid requests are accepted.
+var AcceptsAsDocumented = &spec.Check{
+	ID: "accept.as-documented", ReadsDocument: true,
+	Doc: `a valid request is accepted
+
+The document assigns the members of a request to requirements. A refused request counts
+against those of its requirements that no accepted request exercised. If there are none, it
+counts against the requirement of the one form that no accepted request had, such as null
+for a member, or else against that which the request exercises and some accepted requests did
+not, or against that of the operation. A response that is cut off is not accepted, if the
+dialect has no terminal event and the prompt asks for no failure. Not judged: requests while
+another run of the thread may be active or waits for input, those with links or files that
+were not issued by the server or uploaded in this conversation, and those with an Expect
+field, if the server refuses that (417).`,
+	Watch: func(p *spec.Pass) func(spec.Event) {
+		requests := validRequestsOf(p)
+		p.AtEnd(func() {
+			for _, x := range requests.refused {
+				what, blamed := requests.blame(x)
+				for _, requirement := range blamed {
+					e := x.request
+					e.Requirement = requirement
+					p.Judge(e, false, "%s: %v; expected a success", what, x)
+				}
+			}
+		})
+		return eachExchange(func(p *spec.Pass) func(exchange) {
+			return func(x exchange) {
+				switch {
+				case !x.mustBeAccepted():
+				case x.isComplete():
+					for _, requirement := range x.request.Exercised {
+						e := x.request
+						e.Requirement = requirement
+						p.Judge(e, true, "")
+					}
+				case x.isCutOff() && x.requiresCompleteBody():
+					x.bodyEnd.Requirement = x.request.Requirement
+					p.Judge(x.bodyEnd, false, "the response to a valid request is truncated (%v); expected a complete response",
+						x.bodyEnd.Err)
+				}
+			}
+		})(p)
+	},
+}
+
+// mustBeAccepted reports whether the request of x is valid, and was either accepted or must be, as
+// far as can be told without the status. That is not so if only the server can know whether the
+// request is valid, if the thread may be busy, or if the server refuses an expectation.
+func (x exchange) mustBeAccepted() bool {
+	if !x.request.Valid() || x.request.Operation == "" || x.request.Header == nil {
+		return false
+	}
+	return x.isComplete() || !x.unverifiable && !x.threadBusy && !x.refusesExpectation()
+}
+
+// A validRequests holds the exchanges of a conversation for which mustBeAccepted returned true.
+type validRequests struct {
+	accepted  []exchange      // those whose request was accepted
+	refused   []exchange      // those whose request was refused, unless the refusal is excused
+	exercised map[string]bool // by requirement id: whether an accepted request exercised the requirement
+	// stats returns what the requests in accepted have shown. It must not be called before the end
+	// of the conversation.
+	stats func() requestStatsByOperation
+}
+
+// validRequestsOf returns the validRequests of the conversation to which p applies. All checks
+// share it; see [spec.Shared].
+func validRequestsOf(p *spec.Pass) *validRequests {
+	return spec.Shared(p, "valid requests", func() (*validRequests, func(spec.Event)) {
+		v := &validRequests{exercised: map[string]bool{}}
+		v.stats = sync.OnceValue(func() requestStatsByOperation { return newAcceptedRequestStats(v.accepted) })
+		return v, eachExchange(func(*spec.Pass) func(exchange) { return v.observe })(p)
+	})
+}
+
+// observe updates v with x, the next exchange of the conversation.
+func (v *validRequests) observe(x exchange) {
+	switch {
+	case !x.mustBeAccepted():
+	case x.isComplete():
+		v.accepted = append(v.accepted, x)
+		for _, requirement := range x.request.Exercised {
+			v.exercised[requirement] = true
+		}
+	case x.isCutOff() && x.requiresCompleteBody(): // judged as truncated
+	case x.refusedInBand || x.status()/100 == 4 && !x.isExcused(): // a 5xx is not a refusal
+		v.refused = append(v.refused, x)
+	}
+}
+
+// blame returns the ids of the requirements against which x, one of v.refused, counts, and a
+// description of its request for a finding. The ids are those that no accepted request exercised
+// or, if there are none, the one that refusedForm returns. There may be none. The caller must wait
+// for the end of the conversation.
+func (v *validRequests) blame(x exchange) (what string, requirements []string) {
+	requirements = slices.DeleteFunc(slices.Clone(x.request.Exercised), func(requirement string) bool {
+		return v.exercised[requirement] || x.mayBeBusy(requirement)
+	})
+	if len(requirements) > 0 {
+		return "valid request", requirements
+	}
+	what, requirement := x.refusedForm(v.stats())
+	if requirement != "" {
+		requirements = []string{requirement}
+	}
+	return what, requirements
+}
