@@ -69,8 +69,10 @@ var ProgressPrecedesContent = &spec.Check{
 		inProgress, judged := false, false
 		return func(e spec.Event) {
 			switch subject := e.Kind.Subject(); {
-			case e.Kind == spec.RunProgress || isUnreadable(e):
+			case e.Kind == spec.RunProgress:
 				inProgress = true
+			case isUnreadable(e): // it may be the report, so nothing is judged unless that was seen
+				judged = judged || !inProgress
 			case !judged && (subject == "message" || subject == "reasoning" || subject == "content"):
 				p.Judge(e, inProgress, "%s comes before %s; expected the reverse order",
 					displayName(e), kindName(request, spec.RunProgress, "the run is in progress"))
