@@ -9,11 +9,11 @@ import (
 	"github.com/streamassay/streamassay/internal/fault"
 )
 
-// A faultPlan holds the faults for one run or, if the request neither starts nor streams a run, for
-// one response. It also counts the streams of the run.
+// A faultPlan holds the faults for one run, or for one response that belongs to no run. It also
+// counts the streams of the run.
 type faultPlan struct {
 	test        string // id of the test that sent the request; "" if it named none
-	rule        string // name of the script's rule that matched the request; "": none
+	rule        string // name of the script's rule that matched the request; "" if none did
 	faults      []fault.Spec
 	firstHeld   int          // number of the first frame that is held, or noFrame
 	streamCount atomic.Int32 // streams of the run so far
@@ -44,9 +44,9 @@ func (p *faultPlan) appliedFaults() []string {
 const noFrame = int(^uint(0) >> 1)
 
 // streamEffects returns the effects of those faults of the plan p that affect stream number n of
-// the run, counted from 1. For faults that change the position from which a stream is resumed, n
-// must count only the resumed streams of the run. An effect records its fault in the journal the
-// first time that it changes something.
+// the run, counted from 1. A caller that needs the effects on the position from which a stream is
+// resumed must count only the resumed streams of the run. An effect records its fault in the
+// journal the first time that it changes something.
 func (x *requestState) streamEffects(p *faultPlan, n int) (all []fault.Effect) {
 	r := x.newRand(randStream)
 	for _, use := range p.faults {

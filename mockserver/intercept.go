@@ -140,9 +140,9 @@ func (x *requestState) requestFaults(ruleFaults []fault.Spec) (all []fault.Spec)
 }
 
 // configureRun prepares the run that the request h starts. Where necessary, it sets two fields of
-// override: the agent, which sends the reply that decision contains at the configured pace, and the
-// constructor of sinks, which apply those faults that change the events, the frames or the end of
-// the run. If other requests stream the run, configureRun stores the fault plan for them.
+// override: Agent, so that the reply in decision is sent at the configured pace, and NewSink, so
+// that faults can change the events, the frames and the end of the run. If other requests stream
+// the run, configureRun also stores the fault plan for them.
 func (x *requestState) configureRun(
 	h *reference.ParsedRequest, decision script.Decision, override *reference.Override,
 ) {

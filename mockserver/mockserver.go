@@ -28,14 +28,16 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A Config configures a [Server]. Only Dialects is required. Programs outside of this module cannot
-// import the packages that some fields need; they set those fields by means of an [Option].
+// A Config configures a [Server]. Only Dialects is required. A run that no script rule and no
+// recording matches is answered by the reference's scripted agent, unless Defaults.Strict is set.
+// Programs outside of this module cannot import the packages that some fields need; they set those
+// fields by means of an [Option].
 type Config struct {
 	Dialects []*dialect.Dialect // a single one is served at its base path, several below /NAME@VERSION
 	Seed     *uint64            // seed of all random choices; setting it also freezes the clock; nil: random
 	Clock    *Clock             // source of the current time; nil: the system clock, or [Epoch] if Seed is set
 	Defaults Defaults           // behavior where neither a script nor a request header specifies it
-	Scripts  *script.RuleSet    // reply rules; nil: the reference's scripted agent answers every request
+	Scripts  *script.RuleSet    // reply rules; nil: none
 	Replay   *replay.Library    // recorded responses, for requests that no rule matches; nil: none
 	Journal  *journal.Journal   // nil: a new journal with default limits
 	Server   reference.Config   // limits, users, log and so on; New overwrites Store, NewID, Now, Inline and Intercept
@@ -130,8 +132,8 @@ func New(cfg Config, options ...Option) (*Server, error) {
 	return s, nil
 }
 
-// BasePath returns the path of the base URL of the dialect with the given name, such as
-// "runs@2026-04". It returns "" if the server does not serve that dialect.
+// BasePath returns the path of the base URL of a dialect. The argument name is the name and version
+// of the dialect, such as "runs@2026-04". BasePath returns "" if the server does not serve it.
 func (s *Server) BasePath(name string) string { return s.basePaths[name] }
 
 // Journal returns the record of the requests that the server received and the responses that it

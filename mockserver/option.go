@@ -16,7 +16,7 @@ import (
 type Option func(*configBuilder) error
 
 // A configBuilder holds the configuration to which options are applied, and the scripts and
-// recordings that are loaded after the last option was applied.
+// recordings that will be loaded once all options have been applied.
 type configBuilder struct {
 	*Config
 	scripts    []script.Source

@@ -56,8 +56,8 @@ type keyCounter struct {
 	current, previous map[uint64]uint64 // occurrences by key; when current is full, it becomes previous
 }
 
-// maxCounted is a number of keys: a keyCounter remembers at least the maxCounted keys that occurred
-// most recently.
+// maxCounted is the number of keys that a keyCounter remembers at least: those that occurred most
+// recently.
 const maxCounted = 1 << 16
 
 // next counts one more occurrence of key and returns the number of earlier occurrences.

@@ -40,8 +40,8 @@ var replayEndings = map[replay.StreamEnd]fault.StreamEnd{
 }
 
 // replay returns a handler that sends the recorded response a with its recorded timing and ending.
-// The handler must be called with a *responseWriter. It sends the response faster than recorded by
-// the factor Speed of the configured pace, if that is positive.
+// The handler must be called with a *responseWriter. If the Speed of the configured pace is
+// positive, the handler divides the recorded times by it.
 func (x *requestState) replay(a *replay.Response) http.HandlerFunc {
 	speed := 1.0
 	for _, configured := range []*pace.Pace{x.settings.Pace, x.overrides.Pace} {

@@ -15,7 +15,7 @@ type ReceivedRequest struct {
 	Method, Target string // as in the request line; the target may have a query
 	Header         http.Header
 	Body           []byte    // its first 64 KiB, unless Config.Journal has another limit
-	Operation      string    // kind of the operation, such as "run"; "" if the dialect has no such operation
+	Operation      string    // kind of the operation, such as "run"; "" if it is unknown
 	Thread, Run    string    // ids in the request, each "" if the request has none
 	Rule           string    // the script's rule or the recording that matched the request; "" if none did
 	Status         int       // status of the response; 0 if it has not been sent yet

@@ -178,7 +178,8 @@ func (w *responseWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// countFrames adds the frames in p, each of which must be complete, to w.frameCount.
+// countFrames adds the number of frames in p to w.frameCount. All frames in p must be complete.
+// Comments are not counted.
 func (w *responseWriter) countFrames(p []byte) {
 	var split sse.FrameSplitter
 	for frame := range split.Split(p) {

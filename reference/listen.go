@@ -20,7 +20,7 @@ import (
 // or writing does not hold resources for long.
 const (
 	readTimeout    = 30 * time.Second // for a request body
-	writeTimeout   = 30 * time.Second // per write; a client that accepts nothing for so long has left
+	writeTimeout   = 30 * time.Second // per write; a client that accepts nothing for this long is treated as gone
 	maxWriteBuffer = 64 << 10         // bytes gathered for one write
 )
 
@@ -357,3 +357,14 @@ func (l *streamWriter) flush() error {
 func extendWriteDeadline(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
 }
+
+// A fileResponseWriter is the response writer for a file: it gives the client writeTimeout to accept each write.
+type fileResponseWriter struct{ http.ResponseWriter }
+
+func (w fileResponseWriter) Write(data []byte) (int, error) {
+	extendWriteDeadline(w.ResponseWriter)
+	return w.ResponseWriter.Write(data)
+}
+
+// Unwrap returns the wrapped writer, for [http.ResponseController].
+func (w fileResponseWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

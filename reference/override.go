@@ -27,7 +27,8 @@ type Override struct {
 
 	// NewSink, if set, returns a sink that receives the events of a run before they are
 	// encoded. The sink must call send with each frame that the client is to receive. It may
-	// make frames with encode, which returns the frame of an event without the SSE field id.
+	// make frames with encode, which returns the frame of an event without the SSE field id, or
+	// no bytes if the dialect has no frame for the event.
 	NewSink func(encode func(*spec.Event) []byte, send func(frame []byte)) EventSink
 
 	// ResumeFrom, if set, changes where a resumed stream begins: after the event at position

@@ -29,7 +29,7 @@ type runEncoder struct {
 	openMessages   []*openMessage
 	completed      []spec.Event           // messages completed so far, in order
 	pendingCalls   map[string]*spec.Event // incomplete tool calls by id, if not streamedCalls
-	held           []spec.Event           // events to be sent as parts of a later event
+	held           []spec.Event           // events to be sent as parts of later events
 	calls          []string               // ids of tool calls, in order, if streamedCalls
 }
 
@@ -92,7 +92,7 @@ func (t *runEncoder) encodeInPlace(e *spec.Event) {
 	}
 }
 
-// addOther emits the event e if the dialect has a frame for it, such as the start of a step. If the
+// addOther emits e, an event such as the start of a step, if the dialect has a frame for it. If the
 // dialect has none, addOther drops an event of a kind that may occur in runs. An event of any other
 // kind is an error of the agent: addOther ends the run with an error event that names the kind.
 func (t *runEncoder) addOther(e *spec.Event) {
@@ -177,9 +177,9 @@ func (m *openMessage) initContent(e *spec.Event, k spec.Kind) {
 
 func (t *runEncoder) addDelta(e *spec.Event) { t.addText(e.Kind, e.Message, e.Role, e.Text) }
 
-// addText emits text as a delta of kind k of the open message or reasoning with the given id. If
-// none with that id is open, addText first starts one with the given role: reasoning if k is a kind
-// of reasoning event, and otherwise a message. If one is open, role is ignored.
+// addText emits text as a delta of kind k, which belongs to the open message or reasoning with the
+// given id. If none with that id is open, addText first starts one with the given role: reasoning
+// if k is a kind of reasoning event, and otherwise a message. If one is open, role is ignored.
 func (t *runEncoder) addText(k spec.Kind, id, role, text string) {
 	m := t.messageFor(k, id, role, "")
 	m.hasText = true
@@ -192,8 +192,8 @@ func (t *runEncoder) addText(k spec.Kind, id, role, text string) {
 	t.emitEvent(&t.next)
 }
 
-// endText completes the text part of the message m that is being sent in deltas. It does nothing if
-// m has no such part.
+// endText completes the text part of the message m that is being sent in deltas. It emits the full
+// text if the dialect repeats texts in full. It does nothing if m has no such part.
 func (t *runEncoder) endText(m *openMessage) {
 	if !m.hasText {
 		return
@@ -298,8 +298,8 @@ func (t *runEncoder) addToolEvent(e *spec.Event) {
 }
 
 // emitEnclosed emits e, a tool call or a tool result: as an event of its own, as part of a message,
-// or both. The parameter enclosing tells which of these the dialect has; if it has none,
-// emitEnclosed emits nothing.
+// or both. It ends the message that contains e. The parameter enclosing tells which of these the
+// dialect has; if it has none, emitEnclosed emits nothing.
 func (t *runEncoder) emitEnclosed(e *spec.Event, enclosing enclosingMessageType) {
 	if !enclosing.exists {
 		if enclosing.standalone {

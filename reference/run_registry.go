@@ -130,7 +130,7 @@ func (h *runRegistry) serverOf(thread string) *Server {
 	return h.servers[name]
 }
 
-// addRun registers a run that this process executes, until removeRun is called.
+// addRun registers a run that this process executes. It stays registered until removeRun is called.
 func (h *runRegistry) addRun(r *run) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -46,7 +46,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	req := spec.Request{Method: r.Method, Target: target, Header: headerOf(r.Header)}
 	if s.cfg.Files != nil && s.acceptsUploads && strings.HasPrefix(target, filesPath) {
-		s.cfg.Files.ServeHTTP(w, r)
+		s.cfg.Files.ServeHTTP(fileResponseWriter{w}, r)
 		return
 	}
 	if c.op = s.findOperation(&req); c.op == nil {
@@ -176,7 +176,7 @@ func (s *Server) refuseUnrouted(c *requestContext, req spec.Request) {
 
 // dispatch decodes a request and calls the method that serves its operation. It refuses a request
 // with status 413 if the body exceeds maxBody. However, if the dialect's document states a limit
-// that is at most maxBody, dispatch leaves the refusal to parse, which sends the response that the
+// that is at most maxBody, the method parse refuses the request instead, with the response that the
 // document requires.
 func (s *Server) dispatch(c *requestContext, req spec.Request) {
 	maxBytes, documented := s.maxBody(c.op), int64(c.op.MaxBodyBytes())
@@ -258,11 +258,10 @@ func (s *Server) writeResponse(c *requestContext, a dialect.EncodedResponse) {
 	_, _ = w.Write(a.Body) // an error means that the client left
 }
 
-// refuseViolation refuses a request that violates the dialect's document. It takes the status, the
-// code and the text of the response from violation.Refusals, the responses that the document
-// requires for the violation. Each of the three is the first one found there. Without a status
-// there, the status is 400; without a code, refuse selects the code; without a text, the text
-// describes the violation.
+// refuseViolation refuses a request that violates the dialect's document. The status, the code and
+// the text of the response are each the first one in violation.Refusals, the responses that the
+// document requires for the violation. If Refusals has no status, the status is 400; if it has no
+// code, refuse selects the code; if it has no text, the text describes the violation.
 func (s *Server) refuseViolation(c *requestContext, violation spec.Violation) {
 	status, code, text := 0, "", ""
 	for _, d := range violation.Refusals {

@@ -96,9 +96,9 @@ func (s *Server) referencesForeignFile(c *requestContext) (bool, error) {
 	return false, nil
 }
 
-// serveAttach stores the file in the request for a conversation and responds with a signed link to
-// the file. The conversation need not exist yet, because an image is uploaded before the first run
-// that uses it.
+// serveAttach stores the file that the request contains and responds with a signed link to it. The
+// request names the conversation to which the file belongs. The conversation need not exist yet,
+// because an image is uploaded before the first run that uses it.
 func (s *Server) serveAttach(c *requestContext) {
 	if _, ok := s.authorizeThread(c, true); !ok {
 		return

@@ -163,7 +163,8 @@ func replaceUnprintable(s string) string {
 }
 
 // urlArg returns the URL of a request, base followed by target, as one quoted argument of a shell
-// command. If base is a shell variable such as $BASE, the shell expands it.
+// command. It percent-encodes the bytes of target that are not printable ASCII. If base is a shell
+// variable such as $BASE, the shell expands it.
 func urlArg(base, target string) string {
 	var safe strings.Builder
 	for _, c := range []byte(target) {

@@ -83,10 +83,10 @@ func RequestText(base string, r spec.Request) string {
 	return b.String() + bodyExcerpt(r.Body)
 }
 
-// ResponseText returns a readable excerpt of a response: the status line, the relevant header
-// fields and, if the response did not end normally, how it ended. If body is true, the beginning of
-// the body follows. If there was no response, the excerpt states the reason; it is "" if the reason
-// is unknown.
+// ResponseText returns a readable excerpt of a response: the status line, a few header fields such
+// as Content-Type and, if the response did not end normally, how it ended. If body is true, the
+// beginning of the body follows. If there was no response, the excerpt states the reason; it is ""
+// if the reason is unknown.
 func ResponseText(r spec.Response, body bool) string {
 	if r.Status == 0 {
 		if r.End == nil {

@@ -35,7 +35,7 @@ type junitSuite struct {
 // A junitCase is one test case of a JUnit report. At most one of Failure, Error and Skipped is set;
 // if none is, the test case passed.
 type junitCase struct {
-	Class   string        `xml:"classname,attr"` // dialect and scenario, joined by a dot; or what else is tested
+	Class   string        `xml:"classname,attr"` // DIALECT.SCENARIO, DIALECT.cause for a [Cause], or "streamassay"
 	Name    string        `xml:"name,attr"`
 	Failure *junitMessage `xml:"failure"`
 	Error   *junitMessage `xml:"error"`
@@ -45,19 +45,19 @@ type junitCase struct {
 
 // A junitMessage is the reason why a test case failed, could not be judged or was skipped.
 type junitMessage struct {
-	Type    string `xml:"type,attr,omitempty"`
-	Message string `xml:"message,attr"`
-	Text    string `xml:",chardata"`
+	Type    string `xml:"type,attr,omitempty"` // level of the check, or kind of the [Cause]
+	Message string `xml:"message,attr"`        // one line
+	Text    string `xml:",chardata"`           // details
 }
 
 // maxCaseFindings is the maximum number of findings that a JUnit test case lists.
 const maxCaseFindings = 20
 
 // WriteJUnit writes the report as JUnit XML, with one test suite for each dialect and, if there
-// were internal errors of streamassay, one for these. The suite of a dialect has a test case for
-// each [Cause], which includes the results that the cause explains, one for all silent results of a
-// scenario together, and one for each other result of a check in a scenario. A violation by the
-// server is a failure; a result that could not be judged is an error. A violated SHOULD is a
+// were internal errors of streamassay, one for these. The suite of a dialect has one test case for
+// each [Cause], one for all silent results of a scenario together, and one for each other result of
+// a check in a scenario. Results that a cause explains have no test cases of their own. A violation
+// by the server is a failure; a result that could not be judged is an error. A violated SHOULD is a
 // failure only if the run is strict; otherwise it is in the output of a passed test case.
 // WriteJUnit returns any error from writing to w.
 func WriteJUnit(w io.Writer, r *Report) error {
@@ -197,8 +197,8 @@ func (c Cause) detailText() string {
 	return b.String()
 }
 
-// addSilent adds one skipped test case for a scenario. The test case lists ids, the ids of the
-// checks that found nothing to judge in the scenario.
+// addSilent adds one skipped test case for a scenario of the dialect in d. The test case lists ids,
+// the ids of the checks that found nothing to judge in the scenario.
 func (s *junitSuite) addSilent(d DialectReport, scenario string, ids []string) {
 	message := fmt.Sprintf(
 		"silent: nothing in this scenario tests %s: %s", countNoun(len(ids), "check"), strings.Join(ids, ", "))
@@ -207,8 +207,8 @@ func (s *junitSuite) addSilent(d DialectReport, scenario string, ids []string) {
 	})
 }
 
-// addInternalErrors adds a test suite with the internal errors of streamassay as one test case. It does
-// nothing if the report has no internal errors.
+// addInternalErrors adds a test suite with the internal errors of streamassay as one test case. It
+// does nothing if the report has no internal errors.
 func (all *junitSuites) addInternalErrors(r *Report) {
 	if len(r.Harness) == 0 {
 		return

@@ -96,7 +96,7 @@ type Check struct {
 	Dropped      int          `json:"dropped,omitempty"`  // findings that were not kept
 	Requirements []string     `json:"requirements"`       // ids of the requirements that the check judges
 	Cause        *int         `json:"cause,omitempty"`    // index in DialectReport.Causes of the cause of the result
-	Advice       string       `json:"advice,omitempty"`   // what to do about it
+	Advice       string       `json:"advice,omitempty"`   // what to do about the result
 	Rerun        string       `json:"rerun,omitempty"`    // command that plays the scenario again
 	Requests     int          `json:"requests,omitempty"` // number of requests of the scenario
 	// Curl is a command that sends the request of the first finding or, without findings, the first
@@ -120,8 +120,8 @@ type Finding struct {
 	Level       spec.Level `json:"level,omitempty"`       // level of the requirement, if the finding is about a client
 	Where       string     `json:"where,omitempty"`       // part of the request, if the finding is about a client
 	Request     string     `json:"request,omitempty"`     // request line, unusual header fields and beginning of the body
-	// Response has the status line, the relevant header fields and, unless Raw has it, the beginning
-	// of the body.
+	// Response has the status line, a few header fields such as Content-Type and, unless Raw has it,
+	// the beginning of the body.
 	Response string `json:"response,omitempty"`
 	Pointer  string `json:"pointer"`        // JSON Pointer into the frame or body, if known
 	Seen     int    `json:"seen,omitempty"` // in how many of the Plays the finding was made

@@ -38,7 +38,8 @@ func (d DialectReport) ignoresPrompts() bool {
 }
 
 // String returns the numbers that are not 0, as text such as
-// "1 MUST violated, 20 requirements hold". If all numbers are 0, it returns "nothing to judge".
+// "1 MUST violated, 20 requirements hold; test prompts: 2 followed". If all numbers for the
+// protocol are 0, "nothing to judge" takes their place.
 func (t requirementCounts) String() string {
 	var parts []string
 	add := func(n int, what string) {

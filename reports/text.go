@@ -185,7 +185,7 @@ func otherScenarios(names []string) string {
 const maxCommand = 4000
 
 // fullCommand returns command if it has at most [maxCommand] characters, and otherwise a note that
-// refers to the JSON report. It never shortens a command, because a part of the command could do
+// refers to the JSON report. It never shortens a command, because a shortened command could do
 // something else.
 func fullCommand(command string) string {
 	if n := len([]rune(command)); n > maxCommand {

@@ -26,8 +26,8 @@ const kindNotScripted = "not-scripted"
 // the report shows at least one [Cause] in d as an error.
 func (d DialectReport) isBlocked() bool { return slices.ContainsFunc(d.Causes, Cause.isBlocking) }
 
-// writeCauses writes some causes of the dialect: those that are shown as errors if blocking is
-// true, and all others if blocking is false.
+// writeCauses writes to b the causes of the dialect that are shown as errors or, if blocking is
+// false, all other causes.
 func (d DialectReport) writeCauses(b *strings.Builder, s TextStyle, blocking bool) {
 	fatal := d.fatalCause()
 	for i, c := range d.Causes {
@@ -136,9 +136,8 @@ func (c Check) writeReproduce(b *strings.Builder) {
 }
 
 // reproduceCommand returns a command of at most limit characters that reproduces the result. If the
-// scenario consists of one request or cannot be played again, the command sends only that one
-// request; otherwise it plays the whole scenario. The result is "" if there is no such command
-// within the limit.
+// scenario has several requests and can be played again, this is Rerun; otherwise it is Curl or, if
+// Curl is too long, Rerun. The result is "" if there is no such command within the limit.
 func (c Check) reproduceCommand(limit int) string {
 	for _, command := range []string{c.Curl, c.Rerun} {
 		if command == c.Curl && c.Rerun != "" && c.Requests > 1 {

@@ -86,9 +86,9 @@ type Finding struct {
 const MaxFindings = 50
 
 // Judge records one judgement: whether the rule holds for the event e. The judgement is about the
-// requirement with the id e.Requirement. If e.Requirement is "", the judgement is about the only
-// requirement of the check for which e is evidence or, if there are several such requirements or
-// none, about no single requirement (see [Result.VerdictOn]).
+// requirement with the id e.Requirement. If e.Requirement is "", the judgement is about the
+// requirement of the check for which e is evidence. If there is no such requirement, or more than
+// one, it is about no single requirement (see [Result.VerdictOn]).
 //
 // If ok is false, Judge also records a finding with e as evidence, up to the limit [MaxFindings].
 // The message of the finding is formatted as by fmt.Sprintf. It must state what was seen and what

@@ -87,8 +87,8 @@ type Plan struct {
 }
 
 // NewPlan returns the plan for a catalogue. The plan has one obligation for each of the given
-// checks that at least one requirement of the catalogue names. The obligation has all requirements
-// that name the check. The parameter kinds lists the kinds of the dialect's events.
+// checks that is named by at least one requirement of the catalogue. The obligation has all
+// requirements that name the check. The parameter kinds lists the kinds of the dialect's events.
 func NewPlan(checks []*Check, catalogue []Requirement, kinds []Kind) Plan {
 	d := Plan{HasRunStart: slices.Contains(kinds, RunStart), HasRunEnd: slices.Contains(kinds, RunEnd)}
 	for _, c := range checks {
@@ -105,12 +105,13 @@ func NewPlan(checks []*Check, catalogue []Requirement, kinds []Kind) Plan {
 	return d
 }
 
-// NewClientPlan returns the plan for judging clients by those of the given checks that judge
-// clients. The parameter catalogue holds the requirements on clients, and server those on servers.
-// If a check of clients needs no kind and no requirement of the catalogue names it, the plan makes
-// it judge a requirement of level MUST without an id. Checks with ReadsDocument also judge the
-// requirements on servers, since the document names those where it describes requests. The
-// parameter kinds lists the kinds of the dialect's events.
+// NewClientPlan returns the plan for judging clients. The parameter catalogue holds the
+// requirements on clients, server holds those on servers, and kinds lists the kinds of the
+// dialect's events. The plan has one obligation for each of the given checks that is named by a
+// requirement in catalogue. A check of clients that needs no kind has an obligation even if no
+// requirement names it; that obligation then has a requirement of level MUST without an id. Checks
+// with ReadsDocument also judge the requirements in server, since the document names those where it
+// describes requests.
 func NewClientPlan(checks []*Check, catalogue, server []Requirement, kinds []Kind) Plan {
 	catalogue = slices.Clone(catalogue)
 	for _, c := range checks {
@@ -295,8 +296,9 @@ func (r *Result) BreakPromise(why string) bool {
 }
 
 // Add adds to the result a finding that the check itself does not make, such as that a reply lacks
-// the promised text. It raises the verdict according to the level of the violated requirement. The
-// event e is the evidence. The message is formatted as by fmt.Sprintf.
+// the promised text. The event e is the evidence, and e.Requirement is the id of the violated
+// requirement (see [Obligation.Requirement] if it is ""). Add raises the verdict according to the
+// level of that requirement. The message is formatted as by fmt.Sprintf.
 func (r *Result) Add(e Event, format string, args ...any) {
 	if r.judged == nil {
 		r.judged = map[string]int{}

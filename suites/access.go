@@ -117,8 +117,8 @@ func runSecondUserFirst(t *Conversation) {
 }
 
 // templateCapabilities maps the name of a template to the name of the capability that the target
-// needs for requests of that template. The target may need the capability to perform the operation,
-// or to provide what the request refers to, such as the tool call to which a tool result belongs.
+// needs for requests of that template. This is the capability to perform the operation, or to
+// provide what the request refers to, such as the tool call to which a tool result belongs.
 // Templates that are not in the map need no capability, except those for other forms of a reply,
 // such as "tool-result-parts": they need the capability of the plain form (see
 // [plainReplyTemplate]).

@@ -20,12 +20,12 @@ const (
 
 // runAttachments plays the attachments scenario. It uploads an image and fetches it, uploads and
 // fetches files of the other types for which the dialect has templates, and then fetches the first
-// image again. It sends the first image in a message, sends a message without an image, requests the
-// history twice, and fetches all images to which the second response links. It then requests a new
-// signed URL for the first image, fetches the image from it, and sends a message with the new URL.
-// Then it requests signed URLs for a path and for a bucket that do not exist, and sends a message
-// with the URL of an image on a different server. Finally, it sends images in other forms of
-// messages. Checks judge the responses.
+// image again. It sends the first image in a message, sends a message without an image, requests
+// the history twice, and fetches all images to which the second response links. It then requests a
+// new signed URL for the first image, fetches the image from it, and sends a message with the new
+// URL. Then it requests signed URLs for a path and for a bucket that do not exist, and sends a
+// message with the URL of an image on a different server. Finally, it sends images in other forms
+// of messages. Checks judge the responses.
 func runAttachments(t *Conversation) {
 	image, ok := t.elicit("uploaded")
 	if !ok {

@@ -132,8 +132,8 @@ func IsCombination(name string) bool { return strings.HasPrefix(name, combinatio
 
 // isCombinable returns a function that reports whether the values of a row can occur together. The
 // row holds the index of one value for each dimension in dims, or -1 for a dimension that is not
-// decided yet. A class of texts or JSON objects other than the plain one can occur only with a
-// prompt that has a place for such a value.
+// decided yet. A class of texts other than the plain one can occur only with a prompt that has a
+// place for a text. The same applies to classes of JSON objects.
 func isCombinable(dims []dimension) func(row []int) bool {
 	prompts := dims[promptDimension].values
 	isPossible := func(row []int, prompt dimensionValue) bool {

@@ -130,9 +130,9 @@ func (c *combinationPlayer) sendRefused() {
 // invalidMembers returns invalid requests on the current thread, one for each class of status
 // codes, such as 4xx. Each of them is invalid because of one member of its body, which is neither
 // the prompt nor the thread id. Its class is that of the first status code that the document states
-// for its refusal. The requests are in ascending order of their classes, and a request for whose
-// refusal the document states no status code comes first. invalidMembers does not send the
-// requests, and the current run stays the same.
+// for its refusal. The requests are in ascending order of their classes. A request comes first if
+// the document states no status code for its refusal. invalidMembers does not send the requests,
+// and the current run stays the same.
 func (c *combinationPlayer) invalidMembers() (all []spec.Request) {
 	e := c.PromptEvent("text", c.word())
 	e.Thread, e.Run = c.Thread, c.NewID()

@@ -16,8 +16,8 @@ const (
 	maxQuickDuration      = 2 * time.Second // scenarios that took longer are not replayed
 )
 
-// confirmFindings replays scenarios whose results in parts have findings, with new thread and run
-// ids. If a finding does not occur in every replay, confirmFindings sets the field Seen of the
+// confirmFindings replays, with new thread and run ids, the scenarios whose results in parts have
+// findings. If a finding does not occur in every replay, confirmFindings sets the field Seen of the
 // finding to the number of plays in which it occurred, and the field Plays to the number of all
 // plays, including the original one. Verdicts do not change, because a violation that occurs only
 // once is still a violation. At most [maxConfirmedScenarios] scenarios are replayed, and only those

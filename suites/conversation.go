@@ -84,7 +84,9 @@ func (t *Conversation) StartRun(template string, e spec.Event) bool {
 
 // mayRepeat reports whether StartRun repeats the last request, which the server refused. It does if
 // the status is 409 (Conflict), because the server may still be finishing the previous run of the
-// thread, or if the server is busy, although it accepted an earlier request of the conversation.
+// thread, or if the server is busy but has accepted an earlier request of the conversation. It
+// returns false once the limit [maxConflicts] or, if the server is busy, [maxBusyRefusals] is
+// reached.
 func (t *Conversation) mayRepeat() bool {
 	status := t.lastStatus()
 	isBusy := isBusyStatus(status) && t.acceptedAny && t.target.resources.busyRefusals.Load() < maxBusyRefusals

@@ -169,9 +169,9 @@ func (t *Conversation) completeHistory() spec.Event {
 	return t.pollHistory(func(page spec.Event) bool { return page.HasMore == "true" || t.isHistoryComplete(page) })
 }
 
-// completeHistories requests the histories of the given threads, repeatedly until each of them seems
-// to contain all messages. It stops when [historyTimeout] has passed, however many threads there
-// are. If the dialect or the target has no histories, completeHistories sends nothing.
+// completeHistories requests the histories of the given threads, repeatedly until each of them
+// seems to contain all messages. It stops when [historyTimeout] has passed, however many threads
+// there are. If the dialect or the target has no histories, completeHistories sends nothing.
 func (t *Conversation) completeHistories(threads []string) {
 	if !t.canSend("history") {
 		return

@@ -106,10 +106,10 @@ func similarIDs(id string) (all []string) {
 }
 
 // similarNames returns strings that are made from the UUID id and are similar to each other. They
-// differ in case, in length, in a space at the end, in the last of many characters, in a character
-// that URLs escape or have in place of a space, in what precedes or follows a punctuation mark, a
-// line feed or NUL, in the kind of punctuation marks, or in a character beyond ASCII, which may be
-// beyond 16 bits or have no width. Two of them are numbers with the same value.
+// differ, for example, in case, in length, in a trailing space, only in the last of many
+// characters, in what precedes or follows a punctuation mark, a line feed or NUL, or in one
+// character beyond ASCII. Two of them are numbers with the same value. A server may confuse some of
+// them if it decodes "%2F" or "+", cuts strings at NUL, or normalizes accented letters.
 func similarNames(id string) []string {
 	name := "Thread-" + id
 	long, longer := name+strings.Repeat("0", 80), name+strings.Repeat("0", 256)
@@ -222,9 +222,9 @@ func runRunIDs(t *Conversation) {
 	t.startIfTaken(names[0], t.PromptEvent("text", "in another thread"))
 }
 
-// runBusyThread plays the busy-thread scenario. While a slow stream is open, it sends another prompt
-// in the same thread, which the server may accept or refuse. After both, it sends a third one.
-// Checks verify that the first stream ends as every stream must, and that the third prompt is
+// runBusyThread plays the busy-thread scenario. While a slow stream is open, it sends another
+// prompt in the same thread, which the server may accept or refuse. After both, it sends a third
+// one. Checks verify that the first stream ends as every stream must, and that the third prompt is
 // accepted. What the replies say is not judged, because the documents do not say whether a run may
 // take the place of another. If the target allows a user only one open stream, runBusyThread sends
 // nothing.
@@ -242,9 +242,9 @@ func runBusyThread(t *Conversation) {
 }
 
 // besideOffer calls send while the stream of a slow run in another thread is open. The request that
-// starts this run offers a client tool named "measure". besideOffer only calls send if the response
-// to such a request is not the stream of the run, if the target allows a user only one open stream,
-// or if the target lacks the capability "slow".
+// starts this run offers a client tool named "measure". besideOffer calls send without opening such
+// a stream if the response to an offer of a tool is not the stream of the run, if the target allows
+// a user only one open stream, or if the target lacks the capability "slow".
 func (t *Conversation) besideOffer(send func()) {
 	if !t.respondsWithStream("tool-offer") || t.target.StreamLimit == 1 || t.target.lacksCapability("slow") {
 		send()
@@ -375,8 +375,8 @@ func runFirstRuns(t *Conversation) {
 // duringStreams sends the given requests, each of which must ask for an event stream, and reads all
 // responses to their ends at the same time. As soon as the response to a request has a frame with
 // data or has ended, it sends the next request or, after the last one, calls the function request.
-// If streams is empty, it only calls request. duringStreams returns when the call and all responses
-// have ended.
+// If streams is empty, it calls request at once. duringStreams returns when the call and all
+// responses have ended.
 func (t *Conversation) duringStreams(streams []spec.Request, request func()) {
 	if len(streams) == 0 {
 		request()

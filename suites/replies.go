@@ -302,9 +302,9 @@ func runToolResults(t *Conversation) {
 }
 
 // elicit makes the server do what a request of the template replyTemplate replies to: call a tool,
-// send an interrupt or store a file. For tool-results, which sends two results at once, the server
-// must call the tool twice, in two runs. elicit returns the event with the values for the request.
-// ok is false if the server did not do what it was asked to do.
+// send an interrupt or store a file. For the template "tool-results", whose requests send two
+// results at once, the server must call the tool twice, in two runs. elicit returns the event with
+// the values for the request. ok is false if the server did not do what it was asked to do.
 func (t *Conversation) elicit(replyTemplate string) (e spec.Event, ok bool) {
 	if replyTemplate == "tool-results" {
 		first, _ := t.elicit("tool-result")

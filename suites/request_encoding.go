@@ -79,8 +79,8 @@ func withField(r spec.Request, name string, change func(string) string) spec.Req
 	return r
 }
 
-// withQuotedBoundary returns a copy of r in which the boundary of a multipart body is a quoted string
-// (RFC 2046, section 5.1.1). Other requests are returned unchanged.
+// withQuotedBoundary returns a copy of r in which the boundary of a multipart body is a quoted
+// string (RFC 2046, section 5.1.1). Other requests are returned unchanged.
 func withQuotedBoundary(r spec.Request) spec.Request {
 	return withField(r, "Content-Type", func(v string) string {
 		if media, boundary, ok := strings.Cut(v, "boundary="); ok && !strings.ContainsAny(boundary, `";`) {
@@ -123,7 +123,8 @@ func withJSON(r spec.Request, encode func(v any) []byte) spec.Request {
 
 // appendReversed appends the JSON text of v to b and returns the result. The members of objects are
 // in descending order of their names. The function encode is called for all strings and names, and
-// returns the JSON text of its argument. The value v must be one that package json has decoded.
+// returns the JSON text of its argument. The value v must have been decoded by package
+// [encoding/json].
 func appendReversed(b []byte, v any, encode func(string) string) []byte {
 	switch v := v.(type) {
 	case string:

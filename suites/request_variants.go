@@ -147,10 +147,10 @@ func (t *Conversation) sendAndReadAgain(r spec.Request) {
 
 // sendVariants sends the request of the template, with the values in e in place of its
 // placeholders, and then variants of that request, each with new ids. It omits the variants whose
-// form (see [dialect.ValidRequestVariant]) is in sent, and adds to sent the form of each variant that it
-// sends, so no form is sent twice. If no variants are left, it does not send the request itself
-// either. If the server does not accept the request itself, which the accepts scenario judges, or
-// if the response to it ends early, sendVariants sends no variants.
+// form (see [dialect.ValidRequestVariant]) is in sent, and adds to sent the form of each variant
+// that it sends, so no form is sent twice. If no variants are left, it does not send the request
+// itself either. If the server does not accept the request itself, which the accepts scenario
+// judges, or if the response to it ends early, sendVariants sends no variants.
 func (t *Conversation) sendVariants(template string, e spec.Event, sent map[string]bool) {
 	t.Run = t.NewID()
 	r := t.BuildRequest(template, e)

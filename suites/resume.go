@@ -1,6 +1,7 @@
 package suites
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -53,9 +54,9 @@ const quietTimeout = 2 * time.Second
 
 // runResume plays the resume scenario. For each event of a run except the last, it starts a new
 // run, loses the connection after that event and resumes the stream. Then it resumes the stream of
-// the last run after each of its events, and the streams of runs of other kinds: those that requests
-// of other templates start, one with a tool call, and one with many events. Checks compare the
-// resumed streams with the complete ones.
+// the last run after each of its events, and the streams of runs of other kinds: those that
+// requests of other templates start, one with a tool call, and one with many events. Checks compare
+// the resumed streams with the complete ones.
 func runResume(t *Conversation) {
 	for k, n := 1, 2; k < min(n, maxDisconnects); k++ {
 		if !t.StartRun("prompt", t.PromptEvent("text", "resume after event "+strconv.Itoa(k)+" \u00e9 e\u0301")) {
@@ -98,20 +99,21 @@ func (t *Conversation) readAndResume(template string, e spec.Event, choose func(
 	}
 	t.ReadStream("", 0)
 	if cursors := t.Cursors(); len(cursors) > 0 {
-		for _, cursor := range choose(cursors) {
+		for _, cursor := range slices.Compact(choose(cursors)) {
 			t.ReadStream(cursor, 0)
 		}
 	}
 }
 
-// firstAndMiddle returns the first of the cursors and the one in the middle.
+// firstAndMiddle returns the first of the cursors and the middle one, or the earlier of the two
+// middle ones. There must be at least one cursor.
 func firstAndMiddle(cursors []string) []string {
 	return []string{cursors[0], cursors[(len(cursors)-1)/2]}
 }
 
-// lateAndLonger returns the cursor of the 300th event from the end and those of the later cursors
-// that are shorter than the cursor that follows them. If there are fewer than 300 events, it begins
-// with the first. A server that compares cursors as strings takes "999" for later than "1000".
+// lateAndLonger returns the 300th cursor from the end, or the first if there are fewer, followed by
+// each cursor after which the cursors become longer, such as "999" before "1000". A server that
+// compares cursors as strings takes "999" for the later one. There must be at least one cursor.
 func lateAndLonger(cursors []string) []string {
 	late := cursors[max(0, len(cursors)-300):]
 	all := late[:1:1]
@@ -125,7 +127,8 @@ func lateAndLonger(cursors []string) []string {
 
 // resume requests the stream of the current run from the last cursor in the last exchange. It
 // closes the connection after the given number of events; 0 means to read to the end. If the last
-// exchange contains no cursor, it sends nothing and returns false.
+// exchange contains no cursor, it sends nothing and returns false. Otherwise it returns true, even
+// if the request fails.
 func (t *Conversation) resume(events int) bool {
 	cursors := t.Cursors()
 	if len(cursors) == 0 {
@@ -272,9 +275,9 @@ func runForeignCursors(t *Conversation) {
 	t.ReadStream("", 0)
 }
 
-// earlierCursors reads a run of the current thread and a run of a new thread. It returns the
-// cursors of the first run as here and those of the second as elsewhere. The current thread stays
-// the same.
+// earlierCursors starts a run in the current thread and then a run in a new thread, and reads the
+// stream of each to its end. It returns the cursors of the first run as here and those of the
+// second as elsewhere. The current thread stays the same.
 func (t *Conversation) earlierCursors() (here, elsewhere []string) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "one"))
 	here = t.Cursors()

@@ -34,8 +34,8 @@ type sequenceBuilder struct {
 	uploads        []int        // numbers of the actions that upload files
 }
 
-// newSequenceBuilder returns a builder for a sequence, without actions. Actions of all types that the
-// target supports can be added to it.
+// newSequenceBuilder returns a builder for a sequence, without actions. Actions of all types that
+// the target supports can be added to it.
 func newSequenceBuilder(t *Target) *sequenceBuilder {
 	return &sequenceBuilder{target: t, actionTypes: t.supportedActions(), observedRuns: map[int]bool{}}
 }

@@ -17,9 +17,9 @@ var streamEndScenarios = []Scenario{{
 }}
 
 // How long the client waits for the end of a body after the end of its run. Most servers close the
-// body at once. The client waits for [spec.MaxOpenAfterEnd] until the target has left one stream
-// open for maxQuickClose. From then on, it waits only for laterGrace after the end of each run, to
-// receive what a server sends too late.
+// body at once. At first, the client waits for up to [spec.MaxOpenAfterEnd]. Once the target has
+// left a stream open for more than maxQuickClose, the client waits only for laterGrace after the
+// end of each further run, to receive what a server sends too late.
 const (
 	maxQuickClose = time.Second
 	laterGrace    = 250 * time.Millisecond

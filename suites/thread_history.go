@@ -223,8 +223,9 @@ func (b *messageAssembler) addSnapshot(messages []spec.Event) {
 }
 
 // isContentInParts reports whether the content of message, a message of a snapshot, is a list of
-// parts. Its text then has that list as JSON. Other lists, such as [1,2], are texts. An empty list
-// is the content of a message of the assistant, but the text of a tool result.
+// parts. The Text of message is then that list as JSON. A list whose items have no type, such as
+// [1,2], is plain text. An empty list counts as a list of parts in a message of the assistant, but
+// as plain text in a tool result.
 func isContentInParts(message spec.Event) bool {
 	if !strings.HasPrefix(message.Text, "[") {
 		return false

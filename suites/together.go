@@ -36,8 +36,8 @@ func (t *Conversation) sendTogether(requests []spec.Request, n int, limit func(s
 // runTwoRuns plays the two-runs scenario. It starts two runs of one thread, and reads the stream of
 // the second run before that of the first. Then it starts six runs of the thread, reads their
 // streams, and resumes the stream of the first of them at each of its events, between which there
-// are events of the other runs. Checks verify that each stream has all events of its own run. Of the
-// six runs, those that the server refuses are left out.
+// are events of the other runs. Checks verify that each stream has all events of its own run. Of
+// the six runs, those that the server refuses are left out.
 func runTwoRuns(t *Conversation) {
 	first := t.StartRun("prompt", t.PromptEvent("slow", "4 40"))
 	run := t.Run

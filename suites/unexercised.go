@@ -28,8 +28,8 @@ func (t *Target) explainUnexercised(p ScenarioResult) string {
 	return promise
 }
 
-// explainUnreachedLimit returns the reason why nothing in p, the result of the stream-limit scenario,
-// shows what happens to a stream above the limit.
+// explainUnreachedLimit returns the reason why nothing in p, the result of the stream-limit
+// scenario, shows what happens to a stream above the limit.
 func (t *Target) explainUnreachedLimit(p ScenarioResult) string {
 	return fmt.Sprintf("the limit of %d streams was not reached, so no stream above it was requested: %s",
 		t.StreamLimit, describeDialogue(p))
@@ -89,9 +89,11 @@ func (o exchangeSummary) describeRequest() string {
 // MissingCapability returns the name of the capability that the target seems to lack, judging by r,
 // the result of a check in p. ok is true if the lack would explain all findings of r, because each
 // finding refers to a response whose status (404, 405, 410 or 501) means that the server does not
-// have the operation. ok is false, and capability has no meaning, if r has no findings, if a
-// finding is about an operation that starts runs, if the scenario needs the capability "text" or
-// "refusals", or if p is the evaluation of a recording.
+// have the operation. If ok is false, capability must not be used.
+//
+// In particular, ok is false if r has no findings, if a finding is about an operation that starts
+// runs, if the scenario needs the capability "text" or "refusals", or if p is the evaluation of a
+// recording.
 func MissingCapability(p ScenarioResult, r spec.Result) (capability string, ok bool) {
 	if capability = p.Scenario.capabilityName(); capability == "text" || capability == "refusals" || len(r.Findings) == 0 {
 		return "", false

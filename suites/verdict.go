@@ -158,8 +158,8 @@ func (t *Target) isPromised(s Scenario) bool {
 // kept the scenario from being played to its end and the check judged nothing. The argument
 // promised states whether the target promises what the scenario tests (see [Target.isPromised]). If
 // it does, but nothing exercised the check, the verdict becomes that of violated requirements (see
-// [spec.Result.BreakPromise]). A scenario that was not played to its end breaks no promise, nor does
-// one in which the stream limit was not reached, because the server refused streams below it.
+// [spec.Result.BreakPromise]). A scenario that was not played to its end breaks no promise, nor
+// does one in which the stream limit was not reached, because the server refused streams below it.
 func (t *Target) adjustVerdict(p ScenarioResult, r *spec.Result, promised bool) {
 	id := r.Obligation.Check.ID
 	expected := slices.Contains(p.Scenario.ExpectedChecks, id)

@@ -27,7 +27,7 @@ type backendKind[T any] struct {
 	// ("openai:BASE_URL"); or a URL ("s3://BUCKET"). An explanation in parentheses may follow.
 	syntax string
 	hidden bool   // not shown in help and errors
-	keeps  string // for help: how many ended runs a store keeps by default, such as "1000 in memory"; "" shows nothing
+	keeps  string // for help: how many ended runs a store keeps by default, such as "1000 in memory"; may be ""
 	// open opens the backend at a location. The location is what follows the name and colon in the
 	// flag value, the complete value if it is a URL, or "" if it is only a name.
 	open func(ctx context.Context, location string, s backendSettings) (T, error)
@@ -102,9 +102,8 @@ func always[T any](backend T) func(context.Context, string, backendSettings) (T,
 }
 
 // filesIn returns a function for the open field of a [backendKind]. The function passes its
-// argument location, which comes from the value of the --files flag, to openStorage, and returns a
-// store that keeps attachments in the storage that openStorage returns. If openStorage fails, the
-// function returns its error.
+// location argument to openStorage, and returns a store that keeps attachments in the resulting
+// storage. Any error is one of openStorage or [files.New].
 func filesIn(
 	openStorage func(location string) (blob.Storage, error),
 ) func(context.Context, string, backendSettings) (*files.Store, error) {
@@ -171,7 +170,7 @@ func (f *backendFlag[T]) find() (kind backendKind[T], location string, err error
 			base, err := url.Parse(rest)
 			location, valid = rest, err == nil && (base.Scheme == "http" || base.Scheme == "https") && base.Host != ""
 		case strings.TrimSpace(rest) == "":
-			return k, "", f.usageError(fmt.Errorf("nothing after %s:, want %s", name, f.syntax()))
+			return k, "", f.usageError(fmt.Errorf("the part after %q is missing, want %s", name+":", f.syntax()))
 		default:
 			location, valid = rest, true
 		}
@@ -182,7 +181,7 @@ func (f *backendFlag[T]) find() (kind backendKind[T], location string, err error
 	return kind, "", f.usageError(errors.New("must be " + f.syntax()))
 }
 
-// open opens the backend that the flag selects. Errors are usage errors.
+// open opens the backend that the flag selects, with the settings s. Errors are usage errors.
 func (f *backendFlag[T]) open(ctx context.Context, s backendSettings) (backend T, err error) {
 	kind, location, err := f.find()
 	if err != nil {

@@ -45,9 +45,9 @@ func checkBase(name, text string) error {
 	return usageError("%s %q %v", name, withoutSecrets(text), err)
 }
 
-// parseBase parses text as a base URL: an absolute http or https URL without user, query and
-// fragment. The text of an error is a predicate, such as "has no host", so that the caller can put
-// the URL before it.
+// parseBase parses text as a base URL: an absolute http or https URL without a user, query or
+// fragment. If text is not a base URL, the text of the error is a predicate, such as "has no host",
+// so that the caller can put the URL before it.
 func parseBase(text string) (*url.URL, error) {
 	if !strings.Contains(text, "://") {
 		return nil, errors.New("must be a base URL that begins with http:// or https:// (e.g. http://127.0.0.1:8080)")
@@ -100,7 +100,7 @@ func parseHeaders(flag string, lines []string) (list spec.Header, err error) {
 		case !isToken(name):
 			return nil, usageError("%s: the text before the colon is not a valid header name", which)
 		case slices.Contains(connectionHeaders, strings.ToLower(name)):
-			return nil, usageError("%s: %s cannot be set, it follows from the request and the connection", which, name)
+			return nil, usageError("%s: %s cannot be set: it follows from the request and the connection", which, name)
 		case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
 			return nil, usageError("%s: the value of %s contains a control character", which, name)
 		}

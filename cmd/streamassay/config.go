@@ -197,9 +197,10 @@ func fieldLineNumbers(n ast.Node) map[string]int {
 	return lines
 }
 
-// setFields sets the options in t from fields, the fields of a target in a --config file. An option
-// that is a mapping, such as the prompts, keeps the entries that fields does not set. If a field is
-// unknown or invalid, setFields returns a usage error that names the field.
+// setFields sets the options in t from fields, the fields of a target in a --config file. If an
+// option is a mapping, such as the prompts, the field adds entries to those in t and replaces
+// entries with the same name. If a field is unknown or invalid, setFields returns a usage error
+// that names the field.
 func (t *targetOptions) setFields(fields yaml.MapSlice) error {
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	var names []string

@@ -144,8 +144,8 @@ func checkFolder(dir string) error {
 	return os.Remove(probe.Name())
 }
 
-// write writes data to the destination. If the destination is a FIFO, write waits for a process
-// that opens the FIFO for reading, and returns [errNoReader] if there is none before ctx is done or
+// write writes data to the destination. If the destination is a FIFO, write waits for a process to
+// open the FIFO for reading, and returns [errNoReader] if none does before ctx is done or
 // [fifoTimeout] has passed. Other writes ignore ctx.
 func (d destination) write(ctx context.Context, data []byte) error {
 	switch {

@@ -51,7 +51,7 @@ times, consistent renamings of ids, and differences in how the same text is spli
 deltas. Whether a response is correct is not judged; streamassay run does that. If a response
 exceeds a limit (--timeout, --idle-timeout, --max-bytes, --max-events or --max-event), what
 arrived before the limit is compared.
-` + totalLimits("of a server in each repetition", "not compared; that alone does not change the exit code") + `
+` + totalLimits("from a server in one repetition", "not compared; that alone does not change the exit code") + `
 ` + wrapHelp(hiddenValues) + `
 
 ` + capabilitiesText("--lacks", scenarioCapabilities) + `
@@ -59,7 +59,7 @@ arrived before the limit is compared.
 Exit codes: 0 no difference, 1 differences, 2 usage or configuration error, 3 nothing was
 compared (e.g. one side is unreachable), or --max-time was reached and there was no
 difference, 5 internal error, 130 interrupted by SIGINT, 143 by SIGTERM. A conversation that
-only one side has, or that ended early for another reason than --max-time, is listed; that
+only one side has, or that ended early for a reason other than --max-time, is listed; that
 alone does not change the exit code.`,
 		Example: `  streamassay diff http://127.0.0.1:8080 http://127.0.0.1:8081 --dialect agkit
   streamassay diff reference http://127.0.0.1:8080 --dialect runs --header 'Authorization: Bearer T'

@@ -16,10 +16,10 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// runTargets plays the scenarios against the two targets that report.A and report.B name, at the
-// same time, and returns the conversations with the first as a and those with the second as b. It
-// sets the seed and the salt in report, and replaces report.A and report.B with names for the
-// report that contain no credentials.
+// runTargets plays the scenarios concurrently against two targets. It returns as a the
+// conversations with the target that report.A names, and as b those with the target that report.B
+// names. It sets the seed and the salt in report, and replaces report.A and report.B with names for
+// the report that contain no credentials.
 func (d diffOptions) runTargets(ctx context.Context, sh stdio, report *diff.Report) (a, b diffSide, err error) {
 	var jobs [2]targetRun
 	for i, word := range []string{report.A, report.B} {

@@ -121,8 +121,8 @@ this project.
 // tableCell returns s on one line, escaped for a cell of a Markdown table.
 func tableCell(s string) string { return strings.ReplaceAll(oneLine(s), "|", "\\|") }
 
-// faultsDocument returns the text of docs/faults.md, which lists all faults. For each fault, it
-// names the given dialects to which the fault applies, unless these are all of them.
+// faultsDocument returns the text of docs/faults.md, which lists all faults. For each fault that
+// does not apply to all of the given dialects, the text names those to which it applies.
 func faultsDocument(dialects []*dialect.Dialect) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `# Faults

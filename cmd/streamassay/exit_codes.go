@@ -21,8 +21,8 @@ func (c targetExitCodes) worst() int {
 }
 
 // summaryLine returns the line that sums up the results of several targets, such as
-// "FAILED  3 targets: 2 passed, 1 failed  (exit 1)". If unwritten is true, at least one report
-// could not be written, and the line states the exit code of an internal error.
+// "FAILED  3 targets: 2 passed, 1 failed  (exit 1)". The argument unwritten says whether a report
+// could not be written; if so, the line says that, and states the exit code of an internal error.
 func (c targetExitCodes) summaryLine(unwritten bool) string {
 	kinds := []struct {
 		code        int

@@ -48,8 +48,8 @@ func boundedSize[T int | int64](to *T, min, max int64) pflag.Value {
 	}, func(n T) string { return formatSize(int64(n)) }}
 }
 
-// byteUnits lists the units of sizes. The three binary units come first, then the decimal ones,
-// each from large to small.
+// byteUnits lists the units of sizes: the three binary units, then the decimal units, each from
+// large to small, and finally the byte.
 var byteUnits = []struct {
 	name  string
 	bytes int64
@@ -114,7 +114,7 @@ func describedInt(to *int, min, max int, valid string) pflag.Value {
 	return &flagValue[int]{to, "N", func(text string) (int, error) {
 		n, err := strconv.ParseInt(text, 10, 32)
 		if err != nil {
-			return 0, errors.New("must be a whole number")
+			return 0, errors.New("must be a whole number " + valid)
 		}
 		if int(n) < min || int(n) > max {
 			return 0, errors.New("must be " + valid)

@@ -199,8 +199,8 @@ func expectedValue(f *pflag.Flag, err error) string {
 }
 
 // checkEmptyFlags returns a usage error if a flag of cmd that takes a string was given an empty
-// value. An empty value often comes from a shell variable that is not set. Such a flag must not be
-// treated as if it had been left out.
+// value. An empty value often comes from a shell variable that is not set, and must not have the
+// same effect as leaving the flag out.
 func checkEmptyFlags(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if t := f.Value.Type(); err == nil && f.Value.String() == "" && (t == "string" || t == singleValueType) {
@@ -233,7 +233,7 @@ func (n *nameList) Set(text string) error {
 		case name == "" && strings.TrimSpace(text) == "":
 			return errors.New("is empty: give a name or leave it out")
 		case name == "":
-			return errors.New("has an empty name before or after a comma (a comma too many)")
+			return errors.New("a name is missing before or after a comma (a comma too many)")
 		}
 		*n = append(*n, name)
 	}
@@ -270,8 +270,9 @@ func (o *singleValue) String() string {
 	return *o.value
 }
 
-// firstChangedFlag returns the first of the named flags that was given on the command line of cmd.
-// The result has the form "--NAME"; it is "" if none of the flags was given.
+// firstChangedFlag returns the first element of flags, a list of names without dashes, that was
+// given on the command line of cmd. The result has the form "--NAME"; it is "" if none of the flags
+// was given.
 func firstChangedFlag(cmd *cobra.Command, flags ...string) string {
 	i := slices.IndexFunc(flags, cmd.Flags().Changed)
 	if i < 0 {

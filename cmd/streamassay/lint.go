@@ -46,11 +46,11 @@ A DIR stands for all such files in it and below; - is standard input, whose form
 recognized by the content; only a transcript or an HTTP archive includes the requests.
 A conversation is one or more exchanges, in order.
 
-Recordings of the same dialect are judged together, as one target. Any response can violate
-a requirement, but unless one of them streams a whole run (its start, content and end), no
-requirement can hold. Without a request, requirements about it are not tested.
+Recordings of the same dialect are judged together, as one target. A violation is reported
+for any response; a requirement is reported as fulfilled only if one of the responses streams
+a whole run (its start, content and end). Without a request, requirements about it are not tested.
 
-Exit codes: 0 no MUST requirement is violated (and not 3), 1 a MUST requirement is violated
+Exit codes: 0 no MUST requirement is violated and 3 does not apply, 1 a MUST requirement is violated
 (with --strict: a MUST or SHOULD requirement), 2 usage or configuration error, 3 there was
 neither a whole run nor a violation, or no event of the dialect, 5 internal error,
 130 interrupted by SIGINT, 143 by SIGTERM.`,
@@ -83,7 +83,7 @@ neither a whole run nor a violation, or no event of the dialect, 5 internal erro
 		"also list checks that found nothing to judge")
 	l.maxEvent = dialect.MaxEventBytes
 	f.Var(sizeValue(&l.maxEvent), "max-event",
-		"maximum size of one event; a larger one violates a MUST requirement (in runs: a SHOULD), and nothing after it is "+
+		"maximum size of one event; a larger one violates a MUST requirement (in the dialect runs: a SHOULD), and nothing after it is "+
 			"judged")
 	completeDialects(cmd)
 	return cmd

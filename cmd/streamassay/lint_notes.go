@@ -37,7 +37,7 @@ func lintNotes(p suites.ScenarioResult) (notes []string) {
 	})
 	switch {
 	case streams && !p.Evaluation.Recognized:
-		notes = append(notes, fmt.Sprintf("no frame of %s recognized", d.Name))
+		notes = append(notes, fmt.Sprintf("contains no event of %s (another dialect, or not an event stream?)", d.Name))
 	case p.Evaluation.NotHTTP && !p.Evaluation.HTTP:
 		notes = append(notes, spec.ErrNotHTTP.Error())
 	}

@@ -39,11 +39,11 @@ func TestLintMeasuresNothing(t *testing.T) {
 		}
 	}
 	for file, says := range map[string]string{
-		"noise.sse":    "no frame of agkit@0.0.10 recognized",
-		"noise.http":   "no frame of agkit@0.0.10 recognized",
-		"foreign.http": "no frame of agkit@0.0.10 recognized",
-		"renamed.sse":  "no frame of agkit@0.0.10 recognized",
-		"sentinel.sse": "no frame of agkit@0.0.10 recognized",
+		"noise.sse":    "contains no event of agkit@0.0.10 (another dialect, or not an event stream?)",
+		"noise.http":   "contains no event of agkit@0.0.10 (another dialect, or not an event stream?)",
+		"foreign.http": "contains no event of agkit@0.0.10 (another dialect, or not an event stream?)",
+		"renamed.sse":  "contains no event of agkit@0.0.10 (another dialect, or not an event stream?)",
+		"sentinel.sse": "contains no event of agkit@0.0.10 (another dialect, or not an event stream?)",
 		"other.http":   "POST /process: not an operation of agkit@0.0.10 (its streaming operations: POST /send-message); is this agentscope or agentscope-java?",
 		"refused.http": `the request (not recorded) got 422 Unprocessable Entity {"detail":"Field required"}: no stream to judge`,
 		"empty.http":   `POST /send-message got 422 Unprocessable Entity {"detail":"Field required"}: the request has no body`,

@@ -6,9 +6,9 @@ import (
 	"runtime/metrics"
 )
 
-// Parameters of the GC percentage of a server. With the default of 100%, a server with a small heap
-// and thousands of requests per second would spend much of its time on garbage collection. A large
-// fixed percentage would take too much memory with a large heap.
+// Parameters from which [tuneGC] computes the GC percentage of a server. With the default of 100%,
+// a server with a small heap and thousands of requests per second would spend much of its time on
+// garbage collection. A large fixed percentage would take too much memory with a large heap.
 const (
 	minHeapBytes = 40 << 20 // size, in bytes, to which a small heap may grow before a collection
 	minGCPercent = 50       // lower bound of the GC percentage

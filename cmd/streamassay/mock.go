@@ -81,13 +81,18 @@ gets these environment variables:
   MOCK_URL       the base URL, if exactly one dialect is served
   MOCK_CONTROL   the URL of the control address
 
+The headers X-Mock-Seed, X-Mock-Pace, X-Mock-Vary and X-Mock-Fault of a request take
+precedence over --seed, --pace and --vary; so does the pace of a rule. Faults of headers and
+rules are added to those of --fault.
+
 With --expect or --expect-report, the requests of the clients are judged when COMMAND has
 succeeded, or when a signal ends the mock. If COMMAND fails, nothing is judged or reported.
+With COMMAND, a signal determines the exit code, whatever the judgement.
 
 Exit codes: 0 success (without COMMAND: ended by SIGINT or SIGTERM), 1 COMMAND failed, a
 client violated the protocol or the expectations, or --check found errors, 2 usage or
-configuration error, 3 clients were judged but no request had arrived, 5 internal error,
-with COMMAND 130 interrupted by SIGINT, 143 by SIGTERM.`,
+configuration error, 3 clients were to be judged but no request arrived (even if a call was
+expected), 5 internal error and, with COMMAND, 130 interrupted by SIGINT, 143 by SIGTERM.`,
 		Example: `  streamassay mock --dialect runs --addr 127.0.0.1:4010
   streamassay mock script.yaml --dialect agkit --pace '{first: 300ms, rate: 40}'
   streamassay mock --check script.yaml
@@ -126,8 +131,7 @@ with COMMAND 130 interrupted by SIGINT, 143 by SIGTERM.`,
 				"time after which a request that waits for new events (a long poll) returns without any")
 			f.BoolVar(&m.eventSource, "eventsource", false, eventSourceUsage)
 		}},
-		{"Defaults for all requests (X-Mock- headers override --seed, --pace and --vary, rules --pace; both add faults)",
-			m.defaults.addFlags},
+		{"Defaults for all requests (X-Mock headers and rules take precedence, and add faults)", m.defaults.addFlags},
 		{"Address", func(f *pflag.FlagSet) {
 			m.endpoint.addFlags(f)
 			f.StringVar(&m.control, "control", "127.0.0.1:0", "`HOST:PORT` loopback address of the control API and page, e.g. 127.0.0.1:4020, or off")

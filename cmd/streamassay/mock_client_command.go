@@ -9,10 +9,10 @@ import (
 )
 
 // waitForEnd runs the client command, if command is not empty, with the URLs in settings as
-// environment variables such as MOCK_URL. It waits until the command has ended, the channel failed
-// delivers the error of a listener, or ctx is done; in the last two cases, it ends the command. It
-// returns nil if the command succeeded, or if ctx is done and there is no command. Otherwise it
-// returns an error with the exit code of the program.
+// environment variables such as MOCK_URL. It waits until the command has ended, an error arrives on
+// the channel failed because a listener has failed, or ctx is done. In the last two cases, it ends
+// the command. It returns nil if the command succeeded, or if ctx is done and there is no command.
+// Otherwise, it returns an error with the exit code of the program.
 func waitForEnd(
 	ctx context.Context, sh stdio, settings serviceInfo, failed <-chan error, command []string,
 ) error {

@@ -14,11 +14,11 @@ import (
 // of the clients. It must be called before anything is served, because it returns a usage error if
 // --expect or --expect-report is invalid.
 //
-// The function must be called when the mock has ended, with the journal and the exit code so far.
-// It judges the requests in the journal, prints the result and writes the report requested with
-// --expect-report. It returns nil if the program is to end with exit code 0, and otherwise an error
-// with the exit code. If the exit code so far is not 0, it remains the exit code, unless the report
-// cannot be written. If neither flag is given, the function judges nothing.
+// The returned function must be called when the mock has ended, with the journal and the exit code
+// so far. It judges the requests in the journal, prints the result and writes the report requested
+// with --expect-report. It returns nil if the program is to end with exit code 0, and otherwise an
+// error with the exit code. If the exit code so far is not 0, it remains the exit code, unless the
+// report cannot be written. If neither flag is given, the returned function judges nothing.
 func (m *mockOptions) clientJudge(sh stdio) (func(*journal.Journal, int) error, error) {
 	if m.expect == "" && m.expectReport == "" {
 		return func(_ *journal.Journal, code int) error { return exitWith(code) }, nil

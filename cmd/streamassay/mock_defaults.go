@@ -33,7 +33,7 @@ func (m *overridableMockFlags) addFlags(f *pflag.FlagSet) {
 		"`PACE` pace of deltas, e.g. '{first: 300ms, rate: 40}': the first after 300ms, then 40 per second; the fields "+
 			"are first, rate, jitter ({fixed: 20ms} delays every second delta, {uniform: 0.5} varies the time "+
 			"between deltas by up to a half, {lognormal: 0.3} by a distribution with this sigma), burst (number of "+
-			"deltas sent together), chunk (what a delta has: words, characters, whole for the whole text, or a number "+
+			"deltas sent together), chunk (what a delta consists of: words, characters, whole for the whole text, or a number "+
 			"of characters) and speed (of recordings: 2 is twice as fast) (default: no delay, recordings as recorded)")
 	f.StringArrayVar(&m.faults, "fault", nil,
 		"`FAULT` fault to inject into the response to every applicable request: NAME or 'NAME; PARAMETER=VALUE; …', e.g. "+

@@ -13,10 +13,10 @@ var flagsWithoutRecord = []string{
 	"journal", "journal-bytes", "journal-body", "expect", "expect-report",
 }
 
-// checkFlags returns a usage error if flags of cmd, which is the mock command, cannot be used
-// together, or cannot be used with paths, the FILE arguments, or with command, the client command.
-// It also returns a usage error if command does not name a program that can be run. Both paths and
-// command may be empty.
+// checkFlags returns a usage error if flags of cmd, which is the mock command, cannot be combined
+// with each other or with the arguments. The slice paths holds the FILE arguments, and command the
+// client command; both may be empty. checkFlags also returns a usage error if command does not name
+// a program that can be run.
 func (m *mockOptions) checkFlags(cmd *cobra.Command, paths, command []string) error {
 	recording := firstChangedFlag(cmd, "record") != ""
 	switch flag := firstChangedFlag(cmd, flagsWithoutRecord...); {

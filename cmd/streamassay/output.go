@@ -47,9 +47,9 @@ func parseOutputs(name string, list []string) (all []reportOutput, err error) {
 }
 
 // resolveOutputs sets the destination of each report. Each element of targets holds the reports of
-// one target. If a report would have the same file as a report of an earlier target, resolveOutputs
-// adds the number of the target to the file name, as in r-2.json for r.json. It returns a usage
-// error if a report cannot be written or would overwrite other output.
+// one target. If a report would be written to the same file as a report of an earlier target,
+// resolveOutputs adds the number of its target to the file name, as in r-2.json for r.json. It
+// returns a usage error if a report cannot be written or would overwrite other output.
 func resolveOutputs(targets ...[]reportOutput) error {
 	var taken []reportOutput
 	for i, list := range targets {

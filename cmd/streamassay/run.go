@@ -34,11 +34,13 @@ func runCommand(sh stdio) *cobra.Command {
 requires --dialect. Without TARGET and --config, or if TARGET is "reference", the embedded
 reference server is tested in every dialect, or in those given with --dialect.
 
-An exchange is a request and its response; a conversation is the exchanges of a scenario, or
-generated (--sequences, --deep). A response that exceeds a limit (--timeout, --idle-timeout,
---max-bytes, --max-events or --max-event) violates a MUST requirement of every built-in
-dialect (--max-event in runs: a SHOULD); what arrived before the limit is still judged.
-` + totalLimits("of a target in one round", "listed in the report, and the test is incomplete") + `
+The report on standard output lists each violated requirement with its clause, what was seen,
+and the bytes that show it. An exchange is a request and its response; a conversation is the
+exchanges of a scenario, or generated (--sequences, --deep). A response that exceeds a limit
+(--timeout, --idle-timeout, --max-bytes, --max-events or --max-event) violates a MUST
+requirement of every built-in dialect (--max-event in the dialect runs: a SHOULD); what
+arrived before the limit is still judged.
+` + totalLimits("from a target in one round", "listed in the report, and the test is incomplete") + `
 
 ` + capabilitiesText("--claim and --lacks", suites.Capabilities()) + `
 
@@ -57,9 +59,9 @@ Exit codes: 0 something was tested and no MUST requirement is violated, 1 a MUST
 is violated (with --strict: a MUST or SHOULD requirement), 2 usage or configuration error,
 3 nothing was tested (e.g. the target is unreachable), or the code would be 0 but the test
 is incomplete (a network error ended a conversation, the server kept refusing valid requests
-with 429 or 503, or --max-time was reached), 5 internal error, 130 interrupted by SIGINT,
-143 by SIGTERM. With several targets, or with --repeat, the exit code is the worst one; from
-the worst: 5, 143, 130, 1, 3, 0.`,
+with 429 or 503, scenarios were cut short by limits, or --max-time was reached), 5 internal
+error, 130 interrupted by SIGINT, 143 by SIGTERM. With several targets, or with --repeat,
+the exit code is the worst one; from the worst: 5, 143, 130, 1, 3, 0.`,
 		Example: `  streamassay run
   streamassay run http://127.0.0.1:8080 --dialect agkit
   streamassay run http://127.0.0.1:8080 --dialect agkit --prompts natural    # an agent that uses a model
@@ -234,8 +236,8 @@ func (j targetRun) nameInReports() string {
 	return name
 }
 
-// newSuiteTarget returns the target of the run as package suites needs it, for dialect d. It
-// returns a usage error if an option is invalid.
+// newSuiteTarget returns the [suites.Target] for the target of the run in dialect d. It returns a
+// usage error if an option is invalid.
 func (j targetRun) newSuiteTarget(d *dialect.Dialect) (s suites.Target, err error) {
 	text := j.URL
 	if j.embedded {
@@ -396,10 +398,10 @@ func (j *targetRun) startReference() (stop func(), err error) {
 	return func() { _ = srv.Close() }, nil
 }
 
-// addReferenceUsers gives each target in j.suiteTargets the credentials of two users with random
-// tokens, and returns the authenticator that accepts these tokens. It also sets the stream limit of
-// each target, the number of streams that a user may have open: high enough for the scenarios that
-// run concurrently, but at most 200.
+// addReferenceUsers gives each target in j.suiteTargets the credentials of two users of its own,
+// with random tokens, and returns the authenticator that accepts these tokens. It also sets the
+// stream limit of each target, which is the number of streams that one user may have open: high
+// enough for the scenarios that run concurrently, but at most 200.
 func (j *targetRun) addReferenceUsers() (*identity.StaticTokens, error) {
 	users := &identity.StaticTokens{}
 	for i := range j.suiteTargets {

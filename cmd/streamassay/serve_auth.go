@@ -22,7 +22,7 @@ type serverAuthFlags struct {
 	tokens *identity.StaticTokens // the users of the --user flags; set by check
 }
 
-// addFlags adds the flags for users, tokens and cross-origin requests to the given flag set.
+// addFlags adds to flags the flags that set d: those for users, tokens and cross-origin requests.
 func (d *serverAuthFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&d.users, "user", nil,
 		"`NAME:TOKEN` user and bearer token, or @FILE with one NAME:TOKEN per line (repeatable)")

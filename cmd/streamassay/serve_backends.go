@@ -21,10 +21,10 @@ type openedBackends struct {
 }
 
 // openBackends opens the backends that the flags select. The configuration that it returns makes
-// the server log to log and count in m. If a backend cannot be opened, openBackends returns an
-// error and closes the store of runs, if that is already open. Otherwise, the caller must call
-// [openedBackends.closeStore]. API keys come from the environment and not from flags, because all
-// users of the machine can read command lines.
+// the server write its log to log and its metrics to m. If a backend cannot be opened, openBackends
+// returns an error and closes the store of runs, if that is already open. Otherwise, the caller
+// must call [openedBackends.closeStore]. API keys come from the environment and not from flags,
+// because all users of the machine can read command lines.
 func (s *serveOptions) openBackends(
 	ctx context.Context, sh stdio, log *slog.Logger, m *metrics.Counters,
 ) (b *openedBackends, err error) {

@@ -20,10 +20,11 @@ type listenFlags struct {
 	cert, key string      // PEM files for TLS; both "" means plain HTTP
 	tls       *tls.Config // set by check; nil means plain HTTP
 	readyTo   destination // destination of the ready file; set by check
-	authHint  string      // for messages: when only loopback addresses are allowed, such as "without --user "; may be ""
+	authHint  string      // in messages: when only loopback addresses are allowed, as in "without --user "; "": always
 }
 
-// addFlags adds --addr, --ready-file and the TLS flags to the given flag set.
+// addFlags adds to flags the flags that set l: --addr, --ready-file and the TLS flags. Their help
+// texts contain l.authHint, which must be set before.
 func (l *listenFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&l.addr, "addr", "127.0.0.1:0",
 		"`HOST:PORT` address to listen on ("+l.authHint+"only a loopback address); port 0 picks a free one, which is in "+

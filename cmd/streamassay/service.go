@@ -28,7 +28,7 @@ type service struct {
 	// Only the mock command sets the fields below.
 
 	control        string                                  // address of the control port, HOST:PORT
-	controlHandler func(done <-chan struct{}) http.Handler // for the control port; nil means none; shutdown closes done
+	controlHandler func(done <-chan struct{}) http.Handler // for the control port, or nil; done is closed at shutdown
 	seed           *uint64                                 // printed at the start; nil means none
 	watch          func() (stop func())                    // called when serving begins, stop at shutdown; nil means none
 	command        []string                                // the client command; empty means none
@@ -46,9 +46,10 @@ type listeningServer struct {
 // a signal.
 const shutdownGrace = 2 * time.Second
 
-// run serves the handlers and runs the client command if there is one. It shuts the servers down
-// once the command has ended, a listener has failed or ctx is done. It returns nil if the program
-// is to end with exit code 0, and an error otherwise.
+// run serves the handlers, writes the ready file, prints the URLs and the seed to standard output,
+// and runs the client command if there is one. It shuts the servers down once the command has
+// ended, a listener has failed or ctx is done. It returns nil if the program is to end with exit
+// code 0, and an error otherwise.
 func (s service) run(ctx context.Context, sh stdio) error {
 	ln, err := s.endpoint.listen(s.secured)
 	if err != nil {

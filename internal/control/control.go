@@ -48,7 +48,7 @@ const (
 	defaultPageSize = 100              // exchanges in one response if the request sets no limit
 	maxWait         = 60 * time.Second // maximum timeout of a request that waits for exchanges
 	defaultWait     = 10 * time.Second // timeout of a request that waits for exchanges but sets no timeout
-	writeTimeout    = 30 * time.Second // for one write of a response
+	writeTimeout    = 30 * time.Second // for one write of a response, and for reading the body of a request
 )
 
 // New returns the handler of the control API of the mock m, as configured by cfg.

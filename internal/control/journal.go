@@ -18,8 +18,9 @@ const ndjson = "application/x-ndjson"
 
 // listExchanges handles GET /v1/journal: it responds with the exchanges that match the query,
 // oldest first. If the client accepts NDJSON, the response has that format and contains all of
-// these exchanges, unless the query sets a limit. Otherwise the response is a JSON object with the
-// number of all matching exchanges and with at most 100 of them, or as many as the query allows.
+// these exchanges, unless the query sets a limit. Otherwise the response is {"exchanges": LIST,
+// "total": N}, where N is the number of all matching exchanges. LIST holds at most 100 of them,
+// unless the query sets a different limit.
 func (s *server) listExchanges(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	f, err := parseFilter(query)
 	if err != nil {

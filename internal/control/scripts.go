@@ -63,8 +63,9 @@ func (s *server) checkScripts(w http.ResponseWriter, r *http.Request, query url.
 }
 
 // putScripts handles PUT /v1/scripts: it replaces the script of the test in the query or, without a
-// test, the script that all tests share, and responds with the warnings about the new script. If
-// the new script has errors, putScripts changes nothing and returns an error with status 422.
+// test, the script that all tests share. It responds with {"ok": true, "problems": LIST}, where
+// problems holds the warnings about the new script. If the new script has errors, putScripts
+// changes nothing and returns an error with status 422 that lists them.
 func (s *server) putScripts(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	text, set, problems, err := s.loadScripts(w, r)

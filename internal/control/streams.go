@@ -197,8 +197,8 @@ var endReasons = []string{
 // endStream handles POST /v1/streams/{id}/end: it ends a stream in the way that the body specifies.
 // If the body names no event, endStream ends the stream immediately and responds with status 204.
 // Otherwise it responds with status 202 and the state of the stream, which will end before that
-// event. It returns an error with status 409 if the event has already been sent, or an error of
-// admitLong.
+// event. The error has status 409 if the event has already been sent and status 400 if the way or
+// the event is invalid, or it is an error of findStream, readJSON or admitLong.
 func (s *server) endStream(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	one, err := s.findStream(r)
 	if err != nil {

@@ -81,8 +81,8 @@ func (d DocumentMap) unmappedLines(r spec.Requirement) (all []LineRange) {
 
 // requirementsWithoutLines returns the requirements for servers, in the given dialects, that no
 // clause of any document names. Such requirements were observed in released servers or derived from
-// other requirements. If several dialects have the requirement, the result contains only that of
-// the first one.
+// other requirements. If several dialects have a requirement with the same id, the result contains
+// only the one in the first of these dialects.
 func requirementsWithoutLines(documents []DocumentMap, dialects []*dialect.Dialect) (all []spec.Requirement) {
 	mapped := map[string]bool{}
 	for _, d := range documents {

@@ -108,7 +108,7 @@ func (c Clause) judgedRequirements(dialects []*dialect.Dialect) (all []string) {
 }
 
 // judgedBy returns the ids of the checks that judge r, separated by commas. If r is excluded from
-// being judged, it returns "not judged" and the kind of the exclusion.
+// being judged, it returns "not judged" and the kind of the exclusion, as in "not judged, client".
 func judgedBy(r spec.Requirement) string {
 	if r.Excluded != nil {
 		return "not judged, " + r.Excluded.Kind

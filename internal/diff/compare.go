@@ -272,14 +272,15 @@ func (m *comparer) addOneSided(x exchangeEvents, e spec.Event, side string) {
 	m.found = append(m.found, d)
 }
 
-// newSide returns the side of a difference that has the event e in the exchange x.
+// newSide returns a description of the event e of the exchange x, for the field A or B of a
+// [Difference].
 func newSide(x exchangeEvents, e spec.Event) *DifferingEvent {
 	return &DifferingEvent{Exchange: x.index, Event: e.Frame, Kind: e.Kind, Facts: describeEvent(e)}
 }
 
 // compareEvent returns the fields in which the events a and b differ, or nil if they match. It
 // leaves out volatile fields, which differ between recordings of the same target. The argument open
-// is about the two streams that contain the events: open.startsMidway is true if at least one of
+// describes the two streams that contain the events: open.startsMidway is true if at least one of
 // them was resumed, and open.clientLeft is true if the client left at least one of them early. If
 // either is true, compareEvent ignores differences that result only from where a stream was cut. It
 // does not use the other fields of open.

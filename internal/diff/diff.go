@@ -10,10 +10,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A RepeatedConversation holds the recordings of one conversation with a server under test, which
-// consists of the exchanges of one scenario. The first recording is compared with the first
-// recording of another conversation. Fields that differ between the first recording and any other
-// recording of the same conversation are volatile and are not compared.
+// A RepeatedConversation holds the recordings of one conversation with a server under test. The
+// conversation consists of the exchanges of one scenario. The first recording is compared with the
+// first recording of another conversation. Fields that differ between the first recording and any
+// other recording of the same conversation are volatile and are not compared.
 type RepeatedConversation struct {
 	Name       string         // name of the scenario or of the recording
 	Takes      [][]spec.Event // recordings, each with its events in order

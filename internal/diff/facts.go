@@ -12,7 +12,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A comparisonRule states how two values of a fact are compared.
+// A comparisonRule states how two values of a fact, a property of an event, are compared.
 type comparisonRule int
 
 // The ways in which the values of a fact are compared.
@@ -22,8 +22,8 @@ const (
 	comparePresence                       // any two values match; used for times, for example
 )
 
-// A comparedField is a property of an event, with a name, a value and the way in which the value is
-// compared.
+// A comparedField is a fact: a property of an event, with a name, a value and the way in which the
+// value is compared.
 type comparedField struct {
 	name, value string
 	comparison  comparisonRule

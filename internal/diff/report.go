@@ -270,8 +270,8 @@ const (
 )
 
 // differingParts returns excerpts of a and b. If a or b is longer than maxShown bytes, both
-// excerpts begin shortly before the first byte in which a and b differ. Otherwise they begin at the
-// start.
+// excerpts begin shortly before the first byte in which a and b differ, and are cut as by
+// excerptFrom. Otherwise they are complete.
 func differingParts(a, b string) (string, string) {
 	same := 0
 	for same < len(a) && same < len(b) && a[same] == b[same] {

@@ -96,9 +96,9 @@ func (r *eventEditor) first(fits func(*spec.Event) bool) func(*spec.Event) bool 
 	}
 }
 
-// isTarget reports whether e is an event that can be changed by faults that do not select their
-// event by its kind. If the trigger is an event number, that is any event. Otherwise it is a delta
-// with text, so that the defect changes text that clients display.
+// isTarget reports whether a fault that does not select its event by kind can change e. If the
+// trigger is an event number, isTarget returns true for every event. Otherwise, it returns true
+// only for deltas with text, so that the defect changes text that clients display.
 func (r *eventEditor) isTarget(e *spec.Event) bool {
 	return r.Trigger.Event >= 0 || isDelta(e) && e.Text != ""
 }

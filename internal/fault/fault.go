@@ -106,7 +106,7 @@ type Effect struct {
 // A CannedResponse is a response, usually an error, that is sent instead of serving the request.
 type CannedResponse struct {
 	Status        int           // status code; 0: the request is served
-	Code, Message string        // error code and text; "": the default of the dialect's document
+	Code, Message string        // error code and text; "": code by the dialect's document, text by http.StatusText
 	RetryAfter    time.Duration // value of the Retry-After header, rounded up to seconds; 0: none
 
 	// ContentType, if set, makes the response consist of Body with this content type

@@ -44,9 +44,9 @@ func startIndex(t Trigger) int {
 	return t.Event
 }
 
-// editData returns a value for [Fault.NewEffect]. The effect calls change with the data of each
-// frame that editFrame selects until change returns true for ok. The data of the frame of that last
-// call is replaced with out, the other result of the call.
+// editData returns a value for [Fault.NewEffect]. The effect is that of editFrame, but change
+// receives only the data of each frame, and its result out replaces the data instead of the whole
+// frame.
 func editData(change func(a Args, data []byte) (out []byte, ok bool)) func(Args) Effect {
 	return editFrame(func(a Args, frame []byte, data sse.Line) ([]byte, bool) {
 		out, ok := change(a, data.Value)
@@ -107,11 +107,12 @@ func encodeMembers(m jsonMembers) []byte {
 // memberParam is the parameter that selects the JSON member that a fault changes.
 var memberParam = Param{Name: "member", Doc: "name of the member; by default an id", Type: "text"}
 
-// editMember returns a value for [Fault.NewEffect]. The effect edits the first frame whose data has
-// the chosen member. The fault's parameter "member" names that member; if it is not set, choose
-// returns the name. The function choose receives the members of the data and
-// [ResponseContext.TypeMembers], and returns "" if it chooses no member. The function change edits
-// the members m of the data in place; its argument name is the name of the chosen member.
+// editMember returns a value for [Fault.NewEffect]. From the trigger on or, if no trigger is set,
+// from the second frame on, the effect edits the first frame whose data has the chosen member. The
+// fault's parameter "member" names that member; if it is not set, choose returns the name. The
+// function choose receives the members of the data and [ResponseContext.TypeMembers], and returns
+// "" if it chooses no member. The function change edits the members m of the data in place; its
+// argument name is the name of the chosen member.
 func editMember(
 	choose func(m jsonMembers, types []string) string, change func(m jsonMembers, name string),
 ) func(Args) Effect {

@@ -103,10 +103,9 @@ type chunkEventSender struct {
 	calls   map[string][]spec.Event // chunks of calls that have not ended, by key
 }
 
-// sendDelta makes chunk, a delta of the message or tool call with the given key, a chunk and sends
-// it. A chunk of a tool call is not sent, but stored for sendEnd. The first chunk of a message or
-// call gets the role and the name from its start event. Later chunks have neither a message id nor
-// a call id.
+// sendDelta marks chunk, a copy of a delta with the given key, as a chunk. It then sends it or, if
+// it belongs to a tool call, stores it for sendEnd. The first chunk of a message or call gets the
+// role and the name from its start event. Later chunks have neither a message id nor a call id.
 func (c *chunkEventSender) sendDelta(key string, chunk spec.Event) {
 	chunk.IsChunk = true
 	if start := c.started[key]; start != nil {
@@ -142,9 +141,9 @@ func (c *chunkEventSender) sendEnd(key string, e *spec.Event) {
 }
 
 // editChunks returns a value for [Fault.NewEffect]. The effect sends the text deltas of a run as
-// chunks, and leaves out the events that start and end messages. It calls change to edit each chunk
-// before sending it. The parameter first of change reports whether the chunk is the first of its
-// message.
+// chunks, and leaves out the events that start and end messages. Before it sends a chunk, it calls
+// change, which edits the chunk in place. The argument first of change is true for the first chunk
+// of each message.
 func editChunks(change func(chunk *spec.Event, first bool)) func(Args) Effect {
 	return editEvents(func(r *eventEditor) func(*spec.Event) {
 		begun := map[string]bool{}

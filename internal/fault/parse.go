@@ -20,7 +20,8 @@ const maxSpecs = 32
 //	abort; event=3, http-error; status=503; text="come back later, please"
 //
 // Parse returns nil for an empty list. It returns an error if the syntax is invalid, a fault or
-// parameter is unknown, a value is invalid, or there are more than 32 faults.
+// parameter is unknown, a parameter is set twice, a value is invalid, a fault has more than one
+// trigger, or there are more than 32 faults.
 func Parse(header string) (specs []Spec, err error) {
 	rest := strings.TrimSpace(header)
 	for rest != "" {
@@ -125,9 +126,10 @@ func (u Spec) String() string {
 	return b.String()
 }
 
-// quoteValue returns text in the form in which [Parse] reads a value. That is text in double quotes
-// if it is empty, begins or ends with white space, or has characters with a meaning in that syntax.
-// Otherwise it is text itself.
+// quoteValue returns text in the form in which [Parse] reads a value. It puts text in double
+// quotes, and a backslash before each double quote and backslash, if text is empty, begins or ends
+// with white space, or contains a comma, a semicolon, a double quote or a backslash. Otherwise it
+// returns text unchanged.
 func quoteValue(text string) string {
 	if text != "" && !strings.ContainsAny(text, "\",;\\") && strings.TrimSpace(text) == text {
 		return text

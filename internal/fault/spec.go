@@ -199,9 +199,8 @@ func (u Spec) MaxStreams() int {
 }
 
 // NewEffect returns the effect of the fault on the response that r describes. The effect calls
-// r.Applied each time it changes something, from any goroutine; many faults never do, because the
-// run ends before their trigger. The effect is empty if the parameter "chance" exempts this
-// response.
+// r.Applied each time it changes something, from any goroutine. It never does so if the response
+// ends before the trigger. The effect is empty if the parameter "chance" exempts this response.
 func (u Spec) NewEffect(r ResponseContext) Effect {
 	if chance, isSet := u.params["chance"]; isSet && r.Rand.IntN(100) >= int(chance.number) {
 		return Effect{}

@@ -9,8 +9,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// wrapBody returns a value for [Fault.NewEffect]. The effect has only the function
-// [Effect.WrapBody], which calls wrap with the arguments of the fault.
+// wrapBody returns a value for [Fault.NewEffect]. The effect consists only of an [Effect.WrapBody]
+// function, which returns wrap(a, w): a holds the arguments of the fault, and w is the writer for
+// the body.
 func wrapBody(wrap func(a Args, w StreamWriter) FrameWriter) func(Args) Effect {
 	return func(a Args) Effect {
 		return Effect{WrapBody: func(w StreamWriter) FrameWriter { return wrap(a, w) }}
@@ -77,8 +78,8 @@ func replaceComments(comment string) func(Args) Effect {
 }
 
 // addMember is the argument of editStream for the told-differently fault. The function that it
-// returns adds a member to the data of the event at the trigger or, if no trigger is set, of every
-// event.
+// returns adds the member "toldBefore" to the data of the event at the trigger or, if no trigger is
+// set, of every event. Events whose data is not a JSON object, and comments, stay unchanged.
 func addMember(a Args) func(n int, frame []byte) []byte {
 	return func(n int, frame []byte) []byte {
 		data, _ := sse.FindField(frame, "data")
@@ -110,8 +111,9 @@ func insertGarbage(a Args) Effect {
 }
 
 // padEvent is a value for [Fault.NewEffect]. The effect pads the event at the trigger with spaces
-// to the size in the fault's parameter "bytes", which may be more bytes than a client accepts. The
-// event stays valid. If no trigger is set, the event is chosen at random; see newTriggeredWriter.
+// until its frame has the size that the fault's parameter "bytes" gives, which may be more bytes
+// than a client accepts. A frame that is larger already is not changed. The event stays valid. If
+// no trigger is set, the event is chosen at random; see newTriggeredWriter.
 func padEvent(a Args) Effect {
 	return injectAt(a, func(c *triggeredWriter, rest []byte) error {
 		data, ok := sse.FindField(rest, "data")

@@ -80,9 +80,8 @@ func (c *triggeredWriter) writeBytes(p []byte) error {
 	return err
 }
 
-// Close completes the stream. If the position of the fault was chosen at random and the stream was
-// too short for it, Close injects the fault now and returns the error from that. Otherwise it
-// returns nil.
+// Close injects the fault if its position was chosen at random and the stream was too short for it,
+// and returns the error from inject. Otherwise it does nothing and returns nil.
 func (c *triggeredWriter) Close() error {
 	if c.done || !c.atEnd {
 		return nil

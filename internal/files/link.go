@@ -27,9 +27,9 @@ func (s *Store) Link(base string, f File) string {
 
 // ParseLink returns the file to which link leads, and true, if Link has returned link. The base of
 // the link does not matter, and the link may have expired. For any other link, ParseLink returns
-// false. It does not look the file up, so the file may no longer exist, and its Size is 0. Its Type
-// is the one that the file name extension in its path stands for, or "" if the path has none. Find
-// returns both.
+// false. It does not look the file up, so the file may no longer exist. The Size of the result is
+// 0. Its Type is derived from the file name extension in its path, or "" if the path has none. Find
+// returns the actual Size and Type.
 func (s *Store) ParseLink(link string) (File, bool) {
 	f, _, ok := s.verifyLink(link)
 	return f, ok

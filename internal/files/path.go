@@ -48,9 +48,9 @@ func checkImage(declaredType string, data []byte) (string, error) {
 	return media, nil
 }
 
-// rejectedTypes are types, other than text, audio and video, that an image cannot have. They are
-// types that http.DetectContentType recognizes reliably. Fonts are not among them, because
-// http.DetectContentType identifies fonts by too few bytes.
+// rejectedTypes lists media types that show that data is not an image, in addition to all text,
+// audio and video types. It contains only types that http.DetectContentType recognizes reliably.
+// Fonts are not among them, because http.DetectContentType identifies fonts by too few bytes.
 var rejectedTypes = map[string]bool{
 	"application/pdf": true, "application/postscript": true, "application/zip": true, "application/x-gzip": true,
 	"application/x-rar-compressed": true, "application/wasm": true, "application/ogg": true,

@@ -21,8 +21,8 @@ type Authenticator interface {
 const maxToken = 16 << 10
 
 // Bearer returns the bearer token in the Authorization header. ok is false unless h has exactly one
-// such header with one token. Several headers are rejected because a proxy in front of the server
-// may have checked a different header from the one that the server would use.
+// such header, with one token of at most 16 KiB. Several headers are rejected because a proxy in
+// front of the server may have checked a different header from the one that the server would use.
 func Bearer(h http.Header) (token string, ok bool) {
 	values := h["Authorization"]
 	if len(values) != 1 {
@@ -42,8 +42,8 @@ func isVisibleASCII(s string) bool {
 	return s != "" && strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
 }
 
-// TokenAsName accepts every token as the name of its user. It is meant for servers on
-// loopback addresses, whose clients could read the server's memory anyway.
+// TokenAsName accepts every token of at most 256 visible ASCII characters as the name of its user.
+// It does not verify who sent the token, so it is meant only for servers on loopback addresses.
 var TokenAsName Authenticator = tokenAsName{}
 
 type tokenAsName struct{}

@@ -41,10 +41,10 @@ type JWTAuthenticator struct {
 const clockSkew = time.Minute
 
 // OpenJWT returns an authenticator that uses the set of keys at location, a URL or the name of a
-// file. When the authenticator is used after cfg.RefreshAfter, or for a token whose signature it
-// cannot verify, it reads the set again; if that fails, it keeps the old keys. OpenJWT returns an
-// error if location is invalid or the first read fails. The context ctx applies only to the first
-// read.
+// file. The authenticator reads the set again when it is used more than cfg.RefreshAfter after the
+// last read, and for a token whose signature it cannot verify. If that fails, it keeps the old
+// keys. OpenJWT returns an error if location is invalid or the first read fails. The context ctx
+// applies only to the first read.
 func OpenJWT(ctx context.Context, location string, cfg JWTConfig) (*JWTAuthenticator, error) {
 	cfg.RefreshAfter = cmp.Or(cfg.RefreshAfter, 15*time.Minute)
 	cfg.MinRefreshInterval = cmp.Or(cfg.MinRefreshInterval, 30*time.Second)
@@ -79,9 +79,9 @@ func (k *JWTAuthenticator) age() time.Duration {
 	return time.Duration(k.cfg.Now().UnixNano() - k.lastRefresh.Load())
 }
 
-// Authenticate implements [Authenticator]. It verifies the signature and the claims of token. If
-// none of the keys made the signature, it first reads the keys again, unless that was tried less
-// than MinRefreshInterval ago.
+// Authenticate implements [Authenticator]. It returns the sub claim of token if the signature and
+// the claims are valid. If none of the keys verifies the signature, it reads the keys again and
+// retries, unless that was tried less than MinRefreshInterval ago.
 func (k *JWTAuthenticator) Authenticate(ctx context.Context, token string) (user string, ok bool) {
 	if len(token) > maxToken {
 		return "", false

@@ -16,7 +16,7 @@ import (
 type Expectations struct {
 	AllowUnmatched bool          `yaml:"allow-unmatched"` // requests that match no operation or no rule are not findings
 	Strict         bool          `yaml:"strict"`          // a violated SHOULD fails too, not only a violated MUST
-	InOrder        bool          `yaml:"in-order"`        // calls must first be received in the order of Calls
+	InOrder        bool          `yaml:"in-order"`        // the calls' first exchanges must begin in the order of Calls
 	Calls          []Expectation `yaml:"calls"`
 }
 

@@ -19,7 +19,7 @@ type FeedEvent struct {
 	Text    string        `json:"text,omitempty"`    // opened: method and target; fault: as in FaultRecord.Name; closed: the EndReason
 	Status  int           `json:"status,omitempty"`  // head, closed
 	N       int           `json:"n"`                 // sent: number of the write, from 0; dropped: number of lost events
-	AtMS    float64       `json:"at_ms"`             // sent, closed: time since the head was sent, in milliseconds
+	AtMS    float64       `json:"at_ms"`             // sent, closed: ms since the head was sent, or else since the request
 	Bytes   int           `json:"bytes"`             // sent: size of the write; closed: size of the body
 	Raw     BodyBytes     `json:"raw,omitempty"`     // sent: the beginning of the written bytes
 }

@@ -169,8 +169,8 @@ func (j *Journal) sentBefore(id uint64, dialect string) (all []spec.Event) {
 	return all
 }
 
-// cursors returns an iterator over the ids of the events in body, the body of a response. Each id
-// is decoded by Config.Cursor, so that it can be compared with the cursors of requests.
+// cursors returns an iterator over the event ids (id fields) in body, the body of a response. Each
+// id is decoded by Config.Cursor, so that it can be compared with the cursors of requests.
 func (j *Journal) cursors(body []byte) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for line := range bytes.FieldsFuncSeq(body, func(r rune) bool { return r == '\n' || r == '\r' }) {

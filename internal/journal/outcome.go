@@ -109,8 +109,8 @@ func addFinding(
 	return append(violated, result)
 }
 
-// newCheck returns the result of a check with the given id, title and level that nothing has
-// exercised. The result has no findings.
+// newCheck returns an empty result of a check with the given id, title and level: it has no
+// findings, and its verdict is silent, which means that nothing has exercised the check.
 func newCheck(id, title string, level spec.Level) reports.Check {
 	return reports.Check{ID: id, Title: title, Level: level, Findings: []reports.Finding{}, Requirements: []string{}}
 }

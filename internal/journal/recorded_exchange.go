@@ -221,8 +221,9 @@ func (s *recordedExchange) setParsed(op string, event *spec.Event) {
 }
 
 // setMatch records rule, the name of the rule or recording that matched the request, or "" if none
-// did, and misses, the reasons why other rules did not match. Of the reasons, it keeps the first
-// maxMisses, with secrets redacted, and the number of all. They replace those of an earlier call.
+// did, and misses, the reasons why other rules did not match. It keeps the first maxMisses of the
+// reasons, with secrets redacted, and the total number of reasons. They replace those of an earlier
+// call.
 func (s *recordedExchange) setMatch(rule string, misses []Mismatch) {
 	s.otherBytes -= missesSize(s.misses)
 	s.matched, s.rule, s.missCount = true, rule, len(misses)

@@ -33,7 +33,8 @@ func (n *secretNames) appendSecrets(dst []string, r spec.Request) []string {
 	return appendMaskable(dst, redact.SecretParameters(r.Target, n.Contains))
 }
 
-// appendFieldSecrets is like appendSecrets, but for the header field with the given name and value.
+// appendFieldSecrets appends to dst the secret values in the header field with the given name and
+// value, and returns the extended slice. Like appendSecrets, it leaves out short values.
 func (n *secretNames) appendFieldSecrets(dst []string, name, value string) []string {
 	switch {
 	case n.Contains(name):
@@ -75,7 +76,8 @@ func (n *secretNames) redactorFor(secrets []string) *redact.Redactor {
 	return r
 }
 
-// redactHeader returns a copy of h in which redactValue has replaced the values.
+// redactHeader returns a copy of h in which each value is the result of redactValue, or nil if h is
+// empty.
 func (n *secretNames) redactHeader(h spec.Header) spec.Header {
 	if len(h) == 0 {
 		return nil

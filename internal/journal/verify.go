@@ -59,7 +59,8 @@ type entrySummary struct {
 }
 
 // matchEntries divides entries by the filter f. The result seen holds the exchanges that match f,
-// and near holds all others, those with the fewest mismatches first.
+// in the order of entries, and near holds all others, those with the fewest mismatches first.
+// Exchanges that were dropped from the journal are left out.
 func matchEntries(entries []entryRef, f Filter) (seen, near []entrySummary) {
 	for _, r := range entries {
 		if !r.lock() {
@@ -95,9 +96,9 @@ func describeResponse(s *recordedExchange) string {
 const maxShown = 3
 
 // describeSeen returns the end of the message of an UnmetExpectation. It lists exchanges that
-// matched (seen) and exchanges that nearly matched (near). The argument all is the number of
-// exchanges that were considered, and lost is the number of exchanges that were dropped from the
-// journal.
+// matched (seen) and exchanges that nearly matched (near), at most maxShown of each. The argument
+// all is the number of exchanges that were considered, and lost is the number of exchanges that
+// were dropped from the journal.
 func describeSeen(seen, near []entrySummary, all int, lost uint64) string {
 	var b strings.Builder
 	list := func(separator string, entries []entrySummary) {

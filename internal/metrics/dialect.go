@@ -75,8 +75,9 @@ func (m *Counters) statusClasses(dialect, operation string) *statusClasses {
 	return &c
 }
 
-// ResponseSent counts a response to a request for the named operation. If the status is from 400 to
-// 599, it also counts the response as a refusal.
+// ResponseSent counts a response to a request for the named operation. An operation that ForDialect
+// was not given counts as OtherOperation. If the status is from 400 to 599, ResponseSent also
+// counts the response as a refusal.
 func (d *DialectCounters) ResponseSent(operation string, status int) {
 	c := d.operations[operation]
 	if c == nil {
@@ -93,7 +94,8 @@ func (d *DialectCounters) ResponseSent(operation string, status int) {
 }
 
 // refusalCounter returns the counter of the responses with the given status, which must be from 400
-// to 599. It creates the series of a status at the first call, because most statuses never occur.
+// to 599. It creates the series of a status when it is first called with that status, because most
+// statuses never occur.
 func (d *DialectCounters) refusalCounter(status int) *metrics.Counter {
 	place := &d.refusals[status-400]
 	if c := place.Load(); c != nil {

@@ -31,7 +31,7 @@ var (
 	varyPreflight  = []string{"Origin, Access-Control-Request-Method, Access-Control-Request-Headers"}
 	allowedMethods = []string{"GET, HEAD, POST, PUT, PATCH, DELETE"}
 	allowedHeaders = []string{"Authorization, Content-Type, Last-Event-ID, " + requestIDHeader}
-	maxAge         = []string{"600"} // seconds; browsers cap it at two hours at most
+	maxAge         = []string{"600"} // in seconds; some browsers reduce values above two hours
 )
 
 // handlePreflight answers a preflight request and returns true. For any other request it sets the

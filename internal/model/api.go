@@ -26,7 +26,7 @@ type contentPart struct {
 	ImageURL *imageURL `json:"image_url,omitempty"`
 }
 
-// An imageURL refers to an image by a URL, which may have the scheme data.
+// An imageURL refers to an image by its URL, which may be a data URL.
 type imageURL struct {
 	URL string `json:"url"`
 }

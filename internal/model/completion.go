@@ -11,9 +11,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A completionAssembler is one response of the model. Its events are emitted while it is being
-// received. From the start of the first tool call until the end of all calls, only events of tool
-// calls are emitted. Text that the model sends in between is emitted after the calls.
+// A completionAssembler assembles one response of the model, and emits its events while it is being
+// received. From the start of the first tool call until the end of all calls, it emits only events
+// of tool calls. It emits text that the model sends in between after the calls.
 type completionAssembler struct {
 	*modelRun
 	subject        string                  // kind of the open message: "message", "reasoning" or ""

@@ -91,8 +91,9 @@ type errorBody struct {
 }
 
 // parseErrorBody returns the error message and the status in data, the JSON body of a response. The
-// result detail is "" if there is no message, and status is 0 if there is no status. The result
-// isError reports whether data certainly describes an error.
+// result detail is "" if there is no message. The result status is the error code, or 0 if that is
+// missing or not a number. The result isError is true if data has a member "error" that is not
+// null, or a member "object" with the value "error".
 func parseErrorBody(data []byte) (detail string, status int, isError bool) {
 	var c errorBody
 	if json.Unmarshal(data, &c) != nil {

@@ -43,6 +43,7 @@ func (n *toolCallIDMap) assign(call string) string {
 
 // encode returns w as a message of the chat completions API. It assigns an id to each tool call of
 // w by means of ids. If w is a tool result, the message gets the id that was assigned to its call.
+// Arguments of calls that are not valid JSON are replaced with an empty object.
 func (w chatMessage) encode(ids *toolCallIDMap) requestMessage {
 	m := requestMessage{Role: w.role, Content: w.text}
 	switch {

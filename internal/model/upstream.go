@@ -126,8 +126,8 @@ func isEventStream(res *http.Response) bool {
 }
 
 // retryAfter returns the time to wait before repeating the request to which res is the response.
-// The result ok is false if the server does not ask for a retry, or asks for a longer wait than
-// maxRetryAfter.
+// The result ok is false unless the status of res is 429 or 503 and its Retry-After header asks for
+// a wait of at most maxRetryAfter, as a number of seconds.
 func retryAfter(res *http.Response) (wait time.Duration, ok bool) {
 	if res.StatusCode != http.StatusTooManyRequests && res.StatusCode != http.StatusServiceUnavailable {
 		return 0, false

@@ -154,8 +154,8 @@ func hideRefusalText(occurred func(), requirement string) middleware {
 }
 
 // refuseWithStream returns a middleware that turns the refusals that the requirement with the given
-// id prescribes into event streams. Each stream has a single frame, whose data is the body of the
-// refusal on one line. The middleware calls occurred for each such refusal.
+// id prescribes into event streams with the same status. Each stream has a single frame, whose data
+// is the body of the refusal on one line. The middleware calls occurred for each such refusal.
 func refuseWithStream(occurred func(), requirement string) middleware {
 	return editRefusals(occurred, requirement, func(a *bufferedResponse, _ []spec.RefusalRequirement) {
 		a.header.Set("Content-Type", spec.EventStream)

@@ -125,9 +125,9 @@ func withChange(e *spec.Event, change func(*spec.Event)) spec.Event {
 	return other
 }
 
-// changeNested calls change with e and with each part of e, at any depth. The function change
-// modifies its argument. Before change is called with parts, the slice that holds them is replaced
-// with a copy, so that other events that share the parts of e are not affected.
+// changeNested calls change with e and with a copy of each part of e, at any depth. The function
+// change modifies its argument. The changed copies replace the parts in e.Parts, which becomes a
+// new slice, so that other events that share the parts of e are not affected.
 func changeNested(e *spec.Event, change func(*spec.Event)) {
 	change(e)
 	if e.Parts == nil {

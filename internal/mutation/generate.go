@@ -116,8 +116,8 @@ type refusedRequestKind struct {
 	// requirement with the given id prescribes. The middleware calls occurred for each of them. The
 	// field is nil if no mutant accepts such requests.
 	accept func(occurred func(), requirement string) middleware
-	// Globs of the ids of further checks that may fail: acceptAlso if such requests are accepted,
-	// and statusAlso if they are refused with a wrong status.
+	// Globs that match the ids of further checks that may fail: acceptAlso if such requests are
+	// accepted, and statusAlso if they are refused with a wrong status.
 	acceptAlso, statusAlso []string
 }
 
@@ -139,8 +139,8 @@ var deniedRequests = map[spec.DenialReason]refusedRequestKind{
 	spec.DeniedStreamLimit: {"requests without permission", refusesStreams, nil, nil, []string{opensStream}},
 }
 
-// cancelChecks are checks that may fail if a server accepts the cancel request of another user: the
-// run was asked for by the primary user.
+// cancelChecks lists the checks that may fail if a server accepts a cancel request that it must
+// deny, because the request then ends a run that the primary user started.
 var cancelChecks = []string{"script.slow"}
 
 // addRefusals adds the mutants that violate the requirements on refusals. Such a mutant accepts

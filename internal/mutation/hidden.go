@@ -124,9 +124,9 @@ var (
 
 // editDelta returns a function for the field conditionalDefect.edit. That function returns an edit
 // that replaces the text of the first text delta that is not empty with change(text, earlier). The
-// argument text is the original text, and earlier is the argument of the same name of
-// [conditionalDefect.edit]. If earlier and the result of change are both "", the text is not
-// changed. The edit calls occurred if it changes the text.
+// argument text is the original text, and earlier is the text of the first text delta in the latest
+// stream of the thread, or "" if there is none. If earlier and the result of change are both "",
+// the text is not changed. The edit calls occurred if it changes the text.
 func editDelta(change func(text, earlier string) string) func(parsedRequest, string, func()) streamEdit {
 	return func(v parsedRequest, earlier string, occurred func()) streamEdit {
 		done := false
@@ -286,8 +286,8 @@ func hidden(condition defectCondition, d conditionalDefect) func(occurred func()
 }
 
 // listening returns a copy of edit that also records the text of the first text delta of a stream
-// in h.deltas. The stream is the response to the request v. The copy does this in its function
-// sent, which replaces that of edit, so edit.sent is never called.
+// in h.deltas. The stream is the response to the request v. The copy uses the function sent for
+// this, so edit.sent must be nil: it would not be called.
 func (h *serverHistory) listening(v parsedRequest, edit streamEdit) streamEdit {
 	done := false
 	edit.sent = func(frame []byte) {

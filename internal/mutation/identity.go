@@ -149,12 +149,12 @@ func changeStatus(old, replacement string) effectFactory {
 	})
 }
 
-// retypeMessages returns a middleware that replaces the types of messages in streams. As soon as a
-// stream has had a message with a type other than textType, the middleware calls retype for each of
-// its frames. The argument types lists the types of the messages that the stream has had so far,
-// without textType, in the order in which they first occurred. The result maps each type that is to
-// be replaced in the frame to its replacement. The replacement of a type in lower case is converted
-// to lower case, too.
+// retypeMessages returns a middleware that replaces the types of messages in streams. Once a stream
+// has had a message with a type other than textType, the middleware calls retype for each further
+// frame of the stream, including the frame with that message. The argument types lists the types of
+// the messages that the stream has had so far, without textType, in the order in which they first
+// occurred. The result maps each type that is to be replaced in the frame to its replacement. If a
+// type is in lower case, its replacement is converted to lower case, too.
 func retypeMessages(retype func(types []string) map[string]string) middleware {
 	return editStreams(func(v parsedRequest) streamEdit {
 		var types []string

@@ -84,8 +84,8 @@ func violatedPlace(v parsedRequest) (body any, tokens []string, ok bool) {
 	return body, strings.Split(violations[0].Pointer, "/")[1:], true
 }
 
-// isNullForEnum reports whether the only violation of the request v is a null in place of one of
-// the values that the document lists.
+// isNullForEnum reports whether the only violation of the request v is a null in its JSON body
+// where the schema requires one of several listed values (enum).
 func isNullForEnum(v parsedRequest) bool {
 	at, tokens, ok := violatedPlace(v)
 	if !ok || !strings.HasSuffix(v.parsed().Violations[0].SchemaPath, "/enum") {

@@ -10,8 +10,8 @@ import (
 )
 
 // A runTracker records the runs of a server: when they were started, whether they have ended, which
-// frames were sent and how often the runs were canceled. The caller must hold mu to use runs and
-// the runs in it.
+// frames were sent, and how many requests asked to cancel each run. The caller must hold mu to use
+// runs and the runs in it.
 type runTracker struct {
 	mu   sync.Mutex
 	runs map[string]*trackedRun // by run id
@@ -34,7 +34,7 @@ type trackedRun struct {
 // names a run r in the log, the middleware calls serve, which returns the request to send to the
 // server in place of v and the edit of the stream with which the server responds. Other requests
 // are passed on unchanged. The mutex log.mu is locked while serve runs. If v is a request for a
-// stream, it is also locked while the function frame of the edit runs.
+// stream, it is also locked while the frame function of the edit runs.
 func logRuns(serve func(log *runTracker, r *trackedRun, v parsedRequest) (spec.Request, streamEdit)) middleware {
 	return func(next dialectHandler) dialectHandler {
 		log := &runTracker{runs: map[string]*trackedRun{}}
@@ -78,8 +78,8 @@ func (log *runTracker) note(v parsedRequest) *trackedRun {
 
 // watch returns an edit of the stream with which the server responds to the request v. The argument
 // r is the run that v names. If v is not a request for a stream, watch returns edit itself.
-// Otherwise, it returns a copy of edit whose function frame also records in r the id of each frame,
-// the time at which it was sent, and whether it ends the run. That function locks log.mu while it
+// Otherwise, it returns a copy of edit whose frame function also records in r the id of each frame,
+// the time at which it was sent, and whether it ends the run. That function holds log.mu while it
 // runs.
 func (log *runTracker) watch(r *trackedRun, v parsedRequest, edit streamEdit) streamEdit {
 	if !v.isOperation("listen") {

@@ -7,9 +7,9 @@ import (
 )
 
 // Merge adds to r the outcomes of mutants that were not run. It takes them from document, an
-// earlier result of [Report.Markdown]. It leaves out mutants that do not exist anymore, and
-// dialects that r.Dialects does not have. Merge returns an error if document lists survivors or
-// over-kills of mutants that were not run, because the document does not say enough about these.
+// earlier result of [Report.Markdown]. It leaves out mutants that no longer exist, and dialects
+// that are not in r.Dialects. Merge returns an error if document lists survivors or over-kills of
+// mutants that were not run, because the document does not say enough about these.
 func (r *Report) Merge(document []byte) error {
 	order := map[string]int{} // position of each existing mutant
 	for i, m := range r.Mutants {

@@ -41,7 +41,7 @@ type Mutant struct {
 	Needs, Without []spec.Kind
 
 	// The defect is expressed by exactly one of these fields or by the field defect.
-	Fault      string                        // a fault in the syntax of the flag --fault; "streams=0" means every stream
+	Fault      string                        // a fault in the syntax of the --fault flag; "streams=0" means every stream
 	Script     string                        // the YAML text of a script that gives the mock other replies
 	Configure  func(*reference.Config)       // changes the configuration of the reference
 	NewEffect  func(fault.Args) fault.Effect // creates the effect of a fault on a response; called for every response

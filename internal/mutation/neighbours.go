@@ -231,11 +231,12 @@ func waitOneSecond(input spec.Kind) middleware {
 
 // loseInput returns a middleware that makes the server lose input for which it waits. The argument
 // input is the kind of the input: a tool result ([spec.InputToolResult]) or the answer to an
-// interrupt ([spec.InputResume]). The function begin is called once for each server, and calls of
-// the functions that it returns do not overlap: waits is called with each thread that may begin to
-// wait, and isLost reports whether input for a thread is lost. A thread may begin to wait with a
-// valid prompt that offers a client tool or, if input is [spec.InputResume], also with the prompt
-// conformance:interrupt. In place of input that is lost, the server receives the prompt "go on".
+// interrupt ([spec.InputResume]). The function begin is called once for each server and returns two
+// functions: waits is called with each thread that may begin to wait, and isLost reports whether
+// input for a thread is lost. Calls of these functions do not overlap. A thread may begin to wait
+// with a valid prompt that offers a client tool or, if input is [spec.InputResume], also with the
+// prompt conformance:interrupt. In place of input that is lost, the server receives the prompt "go
+// on".
 func loseInput(input spec.Kind, begin func() (waits func(thread string), isLost func(thread string) bool)) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -264,8 +265,9 @@ func loseInput(input spec.Kind, begin func() (waits func(thread string), isLost 
 	}
 }
 
-// startTwiceWhileWaiting is a middleware that sends the start of a run twice if the run is
-// requested in place of the answer to an interrupt for which its thread waits.
+// startTwiceWhileWaiting is a middleware that sends the start of a run twice if the thread of the
+// run was waiting for the answer to an interrupt, and the request that starts the run does not
+// contain that answer.
 var startTwiceWhileWaiting middleware = func(next dialectHandler) dialectHandler {
 	var waiting sync.Map // by thread id
 	return editStreams(func(v parsedRequest) streamEdit {

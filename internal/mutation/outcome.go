@@ -83,10 +83,10 @@ func RunOne(ctx context.Context, d *dialect.Dialect, m *Mutant) (Outcome, error)
 	return o, err
 }
 
-// runSuite is like [RunOne], but also returns the results of the scenarios. If only is not empty,
-// it lists the names of the only scenarios to play. In that case, if the check refuse.as-documented
-// must find m, the suite sends only those invalid requests whose refusal is about the requirement
-// that m violates. If only is empty, the scenarios that m.scenarios selects are played.
+// runSuite is like [RunOne], but also returns the results of the scenarios. It plays the scenarios
+// whose names match one of the globs in only or, if only is empty, in m.scenarios. If both are
+// empty, it plays all scenarios. Otherwise, if the check refuse.as-documented must find m, the
+// suite sends only those invalid requests whose refusal is about the requirement that m violates.
 func runSuite(
 	ctx context.Context, d *dialect.Dialect, m *Mutant, only []string,
 ) (Outcome, []suites.ScenarioResult, error) {

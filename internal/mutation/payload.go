@@ -145,8 +145,8 @@ func rewriteArguments(name string, rewrite func(arguments string) string) middle
 }
 
 // repeatFirst returns a middleware that makes the server receive the first of several test prompts
-// again and again. It replaces each prompt with the given name by the first prompt with that name
-// that the same user sent in the thread. The name does not include "conformance:". A prompt without
+// again and again. Each prompt with the given name is replaced with the first one of that name that
+// the same user sent in the thread. The name does not include "conformance:". A prompt without
 // arguments is not replaced.
 func repeatFirst(name string) middleware {
 	return rewriteInput(spec.InputUser, func() func(parsedRequest, string) string {

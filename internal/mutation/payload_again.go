@@ -49,8 +49,8 @@ func rewriteLaterResult(rewrite func(first string) string) middleware {
 }
 
 // recallReply returns a middleware that makes the server reply to the prompt conformance:recall
-// with the last tool result, or answer to an interrupt, that a client sent in the thread. If no
-// client has sent either since the previous prompt, the server receives the prompt unchanged.
+// with the last tool result, or answer to an interrupt, that a client has sent in the thread since
+// the previous prompt. If there is none, the server receives the prompt unchanged.
 func recallReply() middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex

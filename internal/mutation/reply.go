@@ -150,8 +150,8 @@ var replyHistoryMutants = []*Mutant{
 	},
 }
 
-// hideUnanswered is a middleware that hides a thread until its first prompt has been answered. If
-// the server has once responded to a request for the history of the thread with status 404, the
+// hideUnanswered is a middleware that hides a thread until its first prompt has been answered. Once
+// the server has responded to a request for the history of the thread with status 404, the
 // middleware repeats that response as long as the history consists of a single user message.
 var hideUnanswered middleware = func(next dialectHandler) dialectHandler {
 	var mu sync.Mutex

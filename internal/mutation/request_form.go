@@ -128,7 +128,7 @@ func refuseForms(occurred func(), refuses func(parsedRequest) bool) middleware {
 }
 
 // requestFormMutants are servers that refuse valid prompts. Most of them do so because of the form
-// of the prompt, such as white space in the JSON, a list in the field Accept, or two tools. The
+// of the prompt, such as white space before the JSON, a list in the Accept field, or two tools. The
 // others do so because an invalid request or a failed run preceded the prompt.
 var requestFormMutants = []*Mutant{
 	formMutant("refuses-media-type-parameters", "with a parameter in its Content-Type", func(v parsedRequest) bool {

@@ -98,8 +98,8 @@ func (h *responseEditor) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// writeFrame sends what the edit returns in place of the given frame or comment, and then calls the
-// function sent of the edit. It returns the first error from sending.
+// writeFrame sends what the edit returns in place of the given frame or comment, and then calls
+// h.edit.sent, unless it is nil. It returns the first error from sending.
 func (h *responseEditor) writeFrame(frame []byte) error {
 	change := h.edit.frame
 	if !sse.HasFields(frame) {
@@ -122,7 +122,7 @@ func (h *responseEditor) writeFrame(frame []byte) error {
 }
 
 // finish ends an event stream. It sends the incomplete frame at the end of the stream, if there is
-// one, and then the frames that the function end of the edit returns.
+// one, and then the frames that h.edit.end returns, unless it is nil.
 func (h *responseEditor) finish() {
 	_, _ = h.w.Write(h.frames.Rest()) // an error means that the client has left
 	if h.edit.end != nil {

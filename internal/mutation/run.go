@@ -134,8 +134,8 @@ func (r *runner) run(ctx context.Context, indexes []int, limit int) error {
 	return context.Cause(ctx)
 }
 
-// runJob runs the job with index i, stores the outcome in r and calls the function Progress of the
-// options, if there is one. It returns an error if the suite could not be run to its end.
+// runJob runs the job with index i, stores the outcome in r and calls r.plan.Progress, unless that
+// is nil. It returns an error if the suite could not be run to its end.
 func (r *runner) runJob(ctx context.Context, i int) error {
 	d, m := r.jobs[i].dialect, r.jobs[i].mutant
 	var only []string

@@ -238,8 +238,8 @@ func overwriteByName(next dialectHandler) dialectHandler {
 // it is valid, starts a run, and has a link to another server as the first image of its last user
 // message. The server then receives the body that replace(body, link, own) returns. The argument
 // body is a copy of the original body, which replace may modify, and link is the link to the other
-// server. The argument own is the latest link to this server that a valid request to start a run
-// had as that image. If there was no such link yet, the request is not changed.
+// server. The argument own is the link to this server that the latest valid request with such a
+// link had in that place. If there was no such request yet, the request is not changed.
 func replaceForeignImages(replace func(body []byte, link, own string) []byte) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex

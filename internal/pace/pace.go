@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A Pace describes the timing of a streamed reply. With the zero value all events are due at once.
-// A field that is zero counts as not set, except if [Parse] found the field in the value that it
+// A Pace describes the timing of a streamed reply. With the zero value, all events are due at once.
+// A field that is zero counts as not set, unless [Parse] found the field in the value that it
 // parsed; see [Pace.Merge].
 type Pace struct {
 	First  time.Duration // time from the beginning to the first token

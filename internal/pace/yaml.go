@@ -11,8 +11,8 @@ import (
 )
 
 // UnmarshalYAML implements the InterfaceUnmarshaler interface of goccy/go-yaml. It sets p to the
-// pace that [Parse] returns for the decoded value. It returns the error from unmarshal or [Parse]
-// and then leaves p unchanged.
+// pace that [Parse] returns for the decoded value. If unmarshal or [Parse] fails, it returns the
+// error and leaves p unchanged.
 func (p *Pace) UnmarshalYAML(unmarshal func(any) error) error {
 	var v any
 	if err := unmarshal(&v); err != nil {

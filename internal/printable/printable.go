@@ -22,9 +22,9 @@ var invisible = &unicode.RangeTable{R16: []unicode.Range16{
 	{Lo: 0x3164, Hi: 0x3164, Stride: 1}, {Lo: 0xffa0, Hi: 0xffa0, Stride: 1},
 }}
 
-// Prefix returns text if it has at most limit bytes. Otherwise it returns the beginning of text, at
-// most limit bytes, which does not end within a UTF-8 sequence. Of text that is not UTF-8, the result
-// has at least limit-4 bytes. The result shares the memory of text.
+// Prefix returns text if it has at most limit bytes. Otherwise it returns at most the first limit
+// bytes, and leaves out a UTF-8 sequence that would be cut. Even if text is not valid UTF-8, the
+// result has at least limit-4 bytes. The result shares the memory of text.
 func Prefix[T ~string | ~[]byte](text T, limit int) T {
 	if len(text) <= limit {
 		return text

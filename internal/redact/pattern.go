@@ -51,10 +51,10 @@ func secretPatterns(s string) (all []secretPattern) {
 // replacementChar is U+FFFD, with which decoders of UTF-8 replace invalid bytes.
 const replacementChar = "\ufffd"
 
-// base64Patterns returns patterns that find s within Base64 text. There is one for each of the
-// three positions at which s can begin within a group of three bytes, and for each of the two
-// alphabets, the standard one and the URL-safe one. A pattern consists of the Base64 characters
-// that depend only on s. Equal patterns occur only once.
+// base64Patterns returns patterns that find s within Base64 text. There is one for each combination
+// of alphabet, standard or URL-safe, and position at which s can begin within a group of three
+// bytes. A pattern consists of the Base64 characters that depend only on s. Equal patterns occur
+// only once.
 func base64Patterns(s string) (all []secretPattern) {
 	seen := map[string]bool{}
 	for shift := range 3 {

@@ -73,9 +73,10 @@ func New(secrets ...string) *Redactor {
 	return r
 }
 
-// String returns s with each secret replaced by [Placeholder], or by "***" if that contains a
-// secret. A secret that consists of digits of a JSON number is replaced by the same number of other
-// digits instead, so that the number remains a number. If r is nil, String returns s.
+// String returns s with each secret replaced by [Placeholder], or by "***" if Placeholder contains
+// one of the secrets. A secret that consists of digits of a JSON number is replaced by the same
+// number of other digits instead, so that the number remains a number. If r is nil, String returns
+// s.
 func (r *Redactor) String(s string) string {
 	if r == nil || s == "" {
 		return s
@@ -173,10 +174,10 @@ func (r *Redactor) replaceRanges(s string, spans []byteRange) string {
 }
 
 // maskRanges overwrites the ranges of data that spans lists in place, without changing the length
-// of data. It overwrites digits that belong to a JSON number with another digit. It overwrites any
-// other range with asterisks or, if the range is on one line and long enough, with the placeholder
-// followed by asterisks. It keeps line ends. None of the new bytes has a special meaning in JSON,
-// SSE or HTML.
+// of data. If a range consists of digits that belong to a JSON number, each of them becomes another
+// digit. Any other range is overwritten with asterisks or, if it is on one line and long enough,
+// with the placeholder followed by asterisks. It keeps line ends. None of the new bytes has a
+// special meaning in JSON, SSE or HTML.
 func (r *Redactor) maskRanges(data []byte, spans []byteRange) {
 	for _, x := range spans {
 		fill := byte('*')

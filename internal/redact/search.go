@@ -67,8 +67,8 @@ func (r *Redactor) secretRanges(data []byte, edges bool) []byteRange {
 }
 
 // splitPoint returns an offset at which data can be split for the search without dividing an
-// escape. It is the last such offset that is not greater than the argument at. If there is none
-// within 4096 bytes, splitPoint returns at.
+// escape. It is the last such offset that is not greater than the argument at. If there is none in
+// the 4096 bytes before at, splitPoint returns at.
 func splitPoint(data []byte, at int) int {
 	const escape, far = 12, 4096
 	for p := at; p > at-far; p-- {
@@ -180,7 +180,8 @@ func (v *unescapedView) hasBrokenBase64() bool {
 	return false
 }
 
-// findOccurrences adds to s.found the ranges of the original text for all occurrences of p in v.
+// findOccurrences adds to s.found the ranges of the original text that correspond to the
+// occurrences of p in v.
 func (s *searcher) findOccurrences(v *unescapedView, p *secretPattern) {
 	for from := 0; ; {
 		i := bytes.Index(v.text[from:], p.text)
@@ -193,8 +194,8 @@ func (s *searcher) findOccurrences(v *unescapedView, p *secretPattern) {
 	}
 }
 
-// findSuffix adds a range to s.found if v begins with at least [minFragment] of the last bytes of
-// p, which may be a part of a secret.
+// findSuffix searches for a part of a secret at the beginning of v. If v begins with the last bytes
+// of p, at least minFragment of them, findSuffix adds their range in the original text to s.found.
 func (s *searcher) findSuffix(v *unescapedView, p *secretPattern) {
 	for n := min(len(p.text)-1, len(v.text)); n >= minFragment; n-- {
 		if bytes.HasPrefix(v.text, p.text[len(p.text)-n:]) {
@@ -204,8 +205,9 @@ func (s *searcher) findSuffix(v *unescapedView, p *secretPattern) {
 	}
 }
 
-// findPrefix adds a range to s.found if v ends with at least [minFragment] of the first bytes of p,
-// which may be a part of a secret. A truncated escape may follow these bytes.
+// findPrefix searches for a part of a secret at the end of v. If v ends with the first bytes of p,
+// at least minFragment of them, findPrefix adds their range in the original text to s.found. A
+// truncated escape may follow these bytes; it is added, too.
 func (s *searcher) findPrefix(v *unescapedView, p *secretPattern) {
 	const escape = 12
 	text := v.text

@@ -100,8 +100,9 @@ func IdentifiesUser(name string) bool {
 }
 
 // SecretValues returns the secrets in the value of the header field with the given name. These are
-// the whole value, the token after a scheme, the user and password of Basic credentials, and the
-// values of cookies, as far as the value contains them. The result is empty if the value is empty.
+// the whole value and, if the value contains them, the token after a scheme, the decoded Basic
+// credentials, the password in them, and the values of cookies. The result is empty if the value is
+// empty.
 func SecretValues(name, value string) []string {
 	value = strings.TrimSpace(value)
 	all := []string{value}
@@ -124,8 +125,8 @@ func SecretValues(name, value string) []string {
 	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
 }
 
-// basicSecrets returns the secrets in token, which has the form of basic authentication: the
-// decoded text, and the password in it, if any. It returns nil if token is not Base64.
+// basicSecrets returns the secrets in token, the Base64 text of Basic credentials: the decoded
+// text, and the password in it, if any. It returns nil if token is not Base64.
 func basicSecrets(token string) []string {
 	plain, err := base64.StdEncoding.DecodeString(token)
 	if err != nil {
@@ -148,40 +149,52 @@ func WithoutUser(text string) string {
 	return u.String()
 }
 
-// RedactTarget returns target, the path and query of a request, with [Placeholder] in place of the
-// values of secret query parameters. It calls secret with the decoded name of each parameter; a
-// result of true means that the value is secret.
+// RedactTarget returns target, a URL or the path and query of a request, with [Placeholder] in place
+// of the values of secret parameters, in the query and in the fragment: OAuth sends access tokens in
+// fragments. It calls secret with the decoded name of each parameter; a result of true means that
+// the value is secret.
 func RedactTarget(target string, secret func(name string) bool) string {
-	path, query, ok := strings.Cut(target, "?")
-	if !ok {
-		return target
-	}
-	pairs := strings.Split(query, "&")
-	changed := false
-	for i, pair := range pairs {
-		if name, _, ok := strings.Cut(pair, "="); ok && secret(unescape(name)) {
-			pairs[i], changed = name+"="+Placeholder, true
+	pieces := targetPieces(target)
+	for i, piece := range pieces {
+		if name, _, ok := cutSecretParameter(piece, secret); ok {
+			pieces[i] = name + "=" + Placeholder
 		}
 	}
-	if !changed {
-		return target
-	}
-	return path + "?" + strings.Join(pairs, "&")
+	return strings.Join(pieces, "")
 }
 
-// SecretParameters returns the values of the secret query parameters of target, the path and query
-// of a request. It calls secret with the decoded name of each parameter; a result of true means
-// that the value is secret. The result contains each value twice: as written, and decoded. Empty
-// values are left out.
+// SecretParameters returns the values of the secret parameters of target, a URL or the path and
+// query of a request: those that [RedactTarget] replaces. It calls secret with the decoded name of
+// each parameter; a result of true means that the value is secret. The result contains each value
+// twice: as written, and decoded. Empty values are left out.
 func SecretParameters(target string, secret func(name string) bool) (all []string) {
-	_, query, _ := strings.Cut(target, "?")
-	for pair := range strings.SplitSeq(query, "&") {
-		name, value, _ := strings.Cut(pair, "=")
-		if value != "" && secret(unescape(name)) {
+	for _, piece := range targetPieces(target) {
+		if _, value, ok := cutSecretParameter(piece, secret); ok && value != "" {
 			all = append(all, value, unescape(value))
 		}
 	}
 	return all
+}
+
+// targetPieces splits target, a URL or the path and query of a request, before each ?, & and #. Each
+// piece except the first is a delimiter and a parameter, such as "?a=1", or a delimiter and other
+// text.
+func targetPieces(target string) (pieces []string) {
+	for {
+		i := strings.IndexAny(target[min(1, len(target)):], "?&#")
+		if i < 0 {
+			return append(pieces, target)
+		}
+		pieces, target = append(pieces, target[:i+1]), target[i+1:]
+	}
+}
+
+// cutSecretParameter cuts piece, which targetPieces returned, at its equals sign. The name that it
+// returns includes the delimiter and is not decoded. ok is false if piece is not a parameter, or if
+// secret, called with the decoded name, returns false.
+func cutSecretParameter(piece string, secret func(name string) bool) (name, value string, ok bool) {
+	name, value, ok = strings.Cut(piece, "=")
+	return name, value, ok && strings.ContainsAny(name[:min(1, len(name))], "?&#") && secret(unescape(name[1:]))
 }
 
 // unescape returns s decoded as by [url.QueryUnescape]. If s contains an invalid escape, it returns

@@ -67,13 +67,19 @@ func TestTarget(t *testing.T) {
 		"/x?a=1&access_token=s&b":        "/x?a=1&access_token=REDACTED&b",
 		"/x?access%5Ftoken=s%20s&sig=":   "/x?access%5Ftoken=REDACTED&sig=REDACTED",
 		"/x?token":                       "/x?token",
-		"http://h/x?q=token&TOKEN=%zz#f": "http://h/x?q=token&TOKEN=REDACTED",
+		"http://h/x?q=token&TOKEN=%zz#f": "http://h/x?q=token&TOKEN=REDACTED#f",
+		"/cb#access_token=s&state=x":     "/cb#access_token=REDACTED&state=x",
+		"/cb?a=1#/x?token=s":             "/cb?a=1#/x?token=REDACTED",
+		"?token=s":                       "?token=REDACTED",
+		"":                               "",
+		"token=s":                        "token=s",
+		"=":                              "=",
 	} {
 		if got := redact.RedactTarget(target, redact.IsCredential); got != want {
 			t.Errorf("%s: %s, not %s", target, got, want)
 		}
 	}
-	if got := redact.SecretParameters("/x?a=b&token=c%20d&sig=", redact.IsCredential); !slices.Equal(got, []string{"c%20d", "c d"}) {
+	if got := redact.SecretParameters("/x?a=b&token=c%20d&sig=#token=f", redact.IsCredential); !slices.Equal(got, []string{"c%20d", "c d", "f", "f"}) {
 		t.Errorf("%q", got)
 	}
 }

@@ -296,9 +296,9 @@ func (s *recordingSearch) respond(f candidate) *Response {
 }
 
 // userMessagePairs returns an iterator over pairs of message ids. Each pair consists of the id of a
-// user message in recorded, the parts of the recorded request, and the id of the corresponding user
-// message in current, the parts of the current request. The iterator begins with the last user
-// messages and goes backwards as long as their texts are equal.
+// user message in recorded and the id of the corresponding user message in current. These arguments
+// are the parts of the recorded request and of the current request. The iterator begins with the
+// last user messages and goes backwards as long as their texts are equal.
 func userMessagePairs(recorded, current []spec.Event) func(func(string, string) bool) {
 	users := func(parts []spec.Event) (all []spec.Event) {
 		for _, p := range parts {

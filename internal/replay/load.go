@@ -70,8 +70,12 @@ func findRecordings(paths []string) (files []string, problems []FileProblem) {
 		switch {
 		case err != nil:
 		case info.IsDir():
-			before := len(files)
-			if err = walkRecordings(path, add); err == nil && len(files) == before {
+			found := false
+			err = walkRecordings(path, func(path string, size int64) error {
+				found = true
+				return add(path, size)
+			})
+			if err == nil && !found {
 				err = fmt.Errorf("the directory contains no recordings (%s)", Extensions)
 			}
 		case !IsRecording(path):
@@ -111,8 +115,9 @@ func walkRecordings(dir string, add func(string, int64) error) error {
 	})
 }
 
-// withoutPath returns the text of err without the path of the file. It is used for problems, which
-// name the file in a separate field.
+// withoutPath returns the text of err. If err contains an [fs.PathError], the result is "cannot be
+// read: " followed by the cause, without the path, because a problem names the file in a separate
+// field.
 func withoutPath(err error) string {
 	if inner, ok := errors.AsType[*fs.PathError](err); ok {
 		return "cannot be read: " + inner.Err.Error()

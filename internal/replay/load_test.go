@@ -43,6 +43,7 @@ func TestLoad(t *testing.T) {
 	}{
 		{[]string{in("sub")}, []*dialect.Dialect{runs}, 3, "", ""},
 		{[]string{in("sub"), in("sub/deep/a.txtar")}, []*dialect.Dialect{runs, agkit}, 3, "", ""},
+		{[]string{in("sub"), in("sub")}, []*dialect.Dialect{runs}, 3, "", ""},
 		{[]string{in("sub"), in("b.sse")}, []*dialect.Dialect{runs}, 4, "", ""},
 		{[]string{in("b.sse")}, []*dialect.Dialect{runs, agkit}, 0, replay.Error, "does not name its dialect"},
 		{[]string{in("sub"), in("b.sse")}, []*dialect.Dialect{agkit}, 1, replay.Warning, "its dialect is runs@2026-04, served is agkit@0.0.10"},

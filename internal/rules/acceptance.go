@@ -53,9 +53,10 @@ field, if the server refuses that (417).`,
 	},
 }
 
-// mustBeAccepted reports whether the request of x is valid, and was either accepted or must be, as
-// far as can be told without the status. That is not so if only the server can know whether the
-// request is valid, if the thread may be busy, or if the server refuses an expectation.
+// mustBeAccepted reports whether the request of x is valid and was accepted or should have been. A
+// server may refuse a valid request if only the server can know whether it is valid, if the thread
+// may be busy, or if the server refuses an expectation. Statuses that excuse a refusal are not
+// considered; see isExcused.
 func (x exchange) mustBeAccepted() bool {
 	if !x.request.Valid() || x.request.Operation == "" || x.request.Header == nil {
 		return false
@@ -98,10 +99,11 @@ func (v *validRequests) observe(x exchange) {
 	}
 }
 
-// blame returns the ids of the requirements against which x, one of v.refused, counts, and a
-// description of its request for a finding. The ids are those that no accepted request exercised
-// or, if there are none, the one that refusedForm returns. There may be none. The caller must wait
-// for the end of the conversation.
+// blame returns a description (what) of the request of x for a finding, and the ids of the
+// requirements that the refusal counts against. The exchange x must be one of v.refused. The ids
+// are those that the request exercised and no accepted request did or, if there are none, the one
+// that refusedForm returns. The result requirements may be empty. The caller must wait for the end
+// of the conversation.
 func (v *validRequests) blame(x exchange) (what string, requirements []string) {
 	requirements = slices.DeleteFunc(slices.Clone(x.request.Exercised), func(requirement string) bool {
 		return v.exercised[requirement] || x.mayBeBusy(requirement)

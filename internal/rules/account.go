@@ -61,8 +61,8 @@ func (s *streamTracker) sees(e spec.Event) bool {
 		(e.IsFrame() || e.Kind == spec.BodyEnd || e.Kind == spec.Comment || e.Kind == spec.Incomplete)
 }
 
-// isUnrequested reports whether request asks for the stream of a run that, as far as is known, no
-// earlier request of the conversation started. The argument must be the field request of a
+// isUnrequested reports whether request asks for the stream of a run although no earlier request of
+// the conversation is known to have started that run. The argument must be the field request of a
 // [streamTracker], which has the prompt of the run if that is known.
 func isUnrequested(request spec.Event) bool {
 	return request.Run != "" && request.Text == "" && len(request.Parts) == 0

@@ -62,12 +62,14 @@ type issuedLink struct {
 // objectKey returns a map key for the object in the bucket e.Name with the path e.ID.
 func objectKey(e spec.Event) string { return e.Name + "\x00" + e.ID }
 
-// record updates s with e, the reply to request. It does nothing unless e is the reply to an upload
-// or to a request for a link. It adds the file that was uploaded, if any, and the link that e
-// issued. The link belongs to the file that was uploaded, or for which the link was requested. If
-// an earlier reply issued the same link for a different file that was uploaded in the conversation,
-// the reply to an upload leaves the link with that earlier file. The reply to a request for a link
-// moves the link to the requested file, unless that file was not uploaded in the conversation.
+// record updates s with e, the reply to request. If e is the reply to an upload, record adds the
+// uploaded file and the link that e issued. If e is the reply to a request for a link, it adds that
+// link. Any other reply is ignored.
+//
+// If an earlier reply issued the same link for a different file that was uploaded in the
+// conversation, the reply to an upload leaves the link with that earlier file. The reply to a
+// request for a link moves the link to the requested file, unless that file was not uploaded in the
+// conversation.
 func (s *knownUploads) record(request, e spec.Event) {
 	switch file, ok := request.Last(spec.InputFile); {
 	case e.Kind == spec.AttachmentStored && ok:

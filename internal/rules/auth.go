@@ -70,8 +70,8 @@ var principalNames = map[spec.Principal]string{
 }
 
 // resourceKey returns a map key for the resource that e names. The key is the thread id or, if e
-// names no thread, a combination of the fields Name and ID. It is "" if e has neither a thread id
-// nor an ID.
+// names no thread, a combination of the fields Name and ID. It is "" if both the thread id and the
+// field ID are empty.
 func resourceKey(e spec.Event) string {
 	if e.Thread != "" {
 		return e.Thread

@@ -175,9 +175,9 @@ func eachAnswered(judge func(p *spec.Pass, request, response spec.Event)) watchF
 }
 
 // eachReference returns a watchFunc that calls judge with each valid request that was answered. The
-// argument response is the head of the response, and sent holds what the server sent before. As
-// soon as a part of a response is missing, eachReference stops calling judge, because that part may
-// contain the ids to which later requests refer.
+// argument response is the head of the response, and sent holds what the server sent before that
+// response. As soon as a part of a response is missing, eachReference stops calling judge, because
+// that part may contain the ids to which later requests refer.
 func eachReference(judge func(p *spec.Pass, request, response spec.Event, sent *serverOutput)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		sent := &serverOutput{cursors: map[string]bool{}}

@@ -105,7 +105,8 @@ var ClientCallIsOffered = &spec.Check{
 	}),
 }
 
-// ClientCallEndsStream judges whether the stream ends after a call that is left to the client.
+// ClientCallEndsStream judges whether a stream sends no more text or other message content after a
+// call that is left to the client.
 var ClientCallEndsStream = &spec.Check{
 	ID: "tool.client-call-ends-stream",
 	Doc: `the stream ends after a tool call that is left to the client

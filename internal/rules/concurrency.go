@@ -33,7 +33,7 @@ a terminal event.`,
 // ended.
 type completedStream struct {
 	request               spec.Event
-	openedAt              time.Duration // when its first event arrived, since the start of the conversation
+	openedAt              time.Duration // time of its first event, since the start of the conversation
 	endCount              int           // number of terminal events
 	endUnknown            bool          // the last frame could not be decoded, and may be a terminal event
 	failed                bool          // whether a terminal event reports a failure
@@ -81,8 +81,8 @@ func (l completedStream) isOpenAt(at, later time.Duration) bool {
 	return l.openedAt < at && at < l.bodyEnd.At+later
 }
 
-// isOpenAtCancelOfSibling reports whether the request cancel names another run of the same thread
-// and was sent while the stream was open.
+// isOpenAtCancelOfSibling reports whether the request cancel names a different run of the stream's
+// thread, and was sent while the stream was open.
 func (l completedStream) isOpenAtCancelOfSibling(cancel spec.Event) bool {
 	return areSiblingRuns(cancel, l.request) && l.isOpenAt(cancel.At, 0)
 }
@@ -194,15 +194,15 @@ that may have been its terminal event.`,
 	}),
 }
 
-// isOpenAtForeignCancel reports whether cancel, which the server accepted, names the same run id in
-// another thread, and was sent while the stream was open.
+// isOpenAtForeignCancel reports whether cancel, a request that the server accepted, names the
+// stream's run id but a different thread, and was sent while the stream was open.
 func (l completedStream) isOpenAtForeignCancel(cancel spec.Event) bool {
 	return cancel.Run != "" && cancel.Run == l.request.Run && cancel.Thread != l.request.Thread && l.isOpenAt(cancel.At, 0)
 }
 
-// CancelAffectsNamedRunOnly judges whether a run of a scripted duration continues in spite of
-// cancel requests, sent in the first half of that duration, that name another run or are refused. A
-// run that is itself canceled is not judged.
+// CancelAffectsNamedRunOnly judges whether a run of a scripted duration continues although, in the
+// first half of that duration, a cancel request named another run, or a request to cancel the run
+// itself was refused. A run that was canceled is not judged.
 var CancelAffectsNamedRunOnly = &spec.Check{
 	ID: "cancel.spares-others",
 	Doc: `a run ends early only if a cancel request that names it was accepted

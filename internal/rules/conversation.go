@@ -11,9 +11,9 @@ import (
 // It is also how long a server may take to return the thread of a new run as the latest thread.
 const historySettleTime = 5 * time.Second
 
-// A conversation collects from all exchanges of a scenario what the checks of histories and of
-// accepted runs need: the runs that replies accepted, the events of all streams of these runs, and
-// the requests for histories. Unlike a [conversationTracker], it also covers targets that are not
+// A conversation holds what the checks of histories and of accepted runs need to know about a
+// scenario: the runs that replies accepted, the events of all streams of these runs, and the
+// requests for histories. Unlike a [conversationTracker], it also covers targets that are not
 // scripted, and it combines all streams of a run.
 type conversation struct {
 	exchanges        *exchangeTracker
@@ -50,7 +50,7 @@ type acceptedRun struct {
 // A mergedRunStreams combines what all streams of one run showed.
 type mergedRunStreams struct {
 	end         spec.Event      // the earliest terminal event; zero if none was seen
-	toolResults map[string]bool // the set of the ids of the calls whose results came before the end
+	toolResults map[string]bool // ids of the calls whose results came before the end
 	content     *assembledRun   // from a stream read from its start to its terminal event; nil if there was none
 }
 

@@ -251,7 +251,7 @@ func givesNew(request spec.Event, k spec.Kind) (gives bool) {
 // from an earlier request, the result is nil. Otherwise, the result has all elements of
 // t.possiblePrompts for the thread. If one of these is the last element of earlier, and the request
 // repeats it, the result also has the last prompt that the server has certainly stored or, if there
-// is none, "nothing", which is the right answer in that case.
+// is none, "nothing", which is what a server that has no earlier prompt must answer.
 func (t *conversationTracker) otherPrompts(thread string, earlier []string, priorCount int) []string {
 	last, possible := earlier[len(earlier)-1], t.possiblePrompts[thread]
 	switch {

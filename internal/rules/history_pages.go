@@ -159,8 +159,8 @@ func (c *conversation) latestRun(x *exchange) (last *acceptedRun) {
 	return last
 }
 
-// isOlderThan reports whether the thread of page is certainly older than r. If any runs of the
-// thread are known, all of them must have ended before r was requested. If none are known, all
+// isOlderThan reports whether the thread of page is certainly older than the run r. If any runs of
+// the thread are known, all of them must have ended before r was requested. If none are known, all
 // messages of page must be older than the prompt of r. The result is false if r itself is a run of
 // the thread, or if the order is unknown. It is true if page names no thread.
 func (c *conversation) isOlderThan(page spec.Event, r *acceptedRun) bool {

@@ -19,8 +19,9 @@ type sentPrompt struct {
 
 // resembles reports whether a message in a history may be the prompt s as the server stored it. The
 // argument text is the text of the message, without white space. The two texts need not be equal,
-// because a server may join the blocks of a prompt in any way, and other checks judge other
-// changes. It is enough if one text contains the other, or if both begin with the same 12 bytes.
+// because a server may join the blocks of a prompt in any way. Other checks judge whether the text
+// was changed in other ways. It is enough if one text contains the other, or if both begin with the
+// same 12 bytes.
 func (s sentPrompt) resembles(text string) bool {
 	const enough = 12 // bytes at the start
 	return strings.Contains(text, s.text) || strings.Contains(s.text, text) ||

@@ -119,9 +119,10 @@ judged by cancel.run-ends.`,
 // onMissingEnd instead, with the event for the end of the body. It does neither if a limit of the
 // client ended the transfer.
 //
-// A terminal event is required unless the request limits how long the stream may be idle. Nor is it
-// required of a complete stream that has only comments if, as far as is known, no request of the
-// conversation started its run, or of a stream whose last frame may be any event (see isUnreadable).
+// A terminal event is not required in three cases: if the request limits how long the stream may be
+// idle; if the last frame may be any event (see isUnreadable); and if the stream was received
+// completely, has only comments, and no request of the conversation is known to have started its
+// run.
 func watchRunEnd(p *spec.Pass, request spec.Event, onMissingEnd func(closed spec.Event)) func(spec.Event) {
 	ended, silent, hasComment, isUnknown := false, true, false, false
 	return func(e spec.Event) {

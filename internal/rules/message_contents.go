@@ -140,8 +140,8 @@ func describeMessage(role, kind, contents string) string {
 }
 
 // describeMessageIDs returns the message ids as a comma-separated list for a finding. Each id is
-// quoted and listed once, in the order of first appearance. An id that occurs several times is
-// followed by the number of times.
+// quoted and listed once, in the order of first appearance. The number of times follows an id that
+// occurs more than once, as in `"a" (2 times)`.
 func describeMessageIDs(ids []string) string {
 	counts := map[string]int{}
 	for _, id := range ids {

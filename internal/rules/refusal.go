@@ -103,9 +103,9 @@ func (x exchange) refusesExpectation() bool {
 }
 
 // satisfies reports whether the response is a refusal as d requires it: its status, its error code
-// and its body match, and it is not an event stream if d.Plain is true. A refusal event, or a
-// terminal event with the status "rejected", satisfies d only if d.InBand is true. If d.Accept is
-// true, any 2xx response without a refusal event satisfies d, too.
+// and its body match, and it is not an event stream if d.Plain is true. A refusal event satisfies d
+// if and only if d.InBand is true. A terminal event with the status "rejected" satisfies d, too, if
+// d.InBand is true. If d.Accept is true, any 2xx response without a refusal event satisfies d, too.
 func (x exchange) satisfies(d spec.RefusalRequirement) bool {
 	if x.refusedInBand || x.runRejected && d.InBand {
 		return d.InBand
@@ -162,8 +162,8 @@ func matchesStatus(want string, status int) bool {
 }
 
 // namedStatuses returns the given status codes and classes of status codes, such as "422" and
-// "4XX", for the message of a finding. A class that includes one of the codes before it is "another
-// 4XX".
+// "4XX", for the message of a finding. A class that includes one of the codes before it is written
+// as "another 4XX".
 func namedStatuses(statuses []string) (names []string) {
 	for i, status := range statuses {
 		isInClass := func(code string) bool { return strings.HasSuffix(status, "XX") && code[:1] == status[:1] }

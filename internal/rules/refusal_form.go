@@ -79,8 +79,8 @@ type refusalKey struct {
 }
 
 // judgeForms judges whether all refusals with the given status have the same form. The map refusals
-// has the head of the first response for each key. The expected form is the one that most
-// operations use. If several forms are used equally often, it is the one of them that was used
+// has the head of the first response for each key. The expected form is the one that the largest
+// number of operations use. If several forms are used equally often, it is the one that was used
 // first. If fewer than two operations returned the status, judgeForms judges nothing.
 func judgeForms(p *spec.Pass, refusals map[refusalKey]spec.Event, status int) {
 	var keys []refusalKey

@@ -47,7 +47,7 @@ type acceptedRequestStats struct {
 	count     int             // the number of accepted requests
 	forms     map[string]bool // the names of the forms that at least one request has
 	exercised map[string]int  // by requirement id: the number of requests that exercised the requirement
-	sets      map[string]bool // the ids of all requirements that one request exercised, joined (see exercisedSet)
+	sets      map[string]bool // the results of exercisedSet for these requests
 }
 
 // exercisedSet returns the ids of the requirements that the given request exercises, sorted and

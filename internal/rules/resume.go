@@ -154,10 +154,10 @@ func (all *streamsByRun) open(t *observedStream, response spec.Event) {
 	all.runs[key] = append(all.runs[key], t)
 }
 
-// longestStream returns the most complete of streams, which must be the streams of one run. Among
-// the streams that were requested from the start of the run, that is the one with the most frames,
-// but a stream with a terminal event is preferred to any stream without one. If all streams were
-// requested from a cursor, longestStream returns nil.
+// longestStream returns the most complete one of streams, which must be the streams of one run.
+// Among the streams that were requested from the start of the run, that is the one with the most
+// frames, but a stream with a terminal event is preferred to any stream without one. If all streams
+// were requested from a cursor, longestStream returns nil.
 func longestStream(streams []*observedStream) (full *observedStream) {
 	for _, t := range streams {
 		if t.request.Cursor != "" {

@@ -43,8 +43,8 @@ cursor before, and this one comes later.`,
 
 // continuesResumed reports whether t continues a stream that was itself resumed. The argument
 // earlier lists the streams of the run that were requested before t. The result is true if one of
-// them was requested with a cursor, has no terminal event, and ends with the frame whose cursor t
-// was requested with.
+// them was requested with a cursor, has no terminal event, and ends with the frame that has the
+// cursor of the request for t.
 func (t *observedStream) continuesResumed(earlier []*observedStream) bool {
 	for _, s := range earlier {
 		n := len(s.frames)

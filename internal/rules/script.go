@@ -63,8 +63,8 @@ func (a *assembledRun) quoteText(want string) (got, expected string) {
 // hasText reports whether the run succeeded with exactly the text want.
 func (a *assembledRun) hasText(want string) bool { return a.text() == want && a.isSuccessful() }
 
-// judgeRoles judges whether all messages that have text have the role assistant. It does not judge
-// reasoning, or messages that name no role.
+// judgeRoles judges whether all messages that have text have the role assistant. It judges neither
+// reasoning nor messages that name no role.
 func (a *assembledRun) judgeRoles(p *spec.Pass) {
 	for _, s := range a.messages {
 		if s.role != nil && !s.isReasoning && s.text.Len() > 0 {
@@ -80,7 +80,8 @@ func (a *assembledRun) isSuccessful() bool {
 }
 
 // hasVisibleFailure reports whether a client can see that the run failed, either by an event or
-// because the transfer was cut off. A last frame that cannot be decoded may report a failure.
+// because the transfer was cut off. It also returns true if the last frame cannot be decoded,
+// because that frame may report a failure.
 func (a *assembledRun) hasVisibleFailure() bool {
 	return a.failure.Kind != "" || isBrokenTransfer(a.bodyEnd) || a.endUnknown
 }
@@ -254,8 +255,8 @@ func (a *assembledRun) judgeFailureText(p *spec.Pass, text string) {
 	}
 }
 
-// describeViolations returns the descriptions of the given violations, joined by ", and ", in
-// parentheses and after a space. It returns "" if there are none.
+// describeViolations returns the descriptions of the given violations, joined by ", and " and put
+// in parentheses, with a leading space. It returns "" if there are none.
 func describeViolations(broken []spec.Violation) string {
 	if len(broken) == 0 {
 		return ""
@@ -263,7 +264,8 @@ func describeViolations(broken []spec.Violation) string {
 	return " (" + joinViolations(broken) + ")"
 }
 
-// describeError returns the text of err in parentheses, after a space. It returns "" if err is nil.
+// describeError returns the text of err in parentheses, with a leading space. It returns "" if err
+// is nil.
 func describeError(err error) string {
 	if err == nil {
 		return ""

@@ -82,8 +82,8 @@ func excerpt(text string) string {
 	return text
 }
 
-// errNotPatch means that a patch cannot be judged because it is not a JSON Patch or because it
-// makes the state too large.
+// errNotPatch means that a patch cannot be judged because it is not a JSON Patch, because the state
+// is not JSON, or because the patch makes the state too large.
 var errNotPatch = errors.New("not a JSON Patch")
 
 // maxCopied is the maximum number of bytes that the copy operations of one patch may add to a

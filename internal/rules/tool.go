@@ -209,8 +209,8 @@ a call without an id.`,
 
 // watchResultOrder returns a function to be called with each event of the stream that the given
 // request asked for. That function judges the order of tool calls and results. The set earlier has
-// the ids of the calls that were completed in the thread before. The returned function adds to it
-// the ids of the calls that are completed in the stream.
+// the ids of the calls that were completed in earlier streams of the thread. The returned function
+// adds to it the ids of the calls that are completed in the stream.
 func watchResultOrder(p *spec.Pass, request spec.Event, earlier map[string]bool) func(spec.Event) {
 	made, begun, judged := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	if _, prompted := request.Prompt(); !prompted && request.Thread != "" {

@@ -79,10 +79,10 @@ func (s *toolCallIndex) find(e spec.Event) *assembledCall {
 	return nil
 }
 
-// findAt returns the first call at the position of e in places for which fits returns true. It
-// returns nil if there is no such call. It also returns nil if e has no position, because it names
-// no message. As for firstMatching, fits must not return true for a call for which it has returned
-// false before.
+// findAt returns the first call at the position of e in places for which fits returns true, and
+// removes the calls before it from places, as firstMatching does. It returns nil if there is no
+// such call, or if e has no position because it names no message. The function fits must not return
+// true for a call for which it has returned false before.
 func (s *toolCallIndex) findAt(
 	places map[contentKey]candidateToolCalls, e spec.Event, fits func(u *assembledCall) bool,
 ) *assembledCall {

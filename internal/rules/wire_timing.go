@@ -53,9 +53,9 @@ between two deltas.`,
 }
 
 // minDeltaSpan is the shortest requested time for which DeltasArriveIncrementally judges a stream.
-// The requested time is the time between the first and the last delta for which the prompt asks; if
-// the stream was requested later than the run, the delay is subtracted. If that time is shorter, a
-// network may deliver even a correct stream in one piece.
+// The requested time is the time that the prompt asks for between the first and the last delta. If
+// the stream was requested later than the run, the delay is subtracted. If the requested time is
+// shorter, a network may deliver even a correct stream in one piece.
 const minDeltaSpan = 300 * time.Millisecond
 
 // minCountedDeltas is the smallest number of requested deltas for which the pauses between them are
@@ -121,8 +121,8 @@ event. The stream of a run that is known to be over is not judged.`,
 	},
 }
 
-// minQuiet is how long nothing arrives before and after a comment that counts as a keep-alive. A
-// comment that accompanies an event arrives together with it.
+// minQuiet is the minimum silence both before and after a comment that counts as a keep-alive. A
+// comment that only accompanies an event arrives together with it.
 const minQuiet = 100 * time.Millisecond
 
 // KeepAliveText judges whether the keep-alive comments on an idle stream have the documented text.

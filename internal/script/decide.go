@@ -8,8 +8,8 @@ import (
 	"github.com/streamassay/streamassay/internal/fault"
 )
 
-// maxMismatches is the maximum number of rules for which a [Decision] gives the reason of the
-// mismatch. The limit keeps messages short.
+// maxMismatches is the maximum number of rules for which a [Decision] gives the reason why they do
+// not match. The limit keeps messages short.
 const maxMismatches = 20
 
 // Decide returns the first rule that matches request f, with its reply. It counts the match in st,

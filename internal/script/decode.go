@@ -18,7 +18,7 @@ const maxProblems = 100
 
 // A decoder decodes one script file. It calls the UnmarshalYAML methods of this package only for
 // nodes that satisfy the schema. Methods with a context parameter get the decoder from the context,
-// and report other errors by adding them to its problems.
+// and add to its problems the errors that the schema does not rule out.
 type decoder struct {
 	file     string             // name of the file, for problems
 	dialects []*dialect.Dialect // the served dialects

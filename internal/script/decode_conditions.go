@@ -73,7 +73,8 @@ func (t *textMatcher) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 type headerMatchers []headerMatcher
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
-// be an object. Invalid conditions are added to the problems of the file; the error is always nil.
+// be an object. Errors in conditions are added to the problems of the file; the returned error is
+// always nil.
 func (all *headerMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	for _, m := range yamltree.Fields(n) {
 		h := headerMatcher{scalarText(m.Key), &textMatcher{}}
@@ -90,7 +91,8 @@ func (all *headerMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error 
 type bodyMatchers []bodyMatcher
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
-// be an object. Invalid conditions are added to the problems of the file; the error is always nil.
+// be an object. Errors in conditions are added to the problems of the file; the returned error is
+// always nil.
 func (all *bodyMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	d := decoderOf(ctx)
 	for _, m := range yamltree.Fields(n) {

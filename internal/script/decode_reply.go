@@ -45,8 +45,8 @@ var stepKinds = map[string]spec.Kind{
 type stepList []step
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
-// be a step or a list of steps. Invalid steps are added to the problems of the file; the error is
-// always nil.
+// be a step or a list of steps. Errors in steps are added to the problems of the file; the returned
+// error is always nil.
 func (all *stepList) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	d := decoderOf(ctx)
 	*all = stepList{}
@@ -109,9 +109,9 @@ func (d *decoder) decodeCall(n ast.Node) (c toolCall) {
 	return c
 }
 
-// checkStepOrder checks that each step in all can follow the steps before it. For example, a text
-// cannot follow an error, because an error ends the run. For the first step that cannot,
-// checkStepOrder adds an error to d.problems.
+// checkStepOrder checks that each step in all can follow the steps before it. It adds an error to
+// d.problems for the first step that cannot. For example, a text cannot follow an error, because an
+// error ends the run.
 func (d *decoder) checkStepOrder(all []step) {
 	after := ""
 	for _, s := range all {

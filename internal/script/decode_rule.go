@@ -105,8 +105,8 @@ func (p *paceValue) UnmarshalYAML(ctx context.Context, n ast.Node) (err error) {
 type faultList []fault.Spec
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
-// be an item or a list of items. Invalid faults are added to the problems of the file; the error is
-// always nil.
+// be an item or a list of items. For each invalid fault, an error is added to the problems of the
+// file. The returned error is always nil.
 func (l *faultList) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	*l = faultList{}
 	for _, item := range itemsOf(n) {

@@ -94,11 +94,12 @@ func dialectNames(dialects []*dialect.Dialect) string {
 	return joinNames(all)
 }
 
-// lintFaults adds a warning to d.problems for each fault of the rule that has no effect in at least
-// one dialect in served, because the dialect lacks a kind of event that the fault requires. If the
-// rule does not list its dialects, lintFaults warns only about faults that have no effect in any
-// dialect in served. The argument served holds the served dialects to which the rule applies, and
-// at is the node of the list of faults.
+// lintFaults adds warnings to d.problems about faults of the rule that have no effect in some
+// dialect, because the dialect lacks a kind of event that the fault requires. If the script lists
+// the dialects of the rule, there is a warning for each fault that has no effect in at least one
+// dialect in served. Otherwise, there is one only for each fault that has an effect in none of
+// them. The argument served holds the served dialects to which the rule applies, and at is the node
+// of the list of faults.
 func (d *decoder) lintFaults(rule *Rule, served []*dialect.Dialect, at ast.Node) {
 	for i, use := range rule.action.faults {
 		var lacks []*dialect.Dialect

@@ -76,9 +76,10 @@ type matchContext struct {
 // descriptions are never needed.
 type mismatchReason func() string
 
-// match returns nil if the request in p meets the conditions of the rule, and otherwise the reason
-// why it does not meet the first condition that fails. It stores in p the capture groups and the
-// tool result that matched. It does not check the conditions on scenario steps; State.claim does.
+// match returns nil if the request in p meets the conditions of the rule. Otherwise, it returns the
+// reason, which is about the first condition that the request does not meet. It stores in p the
+// capture groups, the tool result that matched and the number of conditions that held. It does not
+// check the conditions on scenario steps; State.claim does.
 func (r *Rule) match(p *matchContext) mismatchReason {
 	f, c := p.request, &r.conditions
 	if !r.appliesTo(f.Dialect) {
@@ -230,7 +231,7 @@ func (c *conditions) matchBody(p *matchContext) mismatchReason {
 }
 
 // match returns nil if text meets the condition or t is nil, and otherwise the reason why it does
-// not. The argument what is the name of the text in the reason. The argument present reports
+// not. The argument what is the name of the text in the reason. The argument present is
 // whether the request has the text. If a regular expression matches, match stores its capture
 // groups in p.groups.
 func (t *textMatcher) match(p *matchContext, what, text string, present bool) mismatchReason {

@@ -89,8 +89,9 @@ func (c *toolCall) render(v *templateData) (m renderedCall, err error) {
 	return m, err
 }
 
-// renderReply returns the reply of the rule to the request in p, on which [Rule.match] must have
-// succeeded. If a template fails, the reply is a refusal with status 500.
+// renderReply returns the reply of the rule to the request in p. The caller must have called
+// [Rule.match] with p, and it must have succeeded. If a template fails, the reply is a refusal with
+// status 500.
 func (r *Rule) renderReply(p *matchContext) Reply {
 	a := &r.action
 	reply := Reply{Pace: a.pace, Faults: a.faults}

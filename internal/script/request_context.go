@@ -124,8 +124,9 @@ func canonicalNumbers(v any) any {
 	return v
 }
 
-// lookupPointer returns the value in v to which pointer, a valid JSON pointer (RFC 6901), refers.
-// The second result is false if there is no such value.
+// lookupPointer returns the value in v, a decoded JSON value, to which pointer refers. The argument
+// pointer must be a valid JSON pointer (RFC 6901). The second result is false if there is no such
+// value, or if pointer is "" and v is nil.
 func lookupPointer(v any, pointer string) (any, bool) {
 	if pointer == "" {
 		return v, v != nil

@@ -88,9 +88,9 @@ func checkDuration(text string) error {
 }
 
 // checkSchema adds an error to d.problems for each violation of the schema in value, the decoded
-// value of the node root. It returns the locations of the violations, or nil if there are none. A
-// location consists of the keys and indexes that lead from root to the invalid value. One location
-// may occur several times.
+// value of the node root; equal errors are added only once. It returns the locations of the
+// violations, or nil if there are none. A location consists of the keys and indexes that lead from
+// root to the invalid value. One location may occur several times.
 func (d *decoder) checkSchema(root ast.Node, value any) (locations [][]string) {
 	err, _ := compiledSchema().Validate(value).(*jsonschema.ValidationError)
 	if err == nil {
@@ -115,9 +115,9 @@ type schemaViolation struct {
 	message  string   // the message for the user
 }
 
-// appendViolations appends the violations that e describes to all, and returns the extended slice.
-// The error e must come from validating the value of root. Where a value has to match one of
-// several schemas, only the violations of those schemas that accept its type are appended.
+// appendViolations returns all, extended by the violations that e describes. The error e must come
+// from validating the value of root. Where a value has to match one of several schemas, only the
+// violations of those schemas that accept its type are appended.
 func appendViolations(all []schemaViolation, root ast.Node, e *jsonschema.ValidationError) []schemaViolation {
 	node, schema := lookup(root, e.InstanceLocation...), schemaAt(e.SchemaURL)
 	text, _ := schema["errorMessage"].(string)
@@ -165,8 +165,8 @@ func appendViolations(all []schemaViolation, root ast.Node, e *jsonschema.Valida
 	return all
 }
 
-// schemaAt returns the part of the schema to which schemaURL refers by the JSON pointer in its
-// fragment. It returns nil if there is no such part.
+// schemaAt returns the object in the JSON Schema of scripts to which the fragment of schemaURL, a
+// JSON pointer, refers. It returns nil if there is no such object.
 func schemaAt(schemaURL string) schemaNode {
 	u, err := url.Parse(schemaURL)
 	if err != nil {
@@ -193,9 +193,9 @@ func acceptsType(s schemaNode, n ast.Node) bool {
 	return strings.Contains(types, name) || name == "integer" && strings.Contains(types, "number")
 }
 
-// defaultMessage returns the message for a value that violates the given keyword, for schemas
-// without an errorMessage. The message is a predicate, such as "needs name", which follows the name
-// of the value.
+// defaultMessage returns the message for a violation of a schema that has no errorMessage. The
+// argument violated is the keyword that the value violates. The message is a predicate, such as
+// "needs name", which follows the name of the value.
 func defaultMessage(violated jsonschema.ErrorKind) string {
 	switch k := violated.(type) {
 	case *kind.Required:

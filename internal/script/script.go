@@ -106,9 +106,8 @@ type Rule struct {
 	transitions scenarioSteps // scenario steps to set when the rule matches
 }
 
-// A requestQuota limits the number of requests that a rule serves to the given number in each time
-// window of length per. Further requests in the window are refused. If requests is 0, there is no
-// limit.
+// A requestQuota is the number of requests that a rule serves in each time window of length per. It
+// refuses further requests in the window. If requests is 0, there is no limit.
 type requestQuota struct {
 	requests int
 	per      time.Duration

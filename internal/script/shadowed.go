@@ -11,9 +11,9 @@ import (
 // time for very large scripts, at the cost of some missing warnings.
 const maxRulePairs = 5_000_000
 
-// shadowedRules returns a warning for each rule that never matches because a rule that is tried
-// earlier matches all of its requests. After maxRulePairs comparisons it stops and returns the
-// warnings found so far.
+// shadowedRules returns a warning for each rule that can never match because a rule that is tried
+// earlier matches every request that it would match. After maxRulePairs comparisons, shadowedRules
+// stops and returns the warnings found so far.
 func (s *RuleSet) shadowedRules() (all []Problem) {
 	var shadowing []*Rule
 	pairs := 0

@@ -245,13 +245,14 @@ func (m *boundedMap[T]) put(key string, v T) {
 	m.recent[key] = v
 }
 
-// maxKeyLength is the maximum length, in bytes, of the keys of a boundedMap, which bounds its
-// memory. Longer keys are truncated to this length, so that keys with the same beginning are equal.
+// maxKeyLength is the maximum length, in bytes, of a key of a boundedMap, which limits the memory
+// for keys. Longer keys are truncated to this length, so that keys that differ only after it are
+// treated as equal.
 const maxKeyLength = 1024
 
 // blockedReason returns the reason why the state prevents rule r from matching, for example that a
-// scenario is not at the required step. It returns "" if the state does not prevent it. It is like
-// blockedReasonLocked, but acquires s.mu, so the caller must not hold s.mu.
+// scenario is not at the required step. It returns "" if the state does not prevent r from
+// matching. It is like blockedReasonLocked, but acquires s.mu, so the caller must not hold s.mu.
 func (s *State) blockedReason(r *Rule) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -96,9 +96,9 @@ func (v *templateData) funcs() template.FuncMap {
 	}
 }
 
-// bodyValue returns the value at a JSON pointer in the request body as text: a string without
-// quotes, any other value as JSON. It returns "" if the value is missing or null. It returns an
-// error if pointer is not a JSON pointer.
+// bodyValue returns the text of the value in the request body to which pointer refers: a string
+// without quotes, any other value as JSON. It returns "" if the value is missing or null, or if the
+// body is not JSON. It returns an error if pointer is not a valid JSON pointer.
 func (v *templateData) bodyValue(pointer string) (string, error) {
 	if !isJSONPointer(pointer) {
 		return "", fmt.Errorf("%s is not a JSON pointer (e.g. /messages/0/role)", quoteTruncated(pointer))

@@ -38,8 +38,8 @@ type templateChecker struct {
 
 // check returns an error for the first node at or below n that scripts may not use: an unknown
 // function, field or group; an invalid JSON pointer; the template data as a whole; or an action
-// such as range, which might run for an unbounded time. The only control structures allowed are if
-// and with. If inWith is true, n is in the body of a with action, where the dot stands for any
+// such as "range", which might run for an unbounded time. The only control structures allowed are
+// "if" and "with". If inWith is true, n is in the body of a "with" action, where the dot may be any
 // value and fields are not checked.
 func (c templateChecker) check(n parse.Node, inWith bool) error {
 	switch n := n.(type) {
@@ -99,8 +99,8 @@ func checkEach[N parse.Node](c templateChecker, nodes []N, inWith bool) error {
 	return nil
 }
 
-// checkBranch checks b, an if or with action, in the same way as check. The argument inWith applies
-// to the condition and the else branch of b, and bodyInWith applies to its body.
+// checkBranch checks b, an "if" or "with" action, in the same way as check. The argument inWith
+// applies to the condition and the else branch of b, and bodyInWith applies to its body.
 func (c templateChecker) checkBranch(b parse.BranchNode, inWith, bodyInWith bool) error {
 	if err := c.check(b.Pipe, inWith); err != nil {
 		return err
@@ -113,7 +113,8 @@ func (c templateChecker) checkBranch(b parse.BranchNode, inWith, bodyInWith bool
 
 // checkField returns an error unless path leads from the template data to a value that exists. The
 // elements of path are the names in a template, such as Match and city for .Match.city. An empty
-// path stands for the template data as a whole, which is an error because that is not a text.
+// path refers to the template data as a whole, which is an error because that cannot be inserted as
+// text.
 func (c templateChecker) checkField(path []string) error {
 	switch {
 	case len(path) == 0:

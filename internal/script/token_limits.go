@@ -6,9 +6,9 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// A yamlComplexityLimiter counts the levels of nesting and the members of objects in the tokens of
-// a file, so that a file with too many of them is rejected before it is parsed. The YAML parser
-// takes time quadratic in both numbers.
+// A yamlComplexityLimiter counts the levels of nesting, the members of objects and the list entries
+// without a value in the tokens of a file, so that a file with too many of them is rejected before
+// it is parsed. The YAML parser takes time quadratic in these numbers.
 type yamlComplexityLimiter struct {
 	line, lineOpeners int         // the current line, and the number of tokens in it that open a level
 	flowMembers       []int       // for each open brace, the number of members so far; -1 for an open bracket
@@ -17,9 +17,9 @@ type yamlComplexityLimiter struct {
 	emptyEntries      int         // number of list entries without a value
 }
 
-// checkTokens checks the tokens of a file against the limits on nesting and on the number of
-// members of an object. It returns a *positionError for the first token that exceeds a limit, or
-// nil if none does.
+// checkTokens checks the tokens of a file against the limits on nesting, on the number of members
+// of an object, and on the number of list entries without a value. It returns a *positionError for
+// the first token that exceeds a limit, or nil if none does.
 func checkTokens(tokens token.Tokens) error {
 	s := yamlComplexityLimiter{blockMembers: map[int]int{}}
 	for i, tk := range tokens {

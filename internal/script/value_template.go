@@ -25,9 +25,9 @@ func (w *textTemplate) UnmarshalYAML(ctx context.Context, n ast.Node) (err error
 	return nil
 }
 
-// A valueTemplate is a value in a script, such as the arguments of a tool call, that is sent as
-// JSON and may contain templates. If the value is a string, it is sent as plain text without
-// quotes, because results are often plain text and arguments may already be encoded.
+// A valueTemplate is a value in a script, such as the arguments of a tool call, that may contain
+// templates. A string is sent as plain text without quotes, because results are often plain text
+// and arguments may already be encoded. Any other value is sent as JSON.
 type valueTemplate struct {
 	text  *textTemplate // the value, if it is a string
 	parts []valuePart   // the JSON of any other value
@@ -40,8 +40,8 @@ type valuePart struct {
 	template *textTemplate // nil for a literal
 }
 
-// compileValue returns the value of n, a node of any type, with its templates compiled. It adds
-// errors to d.problems.
+// compileValue returns the value of n, a node of any type, with its templates compiled. It adds an
+// error to d.problems for each template that is invalid and each value that JSON cannot represent.
 func (d *decoder) compileValue(n ast.Node) *valueTemplate {
 	v := &valueTemplate{}
 	if n.Type() == ast.StringType || n.Type() == ast.LiteralType {
@@ -131,8 +131,8 @@ func (v *valueTemplate) render(data *templateData) (string, error) {
 	return b.String(), nil
 }
 
-// renderJSON is like render, but its result is always JSON. A string is encoded as JSON unless the
-// string is itself valid JSON.
+// renderJSON is like render, but its result is always JSON, and v must not be nil. A string is
+// encoded as JSON unless the string is itself valid JSON.
 func (v *valueTemplate) renderJSON(data *templateData) (string, error) {
 	text, err := v.render(data)
 	if err != nil || v.text == nil || json.Valid([]byte(text)) {

@@ -86,8 +86,8 @@ func splitCommand(line string) (words []string, err error) {
 
 // runCommand runs a command for the recording wav and returns the standard output of the command
 // without surrounding white space. The argument words holds the program and its arguments, in which
-// runCommand replaces the placeholders. The error wraps ErrUnavailable if the command fails, if its
-// output exceeds maxOutput, or if ctx is done.
+// runCommand replaces the placeholders. The error wraps ErrUnavailable if the recording cannot be
+// written to a file, if the command fails, if its output exceeds maxOutput, or if ctx is done.
 func runCommand(ctx context.Context, words []string, wav []byte) (string, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -157,8 +157,8 @@ func (p *outputBuffer) Write(b []byte) (int, error) {
 	return p.buf.Write(b)
 }
 
-// An stderrTail is a writer that keeps only the last bytes of a command's standard error:
-// 4*maxErrorText of them.
+// An stderrTail is a writer for the standard error of a command. It keeps only the last
+// 4*maxErrorText bytes.
 type stderrTail struct{ buf []byte }
 
 func (t *stderrTail) Write(b []byte) (int, error) {
@@ -167,8 +167,9 @@ func (t *stderrTail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// lastLine returns the last line of the standard error, preceded by ": " for use in an error
-// message. It returns "" if the command wrote no text.
+// lastLine returns at most maxErrorText bytes of the last line of the standard error, without
+// unprintable characters. It puts ": " in front of the line, for use in an error message. It
+// returns "" if the command wrote no text.
 func (t *stderrTail) lastLine() string {
 	text := strings.TrimSpace(string(t.buf))
 	text = text[strings.LastIndexByte(text, '\n')+1:]

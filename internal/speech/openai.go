@@ -31,9 +31,9 @@ type openAIClient struct {
 }
 
 // NewOpenAI returns a transcriber that uses a server compatible with OpenAI's API. base is the URL
-// below which the server provides that API. NewOpenAI returns an error unless base is an http or
-// https URL without user, query and fragment. The transcriber's errors do not quote responses,
-// which may repeat the API key.
+// below which the server provides that API, such as https://HOST/v1. NewOpenAI returns an error
+// unless base is an http or https URL without user information, query or fragment. The
+// transcriber's errors do not quote responses, which may repeat the API key.
 func NewOpenAI(base string, cfg Config) (Transcriber, error) {
 	cfg = cfg.withDefaults()
 	u, err := url.Parse(base)
@@ -125,8 +125,9 @@ func retryAfter(res *http.Response, err error) (delay time.Duration, ok bool) {
 	return 0, false
 }
 
-// readText returns the member "text" of the JSON object in a response body. The error wraps
-// ErrUnavailable if the body is larger than maxResponse, is not valid JSON or has no such member.
+// readText returns the member "text" of the JSON object in a response body, without surrounding
+// white space. The error wraps ErrUnavailable if the body cannot be read, is larger than
+// maxResponse, is not valid JSON or has no such member.
 func readText(body io.Reader) (string, error) {
 	data, err := io.ReadAll(io.LimitReader(body, maxResponse+1))
 	if len(data) > maxResponse {

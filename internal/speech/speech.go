@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// MaxBytes is the size limit of a recording in bytes.
+// MaxBytes is the maximum size of a recording, in bytes.
 const MaxBytes = 10 << 20
 
 // Errors that a [Transcriber] returns. ErrUnavailable means that the speech recognizer failed: the
@@ -36,7 +36,8 @@ type Config struct {
 	MaxConcurrent int           // recordings processed at a time; 0 means one per processor
 }
 
-// withDefaults returns a copy of c with defaults in place of zero fields.
+// withDefaults returns a copy of c in which fields that are "", 0 or negative have their default
+// values.
 func (c Config) withDefaults() Config {
 	c.Model = cmp.Or(c.Model, "whisper-1")
 	c.Timeout = cmp.Or(max(c.Timeout, 0), time.Minute)
@@ -76,8 +77,9 @@ func requireWAV(next Transcriber) Transcriber {
 }
 
 // withLimits returns a transcriber that makes at most cfg.MaxConcurrent calls of next at a time.
-// cfg.Timeout limits the duration of each call, including the wait for its turn. A call that fails
-// after its timeout, or after its ctx is done, returns an error that wraps ErrUnavailable.
+// cfg.Timeout limits the duration of each call, including the wait for its turn. Both must be
+// positive. A call that fails after its timeout, or after its ctx is done, returns an error that
+// wraps ErrUnavailable.
 func withLimits(next Transcriber, cfg Config) Transcriber {
 	slots := make(chan struct{}, cfg.MaxConcurrent)
 	return func(ctx context.Context, wav []byte) (string, error) {

@@ -19,7 +19,7 @@ type WAVInfo struct {
 	Comment  string // ICMT chunk in a LIST chunk of type INFO; "": none
 }
 
-// formats has the sample formats of WAV files that this package supports. The key is the format
+// formats lists the sample formats of WAV files that this package supports. The key is the format
 // code in the fmt chunk. The field name is the value of [WAVInfo].Format, and bits lists the
 // supported sizes of a sample in bits.
 var formats = map[uint16]struct {
@@ -36,12 +36,13 @@ var formats = map[uint16]struct {
 // of the format code.
 const extensibleGUID = "\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"
 
-// maxComment limits how many bytes of a comment are kept.
+// maxComment is the maximum number of bytes that are read from a comment. The rest is ignored.
 const maxComment = 4 << 10
 
-// ParseWAV returns the description of a WAV file. It uses the actual size of the data where the
-// sizes in the header differ, since recorders that cannot seek leave those 0 or at their maximum,
-// and files may be truncated. The error wraps ErrEmpty, ErrTooLarge or ErrNotWAV.
+// ParseWAV returns the description of a WAV file. If the header of the data chunk states no size or
+// one that is too large, ParseWAV takes the rest of the file as the data: recorders that cannot
+// seek leave the sizes at 0 or at their maximum, and files may be truncated. The error wraps
+// ErrEmpty if there are no samples, ErrTooLarge if data exceeds MaxBytes, and otherwise ErrNotWAV.
 func ParseWAV(data []byte) (WAVInfo, error) {
 	switch {
 	case len(data) == 0:

@@ -97,8 +97,9 @@ func (b *block) addData(value []byte, at int) {
 	b.moreData = append(append(b.moreData, '\n'), value...)
 }
 
-// end ends the block and returns it as an item without LastEventID and End, which the caller must
-// set. The argument raw holds the bytes of the block. The item shares the memory of raw.
+// end ends the block and returns it as an item. The caller must set the fields LastEventID, End and
+// EndsWithCR of the item. The argument raw holds the bytes of the block. The item shares the memory
+// of raw.
 func (b *block) end(raw []byte) Item {
 	item := b.item
 	item.Raw = raw

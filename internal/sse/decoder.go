@@ -25,9 +25,9 @@ const byteOrderMark = "\ufeff"
 const minJoinBytes = 512
 
 // A Decoder decodes one stream. Between pieces, it holds only the event that is not yet complete.
-// This takes memory of about twice the limit if lines are long. It takes about twenty times the
-// limit if there are very many short lines, because their names are kept in Item.Fields. A Decoder
-// must not be used concurrently.
+// It needs memory of about twice the limit if lines are long, and of about twenty times the limit
+// if there are very many short lines, because the names of all fields are kept in Item.Fields. A
+// Decoder must not be used concurrently.
 type Decoder struct {
 	limit int // maximum number of bytes in one event
 
@@ -288,8 +288,9 @@ func (d *Decoder) decodeLine(at, end int, yield func(Item) bool) bool {
 	return true
 }
 
-// endBlock ends the current block and returns it as an item. The bytes of the block end before the
-// position end in d.buf. If the block has an id, that becomes the last event ID.
+// endBlock ends the current block, whose bytes end before the position end in d.buf, and returns it
+// as an item. If the block has an id, that becomes the last event ID. The caller must set the
+// fields End and EndsWithCR of the item.
 func (d *Decoder) endBlock(end int) Item {
 	item := d.block.end(d.buf[d.blockStart:end:end])
 	if item.HasID {

@@ -129,7 +129,8 @@ func HasFields(frame []byte) bool {
 }
 
 // splitField returns the name and the value of the field in line. If the value begins with a space,
-// that space is left out. If line is a comment, name is empty.
+// that space is left out. If line has no colon, it is the name, and value is empty. If line is a
+// comment, name is empty.
 func splitField(line []byte) (name, value []byte) {
 	colon := bytes.IndexByte(line, ':')
 	if colon < 0 {

@@ -157,8 +157,8 @@ func (m *memory) Append(ctx context.Context, run RunRef, update RunUpdate) (firs
 	return first, r.cancelRequested, nil
 }
 
-// finishRun marks a run as ended. If there are then more ended runs, or bytes of their events,
-// than the limits allow, it drops the oldest ended runs.
+// finishRun marks a run as ended. It then drops the oldest ended runs until the number of ended
+// runs and the size of their events are within the limits.
 func (m *memory) finishRun(r *memRun) {
 	t := r.thread
 	i := slices.Index(t.running, r)

@@ -6,8 +6,8 @@ import (
 )
 
 // maxCanceled is the capacity of the channel that Canceled returns, in runs. If the channel is
-// full, further canceled runs are dropped; the processes that execute those runs learn of the
-// request from Append.
+// full, further canceled runs are dropped; the processes that execute those runs then learn from
+// Append that they were canceled.
 const maxCanceled = 1024
 
 // A Notifier implements the methods Watch and Canceled of [Store] for stores that only one process

@@ -30,7 +30,7 @@ const MaxReadBytes = 64 << 10
 // Errors that a [Store] returns, besides errors from its medium: the file, server or memory in
 // which it keeps its data.
 var (
-	// ErrNotOwner means that the thread belongs to a different user from the owner in the request.
+	// ErrNotOwner means that the thread belongs to a user other than the owner in the request.
 	ErrNotOwner = errors.New("the conversation belongs to another user")
 	// ErrNotFound means that the thread or run does not exist or, for Append, that the run has
 	// ended.

@@ -145,7 +145,7 @@ func (t *Transcript) parseComment(comment string) error {
 }
 
 // writeComment writes the comment of the transcript t to b: first the prose, then the settings. It
-// replaces secrets by using hide.
+// uses hide to replace secrets.
 func writeComment(b *bytes.Buffer, t *Transcript, hide secretRedactor) {
 	var prose []string
 	for line := range strings.Lines(hide.String(t.Comment)) {

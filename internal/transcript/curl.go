@@ -102,11 +102,15 @@ func startsWithHead(data []byte) bool {
 }
 
 // finishCurlExchange completes the response of x, an exchange that was recorded with curl. The
-// argument run describes the call of curl. finishCurlExchange sets the framing. If the body is text
-// although the header has a Content-Encoding, which means that curl decoded the body, it removes
-// this field. Otherwise, if the exit code is unknown and the body is shorter than Content-Length,
-// but not empty, it sets an end that wraps spec.ErrTruncated. It returns notes about contradictions
-// between head and body, or nil if there are none. A response without a status is left unchanged.
+// argument run describes the call of curl.
+//
+// finishCurlExchange sets the framing. If the header has a Content-Encoding other than identity but
+// the body is text, curl has decoded the body; the field is then removed. Otherwise, if the exit
+// code is unknown and the body is shorter than Content-Length, but not empty, the error with which
+// the response ended is set to one that wraps spec.ErrTruncated.
+//
+// The result describes removed fields and contradictions between head and body; it is nil if there
+// are none. A response without a status is left unchanged.
 func finishCurlExchange(x *spec.Exchange, run curlInvocation) (notes []string) {
 	r := &x.Response
 	if r.Status == 0 {

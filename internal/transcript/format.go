@@ -14,10 +14,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Format returns the conversation t as text in the format of transcripts. Parsing the result with
-// Parse yields an equal Trace, with the following exceptions. Secrets are replaced (see the package
-// comment). Times are truncated to [TimeResolution]. The errors with which bodies ended are equal
-// only as compared by errors.Is.
+// Format returns the conversation t as text in the format of transcripts. If Parse parses this
+// text, the result has an equal Trace, with the following exceptions. Secrets are replaced (see the
+// package comment). Times are truncated to [TimeResolution]. The errors with which bodies ended are
+// equal only as compared by errors.Is.
 func Format(t *Transcript) []byte {
 	b := bytes.NewBuffer(make([]byte, 0, estimateSize(t)))
 	hide := secretRedactor{redact.New(t.Secrets...), t.RedactHeaders}
@@ -58,7 +58,7 @@ func estimateSize(t *Transcript) int {
 }
 
 // writeRequest writes to b the section of a transcript that contains the request r, without the
-// marker line. It replaces secrets by using hide. It writes nothing for a request that was not
+// marker line. It uses hide to replace secrets. It writes nothing for a request that was not
 // recorded.
 func writeRequest(b *bytes.Buffer, r spec.Request, hide secretRedactor) {
 	if r.Method == "" && r.Target == "" && len(r.Header) == 0 && len(r.Body) == 0 {
@@ -93,9 +93,9 @@ func writeRequest(b *bytes.Buffer, r spec.Request, hide secretRedactor) {
 func isCleanTarget(s string) bool { return isCleanValue(s) && len(strings.Fields(s)) <= 1 }
 
 // writeResponse writes to b the section of a transcript that contains the response r, without the
-// marker line. It replaces secrets by using hide. The argument method is the method of the request
-// to which r is the response. The framing of a response is written only if it is not the one that
-// the method and the head of the response imply.
+// marker line. It uses hide to replace secrets. The argument method is the method of the request to
+// which r is the response. The framing of a response is written only if it is not the one that the
+// method and the head of the response imply.
 func writeResponse(b *bytes.Buffer, method string, r spec.Response, hide secretRedactor) {
 	word, why := endDirective(r.End)
 	why = hide.String(why)

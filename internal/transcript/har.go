@@ -183,9 +183,9 @@ func parseEntry(raw json.RawMessage) (h harExchange, why string, err error) {
 }
 
 // splitURL splits the URL s into its origin, which is the scheme and the host, and its target,
-// which is the path and the query. It leaves out user and password. The scheme becomes lower case
-// and an empty path becomes "/"; everything else is unchanged. Both results are "" if s is not an
-// http or https URL. splitURL returns an error if s is not an absolute URL.
+// which is the path and the query. It leaves out user, password and fragment. The scheme becomes
+// lower case and an empty path becomes "/"; everything else is unchanged. Both results are "" if s
+// is not an http or https URL. splitURL returns an error if s has no scheme.
 func splitURL(s string) (origin, target string, err error) {
 	scheme, rest, ok := strings.Cut(s, ":")
 	if !ok || scheme == "" {

@@ -77,8 +77,8 @@ func Read(name string, r io.Reader) (*Transcript, error) {
 // OpenAll reads the files with the given paths and returns their conversations, in the order of
 // their first files. Each file is a conversation of its own, with one exception: the files
 // NAME.1.http, NAME.2.http and so on, if none is missing, are the exchanges of one conversation
-// named NAME.*.http. OpenAll stops at the first file that cannot be read or is invalid, and returns
-// the error.
+// named NAME.*.http. A path that occurs twice is read once. OpenAll stops at the first file that
+// cannot be read or is invalid, and returns the error.
 func OpenAll(paths []string) ([]*Transcript, error) {
 	parts := map[string][]string{} // by conversation, in order
 	for _, path := range paths {

@@ -86,8 +86,8 @@ type PlaybackStep struct {
 }
 
 // StripBasePath removes the path of base, a URL or a path, from the request targets of the
-// conversation, because a recording contains complete paths and a dialect only those below its
-// base. Targets outside this path are not changed.
+// conversation: a recording contains complete paths, whereas a dialect describes only those below
+// its base. Targets outside this path are not changed.
 func (t *Transcript) StripBasePath(base string) {
 	if u, err := url.Parse(base); err == nil {
 		base = u.EscapedPath()

@@ -10,8 +10,8 @@ import (
 )
 
 // A cursorEncoding is a form in which a cursor, the position from which a client resumes a stream,
-// can be sent. It is an encoded text between a prefix and a suffix. Cursors are opaque to clients,
-// so any text that is valid as an SSE id and as a header value is legal.
+// can be sent: an encoding of the cursor between a prefix and a suffix. Cursors are opaque to
+// clients, so any text that is valid as an SSE id and as a header value is legal.
 type cursorEncoding struct {
 	prefix, suffix string
 	encode         func([]byte) string

@@ -33,7 +33,7 @@ func parseFrame(frame []byte) (all []fieldLine, ok bool) {
 	return all, end < len(frame) && (!seen["id"] && !seen["event"] || seen["data"])
 }
 
-// hasData reports whether at least one of the lines in all is a data field.
+// hasData reports whether all contains a data field.
 func hasData(all []fieldLine) bool {
 	return slices.ContainsFunc(all, func(l fieldLine) bool { return l.name == "data" })
 }
@@ -74,8 +74,8 @@ func (v *Variation) encodeFields(dst, frame []byte, all []fieldLine) []byte {
 	return dst
 }
 
-// encodeData encodes value, the JSON text in the data field of a frame, in a different way and
-// returns the result as data fields, one for each line of the result.
+// encodeData encodes value, the JSON text in the data field of a frame, in a different way with the
+// same meaning. It returns the result as data fields, one for each line of the new text.
 func (v *Variation) encodeData(r *rand.Rand, value string) (all []fieldLine) {
 	text := v.rewriteJSON(r, []byte(value), v.profile.frameShape, jsonRewriter{allowNewlines: v.Has(MultilineData)})
 	for one := range strings.SplitSeq(string(text), "\n") {

@@ -21,8 +21,9 @@ var framingHeaders = []string{
 // give no meaning to other parameters.
 var mediaTypeParams = []string{"", "; charset=utf-8", ";charset=UTF-8", ` ; Charset="utf-8"`, "; charset=utf-8; x=y"}
 
-// EncodeHeader varies the header h of a response in place. Afterwards, names may be non-canonical,
-// so that the methods of http.Header do not find them. EncodeHeader must therefore be called just
+// EncodeHeader changes h, the header of a response, in place, according to the traits [MediaTypes],
+// [UnknownHeaders] and [HeaderCase] of the variation. Afterwards, names may be non-canonical, so
+// that the methods of http.Header do not find them. EncodeHeader must therefore be called just
 // before the header is sent.
 func (v *Variation) EncodeHeader(h http.Header) {
 	r := v.rng("header", []byte(h.Get("Content-Type")))

@@ -24,7 +24,8 @@ const (
 	lineEndsCheck    = "wire.lines-end-with-lf" // fails if a line ends with CR or CR LF
 )
 
-// profiles caches the results of newProfile, because deriving them from a document takes long.
+// profiles caches the results of newProfile, because deriving them from a document takes a long
+// time.
 var profiles sync.Map // *dialect.Dialect → *variationConstraints
 
 // profileOf returns the profile of dialect d, that is, which variations the dialect allows. It

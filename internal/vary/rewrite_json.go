@@ -13,7 +13,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A jsonRewriter rewrites one valid JSON text in another encoding with the same meaning. Its
+// A jsonRewriter rewrites one valid JSON text in a different encoding with the same meaning. Its
 // methods take tokens from input and append to output.
 type jsonRewriter struct {
 	variation     *Variation
@@ -23,10 +23,10 @@ type jsonRewriter struct {
 	allowNewlines bool // insert line feeds between tokens
 }
 
-// rewriteJSON returns text, a JSON text, in another encoding with the same meaning. If text is not
-// valid JSON, it returns text unchanged. Random choices are drawn from r. The argument s is the
+// rewriteJSON returns text, a JSON text, in a different encoding with the same meaning. If text is
+// not valid JSON, it returns text unchanged. Random choices are drawn from r. The argument s is the
 // shape of the value, which is what the document says about the members of the value. Of p, only
-// the option allowNewlines is used.
+// the field allowNewlines is used.
 func (v *Variation) rewriteJSON(r *rand.Rand, text []byte, s *dialect.SchemaSummary, p jsonRewriter) []byte {
 	if !json.Valid(text) {
 		return text
@@ -221,7 +221,7 @@ func (p *jsonRewriter) addSpace() {
 
 // rewriteNumber appends text, which is a number, true, false or null, to the output. If the
 // variation has the trait [Numbers] and s is the shape of a number, it may write a non-negative
-// integer in another form, such as 1.0.
+// integer in a different form, such as 1.0.
 func (p *jsonRewriter) rewriteNumber(text []byte, s *dialect.SchemaSummary) {
 	p.output = append(p.output, text...)
 	isInteger := len(text) <= 16 && bytes.Trim(text, "0123456789") == nil
@@ -286,9 +286,9 @@ func (p *jsonRewriter) rewriteChar(r rune, raw []byte) {
 	}
 }
 
-// EncodeReply returns another encoding of body, a JSON response body, with the same meaning. If
-// body is not valid JSON, it is returned unchanged. The encoding depends only on the variation, the
-// seed and the body.
+// EncodeReply returns a different encoding of body, a JSON response body, with the same meaning. If
+// body is not valid JSON, EncodeReply returns it unchanged. The encoding depends only on the
+// variation, the seed and the body.
 func (v *Variation) EncodeReply(seed uint64, body []byte) []byte {
 	r := v.rng(strconv.FormatUint(seed, 10), body)
 	return v.rewriteJSON(r, body, v.profile.replyShape, jsonRewriter{allowNewlines: v.Has(Whitespace)})

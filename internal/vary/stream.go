@@ -103,9 +103,9 @@ func (s *StreamEncoder) appendBlankLine(dst []byte) []byte {
 var unknownEventTypes = []string{"x.unknown", "UNKNOWN_EVENT", "", "constructor", "x.message"}
 
 // newUnknownEvent returns the data, as a JSON text, of an event of an unknown type. The argument
-// all has the lines of the frame before which the event is to be sent. newUnknownEvent returns nil
-// if that frame has no JSON object as data or lacks a member whose value both events must share.
-// The dialect must allow events of unknown types.
+// all contains the lines of the frame before which the event is to be sent. newUnknownEvent returns
+// nil if that frame has no JSON object as data, or lacks a member whose value both events must
+// share. The dialect must allow events of unknown types.
 func (v *Variation) newUnknownEvent(r *rand.Rand, all []fieldLine) []byte {
 	i := slices.IndexFunc(all, func(l fieldLine) bool { return l.name == "data" })
 	var beside map[string]json.RawMessage

@@ -84,8 +84,9 @@ func New(seed uint64, d *dialect.Dialect) *Variation {
 	return v
 }
 
-// chooseLineEnds chooses the line ends of the variation at random. The variation then has one of
-// the traits CRLF, CR and MixedLineEnds, or none of them.
+// chooseLineEnds chooses the line ends of the variation at random, from those that the dialect
+// allows. The variation then has exactly one of the traits CRLF, CR and MixedLineEnds, or none of
+// them if lines end with LF.
 func (v *Variation) chooseLineEnds(r *rand.Rand) {
 	choice := []Trait{"", CRLF, CR, MixedLineEnds}[r.IntN(4)]
 	if !v.profile.allows(choice) {

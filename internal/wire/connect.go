@@ -142,8 +142,8 @@ const (
 )
 
 // isErrno reports whether err is, or wraps, one of the given system errors.
-func isErrno(err error, any ...syscall.Errno) bool {
-	return slices.ContainsFunc(any, func(errno syscall.Errno) bool { return errors.Is(err, errno) })
+func isErrno(err error, errnos ...syscall.Errno) bool {
+	return slices.ContainsFunc(errnos, func(errno syscall.Errno) bool { return errors.Is(err, errno) })
 }
 
 // isReset reports whether err means that the peer reset the connection.

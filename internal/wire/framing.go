@@ -17,8 +17,8 @@ const maxSizeLine = 4 << 10
 // bodyReader returns a reader of the body of resp without its framing, and sets resp.Framing to how
 // the end of the body is marked (RFC 9112 section 6.3). The argument method is the method of the
 // request, and br is positioned after the head of the response. The reader returns io.EOF only at
-// the marked end of the body, which may be the end of the connection. It also stores the trailer,
-// if there is one, in resp.Trailer. bodyReader returns an error if Content-Length is invalid.
+// the marked end of the body, which may be the end of the connection. If there is a trailer, the
+// reader stores it in resp.Trailer. bodyReader returns an error if Content-Length is invalid.
 func bodyReader(br *bufio.Reader, method string, resp *spec.Response) (io.Reader, error) {
 	if hasNoBody(method, resp.Status) {
 		resp.Framing = spec.FramingNone

@@ -170,7 +170,7 @@ func checkProtocol(br *bufio.Reader) error {
 }
 
 // parseStatusLine splits a line such as "HTTP/1.1 200 OK". ok is false if the line is not a valid
-// status line of HTTP/1.
+// HTTP/1 status line.
 func parseStatusLine(line string) (proto string, status int, reason string, ok bool) {
 	proto, rest, _ := strings.Cut(line, " ")
 	code, reason, _ := strings.Cut(rest, " ")

@@ -60,9 +60,10 @@ func exchangeHTTP2(conn net.Conn, m *outgoingRequest, h *recorder) error {
 	return err
 }
 
-// httpRequest converts m to a request for package http2. The context of w cancels the request, and
-// sending the body restarts the idle timeout of w. The URL of the request is opaque, because the
-// package would encode the path of any other URL again.
+// httpRequest converts m to a request for package http2, without the fields that HTTP/2 does not
+// allow, such as Connection. The context of w cancels the request, and sending the body restarts
+// the idle timeout of w. The URL of the request is opaque, so that package http2 sends the path
+// exactly as it is in m.
 func (m *outgoingRequest) httpRequest(w *watchdog) *http.Request {
 	r := &http.Request{
 		Method: m.method,
@@ -185,7 +186,7 @@ func (t *headRecordingConn) recordedBytes() int {
 }
 
 // fields returns the header fields of the final response in the order in which they were received.
-// It returns nil if the recorded bytes cannot be decoded.
+// It returns nil if the recorded bytes cannot be decoded or do not contain the complete header.
 func (t *headRecordingConn) fields() spec.Header {
 	t.mu.Lock()
 	defer t.mu.Unlock()

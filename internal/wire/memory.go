@@ -95,9 +95,9 @@ func (r *MemoryLimiter) acquire(ctx context.Context) error {
 	}
 }
 
-// use calls do while the conversation has a slot. If the conversation does not have one, use takes
-// one for the duration of the call. It returns false, without calling do, if ctx is done before a
-// slot is free.
+// use calls do while the conversation has a slot. If the conversation does not have one, use waits
+// for one and gives it back after the call. It returns false, without calling do, if ctx is done
+// before a slot is free.
 func (h *conversationMemory) use(ctx context.Context, do func()) bool {
 	if h.limiter == nil {
 		do()
@@ -117,7 +117,8 @@ func (h *conversationMemory) use(ctx context.Context, do func()) bool {
 }
 
 // CountEvents returns the number of complete events and comments in the body of r. It returns 0 if
-// r is not an event stream according to its media type. It does not undo a content coding.
+// r is not an event stream according to its media type. It does not decode a content coding such as
+// gzip, so its result is meaningless for an encoded body.
 func CountEvents(r spec.Response) int {
 	var n sse.EventCounter
 	if r.Header.MediaType() == spec.EventStream {
@@ -126,8 +127,8 @@ func CountEvents(r spec.Response) int {
 	return n.N
 }
 
-// formatBytes returns a description of n bytes for a message, in the largest unit in which the
-// number is an integer, such as "64 MiB".
+// formatBytes returns the size of n bytes as text for a message, such as "64 MiB". It uses the
+// largest unit in which the size is a whole number.
 func formatBytes(n int) string {
 	for _, unit := range []struct {
 		size int

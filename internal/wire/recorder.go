@@ -28,8 +28,8 @@ type recorder struct {
 }
 
 // recordBody records the body of the response. It returns nil if the body is complete, and
-// otherwise the reason why it ended early. It reads the body without its framing from the reader
-// body, which must return io.EOF only at the marked end of the body. The function arrived returns
+// otherwise the reason why it ended early. The argument body is a reader of the body without its
+// framing; it must return io.EOF only at the marked end of the body. The function arrived returns
 // the time at which the last bytes arrived.
 func (h *recorder) recordBody(body io.Reader, arrived func() time.Time) error {
 	if err := h.checkStop(); err != nil {

@@ -25,8 +25,8 @@ type outgoingRequest struct {
 }
 
 // newMessage returns r as it is sent, with the header fields of the client added and the path of
-// the base URL before the request target. It does not modify r. It returns an error if HTTP cannot
-// represent the request.
+// the base URL before the request target. It does not modify r. It returns an error if the method,
+// the target, a header field or the host is invalid.
 func (c *Client) newMessage(r spec.Request) (*outgoingRequest, error) {
 	m := &outgoingRequest{
 		method: r.Method, scheme: c.cfg.Base.Scheme, host: strings.TrimSuffix(c.cfg.Base.Host, ":"), body: r.Body,
@@ -176,8 +176,8 @@ func plainURL(u *url.URL) string {
 	return plain.String()
 }
 
-// quoteStart returns b, bytes that were received, in quotation marks for a message. If b has more
-// than 64 bytes, only the first 64 are quoted, followed by an ellipsis.
+// quoteStart returns b for a message, quoted and escaped by the verb %q. If b has more than 64
+// bytes, only the first 64 are quoted, and an ellipsis follows the closing quotation mark.
 func quoteStart(b []byte) string {
 	const maxBytes = 64
 	if len(b) > maxBytes {

@@ -48,9 +48,9 @@ type Config struct {
 	// name. It may contain secrets. Neither exchanges nor errors contain it.
 	Header spec.Header
 
-	// IdleTimeout limits the time in which nothing arrives, beginning with the start of the
-	// connection (spec.ErrIdleTimeout). It also limits the time from the first byte of a head to
-	// the end of the head (spec.ErrLimitExceeded).
+	// IdleTimeout limits the time in which nothing is sent or received, beginning with the start of
+	// the connection (spec.ErrIdleTimeout). It also limits the time from the first byte of a head
+	// to the end of the head (spec.ErrLimitExceeded).
 	IdleTimeout   time.Duration
 	TotalTimeout  time.Duration // time limit for one complete response (spec.ErrLimitExceeded)
 	MaxBodyBytes  int           // maximum number of bytes in a body (spec.ErrLimitExceeded)
@@ -149,8 +149,8 @@ func (c *Client) AtRoot() *Client {
 }
 
 // A StopWhen specifies when the client leaves, which means that it stops reading a response of its
-// own accord. The response's End is then spec.ErrClientLeft. The zero value reads every response to
-// its end.
+// own accord. The response's End is then spec.ErrClientLeft, except in the case of Linger. With the
+// zero value, the client reads the response to its end.
 type StopWhen struct {
 	// Frames is the number of events after which the client leaves. If it is 0, events are not
 	// counted. Comments and blocks without data do not count, nor do events after one that exceeds
@@ -259,7 +259,7 @@ func (c *Client) localError(ctx context.Context, resp *spec.Response) error {
 func (c *Client) fail(why string, err error) error { return &MeasurementError{c.name, why, err} }
 
 // A watchdog closes the connection of an exchange when a time limit is reached or the caller
-// cancels the exchange. The cause of the watchdog's context is then the reason.
+// cancels the exchange. The reason is then the cause of the watchdog's context.
 type watchdog struct {
 	ctx        context.Context
 	sentAt     time.Time     // when the client began to send the request
@@ -276,9 +276,9 @@ type watchdog struct {
 	stop       func() bool             // ends the watch; the first call returns whether the connection is still open
 }
 
-// newWatchdog returns a watchdog for an exchange over conn whose context is parent. Its timeouts
-// are already running, including limit.Elapsed. The caller must call the stop function of the
-// watchdog when the exchange is over.
+// newWatchdog returns a watchdog for an exchange over conn. The argument parent is the context of
+// the exchange. All time limits, including limit.Elapsed, begin with the call. The caller must call
+// the stop function of the watchdog when the exchange is over.
 func (c *Client) newWatchdog(parent context.Context, conn net.Conn, limit StopWhen) *watchdog {
 	ctx, hangUp := context.WithCancelCause(parent)
 	after := func(d time.Duration, why error) *time.Timer {
@@ -351,7 +351,7 @@ func (w *watchdog) runPaused(wait func() error) error {
 }
 
 // watchHead ends the exchange if the head of the response is not complete within the idle timeout,
-// counted from the call. If no bytes at all arrive in that time, the idle timer ends the exchange
+// counted from the call. If nothing more arrives in that time, the idle timer ends the exchange
 // instead. The caller must call stop when the head is complete.
 func (w *watchdog) watchHead() (stop func()) {
 	began := w.reads.Load()

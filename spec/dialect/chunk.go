@@ -98,26 +98,26 @@ func (o *openSpans) appendEvents(events []spec.Event, chunk *chunkRule, e *spec.
 
 // setID reports whether a chunk continues an open message or tool call and, if it does, sets *id to
 // the id of that message or call. Before the call, *id is the id that the chunk states, or "" if it
-// states none. The argument kinds is the x-chunk of the variant of the chunk, key is the value that
-// the chunk has in the slot that kinds.by returns ("" if kinds.by is nil), and lane is its value in
-// the slot lane.
+// states none. The argument rule is the x-chunk of the chunk's variant, key is the value that the
+// chunk has in the slot that rule.by returns ("" if rule.by is nil), and lane is its value in the
+// slot lane.
 //
 // A chunk can continue only a message or call that was started by a chunk with the same x-chunk and
 // key. If the chunk states an id, it continues the open message or call with this id. If it states
 // none, it continues the message or call that was started first in its lane. If none is open in its
 // lane and lane is "", it continues the one that was started first in any lane.
-func (o *openSpans) setID(id *string, kinds *chunkRule, key, lane string) bool {
+func (o *openSpans) setID(id *string, rule *chunkRule, key, lane string) bool {
 	find := func(matches func(openSpan) bool) int {
 		return slices.IndexFunc(*o, func(open openSpan) bool {
-			return open.kinds == kinds && open.key == key && matches(open)
+			return open.kinds == rule && open.key == key && matches(open)
 		})
 	}
-	i := find(func(open openSpan) bool { return *id == *kinds.id(&open.end) || *id == "" && open.end.Lane == lane })
+	i := find(func(open openSpan) bool { return *id == *rule.id(&open.end) || *id == "" && open.end.Lane == lane })
 	if i < 0 && *id == "" && lane == "" {
 		i = find(func(openSpan) bool { return true })
 	}
 	if i >= 0 {
-		*id = *kinds.id(&(*o)[i].end)
+		*id = *rule.id(&(*o)[i].end)
 	}
 	return i >= 0
 }

@@ -50,8 +50,8 @@ const (
 // decode sets the kind, slots and parts of e from the JSON value v, and the further fields that
 // mode states. The value must match the variant. If the variant has no x-kind, the kind is
 // [spec.Unrecognized]. A slot stays unchanged if v has no value of an allowed type for it. If the
-// values for a slot are in the items of a list, they are concatenated, and those of the slot text are
-// also added to e.Texts.
+// values for a slot are in the items of a list, they are concatenated, and those of the slot text
+// are also added to e.Texts.
 func (w *variant) decode(e *spec.Event, v any, mode decodeMode) {
 	e.Kind = w.kind
 	if e.Kind == "" {
@@ -97,7 +97,8 @@ func (w *variant) decode(e *spec.Event, v any, mode decodeMode) {
 
 // checkSchema validates v against the schema of the variant. It appends the violations to
 // e.Violations, and the ids of the requirements that v exercises to e.Exercised. It keeps the
-// results for valid values in w.cache, so that equivalent values need no validation.
+// results for valid values in w.cache, so that a value that differs only in insignificant members
+// (see [validationCache]) need not be validated again.
 func (w *variant) checkSchema(e *spec.Event, v any) {
 	key, cacheable := w.cache.keyOf(v)
 	if cacheable {

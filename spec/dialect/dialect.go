@@ -280,15 +280,15 @@ func (d *Dialect) findKinds() []spec.Kind {
 }
 
 // Plan returns the plan for judging servers of the dialect. The plan has one obligation for each of
-// the given checks that at least one requirement on servers names. The obligation has all
+// the given checks that is named by at least one requirement on servers. The obligation has all
 // requirements on servers that name the check. See also [spec.NewPlan].
 func (d *Dialect) Plan(checks []*spec.Check) spec.Plan {
 	return spec.NewPlan(checks, d.Requirements, d.Kinds())
 }
 
-// ClientPlan returns the plan for judging clients of the dialect. It has obligations only for those
-// of the given checks that judge clients, including checks that no requirement names and that need
-// no kind; see [spec.NewClientPlan].
+// ClientPlan returns the plan for judging clients of the dialect. It has one obligation for each of
+// the given checks that is named by a requirement on clients, and for each check of clients that
+// needs no kind, even if no requirement names it. See also [spec.NewClientPlan].
 func (d *Dialect) ClientPlan(checks []*spec.Check) spec.Plan {
 	return spec.NewClientPlan(checks, d.ClientRequirements, d.Requirements, d.Kinds())
 }

@@ -77,10 +77,9 @@ func (o *Operation) frameFor(e *spec.Event) (*variant, *spec.Event) {
 	return nil, nil
 }
 
-// chunkFor returns the event to encode in place of e. ok reports whether one of the variants can
-// encode it. The event is a copy of e. If the x-chunk of the variant that encodes e has the member
-// by, the copy is changed: the start of a message or call becomes its first chunk, and a later
-// chunk loses its id.
+// chunkFor returns a copy of e to encode in place of e. ok reports whether one of the variants can
+// encode the copy. If the x-chunk of that variant has the member by, the copy is changed: the start
+// of a message or call becomes its first chunk, and a later chunk loses its id.
 func chunkFor(variants []*variant, e *spec.Event) (part spec.Event, ok bool) {
 	part = *e
 	for _, w := range variants {

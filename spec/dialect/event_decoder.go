@@ -328,6 +328,8 @@ func (t *eventDecoder) inheritSubject(e *spec.Event) {
 	case phase == "start" || phase == "progress":
 		if subject == "reasoning" {
 			t.messageSubjects[e.Message] = subject
+		} else if phase == "start" { // the id is used again
+			delete(t.messageSubjects, e.Message)
 		}
 	case t.messageSubjects[e.Message] != "":
 		e.Kind = spec.Kind(t.messageSubjects[e.Message] + "." + phase)

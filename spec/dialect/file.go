@@ -10,8 +10,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// nameGrammar matches the family and the version in the name of a dialect. Both are used in paths
-// and file names.
+// nameGrammar matches a valid family or version of a dialect. The characters are restricted because
+// both are used in paths and file names.
 var nameGrammar = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 const nameCharacters = `letters, digits, ".", "_" and "-"`

@@ -76,11 +76,10 @@ func (o *Operation) historyMember() string {
 }
 
 // AppendRequest appends to h those messages of the request r that h does not contain, and returns
-// the result. Messages are the same if their compact JSON is equal. Each message of h stands for at
-// most one message of r, so that a message which r repeats more often than h is appended.
-// AppendRequest returns h if requests for the operation of r do not repeat the history, or if the
-// body of r is not valid JSON. Like the built-in function append, it may store the messages in the
-// free capacity of h.
+// the result. Messages are the same if their compact JSON is equal. If a message occurs more often
+// in r than in h, the additional ones are appended. AppendRequest returns h if requests for the
+// operation of r do not repeat the history, or if the body of r is not valid JSON. Like the
+// built-in function append, it may store the messages in the free capacity of h.
 func (d *Dialect) AppendRequest(h History, r spec.Request) History {
 	o := d.Operation(r)
 	v, err := decode(r.Body)
@@ -101,9 +100,9 @@ func (d *Dialect) AppendRequest(h History, r spec.Request) History {
 }
 
 // EncodeMessages returns the messages in events in the form in which requests for the operation of
-// r repeat them. The events have kinds of parts of requests, such as [spec.InputAssistant]. An
-// event for which the document has no form is left out. The result is nil if requests for that
-// operation do not repeat messages.
+// r repeat them. The kinds of the events must be those that messages have in requests, such as
+// [spec.InputAssistant]. An event that the document does not allow among the repeated messages is
+// left out. The result is nil if requests for that operation do not repeat messages.
 func (d *Dialect) EncodeMessages(r spec.Request, events []spec.Event) (h History) {
 	o := d.Operation(r)
 	if o == nil {

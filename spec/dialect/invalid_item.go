@@ -43,10 +43,10 @@ func (m *invalidRequestBuilder) addDemanded(name string, bad spec.Request) {
 
 // breakFurtherItems adds requests in which a list of the body has one additional item, which
 // violates the schema of the items. Servers that validate only the first items accept such
-// requests. The additional item is a changed copy of the last item or, if keepsVariant returns
-// true, of an earlier item of a different kind. Items that are not objects are skipped. The
-// argument items is the schema of the items, list is the valid list, at is its location in the
-// body, and depth is its nesting depth.
+// requests. The additional item is a changed copy of the last item or of an earlier item of a
+// different kind; keepsVariant decides which of the earlier items are copied. Items that are not
+// objects are skipped. The argument items is the schema of the items, list is the valid list, at is
+// its location in the body, and depth is its nesting depth.
 func (m *invalidRequestBuilder) breakFurtherItems(items node, list []any, at []string, depth int) {
 	if m.base != nil {
 		return

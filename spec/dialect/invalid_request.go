@@ -167,8 +167,8 @@ var itemIndex = regexp.MustCompile(`/[0-9]+\b`)
 // add adds the request bad to m.requests, under the given name and with its valid counterpart, and
 // reports whether it did. It adds the request only if the name is wanted (see isWanted), if bad
 // violates exactly one constraint, for which the document specifies a refusal, if the counterpart
-// is valid, and if there is no request with that name and violation yet. Among the requests with
-// added values, add adds only one per constraint.
+// is valid, and if there is no request with that name and violation yet. If m.valid has an added
+// value, only one request per constraint is added.
 func (m *invalidRequestBuilder) add(name string, bad, valid spec.Request) bool {
 	if !m.isWanted(name) {
 		return false

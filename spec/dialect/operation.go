@@ -331,8 +331,8 @@ func (d *Dialect) findOperation(r spec.Request) (*Operation, map[string]string) 
 }
 
 // matchPath reports whether path, the path of a request, matches the documented path of o. The
-// result values holds the decoded values of the path parameters by name. It is nil if o has none or
-// if the path does not match.
+// result values holds the percent-decoded values of the path parameters by name. It is nil if o has
+// none or if the path does not match.
 func (o *Operation) matchPath(path string) (values map[string]string, ok bool) {
 	if !strings.Contains(o.path, "{") {
 		return nil, o.path == path
@@ -357,9 +357,9 @@ func (o *Operation) matchPath(path string) (values map[string]string, ok bool) {
 }
 
 // set returns a copy of r in which the parameter has the value *v, or which lacks the parameter if
-// v is nil. A path parameter has a value only if *v has replaced its placeholder, such as
-// {threadId}, in the target of r. It can be set only once and cannot be removed: if v is nil, or if
-// r.Target no longer has the placeholder, the copy is equal to r.
+// v is nil. A path parameter is set by replacing its placeholder, such as {threadId}, in the
+// target. It can thus be set only once and cannot be removed: if v is nil, or if r.Target no longer
+// has the placeholder, the copy is equal to r.
 func (p parameter) set(r spec.Request, v *string) spec.Request {
 	path, query, _ := strings.Cut(r.Target, "?")
 	switch p.in {

@@ -230,10 +230,10 @@ func wrongValuesFor(n node, kind DefectKind) []any {
 	})
 }
 
-// maxItems returns the number of examples to make of the variant, which is at least 1. If
-// [variant.example] is called with each item from 0 to maxItems-1, each variant that a part of the
-// value can have occurs in at least one of the examples, with each variant that a part inside that
-// part can have. Variants of parts that are nested more deeply may be missing.
+// maxItems returns the number of examples to make of the variant, which is at least 1. The examples
+// that [variant.example] returns for the items from 0 to maxItems-1 cover all variants of the parts
+// of a value and, for each of them, all variants of the parts inside that part. They may lack
+// variants of parts that are nested more deeply.
 func (w *variant) maxItems() int {
 	n := 1
 	for _, part := range w.parts {
@@ -249,10 +249,10 @@ func (w *variant) maxItems() int {
 }
 
 // example returns a value of the variant in which every slot that the reference server can write
-// has a value. A list of parts has a single item, whose variant is chosen by the argument item:
-// modulo the number of variants, it is the index of the variant, and the quotient is the argument
-// item of the example of that variant. The value may violate the schema. depth is the depth of the
-// recursion, 0 at first.
+// has a value. A member for parts has a single part, and the argument item selects the variant of
+// that part: if there are n variants, the part is the result of calling example for the variant
+// with index item%n, with item/n as its item. The value may violate the schema. depth is the depth
+// of the recursion, 0 at first.
 func (w *variant) example(item, depth int) any {
 	if slices.Contains(w.node.get("type").strings(), "string") {
 		return exampleText([]node{w.node})

@@ -177,10 +177,10 @@ func jsonPointer(tokens []string) (p string) {
 	return p
 }
 
-// walkOutward calls f with each pointer in b.documentLocations, innermost first, each followed by
-// the pointers to the values that enclose it in the document, from the inside out, until f returns
-// true. The argument here is true if what the document states at pointer is about exactly the
-// location of the error, and false if it is about a larger part of the validated value.
+// walkOutward calls f with JSON pointers, innermost first, until f returns true. These are the
+// pointers in b.documentLocations, each followed by the pointers to the values that enclose it in
+// the document. The argument here is true if what the document states at pointer is about exactly
+// the location of the error, and false if it is about a larger part of the validated value.
 func (b schemaError) walkOutward(f func(pointer string, here bool) bool) {
 	for _, place := range b.documentLocations {
 		here := place.depth >= len(b.location)

@@ -192,9 +192,9 @@ func (b *validRequestVariantBuilder) addFullLists(n node, list []any, maxItems i
 	}
 }
 
-// otherTypes lists the values that replace a value of a different type to make a variant. name is
-// the JSON Schema type of value, and change describes the variant that results, as a predicate. If
-// falsy is true, a careless server takes the value for an absent one.
+// otherTypes lists values that are put in place of a value of a different type to make a variant of
+// a request. name is the JSON Schema type of value, and change is a predicate for the name of the
+// variant. falsy marks values that a careless server mistakes for absent ones.
 var otherTypes = []struct {
 	name, change string
 	value        any
@@ -277,7 +277,7 @@ func (b *validRequestVariantBuilder) otherTools(items node, list []any) (tools [
 	return nil
 }
 
-// unknownMember is a name that no document has for a member.
+// unknownMember is a member name that occurs in no document.
 const unknownMember = "xUnknownMember"
 
 // has reports whether v has a member with the given name, even if its value is null.
@@ -295,9 +295,9 @@ type documentedMember struct {
 
 // membersOf returns the members that the document describes for the object v, each once, in the
 // order of the schemas. n is the schema of v, and nested is whether v is inside another value. In a
-// nested object, a member without a default may be absent only if it may be null, is not named
-// type, and carries no slot other than message, id, name or text. Other members may determine what
-// the object means.
+// nested object, a member without a default may be absent only if its schema allows null, its name
+// is not "type", and it carries no slot other than message, id, name or text, because any other
+// member may determine what the object means.
 func (s *document) membersOf(n node, v map[string]any, nested bool) (list []documentedMember) {
 	var required []string
 	schemas := s.applicableSchemas(n, v)

@@ -78,8 +78,8 @@ type memberRequirement struct {
 	matchesForm func(any) error
 }
 
-// isEnvelope reports whether frames of the variant do not stand for an event of their own, but only
-// for the events that they carry.
+// isEnvelope reports whether frames of the variant are envelopes, which stand for no event of their
+// own, only for the events that they carry.
 func (w *variant) isEnvelope() bool {
 	return w.kind == "" && slices.ContainsFunc(w.parts, func(p nestedParts) bool { return p.separate })
 }

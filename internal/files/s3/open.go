@@ -22,14 +22,14 @@ import (
 //
 //	s3://BUCKET?region=REGION&endpoint=URL&use_path_style=true
 //
-// The parameters are optional. The region and the endpoint default to those in the environment
-// (AWS_REGION, AWS_ENDPOINT_URL). Without either, the endpoint is that of Amazon S3 in the region.
-// If use_path_style is true, requests name the bucket in the path of their URL rather than in its
-// host. So do requests for a bucket whose name contains a dot, and requests to an IP address.
-// Credentials come from the environment, the shared configuration files or the machine's role. Open
-// does not contact the service. It returns an error if location is invalid, or if there is neither
-// a region nor an endpoint. The error contains the names of invalid parameters, but no values,
-// which may be secrets.
+// The parameters are optional. The region defaults to AWS_REGION or AWS_DEFAULT_REGION in the
+// environment, and the endpoint to AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL. If no endpoint is given
+// in either way, it is that of Amazon S3 in the region. If use_path_style is true, requests name
+// the bucket in the path of their URL rather than in its host. So do requests for a bucket whose
+// name contains a dot, and requests to an IP address. Credentials come from the environment, the
+// shared configuration files or the machine's role. Open does not contact the service. It returns
+// an error if location is invalid, or if there is neither a region nor an endpoint. The error
+// contains the names of invalid parameters, but no values, which may be secrets.
 func Open(location string) (blob.Storage, error) {
 	u, err := url.Parse(location)
 	if err != nil || u.Scheme != "s3" || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" {

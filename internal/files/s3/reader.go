@@ -57,7 +57,7 @@ func (r *objectReader) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// Close closes the body of the last response.
+// Close closes the body of the last response, if it is open.
 func (r *objectReader) Close() error {
 	if r.body == nil {
 		return nil

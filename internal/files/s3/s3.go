@@ -80,7 +80,8 @@ func (b *bucket) Open(ctx context.Context, path string) (io.ReadSeekCloser, blob
 	return &objectReader{get: get, body: res.Body, size: res.ContentLength}, attributes(res), nil
 }
 
-// attributes returns the attributes of the object that a response describes.
+// attributes returns the attributes of an object, which it reads from the header of res, a response
+// about that object.
 func attributes(res *http.Response) blob.Attributes {
 	a := blob.Attributes{Type: res.Header.Get("Content-Type"), Size: res.ContentLength, Metadata: map[string]string{}}
 	for name := range res.Header {

@@ -42,7 +42,8 @@ call('HSET', P .. 'beats', ARGV[3], now + ARGV[4])
 return {now}
 `)
 
-// beat records one heartbeat on the server. It returns an error if the server did not confirm it.
+// beat records one heartbeat on the server and updates the times that steadiness returns. It
+// returns an error if the server did not confirm the heartbeat.
 func (p *heartbeat) beat(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, max(p.store.cfg.DeadAfter/3, 200*time.Millisecond))
 	defer cancel()
@@ -62,7 +63,7 @@ func (p *heartbeat) beat(ctx context.Context) error {
 }
 
 // run records a heartbeat at intervals of a third of Config.DeadAfter, or of a tenth of it while
-// heartbeats fail. It returns when ctx is done.
+// heartbeats fail. It returns when ctx is done or p.halt is closed.
 func (p *heartbeat) run(ctx context.Context) {
 	for wait := p.store.cfg.DeadAfter / 3; ; {
 		select {

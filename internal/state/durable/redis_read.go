@@ -133,8 +133,9 @@ func (s *redisStore) DayMessages(ctx context.Context, thread, before string) (
 	return days[0], messages, len(days) > 1, nil
 }
 
-// latestDays returns the latest two days of a thread that have messages, latest first, or fewer if
-// fewer exist. If before is not "", it considers only days earlier than before.
+// latestDays returns the two latest days on which a thread has messages that are not hidden, latest
+// first, or fewer if there are fewer. Days have the form of [state.Message.Day]. If before is not
+// "", latestDays considers only days earlier than before.
 func (s *redisStore) latestDays(ctx context.Context, thread, before string) ([]string, error) {
 	latest := "+"
 	if before != "" {
@@ -188,9 +189,9 @@ func (s *redisStore) scanLatest(ctx context.Context, owner, prefix, seen string)
 	}
 }
 
-// A sortedSetMember is a thread in the list of its owner. The score is a number as the server
-// writes it; it is greatest for the thread in which a run was started last. As a bound of a range,
-// "(" followed by the score excludes the thread with that score.
+// A sortedSetMember is a thread in the sorted set of the threads of an owner. The score is a number
+// as the server writes it; it is greatest for the thread in which a run was started last. As a
+// bound of a range, "(" followed by the score excludes the thread with that score.
 type sortedSetMember struct{ name, score string }
 
 func (s *redisStore) threadPage(ctx context.Context, owner, below, seen string) ([]sortedSetMember, error) {

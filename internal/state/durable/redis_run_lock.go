@@ -10,12 +10,12 @@ import (
 	"github.com/streamassay/streamassay/internal/state"
 )
 
-// maxRunLocks limits how many runs a replica remembers because their last Append failed although
-// the server may have executed it.
+// maxRunLocks limits the number of runs whose last Append a replica remembers because it failed
+// although the server may have executed it.
 const maxRunLocks = 10_000
 
-// appendLocks serialize the calls of Append for each run. The server then needs to remember only
-// the last call for a run to recognize a repetition.
+// appendLocks holds a lock for each run, which serializes the calls of Append for the run. The
+// server then needs to remember only the last call for a run to recognize a repetition.
 type appendLocks struct {
 	mu    sync.Mutex
 	byRun map[state.RunRef]*appendLock
@@ -72,8 +72,8 @@ func (ls *appendLocks) release(run state.RunRef, l *appendLock) {
 	}
 }
 
-// retryToken returns the token of the run's last Append if the server may have executed it although
-// it failed, and if it had the same update. Otherwise retryToken returns "". In both cases it
+// retryToken returns the token of the run's last Append if that call had the same update and failed
+// although the server may have executed it. Otherwise retryToken returns "". In both cases it
 // forgets the token.
 func (l *appendLock) retryToken(update state.RunUpdate) (token string) {
 	if l.token != "" && l.hash == updateHash(update) {

@@ -75,9 +75,11 @@ local id = word(thread, run)
 local r, e = P .. 'r:' .. id, P .. 'e:' .. id
 `
 
-// messagesScript defines the Lua function keep(from), which stores messages. Each message consists
-// of two script arguments: its JSON, and its day or, if it is hidden, an empty string. The
-// parameter from is the number of the first of these arguments.
+// messagesScript defines the Lua function keep(from), which stores messages. Whenever the number of
+// a message is a multiple of state.TrimStep, keep drops all but the latest state.MaxMessages
+// messages of the thread. Each message consists of two script arguments: its JSON, and its day or,
+// if it is hidden, an empty string. The parameter from is the number of the first of these
+// arguments.
 var messagesScript = fmt.Sprintf("local most, step = %d, %d\n", state.MaxMessages, state.TrimStep) + `
 local function trim(to)
   call('XTRIM', P .. 'm:' .. thread, 'MINID', place(to + 1))

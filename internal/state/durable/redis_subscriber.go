@@ -186,7 +186,8 @@ func (h *redisSubscriber) channels() []any {
 }
 
 // syncSubscriptions subscribes to channels and unsubscribes from them as watchers come and leave,
-// and pings the server regularly. It returns when the connection link fails or ctx is done.
+// and pings the server regularly. The argument link is the connection. syncSubscriptions returns
+// when the connection fails or ctx is done.
 func (h *redisSubscriber) syncSubscriptions(ctx context.Context, link redis.PubSubConn) {
 	ping := time.NewTicker(pingInterval)
 	defer ping.Stop()
@@ -259,7 +260,8 @@ func (h *redisSubscriber) loadPendingCancels(ctx context.Context) {
 }
 
 // queueCancel queues a run for the channel that Canceled returns. If maxQueuedCancels runs are
-// waiting, it drops the run; the process that executes it learns of the request from Append.
+// waiting, it drops the run; the process that executes the run then learns from Append that it was
+// canceled.
 func (h *redisSubscriber) queueCancel(run state.RunRef) {
 	select {
 	case h.canceled <- run:

@@ -80,9 +80,10 @@ func (l *possiblyStartedRuns) remove(ref state.RunRef, run uncertainStart) bool 
 	return true
 }
 
-// resolveUncertain returns runs of this replica that the server stored although StartRun failed. It
-// considers at most maxTakeover runs, whose StartRun failed at least Config.DeadAfter ago. Runs that
-// it cannot look up on the server are left for the next call.
+// resolveUncertain returns runs of this replica that the server stored although StartRun failed,
+// and that have not ended. It considers at most maxTakeover runs, whose StartRun failed at least
+// Config.DeadAfter ago, and forgets each failed call after the look-up. Runs that it cannot look up
+// on the server are left for the next call.
 func (s *redisStore) resolveUncertain(ctx context.Context) (runs []state.RunRef) {
 	for ref, run := range s.uncertain.due(s.cfg.DeadAfter, maxTakeover) {
 		v, err := redis.Strings(s.do(ctx, "HMGET", s.key("r:", encodeRef(ref)), "born", "over", "by"))

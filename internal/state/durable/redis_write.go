@@ -44,9 +44,8 @@ func (s *redisStore) StartRun(ctx context.Context, b state.RunRequest) (state.St
 	return g, s.wrap(f.err)
 }
 
-// appendMessages appends two script arguments for each message to args and returns the extended
-// slice: the JSON of the message and its day or, if it is hidden, "". The error is not nil if a
-// message cannot be encoded.
+// appendMessages returns args, extended by two script arguments for each message: the JSON of the
+// message, and its day or, if it is hidden, "". It returns an error if a message cannot be encoded.
 func appendMessages(args []any, messages []state.Message) ([]any, error) {
 	encoded, _, err := encodeMessages(messages)
 	for _, m := range encoded {

@@ -141,8 +141,8 @@ func (c closers) Close() error {
 	return errors.Join(all...)
 }
 
-// busyTimeout is the option of a connection that makes it wait up to 5,000 ms for locks of other
-// programs that read the file.
+// busyTimeout is a pragma that makes a connection wait up to 5,000 ms for locks of other programs
+// that read the file.
 const busyTimeout = "busy_timeout(5000)"
 
 // openDB opens the database file at path with at most the given number of connections, and sets the

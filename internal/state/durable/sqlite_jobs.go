@@ -28,7 +28,7 @@ type writeJob struct {
 	done    chan struct{}             // closed when the change is committed or has failed
 }
 
-// submit passes the change do to the writer and waits until the change is committed. It returns the
+// submit passes do, a change, to the writer and waits until the change is committed. It returns the
 // error of do or of the transaction. If ctx is done or the store is closed before the writer has
 // begun the change, submit withdraws it and returns an error. size is the number of bytes of the
 // change's data.
@@ -146,7 +146,7 @@ type eventChunk struct {
 }
 
 // encodeChunks divides encoded events into chunks within the limits maxChunkEvents and
-// maxChunkBytes. An event that is larger than the limit has a chunk of its own.
+// maxChunkBytes. An event of more than maxChunkBytes has a chunk of its own.
 func encodeChunks(data [][]byte) (chunks []eventChunk) {
 	for len(data) > 0 {
 		n, size := 0, 0

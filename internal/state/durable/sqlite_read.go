@@ -44,8 +44,9 @@ func (s *sqliteStore) EventsAfter(ctx context.Context, run state.RunRef, positio
 	return entries, ended && len(entries) > 0 && entries[len(entries)-1].Position == top, nil
 }
 
-// entries returns up to limit events of a run whose positions are greater than position, and about
-// MaxReadBytes bytes at most. run is the id of the run's row.
+// entries returns events of a run whose positions are greater than position, in order: at most
+// limit events and about MaxReadBytes bytes, but at least one event if there is any and limit is
+// positive. run is the id of the run's row.
 func (s *sqliteStore) entries(
 	ctx context.Context, run, position int64, limit int,
 ) (entries []state.LogEntry, err error) {
@@ -81,8 +82,8 @@ func (s *sqliteStore) Messages(ctx context.Context, thread string, before int64,
 	return messages, s.wrap(err)
 }
 
-// scanMessages reads the messages in all rows and closes rows. Its parameters are the results of a
-// query: if err is not nil, it only returns err.
+// scanMessages returns the messages in all rows, in order, and closes rows. Its parameters are the
+// results of a query: if err is not nil, it only returns err.
 func scanMessages(rows *sql.Rows, err error) ([]state.Message, error) {
 	return scanRows(rows, err, func(m *state.Message) error {
 		var data sql.RawBytes

@@ -77,8 +77,8 @@ CREATE INDEX message_day ON message (thread, day) WHERE day IS NOT NULL;
 `
 
 // prepareFile prepares the file to which conn is connected: it sets the pragmas and, if the file is
-// empty, creates the tables. It returns an error if the file was written by another program or by a
-// later release.
+// empty, creates the tables and stores a new secret. It returns an error if the file was written by
+// another program or by a later release.
 func prepareFile(conn *sql.Conn) error {
 	var id, v, tables int
 	row := conn.QueryRowContext(writeContext, `SELECT (SELECT application_id FROM pragma_application_id),
@@ -119,8 +119,8 @@ func prepareFile(conn *sql.Conn) error {
 	return tx.Commit()
 }
 
-// explain returns an error with advice for the user if err is an error of SQLite that has a known
-// cause, such as a file that another process has open. It returns any other error unchanged.
+// explain returns an error with advice for the user if err is an SQLite error with a known cause,
+// such as a file that another process has open. It returns any other error unchanged.
 func explain(err error) error {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
