@@ -232,8 +232,8 @@ func (r RequirementResult) quotedText(limit int) string {
 	return truncateText(r.Quote, limit)
 }
 
-// writeSameChecks writes the other checks that the same bytes violate. These checks have no entries
-// of their own in the report.
+// writeSameChecks writes to b the other checks that failed because of the same bytes as the check
+// of g. These checks have no entries of their own in the report.
 func (g checkResultGroup) writeSameChecks(b *strings.Builder, d DialectReport, s TextStyle) {
 	for i, o := range g.Same {
 		if i == maxSameChecks && !s.Verbose {

@@ -28,10 +28,12 @@ func inConversation(*sequenceBuilder) []int { return []int{1, 1, 2} }
 // actions that refer neither to a thread nor to another action.
 func withoutSubject(*sequenceBuilder) []int { return []int{1} }
 
-// onOpenedRun returns the numbers of the actions that started a run, as possible subjects.
+// onOpenedRun returns the numbers of the actions of the sequence that started a run. The next action
+// can refer to any of them as its subject.
 func onOpenedRun(p *sequenceBuilder) []int { return p.runs }
 
-// onUploadedFile returns the numbers of the actions that uploaded a file, as possible subjects.
+// onUploadedFile returns the numbers of the actions of the sequence that uploaded a file. The next
+// action can refer to any of them as its subject.
 func onUploadedFile(p *sequenceBuilder) []int { return p.uploads }
 
 // onObservedRun returns the possible subjects of an action that resumes a run from a cursor. These

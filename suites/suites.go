@@ -295,11 +295,11 @@ func (t *Target) newConversation(ctx context.Context, seed uint64) (*Conversatio
 	return conv, err
 }
 
-// playScenario plays scenario s and returns its recorded conversation. It evaluates the
-// conversation only if the recording is too large to be kept until the end of the test run, or
-// contains a content coding. If the target lacks the capability or a setting that s needs, the
-// conversation is empty. The same seed leads to the same requests, as long as the server gives the
-// same responses.
+// playScenario plays scenario s and returns the result, which contains the recorded conversation.
+// Conversations are usually evaluated at the end of the test run. playScenario evaluates this one
+// immediately if the recording is too large to be kept until then, or if a response has a content
+// coding. If the target lacks the capability or a setting that s needs, the conversation is empty.
+// The same seed leads to the same requests, as long as the server gives the same responses.
 func (t *Target) playScenario(ctx context.Context, s Scenario, seed uint64) ScenarioResult {
 	part := ScenarioResult{Scenario: s, Dialect: t.Dialect}
 	if !t.supports(s) {

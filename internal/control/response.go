@@ -81,8 +81,8 @@ func writeBody(w http.ResponseWriter, status int, media string, body []byte) {
 	_, _ = w.Write(body) // fails only if the client left
 }
 
-// encodeJSON returns the JSON encoding of v with a newline at the end, in which <, > and & are not
-// escaped. It must be possible to represent v in JSON.
+// encodeJSON returns the JSON encoding of v, without escaping <, > and &, followed by a newline. If v
+// cannot be encoded, which callers must rule out, the result is empty.
 func encodeJSON(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

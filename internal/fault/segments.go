@@ -162,9 +162,10 @@ func dropLastBlankLine(a Args, w StreamWriter) FrameWriter {
 	}}
 }
 
-// eventReached returns a function that reports whether a stream has reached the event number of the
-// trigger t. The function must be called with the index of each frame, in order, and with -1 for
-// each comment. If t has no event number, the function always returns true.
+// eventReached returns a function that reports whether a stream has reached the event with the index
+// t.Event. The function must be called for each frame and each comment of the stream, in order: with
+// the index of the frame, counting from 0 without comments, or with -1 for a comment. Once it has
+// returned true, it always does. If t names no event, it always returns true.
 func eventReached(t Trigger) func(n int) bool {
 	reached := t.Event <= 0
 	return func(n int) bool {

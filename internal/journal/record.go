@@ -96,8 +96,8 @@ func (r BodyBytes) MarshalJSON() ([]byte, error) {
 	return encodeJSON(map[string][]byte{"base64": r})
 }
 
-// encodeJSON returns the JSON encoding of v, in which <, > and & are not escaped. It returns an
-// error if JSON cannot represent v.
+// encodeJSON returns the JSON encoding of v, without escaping <, > and &. It returns an error if v
+// cannot be encoded.
 func encodeJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

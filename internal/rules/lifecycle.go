@@ -215,9 +215,9 @@ var IdleLimitEnds = &spec.Check{
 	ID: "run.idle-limit-ends",
 	Doc: `a request's idle limit ends its stream
 
-A stream that is requested with a limit of one poll ends before two seconds without an
-event have passed. The length of a poll is not specified; two seconds are taken to exceed
-it. A stream that never falls silent is not judged.`,
+A stream that is requested with a limit of one poll does not continue after two seconds
+without an event. The length of a poll is not specified; two seconds are taken to exceed
+it. A stream with a terminal event before such a silence is not judged.`,
 	Needs: []spec.Kind{"slot.limit"},
 	Watch: eachStreamOrRest(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 		ended := false

@@ -141,8 +141,8 @@ func (v *valueTemplate) renderJSON(data *templateData) (string, error) {
 	return encodeJSON(text)
 }
 
-// encodeJSON returns v as compact JSON, in which <, > and & are not escaped. It returns an error if
-// JSON cannot represent v.
+// encodeJSON returns v as compact JSON, without escaping <, > and &. It returns an error if v cannot
+// be encoded.
 func encodeJSON(v any) (string, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

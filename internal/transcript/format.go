@@ -221,8 +221,9 @@ type bodyEnd struct {
 	trailer  spec.Header
 }
 
-// end writes the directive for e, the end of a body, followed by the trailer. If Parse assumes the
-// same end without a directive and e.required is false, it writes nothing.
+// end writes the directive for e, the end of a body, and then the trailer, if there is one. If
+// e.required is false and Parse assumes the same end without a directive, end writes neither; a body
+// with a trailer must have e.required set.
 func (w sectionWriter) end(e bodyEnd) {
 	assumed := e.word == "end" && (!e.plain || e.newlineAdded != e.stream)
 	if assumed && !e.required {

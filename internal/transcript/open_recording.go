@@ -130,8 +130,9 @@ func conversationPart(path string) (group string, n int) {
 	return rest[:dot] + ".*.http", n
 }
 
-// byNumber compares the numbers in a and b, the paths of two parts of a conversation. It returns
-// -1, 0 or +1, as slices.SortFunc requires.
+// byNumber compares a and b, the paths of two parts of a conversation, by their numbers, such as 12
+// in "chat.12.http", so that part 9 precedes part 12. It returns -1, 0 or +1, as slices.SortFunc
+// requires.
 func byNumber(a, b string) int {
 	_, m := conversationPart(a)
 	_, n := conversationPart(b)

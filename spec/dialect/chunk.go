@@ -45,11 +45,11 @@ func (w *variant) parseChunk(n node) error {
 	return nil
 }
 
-// An openSpan is a message or tool call in a stream that was started by a chunk and has not ended.
+// An openSpan is a message or tool call that a chunk of a stream started and that has not ended yet.
 type openSpan struct {
-	kinds *chunkRule // the x-chunk of the variant of its chunks
-	key   string     // the value of its chunks in the slot that kinds.by returns; "" if kinds.by is nil
-	end   spec.Event // its implied end, without a position
+	kinds *chunkRule // the x-chunk extension of the schema of its chunks
+	key   string     // what all its chunks have in the slot that kinds.by returns, such as an index; "" if kinds.by is nil
+	end   spec.Event // the event that ends it, if the stream has none; its position in the stream is not set
 }
 
 // openSpans lists the open messages and tool calls of a stream, in the order of their starts. Of
