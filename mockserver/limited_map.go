@@ -6,7 +6,8 @@ import (
 )
 
 // A limitedMap is a map that holds at most limit entries. Adding an entry to a full map drops the
-// entry that was added first. It is safe for concurrent use.
+// entry that was added first. Getting an entry that exists changes neither its value nor this
+// order. A limitedMap is safe for concurrent use.
 type limitedMap[K comparable, V any] struct {
 	limit int
 

@@ -16,16 +16,17 @@ import (
 // overrides holds the settings that the X-Mock headers of a single request specify:
 //
 //	X-Mock-Seed: 7                          seed of the random choices
-//	X-Mock-Fault: abort; event=3, drip      faults, by the names of `streamassay list faults`
+//	X-Mock-Fault: abort; event=3, drip      faults, named as in the output of `streamassay list faults`
 //	X-Mock-Pace: {first: 300ms, rate: 40}   pace, as in a script
 //	X-Mock-Vary: 7                          seed of the variations of the encoding, or "off"
-//	X-Mock-Hold: 3                          number of the first event that is held, from 0
+//	X-Mock-Hold: 3                          index of the first event that is held, counting from 0
 type overrides struct {
 	RuntimeSettings
 	varyOff bool // do not vary the encoding, even if the settings of the test have a seed for it
 }
 
-// maxOverrideHeader is the maximum length of an X-Mock header value in bytes.
+// maxOverrideHeader is the maximum length, in bytes, of the value of an X-Mock header. For a longer
+// value, parseOverrides returns an error.
 const maxOverrideHeader = 4096
 
 // overrideHeaders lists the X-Mock headers with the functions that parse their values.

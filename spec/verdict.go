@@ -216,8 +216,8 @@ type Result struct {
 	overruled   bool            // the verdict applies to every requirement
 }
 
-// newResult returns the result for the obligation d, computed from what p, the pass of its check,
-// recorded. It leaves out findings about requirements of level May.
+// newResult returns the result for the obligation d, computed from what its check recorded in p. It
+// leaves out findings about requirements of level May.
 func newResult(d Obligation, p Pass) Result {
 	r := Result{Obligation: d, judged: map[string]int{}}
 	for id, n := range p.judged {

@@ -16,10 +16,11 @@ var streamEndScenarios = []Scenario{{
 	ExpectedChecks: []string{"wire.ends", "run.closes-after-end"}, Run: runCloses,
 }}
 
-// How long the client waits for the end of a body after the end of its run. Most servers close the
-// body at once. At first, the client waits for up to [spec.MaxOpenAfterEnd]. Once the target has
-// left a stream open for more than maxQuickClose, the client waits only for laterGrace after the
-// end of each further run, to receive what a server sends too late.
+// Limits for the wait between the end of a run and the end of its body. The client waits to receive
+// what a server sends too late, and to find out whether the server ends the body, which most
+// servers do at once. At first, the client waits for up to [spec.MaxOpenAfterEnd]. Once the target
+// has left a stream open for more than maxQuickClose, the client waits for only laterGrace after
+// the end of each further run.
 const (
 	maxQuickClose = time.Second
 	laterGrace    = 250 * time.Millisecond

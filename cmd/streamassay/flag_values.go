@@ -48,8 +48,8 @@ func boundedSize[T int | int64](to *T, min, max int64) pflag.Value {
 	}, func(n T) string { return formatSize(int64(n)) }}
 }
 
-// byteUnits lists the units of sizes: the three binary units, then the decimal units, each from
-// large to small, and finally the byte.
+// byteUnits lists the units in which a size can be given: the three binary units, then the decimal
+// units, each from large to small, and finally the byte.
 var byteUnits = []struct {
 	name  string
 	bytes int64

@@ -167,9 +167,9 @@ func flagError(cmd *cobra.Command, err error, args []string) error {
 	return usageError("%v (%s --help lists the flags)", err, cmd.CommandPath())
 }
 
-// invalidValueError returns a usage error for value, which the flag f rejected with err. The
-// argument name is the name by which the error calls the flag, such as "--seed", or the name of the
-// field if the value is from a --config file.
+// invalidValueError returns a usage error for value, which the flag f rejected with err. The error
+// refers to the flag as name, such as "--seed". If the value is from a --config file, name is the
+// name of the field there.
 func invalidValueError(name string, f *pflag.Flag, value string, err error) error {
 	if value = oneLine(fmt.Sprintf("%.200s", value)); value == "" {
 		value = `""`

@@ -12,14 +12,15 @@ import (
 	"github.com/streamassay/streamassay/internal/identity"
 )
 
-// A serverAuthFlags holds the flags of a server for users, tokens and cross-origin requests.
+// A serverAuthFlags holds the values of a server's flags for users, tokens and cross-origin
+// requests.
 type serverAuthFlags struct {
 	users            []string // NAME:TOKEN, or @FILE for a file with one NAME:TOKEN per line
 	jwks             string   // URL or file of the keys that verify tokens; "" means none
 	issuer, audience string   // required values of the claims iss and aud of tokens; "" accepts any
 	origins          []string // origins whose pages may send requests; "*" means all
 
-	tokens *identity.StaticTokens // the users of the --user flags; set by check
+	tokens *identity.StaticTokens // the users of the --user flags; set by the check method
 }
 
 // addFlags adds to flags the flags that set d: those for users, tokens and cross-origin requests.

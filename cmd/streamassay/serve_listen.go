@@ -37,7 +37,7 @@ func (l *listenFlags) addFlags(flags *pflag.FlagSet) {
 
 // check returns a usage error if the address, the ready file or the files for TLS are invalid. If
 // secured is false, which means that requests are not authenticated, only loopback addresses are
-// valid. check also sets l.readyTo and l.tls.
+// valid. check also sets l.readyTo from --ready-file, and l.tls from --tls-cert and --tls-key.
 func (l *listenFlags) check(secured bool) error {
 	host, _, err := net.SplitHostPort(l.addr)
 	if err != nil {

@@ -93,8 +93,9 @@ func (t targetOptions) suiteTarget(d *dialect.Dialect, base *url.URL) (s suites.
 	return s, nil
 }
 
-// readCA returns the certificates in a PEM file. It returns an error if the file cannot be read or
-// contains no certificate. The error does not contain the file name, which the caller adds.
+// readCA returns a pool of the certificates in the PEM file. It returns an error if the file cannot
+// be read or contains no certificate. The error does not contain the file name; the caller must add
+// it.
 func readCA(file string) (*x509.CertPool, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {

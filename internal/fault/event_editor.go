@@ -222,8 +222,8 @@ func OfKind(kinds ...spec.Kind) func(*spec.Event) bool {
 // isTerminal reports whether e is the terminal event of its run.
 func isTerminal(e *spec.Event) bool { return e.Kind == spec.RunEnd || e.Kind == spec.RunError }
 
-// isFinal reports whether e is a terminal event or the event after it that ends the stream in some
-// protocols, such as the data "[DONE]".
+// isFinal reports whether e is a terminal event or the event that some protocols send after it to
+// end the stream, such as one with the data "[DONE]".
 func isFinal(e *spec.Event) bool { return isTerminal(e) || e.Kind == spec.Done }
 
 // isDelta reports whether e is a delta of a message or of reasoning.

@@ -13,8 +13,8 @@ type statusRecorder struct {
 // Unwrap returns the wrapped ResponseWriter.
 func (a *statusRecorder) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// WriteHeader records the status and passes it to the wrapped ResponseWriter. It does not record an
-// informational status (1xx) other than 101.
+// WriteHeader records the status and passes it to the wrapped ResponseWriter. It passes on
+// informational statuses (1xx), too, but records none of them other than 101.
 func (a *statusRecorder) WriteHeader(status int) {
 	if a.status == 0 && (status >= 200 || status == http.StatusSwitchingProtocols) {
 		a.status = status
@@ -37,8 +37,9 @@ func (a *statusRecorder) markStarted() {
 	}
 }
 
-// FlushError sends buffered data to the client, for [http.ResponseController]. It returns the error
-// from the wrapped ResponseWriter, if any.
+// FlushError sends buffered data to the client, and records the status 200 if the response has not
+// begun. [http.ResponseController] calls it in preference to Flush. It returns the error from the
+// wrapped ResponseWriter, if any.
 func (a *statusRecorder) FlushError() error {
 	a.markStarted()
 	return http.NewResponseController(a.ResponseWriter).Flush()

@@ -58,8 +58,9 @@ type describedFunction struct {
 	Parameters  map[string]any `json:"parameters"`
 }
 
-// A responseChunk is the JSON data of one event in a streamed response of the chat completions API.
-// FinishReason is "" until the last chunk of a choice.
+// A responseChunk is the JSON data of one event in a streamed response of the OpenAI chat
+// completions API. FinishReason is "" in all chunks of a choice before its last one, in which
+// servers set finish_reason to null or leave it out.
 type responseChunk struct {
 	Choices []struct {
 		Index        int           `json:"index"`

@@ -12,7 +12,7 @@ var hiddenPairs = [][2]string{
 	{"after-canceled", "repeats-delta"}, {"over-4096", "drops-last-delta"},
 }
 
-// hiddenMutants are servers that have their defect only under a certain condition. In a dialect in
+// hiddenMutants are servers whose defect shows only under a certain condition. In a dialect in
 // which no request meets the condition, they behave like the correct server.
 var hiddenMutants = newHiddenMutants()
 

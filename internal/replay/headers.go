@@ -8,9 +8,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// hopByHopHeaders lists the header fields that are neither replayed nor forwarded: those that apply
-// to a single connection or to a proxy (RFC 9110, section 7.6.1), and Content-Length, which depends
-// on the body that is sent.
+// hopByHopHeaders lists the header fields that are neither replayed nor forwarded: those that
+// concern a single connection (RFC 9110, section 7.6.1) or a proxy, and Content-Length, which
+// depends on the body that is sent. It lacks Proxy-Authorization, which code that forwards a header
+// drops separately.
 var hopByHopHeaders = []string{
 	"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "TE", "Trailer",
 	"Transfer-Encoding", "Upgrade", "Content-Length",

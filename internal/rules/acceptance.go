@@ -69,8 +69,8 @@ type validRequests struct {
 	accepted  []exchange      // those whose request was accepted
 	refused   []exchange      // those whose request was refused, unless the refusal is excused
 	exercised map[string]bool // by requirement id: whether an accepted request exercised the requirement
-	// stats returns what the requests in accepted have shown. It must not be called before the end
-	// of the conversation.
+	// stats returns, for each operation, statistics about the requests in accepted. It must not be
+	// called before the end of the conversation.
 	stats func() requestStatsByOperation
 }
 

@@ -153,11 +153,21 @@ var RunEndsOnce = &spec.Check{
 		var first spec.Event
 		return func(e spec.Event) {
 			if isTerminal(e) {
-				p.Judge(e, first.Raw == nil, "%s comes after %s; expected one terminal event", displayName(e), displayName(first))
+				p.Judge(e, first.Raw == nil, "%s comes after %s; expected one terminal event",
+					terminalName(e, first), terminalName(first, e))
 				first = e
 			}
 		}
 	}),
+}
+
+// terminalName returns the name of e, a terminal event, for use in a sentence that also names other.
+// If the two events name different runs, the result says which run e names.
+func terminalName(e, other spec.Event) string {
+	if e.Run == "" || other.Run == "" || e.Run == other.Run {
+		return displayName(e).String()
+	}
+	return fmt.Sprintf("%s of run %q", displayName(e), e.Run)
 }
 
 // RunEndIsLast judges whether the terminal event is the last event of its stream.

@@ -60,10 +60,10 @@ func (t *observedStream) indexOf(cursor string) int {
 	return -1
 }
 
-// eachResumedStream returns a watchFunc that calls judge, at the end of a conversation, with pairs
-// of streams of the same run. The argument full is the stream with which the others are compared
-// (see longestStream), and t is one of the others. If no stream of a run was requested from the
-// start of the run, the run is left out.
+// eachResumedStream returns a watchFunc that calls judge, at the end of a conversation, once for
+// each stream of a run other than the longest one (see longestStream). The argument full is the
+// longest stream, and t is the stream to be compared with it. Runs of which no stream was requested
+// from the start are left out.
 func eachResumedStream(judge func(p *spec.Pass, full, t *observedStream)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		all := streamsByRunOf(p)

@@ -87,8 +87,7 @@ func (n eventLabel) quoted() string {
 	return n.text
 }
 
-// isTransferred reports whether closed is the event for the end of a body, and the body was
-// transferred completely.
+// isTransferred reports whether closed marks the end of a body that was transferred completely.
 func isTransferred(closed spec.Event) bool { return closed.Kind == spec.BodyEnd && closed.Err == nil }
 
 // isCleanEnd reports whether closed is the event for the end of a body, and either the body was

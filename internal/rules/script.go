@@ -95,23 +95,36 @@ func (a *assembledRun) describeText() string {
 	return "text"
 }
 
-// describeEnd returns a clause that says how the run ended if it did not succeed, such as `, and
-// then the run failed (error message: "quota exceeded")`. It follows a description of what the run
-// sent. The clause also says how many events could not be read, if there were any. If the run
-// succeeded and all events could be read, describeEnd returns "".
+// describeEnd returns a clause that says how the run ended if it did not succeed, such as `, besides
+// event "RUN_ERROR" (error message "quota exceeded")`. It follows a description of what the run sent.
+// The clause also says how many events could not be read, if there were any. If the run succeeded
+// and all events could be read, describeEnd returns "".
 func (a *assembledRun) describeEnd() (clause string) {
 	if a.unreadable > 0 {
 		clause = ", besides " + pluralize(a.unreadable, "event") + " that cannot be read"
 	}
 	switch {
 	case a.failure.Kind != "":
-		return clause + fmt.Sprintf(", and then the run failed (error message: %q)", a.failure.Text)
+		return clause + ", besides " + a.describeFailure()
 	case !isCleanEnd(a.bodyEnd):
 		return clause + ", then an error: " + a.bodyEnd.Err.Error()
 	case a.cancelled:
 		return clause + ", then the end of a cancelled run"
 	}
 	return clause
+}
+
+// describeFailure returns the name of the event that reports the failure, the run that it names if
+// that is not the requested one, and its error message, if it has one.
+func (a *assembledRun) describeFailure() string {
+	what := displayName(a.failure).String()
+	if wanted := a.streamedBy.Run; wanted != "" && a.failure.Run != "" && a.failure.Run != wanted {
+		what += fmt.Sprintf(" of run %q, while run %q was requested", a.failure.Run, wanted)
+	}
+	if a.failure.Text != "" {
+		what += fmt.Sprintf(" (error message %q)", a.failure.Text)
+	}
+	return what
 }
 
 // These checks judge whether a scripted target does what a test prompt asks for. ScriptReasoning
@@ -251,7 +264,8 @@ func (a *assembledRun) judgeFailureText(p *spec.Pass, text string) {
 			"got %s without an error message%s; expected one that contains %q",
 			displayName(f), describeViolations(f.Violations), text)
 	} else {
-		p.Judge(f, strings.Contains(f.Text, text), "got error message %q; expected one that contains %q", f.Text, text)
+		got, expected := quotePair(f.Text, text)
+		p.Judge(f, strings.Contains(f.Text, text), "got error message %s; expected one that contains %s", got, expected)
 	}
 }
 

@@ -217,10 +217,9 @@ func (s *State) toolName(id string) string {
 }
 
 // A boundedMap is a map that holds at most max entries and drops those that have not been used
-// recently. It keeps two generations of entries. Each call of put or get for an entry puts the
-// entry in the recent generation. If a new entry does not fit in the recent generation, which is
-// limited to max/2 entries, that generation becomes the old one, and the previous old generation is
-// dropped.
+// recently. It keeps two generations of entries. Each call of put or get for an entry moves it to
+// the recent generation. If an entry does not fit in the recent generation, which is limited to
+// max/2 entries, that generation becomes the old one, and the previous old generation is dropped.
 type boundedMap[T any] struct {
 	max         int
 	recent, old map[string]T

@@ -95,9 +95,9 @@ func (r *MemoryLimiter) acquire(ctx context.Context) error {
 	}
 }
 
-// use calls do while the conversation has a slot. If the conversation does not have one, use waits
-// for one and gives it back after the call. It returns false, without calling do, if ctx is done
-// before a slot is free.
+// use calls do once, with the conversation holding a slot. If it does not already hold one, use
+// waits for a slot and releases it after the call. If there is no limiter, no slot is needed. use
+// reports whether do was called; it was not if ctx was done before a slot became free.
 func (h *conversationMemory) use(ctx context.Context, do func()) bool {
 	if h.limiter == nil {
 		do()

@@ -110,9 +110,9 @@ func (h *recorder) checkStop() error {
 	return nil
 }
 
-// truncateAt removes the bytes after the offset end from the recorded body and arrivals. The offset
-// is the end of the last event that StopWhen.Frames counts. Bytes after that event are removed
-// because a client that disconnects there would not have received them.
+// truncateAt cuts the recorded body, and the record of when its bytes arrived, at the offset end,
+// which is the end of the last event that StopWhen.Frames counts. A client that disconnects there
+// would not have received the bytes after it.
 func (h *recorder) truncateAt(end int) {
 	// The decoder does not wait for the LF of a CR LF. If it has arrived, it belongs to
 	// the blank line.

@@ -67,9 +67,9 @@ func Find(n ast.Node, path ...string) (found ast.Node, line, steps int) {
 	return n, line, steps
 }
 
-// child returns the value of the field of n that has the key step, and the line of the key; or, if
-// n is a sequence, the item of n that has the index step, and the line of the item. It returns nil
-// and 0 if there is no such field or item.
+// child returns the value of the field of n whose key is step, and the line of that key. If n is a
+// sequence, it returns the item whose index is step, and the line of that item. It returns nil and
+// 0 if there is no such field or item.
 func child(n ast.Node, step string) (ast.Node, int) {
 	if list, ok := Content(n).(*ast.SequenceNode); ok {
 		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(list.Values) {

@@ -19,8 +19,9 @@ type denialRule struct {
 	refusal      spec.RefusalRequirement
 }
 
-// addDenials adds to o.denials the rules of n, which is the x-denied of the operation or, if there
-// is none, a node without a value. It returns an error if n names an unknown reason or slot.
+// addDenials adds the denial rules in n to o.denials. The node n is the value of the operation's
+// x-denied extension or, if there is none, a node without a value. addDenials returns an error if n
+// names an unknown reason or slot.
 func (o *Operation) addDenials(n node) error {
 	names, lists := n.members()
 	for i, name := range names {

@@ -351,11 +351,11 @@ func (m *invalidRequestBuilder) breakMembers(n node, v map[string]any, at []stri
 	}
 }
 
-// applicableSchemas returns the schemas that apply to the value v: n, the schemas of its allOf, and
-// one alternative of its oneOf or anyOf, each followed by the schemas that apply within it in the
-// same way. The alternative is the first one that v matches and for which hasDiscriminators is true
-// or, if there is none, the first one that v matches. applicableSchemas returns nil if n does not
-// exist.
+// applicableSchemas returns the schemas that apply to the value v: n, and those that
+// applicableSchemas returns for each schema in the allOf of n and for one alternative in its oneOf
+// or anyOf. The alternative is the first one that v matches and for which hasDiscriminators is true
+// or, if there is none, the first one that v matches. If v matches no alternative, no alternative
+// is included. applicableSchemas returns nil if n does not exist.
 func (s *document) applicableSchemas(n node, v any) []node {
 	n = n.deref()
 	if !n.exists() {

@@ -106,7 +106,8 @@ func withSlotChoice(schemas []node) []node {
 }
 
 // withAllOf returns the schema n followed by the schemas of its allOf, recursively. The argument
-// depth is the depth of the recursion. It is 0 in calls from other functions.
+// depth is the depth of the recursion. Other functions pass 0 or, if they are recursive themselves,
+// their own depth. If depth exceeds maxDepth, the result is only n.
 func withAllOf(n node, depth int) []node {
 	all := []node{n}
 	if depth > maxDepth {

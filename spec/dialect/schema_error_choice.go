@@ -262,7 +262,7 @@ func pluralItems(items string, n int) string {
 // describeConditions returns what the schema n requires of the members of an object. Each string is
 // a path with the values allowed there, such as "role user", or only the path of a required member,
 // such as "data.output". path is the path of the object, or "" for the whole value. depth is the
-// depth of the recursion, 0 at first.
+// depth of the recursion, 0 at first; if it exceeds maxDepth, the result is nil.
 func describeConditions(n node, path string, depth int) (all []string) {
 	if depth > maxDepth {
 		return nil

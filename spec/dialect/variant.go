@@ -183,8 +183,9 @@ const maxDepth = 12
 // scanSchema adds to w the discriminators, slots, parts and requirements of the schema n and of the
 // schemas inside n. path is the location to which n applies, in which "*" stands for every item of
 // an array. always is whether n applies to every value of the variant, and not only to those of one
-// alternative. depth is the depth of the recursion, 0 at first. scanSchema returns an error if a
-// schema names an unknown slot or has an invalid x-chunk.
+// alternative. depth is the depth of the recursion, 0 at first; if it exceeds maxDepth, scanSchema
+// adds nothing. scanSchema returns an error if a schema names an unknown slot or has an invalid
+// x-chunk.
 func (w *variant) scanSchema(s *document, n node, path []string, always bool, depth int) error {
 	if depth > maxDepth {
 		return nil

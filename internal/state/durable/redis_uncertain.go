@@ -14,9 +14,9 @@ import (
 // there if StartRun returned an error although the Redis server may have stored the run.
 const maxUncertain = 10_000
 
-// possiblyStartedRuns holds the runs for which StartRun returned an error although the server may
-// have stored them. A run that the server has stored belongs to this replica, which must end it but
-// knows of it only from this list.
+// possiblyStartedRuns holds the runs for which StartRun returned an error although the Redis server
+// may have stored them. A run that the Redis server has stored belongs to this replica, which must
+// end it but knows of it only from this list.
 type possiblyStartedRuns struct {
 	mu   sync.Mutex
 	runs map[state.RunRef]uncertainStart
