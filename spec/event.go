@@ -236,8 +236,9 @@ func (e Event) Facts() RequestFacts {
 	return *e.Request
 }
 
-// IsStream reports whether e, an HTTPResponse, is the head of an event stream. For an HTTPRequest,
-// it reports whether the document specifies an event stream as the response.
+// IsStream reports whether the media type of an HTTPResponse, whatever its status, is that of an
+// event stream or, for an HTTPRequest, whether the document specifies an event stream as the
+// successful response. It must not be used for events of other kinds.
 func (e Event) IsStream() bool { return e.MediaType == EventStream }
 
 // IsFrame reports whether the event was decoded from a complete frame of an event stream. Comments

@@ -94,7 +94,8 @@ const longIDLength = 200
 // run id is unusual: it is [longIDLength] characters long, or it consists of digits and begins with
 // zeros, which a careless server drops because it takes the id for a number. Two more runs are in
 // threads whose ids are "constructor" and "__proto__", the names of members that every JavaScript
-// object inherits. Requests that the document does not allow are left out.
+// object inherits, and one is in a thread whose id contains a colon. Requests that the document
+// does not allow are left out.
 func (t *Conversation) sendWithUnusualIDs() {
 	send := func() {
 		r := t.BuildRequest("prompt", t.PromptEvent("text", "accepted"))
@@ -112,8 +113,9 @@ func (t *Conversation) sendWithUnusualIDs() {
 			send()
 		}
 	}
-	for _, name := range []string{"constructor", "__proto__"} { // of members that objects of JavaScript inherit
-		t.Thread, t.Run = name, t.NewID()
+	// The first two are names of members that objects of JavaScript inherit.
+	for _, id := range []string{"constructor", "__proto__", "a:" + t.NewID()} {
+		t.Thread, t.Run = id, t.NewID()
 		send()
 	}
 }

@@ -45,11 +45,12 @@ var accessScenarios = []Scenario{
 
 // requestAsOthers sends prompts, stream requests and requests for stored data, both as the primary
 // user and as each principal in others. The principals in others also send cancel requests: while
-// the primary user reads the stream of a run, and again when that run is over. Some of their stream
-// and cancel requests name a run that does not exist. The primary user then cancels another run.
-// Checks verify that the server refuses all requests of the principals in others, and that their
-// cancel requests do not end the stream of the primary user. Requests that the dialect or the
-// target does not support are left out.
+// the primary user reads the stream of a run, which they request at that time, too, and again when
+// that run is over. Some of their stream and cancel requests name a run that does not exist. The
+// primary user then cancels another run, whose stream the principals in others request, too. Checks
+// verify that the server refuses all requests of the principals in others, and that their cancel
+// requests do not end the stream of the primary user. Requests that the dialect or the target does
+// not support are left out.
 func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "one"))
 	run, cursors := t.Run, t.Cursors()
@@ -66,12 +67,16 @@ func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 	t.requestStoredAsOthers(others)
 	if t.canSend("cancel") && t.HasTemplate("listen") &&
 		t.StartRun("prompt", t.PromptEvent("slow", "10 40")) {
-		t.DuringStream(t.BuildRequest("listen", spec.Event{}), 3, func() { t.sendAsEach(others, "cancel", spec.Event{}) })
+		t.DuringStream(t.BuildRequest("listen", spec.Event{}), 3, func() {
+			t.sendAsEach(others, "listen", spec.Event{})
+			t.sendAsEach(others, "cancel", spec.Event{})
+		})
 		t.sendAsEach(others, "cancel", spec.Event{})
 		t.Run = t.NewID()
 		t.sendAsEach(others, "cancel", spec.Event{})
 		if t.StartRun("prompt", t.PromptEvent("slow", "60 50")) {
 			t.cancelDuringStream(3)
+			t.sendAsEach(others, "listen", spec.Event{})
 		}
 	}
 }
@@ -269,13 +274,13 @@ func (h *openStreams) open() int {
 
 // retryWhileFull calls the function open repeatedly, with pauses of a twelfth of
 // [disconnectTimeout] between the calls. open must request a stream and return the status code of
-// the response. retryWhileFull stops when the status is not 429 (Too Many Requests) or when
+// the response. retryWhileFull stops when the status is neither 429 nor 503 (see isBusyStatus) or when
 // [disconnectTimeout] has passed, and then reports whether the last status was 200. If the context
 // of the conversation ends first, it returns false.
 func (h *openStreams) retryWhileFull(open func() int) bool {
 	for began := time.Now(); ; {
 		status := open()
-		if status != http.StatusTooManyRequests || time.Since(began) > disconnectTimeout {
+		if !isBusyStatus(status) || time.Since(began) > disconnectTimeout {
 			return status == http.StatusOK
 		}
 		if !h.conversation.Sleep(disconnectTimeout / 12) {

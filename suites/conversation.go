@@ -101,10 +101,14 @@ func (t *Conversation) lastStatus() int { return t.LastEvent(spec.HTTPResponse).
 // a refusal.
 const conflictDelay = 300 * time.Millisecond
 
-// Limits on how often StartRun repeats a request, so that a server that refuses all requests does
+// Limits on how often requests are repeated, so that a server that refuses all requests does
 // not delay the run for long.
 const (
 	maxConflicts = 4 // repetitions in one conversation
+
+	// maxStreamRepetitions is how often readWhenFree repeats a request, with pauses that add up to 15
+	// times [conflictDelay]. That is about as long as a server may take to notice a closed connection.
+	maxStreamRepetitions = 4
 
 	// maxBusyRefusals is how many repetitions, in all conversations together, the server may refuse
 	// because it is busy (see isBusyStatus). After that, busy refusals are not repeated.
@@ -117,13 +121,12 @@ func isBusyStatus(status int) bool {
 	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
 }
 
-// A busyError is the reason why a conversation is incomplete if the server refused a valid request
-// twice with a status for which [isBusyStatus] returns true. Its value is that status.
+// A busyError is the reason why a conversation is incomplete if the server refused valid requests
+// with a status for which [isBusyStatus] returns true. Its value is that status.
 type busyError int
 
 func (e busyError) Error() string {
-	return fmt.Sprintf(
-		"the server refused valid requests with status %d, also when they were repeated %v later", int(e), conflictDelay)
+	return fmt.Sprintf("the server refused valid requests with status %d", int(e))
 }
 
 // IsInconclusive reports whether err, a [ScenarioResult.IncompleteReason], means that the run
@@ -175,7 +178,51 @@ func (t *Conversation) Sleep(d time.Duration) bool {
 // if cursor is "". It closes the connection after the given number of events; 0 means to read to
 // the end. The exchange is recorded.
 func (t *Conversation) ReadStream(cursor string, events int) {
-	t.send(t.BuildRequest("listen", spec.Event{Cursor: cursor}), wire.StopWhen{Frames: events})
+	t.readStream(cursor, wire.StopWhen{Frames: events})
+}
+
+// readStream is like [Conversation.ReadStream], but stops reading as soon as a condition in limit is
+// met. The function limit.Until must be nil.
+func (t *Conversation) readStream(cursor string, limit wire.StopWhen) {
+	r := t.BuildRequest("listen", spec.Event{Cursor: cursor})
+	if i, ok := t.beginExchange(r); ok {
+		t.readWhenFree(i, r, func() wire.StopWhen { return limit })
+	}
+}
+
+// readWhenFree sends r, a request for an event stream, and records the response in the exchange with
+// the index i, which beginExchange returned. If the status is 429 (Too Many Requests), it repeats
+// the request up to [maxStreamRepetitions] times, with growing pauses, because the server may not
+// have noticed yet that the client has closed earlier streams. It calls limit for each request; the
+// result says when to stop reading.
+func (t *Conversation) readWhenFree(i int, r spec.Request, limit func() wire.StopWhen) {
+	pause := conflictDelay
+	for n := 0; ; n++ {
+		t.completeExchange(i, t.clients[r.Principal], r, r.Target, limit())
+		if !t.isAtStreamLimit(i) {
+			return
+		}
+		if n == maxStreamRepetitions || t.target.resources.busyRefusals.Load() >= maxBusyRefusals {
+			break
+		}
+		ok := t.Sleep(pause)
+		if ok {
+			i, ok = t.beginExchange(r)
+		}
+		if !ok {
+			return
+		}
+		pause *= 2
+	}
+	t.target.resources.busyRefusals.Add(1)
+}
+
+// isAtStreamLimit reports whether the server refused the request of the exchange with the index i
+// with status 429 (Too Many Requests), although it has accepted a run of the conversation.
+func (t *Conversation) isAtStreamLimit(i int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.acceptedAny && t.trace.Exchanges[i].Response.Status == http.StatusTooManyRequests
 }
 
 // SendAndRead starts a run with the request of the template, with the values in e in place of its

@@ -111,9 +111,10 @@ func runLatest(t *Conversation) {
 }
 
 // fetchLatest requests the history without a thread id, repeatedly until the response is the
-// history of the current thread (see [Conversation.pollHistory]). If before is true, it then sends
-// one more history request without a thread id, for the messages before a day: the day after the
-// day of the history in the last response.
+// history of the current thread (see [Conversation.pollHistory]). If before is true and the last
+// response states the day of its history, fetchLatest sends one more history request without a
+// thread id. That request asks for the messages from before the following day: if the day is
+// 2026-01-31, for those from before 2026-02-01.
 func (t *Conversation) fetchLatest(before bool) {
 	mine := t.Thread
 	t.Thread = ""

@@ -88,7 +88,7 @@ func runIdleEnded(t *Conversation) {
 		}
 		runs = append(runs, runRef{t.Thread, t.Run})
 	}
-	t.send(t.BuildRequest("listen", spec.Event{}), wire.StopWhen{Elapsed: leaveSilent})
+	t.readStream("", wire.StopWhen{Elapsed: leaveSilent})
 	t.Thread, t.Run = runs[0].thread, runs[0].id
 	t.SendTemplate("listen", spec.Event{PollLimit: "1"})
 	if t.LastEvent(spec.RunEnd).Kind == "" && !t.target.lacksCapability("resume") {

@@ -180,7 +180,7 @@ func runLiveCursors(t *Conversation) {
 	last := own[len(own)-1]
 	probes := []string{last + "%", elsewhere[0], laterCursor(last), last + "-0-x"}
 	for _, cursor := range probes {
-		t.send(t.BuildRequest("listen", spec.Event{Cursor: cursor}), wire.StopWhen{Elapsed: probeTimeout / 4})
+		t.readStream(cursor, wire.StopWhen{Elapsed: probeTimeout / 4})
 	}
 	var streams []spec.Request
 	for _, cursor := range append(own, before[0], before[len(before)-1]) {
@@ -194,13 +194,15 @@ func runLiveCursors(t *Conversation) {
 	t.ReadStream("", 0)
 }
 
-// runCancelAgain plays the cancel-again scenario. It cancels one run three times: twice while the
-// client reads its stream, and once after the run has ended. It cancels a second run twice after
-// that run has ended, and a third run once after that run has failed. The streams of the first two
-// runs are read again after their cancel requests. Finally, runCancelAgain requests the history.
+// runCancelAgain plays the cancel-again scenario on connections that are reused. It cancels one run
+// three times: twice while the client reads its stream, and once after the run has ended. It
+// cancels a second run twice after that run has ended, and a third run once after that run has
+// failed. The streams of the first two runs are read again after their cancel requests, and that of
+// the second run is then resumed in its middle. Finally, runCancelAgain requests the history.
 // Checks verify that each run has exactly one end. A server may refuse to cancel a run again or
 // after its end; if it does, the exchange is removed from the recording.
 func runCancelAgain(t *Conversation) {
+	t.keepAlive()
 	if !t.StartRun("prompt", t.PromptEvent("slow", "40 50")) {
 		return
 	}
@@ -215,6 +217,9 @@ func runCancelAgain(t *Conversation) {
 	t.cancelIfTaken()
 	t.cancelIfTaken()
 	t.ReadStream("", 0)
+	if cursors := t.Cursors(); len(cursors) > 1 && !t.target.lacksCapability("resume") {
+		t.ReadStream(cursors[len(cursors)/2], 0)
+	}
 	if !t.target.lacksCapability("error") {
 		t.SendAndRead("prompt", t.PromptEvent("error", "failed before it is cancelled"))
 		t.cancelIfTaken()

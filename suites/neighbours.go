@@ -82,11 +82,16 @@ func (t *Conversation) wasRefused() bool {
 // the recording, because the documents do not say which strings are valid ids, so that checks must
 // not judge the refusal.
 func (t *Conversation) startIfTaken(run string, e spec.Event) bool {
+	return t.startTemplateIfTaken("prompt", run, e)
+}
+
+// startTemplateIfTaken is like [Conversation.startIfTaken], but sends a request of the template.
+func (t *Conversation) startTemplateIfTaken(template, run string, e spec.Event) bool {
 	n := t.exchangeCount()
 	if t.Run = run; run == "" {
 		t.Run = t.NewID()
 	}
-	if t.SendTemplate("prompt", e) && t.hasFollowedLastRequest() {
+	if t.SendTemplate(template, e) && t.hasFollowedLastRequest() {
 		return true
 	}
 	t.forget(n)
@@ -121,7 +126,8 @@ func similarNames(id string) []string {
 		strings.ReplaceAll(name, "-", ""), strings.ReplaceAll(name, "-", "_"), "0" + number, "00" + number,
 		name + "/a", name + "%2Fa", name + ".a", name + "#a", name + "?a", name + "\x00a",
 		name + " ", name + "\u00e9", name + "\u00e8", name + "e\u0301", name + "\U0001f600", name + "\U0001f601",
-		name + "\u00c9", name + "\u200b", "a/" + name, "b/" + name, name + "+a", name + " a", name + "\na", name + "\nb",
+		name + "\u00c9", name + "\u200b", "a/" + name, "b/" + name, "a:" + name, "b:" + name,
+		name + "+a", name + " a", name + "\na", name + "\nb",
 	}
 }
 
@@ -305,28 +311,33 @@ func runCrosswise(prompt, replyTemplate string) func(*Conversation) {
 // many as the stream limit of the target allows: two in the same thread with similar ids, and one
 // in another thread with the same id. While the client reads the streams of these later runs,
 // runCancelOlder cancels the first run. Checks verify that the other runs go on. Then it does the
-// same with two runs whose ids differ only in the form of an accented letter. If the target allows
-// a user only one open stream, runCancelOlder sends nothing.
+// same with runs whose ids differ only in the form of an accented letter, or would be the same if a
+// percent sign in them were decoded, and with two runs that are started with the template
+// "automation", if the dialect has it. If the target allows a user only one open stream,
+// runCancelOlder sends nothing.
 func runCancelOlder(t *Conversation) {
 	thread, other := t.Thread, t.NewID()
 	older := "Run-" + t.NewID()
-	t.cancelOlder(runRef{thread, older}, []runRef{{thread, older + "0"}, {other, older}, {thread, strings.ToLower(older)}})
-	t.cancelOlder(runRef{thread, older + "\u00e9"}, []runRef{{thread, older + "e\u0301"}})
+	t.cancelOlder("prompt", runRef{thread, older}, []runRef{{thread, older + "0"}, {other, older}, {thread, strings.ToLower(older)}})
+	t.cancelOlder("prompt", runRef{thread, older + "%41\u00e9"}, []runRef{{thread, older + "%41e\u0301"}, {thread, older + "A\u00e9"}})
+	if t.HasTemplate("automation") {
+		t.cancelOlder("automation", runRef{thread, t.NewID()}, []runRef{{thread, t.NewID()}})
+	}
 }
 
 // cancelOlder starts the run older and then the runs younger, all of them or as many as the stream
-// limit of the target allows. While the client reads the streams of the younger runs, it cancels
-// the older one. If the server refuses the older run, or if the target allows a user only one open
-// stream, cancelOlder starts no further runs.
-func (t *Conversation) cancelOlder(older runRef, younger []runRef) {
+// limit of the target allows, with requests of the template. While the client reads the streams of
+// the younger runs, it cancels the older one. If the server refuses the older run, or if the target
+// allows a user only one open stream, cancelOlder starts no further runs.
+func (t *Conversation) cancelOlder(template string, older runRef, younger []runRef) {
 	limit := t.target.StreamLimit
-	if t.Thread = older.thread; limit == 1 || !t.startIfTaken(older.id, t.PromptEvent("slow", "40 50")) {
+	if t.Thread = older.thread; limit == 1 || !t.startTemplateIfTaken(template, older.id, t.PromptEvent("slow", "40 50")) {
 		return
 	}
 	var streams []spec.Request
 	for _, r := range younger {
 		t.Thread = r.thread
-		if (limit == 0 || len(streams)+2 <= limit) && t.startIfTaken(r.id, t.PromptEvent("idle", "1200")) {
+		if (limit == 0 || len(streams)+2 <= limit) && t.startTemplateIfTaken(template, r.id, t.PromptEvent("idle", "1200")) {
 			streams = append(streams, t.BuildRequest("listen", spec.Event{}))
 		}
 	}

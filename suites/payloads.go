@@ -91,7 +91,7 @@ var rarePrompts = []struct {
 	{"conformance:text \t \n", true},
 	{"conformance:text a\x00b", false},
 	{" ", true},
-	{"conformance:text " + longText("long", 1<<16+64), true},
+	{"conformance:text " + longText("long", rareLength), true},
 }
 
 // askIfPossible sends a prompt that has the given text, reads the reply and returns true. It
@@ -109,6 +109,21 @@ func (c *combinationPlayer) askIfPossible(text string) bool {
 	}
 	c.forget(n)
 	return false
+}
+
+// rareLength is the length of some texts, in bytes. It is greater than 65,536, a common size of
+// buffers and of database fields.
+const rareLength = 1<<16 + 64
+
+// tryInNewThread calls send, which sends requests in a new thread. If the server refuses the last of
+// them or its run fails, the exchanges are removed from the recording. It is meant for values that
+// some servers may refuse although the document does not say so.
+func (c *combinationPlayer) tryInNewThread(send func()) {
+	c.Thread = c.NewID()
+	n := c.exchangeCount()
+	if send(); !c.hasFollowedLastRequest() {
+		c.forget(n)
+	}
 }
 
 // edgeSamples are classes of texts that a careless server changes at their edges or in their
@@ -235,8 +250,8 @@ func objectSamples() (all []jsonSample) {
 }
 
 // runPayloadsOfTools plays the payloads-tools scenario. It asks for tool calls with many kinds of
-// arguments, and sends many kinds of tool results. Finally, it offers a client tool that has the
-// name of the server's own tool.
+// arguments, and sends many kinds of tool results, both also longer than 65,536 bytes. Finally, it
+// offers a client tool that has the name of the server's own tool.
 func runPayloadsOfTools(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "tool")
 	if !ok {
@@ -245,6 +260,11 @@ func runPayloadsOfTools(t *Conversation) {
 	objects := objectSamples()
 	for _, s := range objects {
 		c.askIfSupported("tool", s.make(c.word()))
+	}
+	if !c.target.lacksCapability("tool") {
+		c.Thread = c.NewID()
+		c.askIfPossible(c.target.promptText("tool", `{"text":`+jsonText(longText(c.word(), rareLength))+`}`))
+		c.Thread = c.NewID()
 	}
 	if !c.target.supports(needsClientTool) {
 		return
@@ -258,11 +278,9 @@ func runPayloadsOfTools(t *Conversation) {
 		c.tool = toolNames[i%len(toolNames)]
 		c.askClientTool(objects[i%len(objects)].make(c.word()), result)
 	}
-	c.Thread, c.tool = c.NewID(), "lookup" // as the server's own tool, which a server may refuse
-	n := c.exchangeCount()
-	if c.askClientTool(c.object(), c.word()); !c.hasFollowedLastRequest() {
-		c.forget(n)
-	}
+	c.tryInNewThread(func() { c.askClientTool(c.object(), longText(c.word(), rareLength)) })
+	c.tool = "lookup" // as the server's own tool, which a server may refuse
+	c.tryInNewThread(func() { c.askClientTool(c.object(), c.word()) })
 }
 
 // emptyPayloads are payloads of interrupts, as JSON text, that a careless server takes for the
@@ -271,7 +289,8 @@ var emptyPayloads = []string{"false", "0", `""`, "[]", "{}"}
 
 // runPayloadsOfInterrupts plays the payloads-interrupts scenario. It asks for interrupts with many
 // kinds of payloads, and answers them with many kinds of texts. If the dialect has a template for
-// answers that consist of a text only, it sends each kind of text in that form, too.
+// answers that consist of a text only, it sends each kind of text in that form, too. Finally, it
+// answers with a text that is longer than 65,536 bytes.
 func runPayloadsOfInterrupts(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "interrupt")
 	if !ok {
@@ -293,6 +312,7 @@ func runPayloadsOfInterrupts(t *Conversation) {
 	for _, payload := range emptyPayloads {
 		c.askInterrupt(payload, c.word())
 	}
+	c.tryInNewThread(func() { c.askInterrupt(c.object(), longText(c.word(), rareLength)) })
 }
 
 // runMemory plays the memory scenario. In one thread, it sends prompts that lead to different kinds

@@ -288,12 +288,15 @@ func runClientTool(t *Conversation) {
 var promptsWithTools = []string{"text", "messages", "contents", "reasoning", "error-mid"}
 
 // runToolResults plays the replies-tools-together scenario. It sends the result of one call, and
-// then, in other threads, the results of two calls in one request: different results, equal ones,
-// and one that is empty.
+// then, in two other threads, the results of two calls in one request: different results in the
+// first, and in the second equal ones, followed by the results of two more calls, one of which is
+// empty.
 func runToolResults(t *Conversation) {
 	elicitAndReply("tool-result")(t)
-	for _, second := range []string{"painted it once more", "painted it blue", ""} {
-		t.Thread = t.NewID()
+	for i, second := range []string{"painted it once more", "painted it blue", ""} {
+		if i < 2 {
+			t.Thread = t.NewID()
+		}
 		if e, ok := t.elicit("tool-results"); ok {
 			e.Description = second
 			t.SendAndRead("tool-results", e)

@@ -52,11 +52,17 @@ const maxDisconnects = 32
 // run. A server may keep such a stream open without sending anything.
 const quietTimeout = 2 * time.Second
 
-// runResume plays the resume scenario. For each event of a run except the last, it starts a new
-// run, loses the connection after that event and resumes the stream. Then it resumes the stream of
-// the last run after each of its events, and the streams of runs of other kinds: those that
-// requests of other templates start, one with a tool call, and one with many events. Checks compare
-// the resumed streams with the complete ones.
+// runResume plays the resume scenario. It first starts several runs, one after the other. In the
+// stream of run number k, from 1, the client closes the connection on purpose after the k-th event,
+// resumes the stream after that event, and finally requests the complete stream. This is done for
+// each k that is less than the number of events in the complete stream and less than
+// maxDisconnects.
+//
+// Then the client resumes the stream of the last of these runs after each of its events, up to
+// maxDisconnects times. After that, it reads and resumes the streams of further runs: one for each
+// template of requests with a prompt, one with a tool call, and two with many events. The events of
+// the second of these two are spread over some time, and the client resumes its stream at the first
+// event once the run is over. Checks compare the resumed streams with the complete ones.
 func runResume(t *Conversation) {
 	for k, n := 1, 2; k < min(n, maxDisconnects); k++ {
 		if !t.StartRun("prompt", t.PromptEvent("text", "resume after event "+strconv.Itoa(k)+" \u00e9 e\u0301")) {
@@ -73,7 +79,7 @@ func runResume(t *Conversation) {
 		if i == len(all)-1 { // after the last event some servers keep the stream open
 			limit.Elapsed = quietTimeout
 		}
-		t.send(t.BuildRequest("listen", spec.Event{Cursor: cursor}), limit)
+		t.readStream(cursor, limit)
 	}
 	t.ReadStream("", 0)
 	o, _ := t.dialect.TemplateOperation("prompt")
@@ -87,6 +93,8 @@ func runResume(t *Conversation) {
 	t.readAndResume("prompt", t.PromptEvent("tool", `{"city":"Paris"}`), firstAndMiddle)
 	t.Thread = t.NewID() // so that servers that number the events of a thread pass 1,000 near the end
 	t.readAndResume("prompt", t.PromptEvent("many", "1100"), lateAndLonger)
+	first := func(cursors []string) []string { return cursors[:1] }
+	t.readAndResume("prompt", t.PromptEvent("slow", "600 1"), first) // many events that are not there at once
 }
 
 // readAndResume starts a run with the request of the template, with the values in e in place of its
@@ -160,8 +168,13 @@ const minPartialEvent = 512
 // has not received part of a second event.
 const maxPartialBody = 1 << 20
 
+// largeEventSize is the size of an event, in bytes, above which runResumeInside resumes the stream
+// after the event. It is a common size of buffers.
+const largeEventSize = 4096
+
 // runResumeInside plays the resume-inside scenario. It disconnects in the middle of a large event
 // and resumes the stream from the previous event. Checks verify that the large event is sent again.
+// Then it reads the whole stream, and resumes it after the large event.
 func runResumeInside(t *Conversation) {
 	if !t.StartRun("prompt", t.PromptEvent("large", "100000")) {
 		return
@@ -177,6 +190,12 @@ func runResumeInside(t *Conversation) {
 	}})
 	t.resume(0)
 	t.ReadStream("", 0)
+	for e := range t.Events(1) {
+		if e.Cursor != "" && len(e.Raw) > largeEventSize {
+			t.ReadStream(e.Cursor, 0)
+			return
+		}
+	}
 }
 
 // runResumeTwice plays the resume-twice scenario. In one run, it disconnects and resumes several
@@ -270,7 +289,7 @@ func runForeignCursors(t *Conversation) {
 		"0",
 		strings.Repeat("9", 400),
 	} {
-		t.send(t.BuildRequest("listen", spec.Event{Cursor: cursor}), wire.StopWhen{Elapsed: probeTimeout})
+		t.readStream(cursor, wire.StopWhen{Elapsed: probeTimeout})
 	}
 	t.ReadStream("", 0)
 }

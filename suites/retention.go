@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
+	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,6 +36,9 @@ func (t *Target) finishConversation(conv *Conversation, part ScenarioResult) Sce
 	if part.IncompleteReason == nil {
 		part.IncompleteReason = conv.busyError
 	}
+	if part.IncompleteReason == nil && part.Scenario.Denial != spec.DeniedStreamLimit && conv.wasAtStreamLimit() {
+		part.IncompleteReason = busyError(http.StatusTooManyRequests)
+	}
 	n, coded := responseSize(part.Trace)
 	large := n > maxRetained || conv.largeDecoded
 	switch {
@@ -49,6 +55,21 @@ func (t *Target) finishConversation(conv *Conversation, part ScenarioResult) Sce
 	}
 	conv.releaseMemory()
 	return part
+}
+
+// wasAtStreamLimit reports whether the server refused, with status 429 (Too Many Requests), a request
+// for the stream of a run that another request had started, and also refused it when it was repeated
+// or was not asked again. The client then had too many streams open, by the server's count, so the
+// conversation shows nothing about that run.
+func (t *Conversation) wasAtStreamLimit() bool {
+	refused := map[string]bool{}
+	for _, x := range t.trace.Exchanges {
+		if o := t.dialect.Operation(x.Request); o != nil && o.IsStream && !o.StartsRun {
+			key := fmt.Sprint(x.Request.Target, x.Request.Header)
+			refused[key] = x.Response.Status == http.StatusTooManyRequests
+		}
+	}
+	return t.acceptedAny && slices.Contains(slices.Collect(maps.Values(refused)), true)
 }
 
 // releaseMemory gives the memory that the responses of the conversation occupy back to the memory

@@ -27,7 +27,9 @@ var textSamples = []textSample{
 	{"a text with carriage returns and line feeds", func(w string) string { return w + "\r\nand\r\n\r\n" + w }},
 	{"a text with a carriage return", func(w string) string { return w + "\rand " + w }},
 	{"a text with line separators (U+2028, U+2029, U+0085)", func(w string) string { return w + "\u2028and\u2029" + w + "\u0085." }},
-	{"a text with no-break and zero-width spaces", func(w string) string { return "\u00a0" + w + "\u202f\u200b\u2060" + w + "\u3000" }},
+	{"a text with no-break and zero-width spaces and a soft hyphen", func(w string) string {
+		return "\u00a0" + w + "\u202f\u200b\u2060" + w + "\u00ad" + w + "\u3000"
+	}},
 	{"a text that begins with a byte order mark", func(w string) string { return "\ufeff" + w }},
 	{"a text with control characters (U+0008, U+000C, U+001B, U+007F)", func(w string) string { return w + "\b\f\u001b[1m\u007f" + w }},
 	{"a text with accented letters, composed and decomposed", func(w string) string { return w + " \u00e9 e\u0301 \u212b " + w }},
@@ -108,13 +110,14 @@ var jsonSamples = []jsonSample{
 		return strings.Repeat(`{"a":[`, 10) + jsonText(w) + strings.Repeat(`]}`, 10)
 	}},
 	{"an object with unusual member names", func(w string) string {
-		return `{"":1,"a b":2," c ":0,"é世👍":3,"a.b/c~d":4,"__proto__":5,"type":"x","id":"y","` + strings.Repeat("long", 25) + `":6,"word":` + jsonText(w) + `}`
+		return `{"":1,"a b":2," c ":0,"é世👍":3,"a.b/c~d":4,"__proto__":5,"snake_case":7,"camelCase":8,"type":"x","id":"y","` +
+			strings.Repeat("long", 25) + `":6,"word":` + jsonText(w) + `}`
 	}},
 	{"an object with a text of several lines", func(w string) string {
 		return `{"html":"<b>&amp;</b>","text":` + jsonText("  "+w+"\r\n\tdata: x\n\n\u2028 \"quoted\" \\ <b>&amp;</b> 👩‍👧 ") + `}`
 	}},
-	{"an object with an array of objects", func(w string) string {
-		return `{"days":[{"a":1},{"a":true},{"b":` + jsonText(w) + `,"c":[true,false]}]}`
+	{"an object with arrays of objects and of arrays", func(w string) string {
+		return `{"days":[{"a":1},{"a":true},{"b":` + jsonText(w) + `,"c":[true,false]}],"rows":[[1],[2,[3]],[]]}`
 	}},
 	{"an object with texts that look like dates and times", func(w string) string {
 		return `{"day":"2024-01-31","time":"2024-01-31T10:00:00","zone":"2024-01-31T10:00:00.000+00:00","word":` + jsonText(w) + `}`

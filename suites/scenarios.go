@@ -326,7 +326,6 @@ func (t *Conversation) cancelDuringStream(frames int) {
 // if the last exchange contains no cursor or the target lacks the capability to resume streams.
 func (t *Conversation) readAfterEnd() {
 	if cursors := t.Cursors(); len(cursors) > 0 && !t.target.lacksCapability("resume") {
-		last := spec.Event{Cursor: cursors[len(cursors)-1]}
-		t.send(t.BuildRequest("listen", last), wire.StopWhen{Elapsed: quietTimeout})
+		t.readStream(cursors[len(cursors)-1], wire.StopWhen{Elapsed: quietTimeout})
 	}
 }

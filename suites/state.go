@@ -2,11 +2,13 @@ package suites
 
 import "github.com/streamassay/streamassay/spec"
 
-// runState plays the state scenario. It sends requests in three threads. Every request except one
-// has a state, and some make the agent patch the state. The patches of objects do not depend on
-// existing members, so they can be applied even if the agent has a different state. The states of
-// one thread have no members in common with those of another. In the third thread, it sends prompts
-// of several kinds.
+// runState plays the state scenario. It sends requests in three threads. Every request has a state,
+// except one that uses the template "minimal". The states of one thread have no members in common
+// with those of another. In the first two threads, most prompts make the agent apply JSON Patches
+// to the state. If the state is an object, its patches use no members except those that they add
+// themselves, so they can be applied even if the agent has an object with other members as its
+// state. In the third thread, the prompts ask for a tool call, a patch, messages, reasoning, an
+// error and an interrupt, but for none that the target lacks the capability for.
 func runState(t *Conversation) {
 	ask := func(e spec.Event, state string) {
 		e.State = state

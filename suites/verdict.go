@@ -50,9 +50,10 @@ func (t *Target) evaluateAll(parts []ScenarioResult) []ScenarioResult {
 	return parts
 }
 
-// evaluateEach evaluates those of the recorded conversations that have not been evaluated yet,
-// several at the same time, and stores the evaluations in parts. If a check panics, it panics with
-// the same value.
+// evaluateEach evaluates the recorded conversation of each element of parts, several at the same
+// time, and stores the evaluation in that element. Elements that already have an evaluation remain
+// unchanged (see evaluateOnce). If checks panic, evaluateEach waits for all evaluations to end and
+// then panics with the value of one of these panics.
 func (t *Target) evaluateEach(parts []ScenarioResult) {
 	limit, panicked := make(chan struct{}, runtime.GOMAXPROCS(0)), make([]any, len(parts))
 	var wait sync.WaitGroup

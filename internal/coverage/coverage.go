@@ -150,9 +150,9 @@ func load(files fs.FS, dialects []*dialect.Dialect) ([]DocumentMap, error) {
 	return documents, nil
 }
 
-// validate returns an error if the document has no clauses, if a clause is invalid or lacks its
-// lines, or if the clauses are out of order or overlap. The argument known is the set of the ids of
-// all requirements.
+// validate returns an error if the map has no clauses, if a clause is invalid or its line range is
+// not set, or if the clauses are out of order or overlap. The argument known is the set of the ids
+// of all requirements; a clause that names any other requirement is invalid.
 func (d DocumentMap) validate(known map[string]bool) error {
 	last := LineRange{}
 	for i, c := range d.Clauses {

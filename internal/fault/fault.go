@@ -152,11 +152,13 @@ type FrameWriter interface {
 // A StreamEnd is the way in which a stream ends, as seen by the client.
 type StreamEnd string
 
-// The ways in which a stream ends. All but Clean and Stall close the connection.
+// The ways in which a stream ends. In HTTP/1.1, Abort, Reset and Torn close the connection, whereas
+// Clean and Stall do not. In HTTP/2, the connection always stays open: Abort, Reset and Torn close
+// only the HTTP/2 stream of the response, with an RST_STREAM frame.
 const (
 	Clean StreamEnd = "clean" // the body is terminated correctly
-	Abort StreamEnd = "abort" // the connection is closed before the body is complete
-	Reset StreamEnd = "reset" // the connection is reset: a TCP RST, or RST_STREAM in HTTP/2
-	Torn  StreamEnd = "torn"  // the connection is closed in the middle of a line
-	Stall StreamEnd = "stall" // the connection stays open, but nothing more is sent
+	Abort StreamEnd = "abort" // the connection or HTTP/2 stream is closed before the body is complete
+	Reset StreamEnd = "reset" // like Abort, but in HTTP/1.1, the connection is closed with a TCP RST
+	Torn  StreamEnd = "torn"  // like Abort, but in the middle of a line
+	Stall StreamEnd = "stall" // nothing more is sent, but the response is not ended
 )

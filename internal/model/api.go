@@ -79,7 +79,11 @@ type responseDelta struct {
 	ToolCalls        []callDelta `json:"tool_calls"`
 }
 
-// A callDelta is a piece of a tool call. Later pieces of a call have an empty ID and an empty name.
+// A callDelta is a piece of a tool call. The pieces of one call have the same Index, which is meant
+// to be the position of the call among the tool calls of the response, from 0. Some servers send
+// the same Index for all calls; see streamedCall.startsAnother. The ID and Function.Name are
+// usually set only in the first piece and "" in later ones. The arguments of the call are
+// Function.Arguments of all its pieces, joined in the order in which they arrive.
 type callDelta struct {
 	Index    int64          `json:"index"`
 	ID       string         `json:"id"`

@@ -130,8 +130,10 @@ var invalidRequests = refusedRequestKind{
 }
 
 // deniedRequests maps each reason for a denial to the kind of valid requests that the server must
-// deny for this reason (x-denied). No generated mutant accepts a stream beyond the limit, because
-// the limit is a setting of the server. Such mutants are in limitMutants.
+// deny for this reason. The OpenAPI extension x-denied in a dialect's document states for each
+// operation how such requests must be refused. No mutants are generated that accept streams beyond
+// the limit, because the limit is a setting of the server; limitMutants contains mutants with this
+// defect.
 var deniedRequests = map[spec.DenialReason]refusedRequestKind{
 	spec.DeniedAnonymous:   {"requests without permission", needsCredentials, acceptDenied, cancelChecks, nil},
 	spec.DeniedUnknownUser: {"requests without permission", needsCredentials, acceptDenied, cancelChecks, nil},

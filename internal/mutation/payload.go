@@ -18,14 +18,18 @@ import (
 // rewriteInput returns a middleware that changes the text of an input in requests before the server
 // receives them. It affects valid requests to start a run that have an input of kind k. If k is
 // [spec.InputUser], it affects only requests that end with such an input, and not with a tool
-// result or an answer to an interrupt.
+// result or an answer to an interrupt. Requests whose body is not JSON, or is larger than
+// maxEagerBody, are not changed.
 //
 // The function begin is called once per server and returns the function that rewrites texts. That
-// function is called with the request v and the text of the last input of kind k, and returns what
-// the server receives in place of the text. If the text is a JSON object that the body does not
-// contain as a string, the argument text is instead the longest string among the values of the
-// object's members. Calls do not overlap. Requests with a body larger than maxEagerBody are not
-// changed.
+// function is called with a request v and the text of the last input of kind k in v, and returns
+// the new text. Every string in the body that equals the old text is replaced with the new one. The
+// function is never called again for the same server before an earlier call has returned.
+//
+// An input, such as the answer to an interrupt, may be a JSON object in the body rather than a
+// string. Its text is then the encoded object, which no string in the body equals. In that case,
+// the longest string among the values of the object's members is rewritten instead of this text; if
+// no member is a string, nothing is changed.
 func rewriteInput(k spec.Kind, begin func() func(v parsedRequest, text string) string) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex

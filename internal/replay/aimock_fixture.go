@@ -139,7 +139,8 @@ func (c *fixtureConverter) readText(to *string, name string) func(json.RawMessag
 
 // readNumber returns a function that decodes a JSON number and stores a pointer to it in *to. If
 // the value is not a number between low and high, inclusive, the function leaves *to unchanged and
-// records an error. The parameter name is the name of the value in this error.
+// records in c.problems an error about the current fixture, which is then omitted from the script.
+// The parameter name is the name of the value in this error.
 func (c *fixtureConverter) readNumber(to **float64, name string, low, high float64) func(json.RawMessage) {
 	return func(raw json.RawMessage) {
 		var n float64

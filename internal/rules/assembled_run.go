@@ -76,6 +76,7 @@ type assembledCall struct {
 	arguments   strings.Builder
 	result      string
 	hasResult   bool
+	inSnapshot  bool        // a snapshot of the messages has the result
 	callEvent   *spec.Event // the first event of the call
 	argsEvent   *spec.Event // the last event with arguments; nil if there is none
 	resultEvent contentKey  // the message and the index of the event with the result
@@ -97,6 +98,17 @@ func (a *assembledRun) texts(reasoning bool) (all []string) {
 		}
 	}
 	return all
+}
+
+// firstPiece returns the event with the first piece of text of all messages or, if reasoning is
+// true, of all reasoning. It returns nil if there is none.
+func (a *assembledRun) firstPiece(reasoning bool) *spec.Event {
+	for _, s := range a.messages {
+		if s.isReasoning == reasoning && len(s.pieces) > 0 {
+			return s.pieces[0].event
+		}
+	}
+	return nil
 }
 
 // startOfText returns the event with the first piece of text of one message. The argument n is the
@@ -182,6 +194,12 @@ func (a *assembledRun) observe(e spec.Event) {
 		a.addToolEvent(e)
 	case spec.StateSnapshot, spec.StateDelta, spec.StepStart, spec.StepEnd:
 		a.addMark(e)
+	case spec.History: // a snapshot of the messages
+		for _, result := range e.PartsOf(spec.HistoryTool) {
+			if u := a.callIndex.byID[result.Call]; u != nil {
+				u.inSnapshot = true
+			}
+		}
 	case spec.Interrupt:
 		a.interrupts = append(a.interrupts, e)
 	case spec.RunError, spec.RunRefused:

@@ -31,16 +31,28 @@ var UploadTypeMatches = &spec.Check{
 }
 
 // SignedLinkMatches judges whether a newly issued link is for the bucket and the path that were
-// requested.
+// requested, and whether a link to a file that was uploaded in the conversation is issued at all.
 var SignedLinkMatches = &spec.Check{
 	ID:    "attachment.signs-what-was-asked",
 	Doc:   "a new link is for the requested bucket and path",
 	Needs: []spec.Kind{spec.AttachmentSigned},
-	Watch: eachResponseEvent(func(p *spec.Pass, x *exchange, e spec.Event) {
-		if request := x.request; e.Kind == spec.AttachmentSigned && request.Valid() {
-			p.Judge(e, e.Name == request.Name && e.ID == request.ID,
-				"got a link for bucket %q, path %q; expected bucket %q, path %q, as requested",
-				e.Name, e.ID, request.Name, request.ID)
+	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
+		uploaded := map[string]bool{} // by user and object
+		return func(x exchange) {
+			request, reply := x.request, x.reply
+			switch user := credentialKey(request) + "\x00"; {
+			case reply.Kind == spec.AttachmentStored:
+				uploaded[user+objectKey(reply)] = true
+			case !request.Valid():
+			case reply.Kind == spec.AttachmentSigned:
+				p.Judge(reply, reply.Name == request.Name && reply.ID == request.ID,
+					"got a link for bucket %q, path %q; expected bucket %q, path %q, as requested",
+					reply.Name, reply.ID, request.Name, request.ID)
+			case request.Name != "" && uploaded[user+objectKey(request)] && isRefusal(x.status()):
+				request.Requirement = "" // this is not the requirement on the operation
+				p.Judge(request, false, "%v for a link to path %q in bucket %q, which was uploaded before; expected a link",
+					x, request.ID, request.Name)
+			}
 		}
 	}),
 }

@@ -177,10 +177,11 @@ content.all-end. Contents of a message that did not complete are not judged.`,
 
 // A contentPartState is one content part of a message, as the events about it show it.
 type contentPartState struct {
-	message, index string
-	isText         bool // the part has deltas of text
-	completed      bool // the part was completed
-	judged         bool // the part is to be judged, because its message was completed
+	message   string // id of the message
+	index     string // position of the part in the message, from 0, as the events state it
+	isText    bool   // the part has deltas of text
+	completed bool   // the part was completed
+	judged    bool   // the part is to be judged, because its message was completed
 }
 
 // isContentEnd reports whether e completes a content part of a message. The part may also be a tool

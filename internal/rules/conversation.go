@@ -43,7 +43,8 @@ type acceptedRun struct {
 	// with the same user, thread and prompt, including this run, that were accepted no later and
 	// finished no later than this run. It is 0 if this run did not finish or was requested more
 	// than once.
-	number int
+	number   int
+	canceled bool // an accepted request to cancel applies to the run
 	mergedRunStreams
 }
 
@@ -74,13 +75,14 @@ func atConversationEnd(judge func(p *spec.Pass, c *conversation)) watchFunc {
 }
 
 // addStreams completes c.runs at the end of the conversation. It sets the field mergedRunStreams of
-// each run that had a stream, and the field number of each run that finished and was requested only
-// once.
+// each run that had a stream, the field canceled of all runs, and the field number of each run that
+// finished and was requested only once.
 func (c *conversation) addStreams() {
 	for _, r := range c.runs {
 		if stream := c.streams[runKey(r.request)]; stream != nil {
 			r.mergedRunStreams = *stream
 		}
+		r.canceled = slices.ContainsFunc(c.exchanges.cancels, completedStream{request: r.request, bodyEnd: r.end}.isCanceledBy)
 	}
 	type prompt struct{ credentials, thread, text string }
 	finished := map[prompt][]*acceptedRun{}

@@ -109,10 +109,11 @@ with images may have additions.`,
 		Doc: `the history contains the text of the streamed answer
 
 In one message or in several. White space counts. Of an answer in several messages one
-suffices: the history need not show every message.`,
+suffices: the history need not show every message. The answer of a canceled run is not
+judged.`,
 		Needs: []spec.Kind{spec.History, spec.HistoryAssistant, spec.MessageDelta},
 		Watch: atConversationEnd(eachStoredRun(
-			func(r *acceptedRun) bool { return r.content != nil && r.content.text() != "" },
+			func(r *acceptedRun) bool { return !r.canceled && r.content != nil && r.content.text() != "" },
 			func(r *acceptedRun, page spec.Event) bool {
 				return hasAssistantText(page, r.content.texts(false))
 			},

@@ -186,7 +186,7 @@ var (
 		})
 
 	ScriptReasoningApart = &spec.Check{
-		ID: "script.reasoning-apart", Doc: "asked to reason, a target sends reasoning apart from the text",
+		ID: "script.reasoning-apart", Doc: "asked to reason, a target sends reasoning apart from the text and before it",
 		Needs: []spec.Kind{spec.ReasoningStart},
 		Watch: scriptCheck("reasoning", "", func(p *spec.Pass, a *assembledRun, _ string) {
 			reasoning := strings.Join(a.texts(true), "")
@@ -195,6 +195,9 @@ var (
 				got = "no reasoning"
 			}
 			p.Judge(a.firstDifference("thinking", true), reasoning == "thinking", "got %s; expected the reasoning %s", got, expected)
+			if thought, spoken := a.firstPiece(true), a.firstPiece(false); thought != nil && spoken != nil {
+				p.Judge(*spoken, thought.Frame <= spoken.Frame, "the message comes before the reasoning; expected the reasoning first")
+			}
 		}).Watch,
 	}
 
@@ -312,7 +315,7 @@ func judgeHasText(p *spec.Pass, a *assembledRun, _ string) {
 func (a *assembledRun) judgeToolCalls(p *spec.Pass, n int, args string) {
 	a.judgeCalls(p, n, "lookup", args)
 	for _, u := range a.toolCalls {
-		p.Judge(a.endEvent(), u.hasResult, "call %q of %s has no result; expected one in the stream", u.id, toolName(u.name))
+		p.Judge(a.endEvent(), u.hasResult || u.inSnapshot, "call %q of %s has no result; expected one in the stream", u.id, toolName(u.name))
 	}
 	p.Judge(a.endEvent(), a.text() != "" && a.isSuccessful(),
 		"got %s after the tool result%s; expected a text and a successful end",

@@ -93,11 +93,15 @@ func (s *silenceTracker) observe(e spec.Event, keep func(spec.Event) *spec.Event
 }
 
 // judgeDeltaTimes checks that no delta arrived earlier than the prompt conformance:slow asks for.
-// The string argument is the argument of the prompt: the number of deltas and the number of
-// milliseconds between two of them, separated by a space.
+// The parameter argument is the text after the name of the prompt: the number of deltas and the
+// number of milliseconds between two of them, separated by a space. Times are counted from the
+// request that started the run, so the delta with the index k, from 0, must not arrive earlier than
+// k of these intervals after the request. A small tolerance allows for inexact clocks.
 //
 // A server may send several of the deltas as one, or one as several. If no more deltas arrived than
 // the prompt asks for, the time of each is judged. Otherwise, only the time of the last is judged.
+// The last delta of a run that succeeded counts as the last that the prompt asks for, however few
+// arrived before it: a server that joins deltas waits for the last of them.
 // Nothing is judged if the argument is invalid, if the times of arrival are unknown, if the run
 // failed or was not received to its end, or if it has no text or more than maxPieces pieces of
 // text.
@@ -112,10 +116,10 @@ func (a *assembledRun) judgeDeltaTimes(p *spec.Pass, argument string) {
 	}
 	number := func(i int) int { // the smallest number, from 0, that the last delta in piece i may have
 		switch {
+		case i == len(pieces)-1 && (len(pieces) > n || a.succeeded && !a.cancelled):
+			return n - 1
 		case len(pieces) <= n:
 			return i
-		case i == len(pieces)-1:
-			return n - 1
 		}
 		return 0
 	}
@@ -123,8 +127,12 @@ func (a *assembledRun) judgeDeltaTimes(p *spec.Pass, argument string) {
 		k := number(i)
 		took, earliest := piece.event.At-a.request.At, time.Duration(k*ms)*time.Millisecond
 		if took+timeTolerance+time.Duration(k)*timerError < earliest {
-			p.Judge(*piece.event, false, "delta %d arrived %v after the request; expected no sooner than %v, at intervals of %v",
-				i+1, took, earliest, time.Duration(ms)*time.Millisecond)
+			which := fmt.Sprintf("delta %d", i+1)
+			if i == len(pieces)-1 {
+				which = "the last delta"
+			}
+			p.Judge(*piece.event, false, "%s arrived %v after the request; expected no sooner than %v, with %d deltas at intervals of %v",
+				which, took, earliest, n, time.Duration(ms)*time.Millisecond)
 			return
 		}
 	}

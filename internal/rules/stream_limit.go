@@ -80,7 +80,7 @@ The document does not state the limit, so this is judged only if the target's co
 does. A stream counts as open from its first event to its last.`,
 	Watch: judgeStreamRequests(func(p *spec.Pass, all []*exchange) {
 		for _, x := range all {
-			if x.request.Facts().StreamLimit == 0 || x.status() == 0 || x.status() == 503 {
+			if x.request.Facts().StreamLimit == 0 || x.status() == 0 {
 				continue
 			}
 			n := x.countCertainlyOpen(all)

@@ -148,6 +148,7 @@ func hasContentCoding(response spec.Event) bool {
 }
 
 // FramesAreJSON judges whether the data of each frame is one JSON object or the in-band terminator.
+// It does not judge frames that are not valid UTF-8, which violate the check UTF8.
 var FramesAreJSON = &spec.Check{
 	ID: "wire.frames-are-json",
 	Doc: `the data of every frame is one JSON object, or the in-band terminator

@@ -36,9 +36,9 @@ func (s *RuleSet) shadowedRules() (all []Problem) {
 	return all
 }
 
-// displayName returns the name of the rule for a message, such as "rule greeting". A name that
-// already begins with "rule ", such as "rule 3" for a rule without a name in the script, is
-// returned unchanged.
+// displayName returns r.Name in the form in which messages show it: with "rule " before it, as in
+// "rule greeting". If r.Name already begins with "rule ", it is returned unchanged. An example is
+// "rule 3", which is the Name of a rule to which the script gives none.
 func (r *Rule) displayName() string {
 	if strings.HasPrefix(r.Name, "rule ") {
 		return r.Name

@@ -174,9 +174,11 @@ func (s *sectionReader) parseCurlHead(end error) (r spec.Response, complete bool
 	}
 }
 
-// appendHeaderLine parses a line as a header field and appends the field to h. A line that begins
-// with white space continues the previous field, an obsolete form (RFC 9112 section 5.2). For any
-// other line, appendHeaderLine returns an error.
+// appendHeaderLine parses line, which must not be empty, as a header field "NAME: VALUE" and
+// appends the field to h. If line begins with a space or a tab, it is an obsolete form of
+// continuation (RFC 9112 section 5.2): appendHeaderLine appends a space and the text of line to the
+// value of the last field in h. It returns an error if line has neither form, or if it is a
+// continuation and h has no field yet.
 func appendHeaderLine(h *spec.Header, line string) error {
 	if n := len(*h); n > 0 && (line[0] == ' ' || line[0] == '\t') {
 		(*h)[n-1].Value += " " + strings.Trim(line, " \t")

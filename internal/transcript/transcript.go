@@ -147,8 +147,8 @@ type position struct {
 	line int // from 1
 }
 
-// errorAt returns an error that begins with the file name and the line of p, followed by a message.
-// The message is formatted as by [fmt.Errorf].
+// errorAt returns an error of the form "FILE:LINE: MESSAGE", where FILE and LINE are the fields of
+// p. The message is formatted as by [fmt.Errorf], so an error that %w formats is wrapped.
 func (p position) errorAt(format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %w", p.file, p.line, fmt.Errorf(format, args...))
 }

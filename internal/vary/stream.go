@@ -150,8 +150,10 @@ func (s *StreamEncoder) split(out []byte) [][]byte {
 	return append(s.segments, out[from:])
 }
 
-// splitOffsets returns the offsets in out, an encoded frame, at which segments end. The offsets are
-// in no particular order and may be repeated.
+// splitOffsets returns the offsets at which to divide out, an encoded frame, into segments. A
+// segment is a part of a frame that is sent on its own, with a flush after it. The offsets are in
+// no particular order and may be repeated, and may include 0, which divides nothing. The slice out
+// must not be empty.
 func (s *StreamEncoder) splitOffsets(out []byte) (at []int) {
 	r := s.rng
 	if s.variation.Has(SingleByteSegments) && len(out) <= maxSegments && r.IntN(4) == 0 {

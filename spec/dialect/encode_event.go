@@ -121,9 +121,10 @@ func (o *Operation) EndStatus(occurred func(spec.Kind) bool) string {
 }
 
 // variantFor returns the first of the variants that has kind k and can encode e. If e is a chunk,
-// the variant must also have an x-chunk. If no variant fits and k is [spec.ReasoningDelta],
-// variantFor looks for a variant of kind [spec.MessageDelta] instead. It returns nil if it finds
-// none.
+// which is a delta that may also start the message or tool call to which it belongs, the variant
+// must be one for chunks: its schema must have the extension x-chunk. If no variant fits and k is
+// [spec.ReasoningDelta], variantFor looks for a variant of kind [spec.MessageDelta] instead. It
+// returns nil if it finds none.
 func variantFor(variants []*variant, k spec.Kind, e *spec.Event) *variant {
 	for _, w := range variants {
 		if w.kind == k && w.canEncode(e) && (!e.IsChunk || w.chunk != nil) {

@@ -24,15 +24,24 @@ func (m *invalidRequestBuilder) breakContentType(media node) {
 		m.add(c.name, bad, m.valid)
 	}
 	if media.get("x-utf-8").value == true {
-		bad := m.valid
-		bad.Body = slices.Concat(bytes.TrimSuffix(bad.Body, []byte("}")), []byte(",\"note\":\"a\xff\"}"))
-		m.add("body is not UTF-8", bad, m.valid)
+		for _, c := range notUTF8 {
+			bad := m.valid
+			bad.Body = slices.Concat(bytes.TrimSuffix(bad.Body, []byte("}")), []byte(`,"note":"a`+c.body+`"}`))
+			m.add(c.name, bad, m.valid)
+		}
 	}
 }
 
 // A malformedBody is a request body that is not a JSON object. The name says what is wrong with it,
 // such as "body is empty".
 type malformedBody struct{ name, body string }
+
+// notUTF8 lists byte sequences that are not valid UTF-8 (RFC 3629). The body of each is only part of
+// a request body. There is no surrogate among them, because widely used parsers accept surrogates.
+var notUTF8 = []malformedBody{
+	{"body is not UTF-8", "\xff"},
+	{"body has an overlong form of a letter", "\xc1\xa1"},
+}
 
 // malformedBodies returns malformed variants of valid, which is the JSON text of an object. It
 // returns no variants with numbers such as NaN, because widely used parsers accept them.
@@ -45,6 +54,8 @@ func malformedBodies(valid string) []malformedBody {
 		{"body has an extra comma", inside + ",}"},
 		{"body is two values", valid + valid},
 		{"body is a bare word", "hello"},
+		{"body has a word before its value", "hello " + valid},
+		{"body has a hexadecimal number", inside + `,"note":0x10}`},
 		{"body has a comment", inside + "/* */}"},
 		{"body has a line feed in a string", inside + ",\"note\":\"a\nb\"}"},
 		{"body has single quotes", strings.ReplaceAll(valid, `"`, "'")},

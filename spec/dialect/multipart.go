@@ -123,8 +123,9 @@ func decodeForm(r spec.Request, files map[string]formFileProperty) (map[string]a
 
 // readField reads part, one field of a multipart form, and adds its value to form. The arguments
 // form and files are as in decodeForm. A file without a Content-Type is treated as text/plain (RFC
-// 7578, section 4.4). readField returns an error if the field is invalid, and a
-// duplicateFormFieldError if form already has a field with the same name.
+// 7578, section 4.4). If form already has a field with the same name, readField returns a
+// duplicateFormFieldError. It returns a different error if the field is invalid or if reading part
+// fails, for example because the form is cut off. If it returns an error, form is unchanged.
 func readField(form map[string]any, part *multipart.Part, files map[string]formFileProperty) error {
 	head := 0
 	for name, values := range part.Header {

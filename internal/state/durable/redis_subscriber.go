@@ -236,10 +236,12 @@ func (h *redisSubscriber) handleMessage(m redis.Message) {
 	}
 }
 
-// loadPendingCancels queues the runs that have not ended and for which Cancel was called. The
-// server may have published the ids of such runs while there was no connection. If an attempt to
-// read the runs from the server fails, loadPendingCancels queues only those that it had read
-// before, if any.
+// loadPendingCancels reads from the Redis server the runs that have not ended and for which Cancel
+// was called, and queues each of them for the channel that Canceled returns (see queueCancel). It
+// is called when a new connection has replaced a lost one, because what the server published in
+// between did not arrive. If reading fails, loadPendingCancels discards the error and returns; the
+// runs that it read before remain queued. Runs that are not queued are still canceled, because the
+// process that executes such a run learns of the cancellation from Append.
 func (h *redisSubscriber) loadPendingCancels(ctx context.Context) {
 	for cursor := "0"; ; {
 		reply, err := redis.Values(h.store.do(ctx, "SSCAN", h.store.key("asked", ""), cursor, "COUNT", maxReadItems))
