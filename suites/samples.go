@@ -31,7 +31,9 @@ var textSamples = []textSample{
 		return "\u00a0" + w + "\u202f\u200b\u2060" + w + "\u00ad" + w + "\u3000"
 	}},
 	{"a text that begins with a byte order mark", func(w string) string { return "\ufeff" + w }},
-	{"a text with control characters (U+0008, U+000C, U+001B, U+007F)", func(w string) string { return w + "\b\f\u001b[1m\u007f" + w }},
+	{"a text with control characters (U+0001, U+0008, U+000C, U+001B, U+001F, U+007F)", func(w string) string {
+		return w + "\u0001\b\f\u001b[1m\u001f\u007f" + w
+	}},
 	{"a text with accented letters, composed and decomposed", func(w string) string { return w + " \u00e9 e\u0301 \u212b " + w }},
 	{"a text in Chinese, Arabic and Hebrew", func(w string) string {
 		return "世界 " + w + " مرحبا \u200fשלום \u202b" + w + "\u202c \u2067" + w + "\u2069"
@@ -39,8 +41,8 @@ var textSamples = []textSample{
 	{"a text with emoji of several code points", func(w string) string {
 		return "👩‍👩‍👧‍👦 " + w + " 🇩🇪👍🏽\u2764\ufe0f\u2764\ufe0e"
 	}},
-	{"a text with private characters, and those of other planes", func(w string) string {
-		return "\U00020000" + w + "\U0001d11e\U000e0041\U0010fffd\ue000" + w + "\uf8ff"
+	{"a text with private characters, noncharacters, and characters of other planes", func(w string) string {
+		return "\U00020000" + w + "\U0001d11e\U000e0041\U0010fffd\ue000\ufffe\uffff" + w + "\uf8ff"
 	}},
 	{"a text that looks like an event stream", func(w string) string { return "data: " + w + "\n\nevent: end\nid: 9\n: comment\n\n" }},
 	{"a text that looks like the end of a stream", func(w string) string { return w + " [DONE]\n\ndata: [DONE]" }},

@@ -1,6 +1,10 @@
 package suites
 
-import "github.com/streamassay/streamassay/spec"
+import (
+	"strings"
+
+	"github.com/streamassay/streamassay/spec"
+)
 
 // runState plays the state scenario. It sends requests in three threads. Every request has a state,
 // except one that uses the template "minimal". The states of one thread have no members in common
@@ -34,9 +38,14 @@ func runState(t *Conversation) {
 	for _, state := range []string{`[1,{"b":null}]`, `"a text"`, "5"} {
 		ask(t.PromptEvent("text", "any JSON is a state"), state)
 	}
-	n := t.exchangeCount()
-	if ask(t.PromptEvent("state", `[{"op":"replace","path":"","value":{"was":null}}]`), "null"); !t.hasFollowedLastRequest() {
-		t.forget(n) // a server may refuse null
+	for _, rare := range []struct{ state, patch string }{
+		{"null", `[{"op":"replace","path":"","value":{"was":null}}]`},
+		{`{"kept":"` + strings.Repeat("as it is ", rareLength/8) + `"}`, `[{"op":"add","path":"/large","value":true}]`},
+	} {
+		n := t.exchangeCount()
+		if ask(t.PromptEvent("state", rare.patch), rare.state); !t.hasFollowedLastRequest() {
+			t.forget(n) // a server may refuse null, and a state that is too large for it
+		}
 	}
 	t.Thread = t.NewID()
 	for _, turn := range []struct{ scenario, args string }{

@@ -82,7 +82,8 @@ func (c *conversation) addStreams() {
 		if stream := c.streams[runKey(r.request)]; stream != nil {
 			r.mergedRunStreams = *stream
 		}
-		r.canceled = slices.ContainsFunc(c.exchanges.cancels, completedStream{request: r.request, bodyEnd: r.end}.isCanceledBy)
+		run := completedStream{request: r.request, bodyEnd: r.end}
+		r.canceled = slices.ContainsFunc(c.exchanges.cancels, run.isCanceledBy)
 	}
 	type prompt struct{ credentials, thread, text string }
 	finished := map[prompt][]*acceptedRun{}

@@ -196,7 +196,8 @@ var (
 			}
 			p.Judge(a.firstDifference("thinking", true), reasoning == "thinking", "got %s; expected the reasoning %s", got, expected)
 			if thought, spoken := a.firstPiece(true), a.firstPiece(false); thought != nil && spoken != nil {
-				p.Judge(*spoken, thought.Frame <= spoken.Frame, "the message comes before the reasoning; expected the reasoning first")
+				p.Judge(*spoken, thought.Frame <= spoken.Frame,
+					"the message comes before the reasoning; expected the reasoning first")
 			}
 		}).Watch,
 	}
@@ -315,7 +316,8 @@ func judgeHasText(p *spec.Pass, a *assembledRun, _ string) {
 func (a *assembledRun) judgeToolCalls(p *spec.Pass, n int, args string) {
 	a.judgeCalls(p, n, "lookup", args)
 	for _, u := range a.toolCalls {
-		p.Judge(a.endEvent(), u.hasResult || u.inSnapshot, "call %q of %s has no result; expected one in the stream", u.id, toolName(u.name))
+		p.Judge(a.endEvent(), u.hasResult || u.inSnapshot,
+			"call %q of %s has no result; expected one in the stream", u.id, toolName(u.name))
 	}
 	p.Judge(a.endEvent(), a.text() != "" && a.isSuccessful(),
 		"got %s after the tool result%s; expected a text and a successful end",

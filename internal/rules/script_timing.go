@@ -131,7 +131,8 @@ func (a *assembledRun) judgeDeltaTimes(p *spec.Pass, argument string) {
 			if i == len(pieces)-1 {
 				which = "the last delta"
 			}
-			p.Judge(*piece.event, false, "%s arrived %v after the request; expected no sooner than %v, with %d deltas at intervals of %v",
+			p.Judge(*piece.event, false,
+				"%s arrived %v after the request; expected no sooner than %v, with %d deltas at intervals of %v",
 				which, took, earliest, n, time.Duration(ms)*time.Millisecond)
 			return
 		}
