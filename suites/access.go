@@ -274,9 +274,9 @@ func (h *openStreams) open() int {
 
 // retryWhileFull calls the function open repeatedly, with pauses of a twelfth of
 // [disconnectTimeout] between the calls. open must request a stream and return the status code of
-// the response. retryWhileFull stops when the status is neither 429 nor 503 (see isBusyStatus) or when
-// [disconnectTimeout] has passed, and then reports whether the last status was 200. If the context
-// of the conversation ends first, it returns false.
+// the response. retryWhileFull stops when the status is neither 429 nor 503 (see isBusyStatus) or
+// when [disconnectTimeout] has passed, and then reports whether the last status was 200. If the
+// context of the conversation ends first, it returns false.
 func (h *openStreams) retryWhileFull(open func() int) bool {
 	for began := time.Now(); ; {
 		status := open()

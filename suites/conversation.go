@@ -193,8 +193,8 @@ func (t *Conversation) readStream(cursor string, limit wire.StopWhen) {
 // readWhenFree sends r, a request for an event stream, and records the response in the exchange with
 // the index i, which beginExchange returned. If the status is 429 (Too Many Requests), it repeats
 // the request up to [maxStreamRepetitions] times, with growing pauses, because the server may not
-// have noticed yet that the client has closed earlier streams. It calls limit for each request; the
-// result says when to stop reading.
+// have noticed yet that the client has closed earlier streams. It calls limit before each request to
+// get the conditions under which the client stops reading.
 func (t *Conversation) readWhenFree(i int, r spec.Request, limit func() wire.StopWhen) {
 	pause := conflictDelay
 	for n := 0; ; n++ {

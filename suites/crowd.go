@@ -29,9 +29,7 @@ func runCrowd(t *Conversation) {
 	if t.target.Deep {
 		n = deepCrowdSize
 	}
-	if limit := t.target.StreamLimit; limit > 0 {
-		n = min(n, limit)
-	}
+	n = t.maxStreams(n)
 	threads := make([]string, n)
 	for i := range threads {
 		threads[i] = t.NewID()

@@ -186,11 +186,7 @@ func runLiveCursors(t *Conversation) {
 	for _, cursor := range append(own, before[0], before[len(before)-1]) {
 		streams = append(streams, t.BuildRequest("listen", spec.Event{Cursor: cursor}))
 	}
-	readers := maxLiveReaders
-	if limit := t.target.StreamLimit; limit > 0 {
-		readers = min(readers, limit)
-	}
-	t.sendTogether(streams, readers, nil)
+	t.sendTogether(streams, t.maxStreams(maxLiveReaders), nil)
 	t.ReadStream("", 0)
 }
 

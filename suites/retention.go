@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -66,10 +64,12 @@ func (t *Conversation) wasAtStreamLimit() bool {
 	for _, x := range t.trace.Exchanges {
 		if o := t.dialect.Operation(x.Request); o != nil && o.IsStream && !o.StartsRun {
 			key := fmt.Sprint(x.Request.Target, x.Request.Header)
-			refused[key] = x.Response.Status == http.StatusTooManyRequests
+			if delete(refused, key); x.Response.Status == http.StatusTooManyRequests {
+				refused[key] = true
+			}
 		}
 	}
-	return t.acceptedAny && slices.Contains(slices.Collect(maps.Values(refused)), true)
+	return t.acceptedAny && len(refused) > 0
 }
 
 // releaseMemory gives the memory that the responses of the conversation occupy back to the memory

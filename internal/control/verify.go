@@ -11,9 +11,8 @@ import (
 )
 
 // verifyCalls handles POST /v1/verify: it compares the exchanges that match the query with the
-// expected calls in the body. The response has status 200 even if calls were received too rarely,
-// too often or in the wrong order: its body is {"ok": true} if there are no such failures, and
-// otherwise {"ok": false, "failures": LIST}.
+// expected calls in the body. The response has status 200 and the body {"ok": true}, or, if calls
+// were received too rarely, too often or in the wrong order, {"ok": false, "failures": LIST}.
 func (s *server) verifyCalls(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	f, err := parseFilter(query)
 	if err != nil {

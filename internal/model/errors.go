@@ -90,10 +90,10 @@ type errorBody struct {
 	Code    json.RawMessage `json:"code"`   // error code; may be an HTTP status
 }
 
-// parseErrorBody returns the error message and the status in data, the JSON body of a response. The
-// result detail is "" if there is no message. The result status is the error code, or 0 if that is
-// missing or not a number. The result isError is true if data has a member "error" that is not
-// null, or a member "object" with the value "error".
+// parseErrorBody returns the error message (detail) and the error code (status) in data, the JSON
+// body of a response. The detail is "" if there is no message, and the status is 0 if the error
+// code is missing or not a number. isError is true if data has a member "error" that is not null,
+// or a member "object" with the value "error".
 func parseErrorBody(data []byte) (detail string, status int, isError bool) {
 	var c errorBody
 	if json.Unmarshal(data, &c) != nil {

@@ -1,0 +1,145 @@
+package suites
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// runMemory plays the memory scenario. In one thread, it sends prompts that lead to different kinds
+// of turns, such as a tool call or a failed run. After each turn, it asks for the previous message.
+func runMemory(t *Conversation) {
+	c, ok := newPayloadPlayer(t, "memory")
+	if !ok {
+		return
+	}
+	c.ask("text", c.word())
+	c.ask("text", c.word())
+	c.ask("recall", "")
+	c.ask("recall", "") // the prompt recall itself
+	for _, turn := range []struct{ scenario, args string }{
+		{"reasoning", c.word()}, {"messages", ""}, {"empty", ""}, {"contents", ""}, {"many", "20"}, {"large", "5000"},
+		{"tool", c.object()}, {"tools", ""}, {"error", c.word()}, {"error-mid", c.word()}, {"text", c.word()},
+	} {
+		c.askIfSupported(turn.scenario, turn.args)
+		c.ask("recall", "")
+	}
+	c.SendAndRead("prompt", spec.Event{Text: "no prompt, but " + c.word()})
+	c.ask("recall", "")
+	if c.target.supports(needsClientTool) {
+		c.askClientTool(c.object(), c.word())
+		c.ask("recall", "")
+	}
+	if c.target.supports(needsInterrupt) {
+		c.askInterrupt(c.object(), c.word())
+		c.ask("recall", "")
+	}
+	c.ask("text", c.word())
+	if !c.target.lacksCapability("refusals") {
+		c.sendRefused()
+		c.ask("recall", "")
+		for _, r := range c.invalidMembers() {
+			c.Send(r)
+			c.ask("recall", "")
+		}
+	}
+	c.askAfterMessage("recall", "")
+	c.askAfterMessage("text", c.word())
+	c.ask("recall", "")
+}
+
+// askAfterMessage sends a request with two new messages of the user, and reads the reply. The
+// second message is the test prompt of a scenario with the arguments args. askAfterMessage sends
+// nothing if the document of the dialect does not allow such a request. It also sends nothing if
+// requests repeat the conversation, because a server that stores the conversation may then read
+// only the last message.
+func (c *combinationPlayer) askAfterMessage(scenario, args string) {
+	run, e := c.Run, c.PromptEvent(scenario, args)
+	c.Run = c.NewID()
+	r := c.BuildRequest("prompt", e)
+	if c.dialect.RepeatsHistory(r) {
+		c.Run = run
+		return
+	}
+	var body map[string]any
+	count := len(c.dialect.ParseRequest(r).PartsOf(spec.InputUser))
+	earlier := strings.NewReplacer(jsonText(e.Text), jsonText("a message that precedes "+c.word()), c.Run, c.NewID())
+	if json.Unmarshal(r.Body, &body) != nil || !prependMessage(body, e.Text, earlier) {
+		c.Run = run
+		return
+	}
+	r.Body, _ = json.Marshal(body)
+	if user := c.dialect.ParseRequest(r); len(user.Violations) > 0 || len(user.PartsOf(spec.InputUser)) != count+1 {
+		c.Run = run
+		return
+	}
+	if c.accepted = c.Send(r); c.accepted && !c.respondsWithStream("prompt") {
+		c.ReadStream("", 0)
+	}
+}
+
+// prependMessage looks among the members of body, a decoded JSON object, for an array with a
+// message that contains text exactly once. It inserts a copy of the last such message directly
+// before that message. In the copy, the replacer earlier is applied to the JSON text of the
+// message. prependMessage returns false if no message was inserted. It modifies body only by
+// replacing the array.
+func prependMessage(body map[string]any, text string, earlier *strings.Replacer) bool {
+	for name, member := range body {
+		messages, _ := member.([]any)
+		for i, m := range slices.Backward(messages) {
+			source, _ := json.Marshal(m)
+			if _, isObject := m.(map[string]any); !isObject || strings.Count(string(source), jsonText(text)) != 1 {
+				continue
+			}
+			var before any
+			if json.Unmarshal([]byte(earlier.Replace(string(source))), &before) != nil {
+				return false
+			}
+			body[name] = append(append(append([]any{}, messages[:i]...), before), messages[i:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// runTwice plays the twice scenario. In one thread, and on connections that are reused, it sends
+// the same series of test prompts twice. The arguments of the prompts differ, except for a text
+// that is sent both times. Finally, it requests the history.
+func runTwice(t *Conversation) {
+	c, ok := newPayloadPlayer(t, "twice")
+	if !ok {
+		return
+	}
+	c.keepAlive()
+	same := c.word()
+	for i := range 2 {
+		c.ask("text", same)
+		c.ask("text", strings.ToUpper(same)) // not the same, although a cache may ignore case
+		for _, scenario := range []string{"text", "reasoning"} {
+			c.askIfSupported(scenario, c.word())
+		}
+		for _, scenario := range []string{"messages", "empty", "contents", "tools"} {
+			c.askIfSupported(scenario, "")
+		}
+		if slices.Contains(c.dialect.Kinds(), spec.StepStart) {
+			c.askIfSupported("steps", "")
+		}
+		c.askIfSupported("tool", c.object())
+		c.askIfSupported("error", c.word())
+		c.ask("text", c.word())
+		if c.target.supports(needsClientTool) {
+			c.tool = []string{"paint", "sketch-it_2"}[i]
+			c.askClientTool(c.object(), c.word())
+		}
+		c.askIfSupported("error-mid", c.word())
+		c.askIfSupported("slow", "6 100")
+		if c.target.supports(needsInterrupt) {
+			c.askInterrupt(c.object(), c.word())
+		}
+		c.askIfSupported("many", fmt.Sprint(3+i))
+	}
+	c.completeHistory()
+}
