@@ -79,7 +79,7 @@ var morePromptValues = []dimensionValue{
 	asksMain("the prompt many 101", "many", fixed("101")),
 	asksMain("the prompt many 1025", "many", fixed("1025")),
 	{
-		doc: "a run that is cancelled", needs: Scenario{Templates: []string{"prompt", "listen", "cancel"}, Capability: "cancel"},
+		doc: "a run that is cancelled", needs: needsCancel,
 		apply: (*combinationPlayer).cancel,
 	},
 	{

@@ -264,6 +264,7 @@ var connectionValues = []dimensionValue{
 var (
 	needsListen     = Scenario{Templates: []string{"listen"}}
 	needsCursor     = Scenario{Templates: []string{"listen"}, Kinds: cursorKinds, Capability: "resume"}
+	needsCancel     = Scenario{Templates: []string{"prompt", "listen", "cancel"}, Capability: "cancel"}
 	needsClientTool = Scenario{Templates: []string{"tool-offer", "tool-result"}, Capability: "client-tool"}
 	needsHistory    = Scenario{
 		Templates: []string{"prompt", "history"}, Kinds: []spec.Kind{spec.History}, Capability: "history",
@@ -305,7 +306,7 @@ var beforeValues = []dimensionValue{
 		apply: (*combinationPlayer).abandon,
 	},
 	{
-		doc: "after a cancelled run", needs: Scenario{Templates: []string{"prompt", "listen", "cancel"}, Capability: "cancel"},
+		doc: "after a cancelled run", needs: needsCancel,
 		apply: (*combinationPlayer).cancel,
 	},
 	{

@@ -10,16 +10,17 @@ import (
 // runIdleLimit plays the idle-limit scenario. It starts several silent runs and reads their streams
 // at the same time, up to the stream limit of the target. All streams but one are requested with a
 // limit of one or three idle polls, after which the server must end the stream. With three polls, a
-// silence also follows the first keep-alive comment. One of the runs is the second of its thread,
-// and two clients read it. The stream of another run is requested twice from the cursor of its
-// first event, once with each limit. A further run falls silent after some text, and one is started
-// with the template "automation", if the dialect has it. The stream without a limit must go on to
+// silence also follows the first keep-alive comment. One of the runs follows a failed one in its
+// thread, and two clients read it. The stream of another run is requested twice from the cursor of its
+// first event, once with each limit. A further run falls silent after some text, and its stream is
+// also requested without an Accept field. One run is started with the template "automation", if the
+// dialect has it. The stream without a limit must go on to
 // the end of its run. Checks judge when the streams end and how they are kept alive. Then
 // runIdleLimit requests the stream of a run that sends text, with the largest limit on idle polls
 // that the document allows and with smaller ones.
 func runIdleLimit(t *Conversation) {
 	// The streams with a limit end before their runs, even if it takes long to request them all.
-	long, short := t.PromptEvent("idle", "6000"), t.PromptEvent("idle", "2600")
+	long, short := t.PromptEvent("idle", "6000"), t.PromptEvent("idle", "4500")
 	one, three := spec.Event{PollLimit: "1"}, spec.Event{PollLimit: "3"}
 	var streams []spec.Request
 	hasRoom := func() bool { return t.maxStreams(len(streams)+1) > len(streams) }
@@ -34,6 +35,9 @@ func runIdleLimit(t *Conversation) {
 	}
 	t.Thread = t.NewID()
 	t.SendAndRead("prompt", t.PromptEvent("text", "before the silence"))
+	if !t.target.lacksCapability("error") {
+		t.SendAndRead("prompt", t.PromptEvent("error", "before the silence"))
+	}
 	if start("prompt", long) {
 		listen(three)
 		listen(three)
@@ -52,6 +56,12 @@ func runIdleLimit(t *Conversation) {
 	}
 	if start("prompt", afterText) {
 		listen(three)
+		if hasRoom() {
+			r := t.BuildRequest("listen", three)
+			if r.Header = r.Header.Without("Accept"); len(t.dialect.ValidateRequest(r)) == 0 {
+				streams = append(streams, r)
+			}
+		}
 	}
 	t.Thread = t.NewID()
 	if t.HasTemplate("automation") && start("automation", long) {

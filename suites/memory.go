@@ -27,6 +27,12 @@ func runMemory(t *Conversation) {
 		c.askIfSupported(turn.scenario, turn.args)
 		c.ask("recall", "")
 	}
+	if c.target.supports(needsCancel) {
+		c.cancel()
+		c.ask("recall", "")
+		c.ask("text", c.word())
+		c.ask("recall", "")
+	}
 	c.SendAndRead("prompt", spec.Event{Text: "no prompt, but " + c.word()})
 	c.ask("recall", "")
 	if c.target.supports(needsClientTool) {

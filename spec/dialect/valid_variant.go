@@ -143,6 +143,11 @@ func (b *validRequestVariantBuilder) vary(n node, v any, at []string) {
 		if b.unknownAllowed && b.dialect.document.isOpen(n, v) {
 			inside := append(slices.Clone(at), unknownMember)
 			b.add("is present", n.deref(), inside, map[string]any{"a": []any{nil}})
+			if len(at) == 0 {
+				b.add("is present and a list", n.deref(), inside, []any{json.Number("1"), "a"})
+				b.add("is present and null", n.deref(), inside, nil)
+				b.add("is present, with an empty name", n.deref(), []string{""}, "a text")
+			}
 		}
 	case []any:
 		items := n.deref().get("items")
