@@ -225,6 +225,7 @@ type RequestFacts struct {
 type RequestForm struct {
 	Name        string // "with null for /seed"
 	Requirement string // id of the requirement that is exercised if the request is accepted, or ""
+	IsUsual     bool   // many requests have the form, such as one with a certain optional member
 }
 
 // Facts returns the facts about the request e. It returns the zero value if e is not an

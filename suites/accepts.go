@@ -11,12 +11,11 @@ import (
 // allows. It starts a run in a new thread with each template of the operation that starts runs,
 // except the templates that answer a tool call or an interrupt. If the run succeeds and the target
 // can recall messages, further runs in the thread ask for the previous message: one with the same
-// template, if its requests name a user; one with the template "prompt"; and, unless requests of
-// the dialect repeat the history, another one with the same template. If requests of the template
-// contain earlier messages, further runs ask for reasoning and a tool call. After that, runAccepts
-// sends requests with thread ids that are UUIDs of versions 1 and 7, requests with other unusual
-// ids and, for each optional header field, a request without that field. Checks verify that the
-// server accepts all of these requests.
+// template, if its requests name a user; one with the template "prompt"; and another one with the
+// same template. If requests of the template contain earlier messages, further runs ask for
+// reasoning and a tool call. After that, runAccepts sends requests with thread ids that are UUIDs
+// of versions 1 and 7, requests with other unusual ids and, for each optional header field, a
+// request without that field. Checks verify that the server accepts all of these requests.
 func runAccepts(t *Conversation) {
 	o, _ := t.dialect.TemplateOperation("prompt")
 	for _, template := range o.Templates() {
@@ -29,15 +28,12 @@ func runAccepts(t *Conversation) {
 		t.SendAndRead(template, e)
 		if t.hasFollowedLastRequest() && !t.target.lacksCapability("recall") {
 			recall := t.PromptEvent("recall", "")
-			repeatsHistory := t.dialect.RepeatsHistory(t.BuildRequest("prompt", recall))
 			e.Text = recall.Text
 			if t.dialect.ParseRequest(t.BuildRequest(template, e)).User != "" {
 				t.SendAndRead(template, e) // the same user asks
 			}
 			t.SendAndRead("prompt", recall)
-			if !repeatsHistory {
-				t.SendAndRead(template, e)
-			}
+			t.SendAndRead(template, e)
 		}
 		t.sendAfterHistory(template, e)
 	}

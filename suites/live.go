@@ -78,10 +78,10 @@ const unlockTimeout = 6 * time.Second
 // runDisconnect plays the disconnect scenario. It sends a message, starts a run, and closes the
 // connection after two events of the stream. At once, it asks for the previous message, which the
 // server may refuse while the run goes on. Then it waits until the run must have ended, and starts
-// another run in the thread, again and again if the server refuses it. Then it asks for the previous
-// message, for slow deltas, a tool call and a failure, and requests the health of the server.
-// Checks verify that the server finally accepts the other run, and that the abandoned run changes
-// nothing for those that follow it.
+// another run in the thread, repeatedly for up to [unlockTimeout] if the server refuses it. Then it
+// asks for the previous message, for tool calls, slow deltas and a failure, and requests the health
+// of the server. Checks verify that the server finally accepts the other run, and that the
+// abandoned run changes nothing for those that follow it.
 func runDisconnect(t *Conversation) {
 	recalls := !t.target.lacksCapability("recall")
 	if recalls {
@@ -103,7 +103,9 @@ func runDisconnect(t *Conversation) {
 	if recalls {
 		t.SendAndRead("prompt", t.PromptEvent("recall", ""))
 	}
-	for _, prompt := range []struct{ scenario, args string }{{"slow", "6 80"}, {"tool", `{"city":"Rome"}`}, {"error", "once more"}} {
+	for _, prompt := range []struct{ scenario, args string }{
+		{"tool", `{"city":"Paris"}`}, {"slow", "6 80"}, {"tool", `{"city":"Rome"}`}, {"error", "once more"},
+	} {
 		if !t.target.lacksCapability(prompt.scenario) {
 			t.SendAndRead("prompt", t.PromptEvent(prompt.scenario, prompt.args))
 		}

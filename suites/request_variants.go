@@ -3,6 +3,7 @@ package suites
 import (
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
@@ -158,18 +159,26 @@ func (t *Conversation) sendAndReadAgain(r spec.Request) {
 // placeholders, and then variants of that request, each with new ids. It omits the variants whose
 // form (see [dialect.ValidRequestVariant]) is in sent, and adds to sent the form of each variant
 // that it sends, so no form is sent twice. If no variants are left, it does not send the request
-// itself either. If the server does not accept the request itself, which the accepts scenario
-// judges, or if the response to it ends early, sendVariants sends no variants.
+// itself either. If the server refuses the request itself, sendVariants sends only the variants
+// without an optional member, which may show what the server refuses, and does not add them to
+// sent. If the response to the request ends early, it sends no variants.
 func (t *Conversation) sendVariants(template string, e spec.Event, sent map[string]bool) {
 	t.Run = t.NewID()
 	r := t.BuildRequest(template, e)
 	isSent := func(v dialect.ValidRequestVariant) bool { return sent[v.Form] }
 	variants := slices.DeleteFunc(t.dialect.ValidVariants(r), isSent)
-	if len(variants) == 0 || !t.Send(r) || t.wasCutOff() {
+	if len(variants) == 0 {
+		return
+	}
+	accepted := t.Send(r)
+	if t.wasCutOff() {
 		return
 	}
 	for _, v := range variants {
-		if !sent[v.Form] {
+		if !accepted && strings.HasSuffix(v.Form, " is missing") {
+			t.Send(t.withNewIDs(v.Request))
+		}
+		if accepted && !sent[v.Form] {
 			sent[v.Form] = true
 			t.Send(t.withNewIDs(v.Request))
 		}

@@ -97,16 +97,31 @@ func (a requestStatsByOperation) unusualRequirement(request spec.Event) (require
 }
 
 // newForm returns the only form of request (see [spec.RequestForm]) that no accepted request for
-// the same operation has. It returns the zero value if there is no such form, if there are several,
-// or if no request for the operation was accepted.
+// the same operation has. A usual form is returned only if there is no other. newForm returns the
+// zero value if there is no such form, if there are several, or if no request for the operation was
+// accepted.
 func (a requestStatsByOperation) newForm(request spec.Event) spec.RequestForm {
 	known, anyAccepted := a[request.Operation]
 	if !anyAccepted {
 		return spec.RequestForm{}
 	}
-	isKnown := func(form spec.RequestForm) bool { return known.forms[form.Name] }
-	if forms := slices.DeleteFunc(formsOf(request), isKnown); len(forms) == 1 {
-		return forms[0]
+	var unusual, usual []spec.RequestForm
+	for _, form := range formsOf(request) {
+		switch {
+		case known.forms[form.Name]:
+		case form.IsUsual:
+			usual = append(usual, form)
+		default:
+			unusual = append(unusual, form)
+		}
+	}
+	for _, forms := range [][]spec.RequestForm{unusual, usual} {
+		if len(forms) == 1 {
+			return forms[0]
+		}
+		if len(forms) > 1 {
+			break
+		}
 	}
 	return spec.RequestForm{}
 }

@@ -15,7 +15,8 @@ import (
 // requestForms returns the forms of r, a request for o. There is one form for each feature of r
 // that other valid requests may lack. Such a feature is a way of encoding r, or a header field that
 // is left out or has a value that the document gives as an example. In the body, it is a member
-// that is left out, null, unknown or not of its usual type, or a list that has no items or several.
+// that is left out, null, unknown or not of its usual type, a list that has no items or several, or,
+// as a usual form, an optional member or a value that distinguishes kinds of objects.
 // v is the decoded body of r, or nil if there is none.
 func (d *Dialect) requestForms(o *Operation, r spec.Request, v any) []spec.RequestForm {
 	forms := append(encodingForms(r), o.fieldForms(r)...)
@@ -87,7 +88,7 @@ func (c *requestFormCollector) visit(n node, v any, at []string, outer string) {
 	case map[string]any:
 		c.visitObject(n, v, at, cmp.Or(c.dialect.valueRequirement(n, v), outer))
 	case []any:
-		items := n.deref().get("items")
+		items := c.dialect.document.itemSchema(n, v)
 		switch len(v) {
 		case 0:
 			c.add("with no items in", at, cmp.Or(c.dialect.formRequirement(n, false), outer))
@@ -118,6 +119,7 @@ func (c *requestFormCollector) visitObject(n node, v map[string]any, at []string
 			if other := variantType(m.schema, one); other != "" {
 				c.add("with a value of type "+other+" for", inside, cmp.Or(c.dialect.formRequirement(m.schema, false), own))
 			}
+			c.addUsual(m, one, own)
 			if text, _ := one.(string); len(text) > longAnswer && c.dialect.document.isAnswer(n, v) {
 				c.add("with a long text for", inside, own)
 			}
@@ -130,8 +132,29 @@ func (c *requestFormCollector) visitObject(n node, v map[string]any, at []string
 	for _, name := range slices.Sorted(maps.Keys(v)) {
 		if !slices.ContainsFunc(members, func(m documentedMember) bool { return m.name == name }) {
 			c.add("with the unknown member", append(slices.Clone(at), name), c.unknown)
+			c.forms[len(c.forms)-1].Name += " of type " + jsonType(v[name])
 		}
 	}
+}
+
+// addUsual adds a usual form for the documented member m, whose value is v, if requests may lack the
+// member or if v is a text that distinguishes kinds of objects, such as "audio" for the type of a
+// content. The form of an optional list is that it has items. own is as in visitObject.
+func (c *requestFormCollector) addUsual(m documentedMember, v any, own string) {
+	form := spec.RequestForm{Requirement: cmp.Or(c.dialect.formRequirement(m.schema, false), own), IsUsual: true}
+	text, isText := v.(string)
+	list, isList := v.([]any)
+	switch {
+	case isText && len(m.schema.deref().get("enum").items()) > 0:
+		form.Name = fmt.Sprintf("with %q: %q", m.name, text)
+	case !m.mayBeAbsent || v == nil || isList && len(list) == 0:
+		return
+	case isList:
+		form.Name = fmt.Sprintf("with items in %q", m.name)
+	default:
+		form.Name = fmt.Sprintf("with the member %q", m.name)
+	}
+	c.forms = append(c.forms, form)
 }
 
 // isTool reports whether v, an item of a list, is the definition of a client tool. n is the schema

@@ -150,7 +150,7 @@ func (b *validRequestVariantBuilder) vary(n node, v any, at []string) {
 			}
 		}
 	case []any:
-		items := n.deref().get("items")
+		items := b.dialect.document.itemSchema(n, v)
 		for i := range v {
 			b.vary(items, v[i], append(slices.Clone(at), strconv.Itoa(i)))
 		}
@@ -330,6 +330,18 @@ func (s *document) membersOf(n node, v map[string]any, nested bool) (list []docu
 		}
 	}
 	return list
+}
+
+// itemSchema returns the schema of the items of list: the first that a schema in
+// applicableSchemas(n, list) has, where n is the schema of list. The result does not exist if there
+// is none.
+func (s *document) itemSchema(n node, list []any) (items node) {
+	for _, n := range s.applicableSchemas(n, list) {
+		if items = n.get("items"); items.exists() {
+			break
+		}
+	}
+	return items
 }
 
 // isOpen reports whether the schemas that apply to the object v name some members and allow others.
