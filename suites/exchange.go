@@ -63,8 +63,10 @@ func (t *Conversation) completeExchange(
 	}
 	sent := r
 	sent.Target = target
+	release := t.waitForStream(r)
 	ctx, stop := tracker.withContext(t.ctx)
 	x, err := client.Do(ctx, sent, limit)
+	release(x.Response)
 	cause := context.Cause(ctx)
 	stop()
 	if err != nil && cause == nil {

@@ -85,6 +85,8 @@ type sharedRunState struct {
 	historyMissing atomic.Bool  // a history that was requested repeatedly did not appear in time
 	leavesOpen     atomic.Bool  // a stream stayed open after the end of its run
 	busyRefusals   atomic.Int64 // number of requests that were repeated because the server was busy, and refused again
+
+	openStreams chan struct{} // has an element for each stream that the user has open; nil if there is no known limit
 }
 
 // A limitTracker adds up the sizes of the responses of one kind, streams or other replies, and
@@ -105,11 +107,15 @@ type limitTracker struct {
 type responseVolume struct{ events, bytes int }
 
 // newRunResources returns the state that the conversations of a new run share. l holds the limits
-// on each single response.
-func newRunResources(l Limits) *sharedRunState {
+// on each single response. The stream limit is the number of streams that a user may have open at
+// once, or 0 if it is unknown.
+func newRunResources(l Limits, streamLimit int) *sharedRunState {
 	b := &sharedRunState{
 		memory:   wire.NewMemoryLimiter(maxLargeConversations, l.MaxBytes),
 		trackers: map[bool]*limitTracker{}, judgeCtx: context.Background(),
+	}
+	if streamLimit > 0 {
+		b.openStreams = make(chan struct{}, streamLimit)
 	}
 	for streams, kind := range map[bool]string{true: "stream", false: "reply"} {
 		e := &limitTracker{kind: kind, max: responseVolume{

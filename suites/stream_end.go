@@ -88,6 +88,43 @@ func (b *sharedRunState) noteOpenStream(r spec.Response, endedAt time.Time) {
 	}
 }
 
+// Limits for the wait for an open stream to be closed, if the stream limit of the target is known:
+// the longest wait before a stream is requested nevertheless, and how long a stream that the client
+// left counts as open, by default and if the target has left a stream open before.
+const (
+	maxStreamWait  = 4 * time.Second
+	noticeTime     = 100 * time.Millisecond
+	slowNoticeTime = 2 * time.Second
+)
+
+// waitForStream waits until the client may request r without exceeding the stream limit of the
+// target, for at most [maxStreamWait]. The caller must call release with the response when it is
+// over. waitForStream does not wait if the limit is unknown, if the response to r is not a stream
+// of the primary user, or if no other conversations are in progress.
+func (t *Conversation) waitForStream(r spec.Request) (release func(spec.Response)) {
+	open, o := t.target.resources.openStreams, t.dialect.Operation(r)
+	if open == nil || o == nil || !o.IsStream || r.Principal != spec.PrimaryUser || !t.concurrent {
+		return func(spec.Response) {}
+	}
+	select {
+	case open <- struct{}{}:
+	case <-time.After(maxStreamWait):
+		return func(spec.Response) {}
+	case <-t.ctx.Done():
+		return func(spec.Response) {}
+	}
+	return func(r spec.Response) {
+		wait := time.Duration(0)
+		if r.End != nil {
+			wait = noticeTime
+			if t.target.resources.leavesOpen.Load() {
+				wait = slowNoticeTime
+			}
+		}
+		time.AfterFunc(wait, func() { <-open })
+	}
+}
+
 // isReadToEnd reports whether the client has read r to the end of the body, or at least to the end
 // of the run.
 func isReadToEnd(r spec.Response) bool {

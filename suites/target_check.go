@@ -21,7 +21,7 @@ func (t *Target) Check() error {
 		return err
 	}
 	t.Limits = t.Limits.withDefaults(t.Timeout)
-	t.resources = newRunResources(t.Limits)
+	t.resources = newRunResources(t.Limits, t.StreamLimit)
 	t.Salt = cmp.Or(t.Salt, NewSalt())
 	if err := t.checkOwnScenarios(); err != nil {
 		return &FieldError{"Scenarios", err}
