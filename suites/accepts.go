@@ -12,10 +12,11 @@ import (
 // except the templates that answer a tool call or an interrupt. If the run succeeds and the target
 // can recall messages, further runs in the thread ask for the previous message: one with the same
 // template, if its requests name a user; one with the template "prompt"; and another one with the
-// same template. If requests of the template contain earlier messages, further runs ask for
-// reasoning and a tool call. After that, runAccepts sends requests with thread ids that are UUIDs
-// of versions 1 and 7, requests with other unusual ids and, for each optional header field, a
-// request without that field. Checks verify that the server accepts all of these requests.
+// same template, unless requests of the dialect repeat the history, but not those of the template.
+// If requests of the template contain earlier messages, further runs ask for reasoning and a tool
+// call. After that, runAccepts sends requests with thread ids that are UUIDs of versions 1 and 7,
+// requests with other unusual ids and, for each optional header field, a request without that
+// field. Checks verify that the server accepts all of these requests.
 func runAccepts(t *Conversation) {
 	o, _ := t.dialect.TemplateOperation("prompt")
 	for _, template := range o.Templates() {
@@ -25,6 +26,7 @@ func runAccepts(t *Conversation) {
 		t.Thread = t.NewID()
 		e := t.PromptEvent("text", "accepted as "+template)
 		e.Name = "paint"
+		parts := t.countParts(template, e)
 		t.SendAndRead(template, e)
 		if t.hasFollowedLastRequest() && !t.target.lacksCapability("recall") {
 			recall := t.PromptEvent("recall", "")
@@ -33,7 +35,9 @@ func runAccepts(t *Conversation) {
 				t.SendAndRead(template, e) // the same user asks
 			}
 			t.SendAndRead("prompt", recall)
-			t.SendAndRead(template, e)
+			if !t.dialect.RepeatsHistory(t.BuildRequest(template, e)) || t.countParts(template, e) > parts {
+				t.SendAndRead(template, e)
+			}
 		}
 		t.sendAfterHistory(template, e)
 	}
@@ -59,6 +63,12 @@ func runAccepts(t *Conversation) {
 			t.Send(r)
 		}
 	}
+}
+
+// countParts returns the number of messages and other parts in the request that is built from the
+// template and e.
+func (t *Conversation) countParts(template string, e spec.Event) int {
+	return len(t.dialect.ParseRequest(t.BuildRequest(template, e)).Parts)
 }
 
 // sendAfterHistory sends two further prompts in the current thread: one that asks for reasoning,
