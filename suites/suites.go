@@ -261,9 +261,9 @@ func (t *Target) isSkipped(o spec.Obligation) bool {
 	return matchesAny(t.Skip, o.Check.ID) || len(t.Skip) > 0 && !slices.ContainsFunc(o.Requirements, keeps)
 }
 
-// promptText returns the prompt for a scenario. This is the prompt in t.PromptOverrides, if there
-// is one for the scenario. Otherwise it is a plain sentence if the style is [NaturalPrompts], or
-// else the conformance prompt with words as its arguments.
+// promptText returns the prompt for the named scenario. This is the prompt in t.PromptOverrides, if
+// there is one. Otherwise, it is a plain sentence if t.PromptStyle is [NaturalPrompts], or else the
+// test prompt of the scenario with words as its arguments, such as "conformance:slow 5 200".
 func (t *Target) promptText(scenario, words string) string {
 	if own, ok := t.PromptOverrides[scenario]; ok {
 		return own

@@ -100,8 +100,8 @@ func (a *assembledRun) texts(reasoning bool) (all []string) {
 	return all
 }
 
-// firstPiece returns the event with the first piece of text of all messages or, if reasoning is
-// true, of all reasoning. It returns nil if there is none.
+// firstPiece returns the earliest event of the run that carries text of a message or, if reasoning
+// is true, text of reasoning. It returns nil if there is none.
 func (a *assembledRun) firstPiece(reasoning bool) *spec.Event {
 	for _, s := range a.messages {
 		if s.isReasoning == reasoning && len(s.pieces) > 0 {

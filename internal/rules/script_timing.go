@@ -96,15 +96,17 @@ func (s *silenceTracker) observe(e spec.Event, keep func(spec.Event) *spec.Event
 // The parameter argument is the text after the name of the prompt: the number of deltas and the
 // number of milliseconds between two of them, separated by a space. Times are counted from the
 // request that started the run, so the delta with the index k, from 0, must not arrive earlier than
-// k of these intervals after the request. A small tolerance allows for inexact clocks.
+// k of these intervals after the request. The tolerance for inexact clocks is timeTolerance, and
+// timerError for each interval.
 //
 // A server may send several of the deltas as one, or one as several. If no more deltas arrived than
 // the prompt asks for, the time of each is judged. Otherwise, only the time of the last is judged.
 // The last delta of a run that succeeded counts as the last that the prompt asks for, however few
 // arrived before it: a server that joins deltas waits for the last of them.
+//
 // Nothing is judged if the argument is invalid, if the times of arrival are unknown, if the run
-// failed or was not received to its end, or if it has no text or more than maxPieces pieces of
-// text.
+// failed or was not received to its end, or if it has no text deltas or more than maxPieces of
+// them.
 func (a *assembledRun) judgeDeltaTimes(p *spec.Pass, argument string) {
 	var n, ms int
 	if _, err := fmt.Sscanf(argument, "%d %d", &n, &ms); err != nil || n < 2 || ms <= 0 || !a.isTimed() {

@@ -24,9 +24,9 @@ func (c candidateToolCalls) with(u *assembledCall) candidateToolCalls {
 	return c
 }
 
-// matching returns a pointer to the list of the calls to which e may belong. If e has no call id,
-// that is the list all. Otherwise, it is the list withoutID, because a call with the same id would
-// have been found by that id.
+// matching returns a pointer to the list of the calls to which e may belong, if no call with the
+// call id of e is known: &c.all if e has no call id, or else &c.withoutID, because e can then only
+// belong to a call whose id is not known yet.
 func (c *candidateToolCalls) matching(e spec.Event) *[]*assembledCall {
 	if e.Call == "" {
 		return &c.all
