@@ -36,43 +36,22 @@ var harmlessHeaders = []string{
 	"Last-Event-Id", "Origin", "Referer", "Transfer-Encoding", "User-Agent", "Vary", "X-Accel-Buffering", "X-Mock-Seed", "X-Request-Id",
 }
 
-// The names of fields that hold secrets, and of fields that are known to hold none, in the form
-// that groupByLength returns.
-var (
-	secretsByLength  = groupByLength(identityHeaders, otherSecretNames)
-	harmlessByLength = groupByLength(harmlessHeaders)
-)
-
-// groupByLength returns the names in all lists, grouped by length. Element n of the result holds
-// the names that have n bytes.
-func groupByLength(lists ...[]string) (byLength [][]string) {
-	for _, name := range slices.Concat(lists...) {
-		for len(byLength) <= len(name) {
-			byLength = append(byLength, nil)
-		}
-		byLength[len(name)] = append(byLength[len(name)], name)
-	}
-	return byLength
-}
-
-// containsName reports whether byLength, a result of groupByLength, contains the given name. The
-// comparison ignores case.
-func containsName(byLength [][]string, name string) bool {
-	return len(name) < len(byLength) &&
-		slices.ContainsFunc(byLength[len(name)], func(s string) bool { return strings.EqualFold(s, name) })
+// containsName reports whether names contains the given name. The comparison ignores case.
+func containsName(names []string, name string) bool {
+	return slices.ContainsFunc(names, func(s string) bool { return strings.EqualFold(s, name) })
 }
 
 // IsHarmless reports whether header fields with the given name are known not to hold secrets. The
 // comparison of names ignores case.
 func IsHarmless(name string) bool {
 	const cors = "Access-Control-"
-	return containsName(harmlessByLength, name) || len(name) > len(cors) && strings.EqualFold(name[:len(cors)], cors)
+	return containsName(harmlessHeaders, name) || len(name) > len(cors) && strings.EqualFold(name[:len(cors)], cors)
 }
 
 // IsCredential reports whether a header field or query parameter with the given name probably holds
 // a secret. The comparison of names ignores case.
 func IsCredential(name string) bool {
-	if containsName(secretsByLength, name) {
+	if containsName(identityHeaders, name) || containsName(otherSecretNames, name) {
 		return true
 	}
 	if len(name) < len("token") || IsHarmless(name) {
@@ -90,14 +69,12 @@ type SecretNames []string
 // Contains reports whether a field with the given name holds a secret, because n contains the name
 // or [IsCredential] returns true for it. The comparison with the names in n ignores case.
 func (n SecretNames) Contains(name string) bool {
-	return IsCredential(name) || slices.ContainsFunc(n, func(s string) bool { return strings.EqualFold(s, name) })
+	return IsCredential(name) || containsName(n, name)
 }
 
 // IdentifiesUser reports whether a header field with the given name is one with which the sender of
 // a request authenticates itself. The comparison of names ignores case.
-func IdentifiesUser(name string) bool {
-	return slices.ContainsFunc(identityHeaders, func(s string) bool { return strings.EqualFold(s, name) })
-}
+func IdentifiesUser(name string) bool { return containsName(identityHeaders, name) }
 
 // SecretValues returns the secrets in the value of the header field with the given name. These are
 // the whole value and, if the value contains them, the token after a scheme, the decoded Basic
