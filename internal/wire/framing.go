@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -72,13 +73,13 @@ func parseLength(list string) (int64, error) {
 	want := lastElement(list)
 	for value := range strings.SplitSeq(list, ",") {
 		if strings.Trim(value, " \t") != want {
-			return 0, notHTTPError("conflicting values of Content-Length: %s and %s",
-				quoteStart([]byte(value)), quoteStart([]byte(want)))
+			return 0, fmt.Errorf("%w: conflicting values of Content-Length: %s and %s", spec.ErrNotHTTP,
+				quoteStart(value), quoteStart(want))
 		}
 	}
 	n, err := strconv.ParseUint(want, 10, 63)
 	if err != nil {
-		return 0, notHTTPError("invalid Content-Length %s", quoteStart([]byte(want)))
+		return 0, fmt.Errorf("%w: invalid Content-Length %s", spec.ErrNotHTTP, quoteStart(want))
 	}
 	return int64(n), nil
 }
@@ -138,7 +139,7 @@ func (c *chunkedReader) nextChunk() error {
 			return err
 		}
 		if line != "" {
-			return notHTTPError("want a line end after the data of a chunk, got %s", quoteStart([]byte(line)))
+			return fmt.Errorf("%w: want a line end after the data of a chunk, got %s", spec.ErrNotHTTP, quoteStart(line))
 		}
 		c.inChunk = false
 	}
@@ -148,7 +149,7 @@ func (c *chunkedReader) nextChunk() error {
 	}
 	size, _, _ := strings.Cut(line, ";")
 	if c.left, err = strconv.ParseUint(strings.Trim(size, " \t"), 16, 63); err != nil {
-		return notHTTPError("invalid chunk size %s", quoteStart([]byte(line)))
+		return fmt.Errorf("%w: invalid chunk size %s", spec.ErrNotHTTP, quoteStart(line))
 	}
 	if c.inChunk = c.left > 0; !c.inChunk {
 		c.ended = true

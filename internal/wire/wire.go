@@ -106,10 +106,6 @@ func NewClient(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// ReleaseMemory releases the memory that the conversation has reserved with Config.Memory. The
-// bodies of the conversation's exchanges must not be used afterwards.
-func (c *Client) ReleaseMemory() { c.memory.release() }
-
 // CloseIdleConnection closes the connection that Config.KeepAlive has kept open for the next
 // request of the conversation. If there is none, it does nothing.
 func (c *Client) CloseIdleConnection() {
@@ -117,12 +113,6 @@ func (c *Client) CloseIdleConnection() {
 		conn.Close()
 	}
 }
-
-// Use calls do while the conversation holds a slot of Config.Memory. If the conversation has no
-// slot, Use waits for one and gives it back after the call. It is intended for work that needs as
-// much memory as a large body. It returns false, without calling do, if ctx is done before a slot
-// is free.
-func (c *Client) Use(ctx context.Context, do func()) bool { return c.memory.use(ctx, do) }
 
 // WithHeader returns a client for the same conversation with different credentials: header replaces
 // Config.Header, and the user and password of the base URL are not sent. WithHeader returns an
