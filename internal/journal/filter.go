@@ -227,9 +227,8 @@ func (j *Journal) Export(w io.Writer, f Filter) error {
 // f.Limit. If ctx is done first, it returns an error that wraps ctx.Err and states the number of
 // matching exchanges.
 func (j *Journal) Wait(ctx context.Context, f Filter, n int) error {
-	changed := j.waiters.add()
-	defer j.waiters.remove(changed)
 	for {
+		changed := j.waiters.wait()
 		seen := len(j.selectEntries(f))
 		if seen >= n {
 			return nil

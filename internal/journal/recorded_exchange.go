@@ -139,16 +139,12 @@ func (s *recordedExchange) begin(names *secretNames, o ExchangeStart, maxBody in
 	s.dialect, s.op, s.test, s.seed, s.mockTime = o.Dialect, o.Op, o.Test, o.Seed, o.At
 	s.secrets = names.appendSecrets(s.secrets[:0], o.Request)
 	s.redactor = names.redactorFor(s.secrets)
-	s.method, s.target = o.Request.Method, redact.RedactTarget(o.Request.Target, names.Contains)
-	s.requestHeader = names.redactHeader(o.Request.Header)
-	s.body, s.bodySize = o.Request.Body, len(o.Request.Body)
-	if s.redactor != nil {
-		s.body = s.redactor.Bytes(s.body)
-		s.target = s.redact(s.target)
-		for i, f := range s.requestHeader {
-			s.requestHeader[i].Value = s.redact(f.Value)
-		}
+	s.method, s.target = o.Request.Method, s.redact(redact.RedactTarget(o.Request.Target, names.Contains))
+	s.requestHeader = slices.Clone(o.Request.Header)
+	for i, f := range s.requestHeader {
+		s.requestHeader[i].Value = s.redact(names.redactValue(f.Name, f.Value))
 	}
+	s.body, s.bodySize = s.redactor.Bytes(o.Request.Body), len(o.Request.Body)
 	if len(s.body) > maxBody {
 		s.body = bytes.Clone(s.body[:maxBody])
 	}
@@ -255,9 +251,7 @@ func (s *recordedExchange) setHead(names *secretNames, status int, header http.H
 			s.otherBytes += int64(len(value))
 		}
 	}
-	if s.redactor = names.redactorFor(s.secrets); s.redactor == nil {
-		return
-	}
+	s.redactor = names.redactorFor(s.secrets)
 	for i, f := range s.header {
 		s.header[i].Value = s.redact(f.Value)
 	}
