@@ -19,9 +19,10 @@ type curlInvocation struct {
 	note     string // of the person who made the recording; may be ""
 }
 
-// curlExitErrors maps exit codes of curl to the error with which the response ended. The codes
-// above 100 are not from curl: 124 is the exit code of the timeout command, and the others are
-// those with which a shell reports that a signal ended curl.
+// curlExitErrors maps exit codes of curl to the error with which the response ended. A code that is
+// missing says nothing about how the response ended, or means that it is complete. The codes above
+// 100 are not from curl: 124 is the exit code of the timeout command, and the others are those with
+// which a shell reports that a signal ended curl.
 var curlExitErrors = map[int]error{
 	1:  spec.ErrNotHTTP,    // unsupported protocol, such as HTTP/0.9
 	8:  spec.ErrNotHTTP,    // weird server reply
@@ -40,16 +41,6 @@ var curlExitErrors = map[int]error{
 	141: spec.ErrClientLeft, 143: spec.ErrClientLeft,
 }
 
-// endError returns the error with which the response ended, according to the exit code of curl. It
-// returns nil if the response is complete, if the exit code is nil, or if the code does not say how
-// the response ended.
-func (c curlInvocation) endError() error {
-	if c.exitCode == nil {
-		return nil
-	}
-	return curlExitErrors[*c.exitCode]
-}
-
 // parseCurl parses data, the output of "curl -i": one or several heads, followed by the body of the
 // last response, without transfer coding. The parameter name is the name of the recording, and run
 // describes the call of curl. Interim responses are dropped. Responses that curl itself handled (a
@@ -59,7 +50,10 @@ func (c curlInvocation) endError() error {
 // response, unless run has an exit code that explains this.
 func parseCurl(name string, data []byte, run curlInvocation) (*Transcript, error) {
 	p := &sectionReader{position: position{name, 1}, data: bytes.TrimPrefix(data, []byte("\ufeff"))}
-	x := spec.Exchange{Request: run.request, Response: spec.Response{End: run.endError()}}
+	x := spec.Exchange{Request: run.request}
+	if run.exitCode != nil {
+		x.Response.End = curlExitErrors[*run.exitCode]
+	}
 	if len(p.data) == 0 && x.Response.End == nil {
 		return nil, p.errorAt("empty file: want the output of curl -i, which begins with a status line " +
 			`(if there was no response, give the reason as "curl_exit" in NAME.request.json)`)
