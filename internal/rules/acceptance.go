@@ -27,9 +27,8 @@ field, if the server refuses that (417).`,
 			for _, x := range requests.refused {
 				what, blamed := requests.blame(x)
 				for _, requirement := range blamed {
-					e := x.request
-					e.Requirement = requirement
-					p.Judge(e, false, "%s: %v; expected a success", what, x)
+					x.request.Requirement = requirement
+					p.Judge(x.request, false, "%s: %v; expected a success", what, x)
 				}
 			}
 		})
@@ -39,9 +38,8 @@ field, if the server refuses that (417).`,
 				case !x.mustBeAccepted():
 				case x.isComplete():
 					for _, requirement := range x.request.Exercised {
-						e := x.request
-						e.Requirement = requirement
-						p.Judge(e, true, "")
+						x.request.Requirement = requirement
+						p.Judge(x.request, true, "")
 					}
 				case x.isCutOff() && x.requiresCompleteBody():
 					x.bodyEnd.Requirement = x.request.Requirement
@@ -61,7 +59,8 @@ func (x exchange) mustBeAccepted() bool {
 	if !x.request.Valid() || x.request.Operation == "" || x.request.Header == nil {
 		return false
 	}
-	return x.isComplete() || !x.unverifiable && !x.threadBusy && !x.refusesExpectation()
+	refusesExpectation := x.status() == 417 && x.request.Header.Has("Expect") // RFC 9110 section 15.5.18
+	return x.isComplete() || !x.unverifiable && !x.threadBusy && !refusesExpectation
 }
 
 // A validRequests holds the exchanges of a conversation for which mustBeAccepted returned true.

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -140,10 +141,6 @@ show.`,
 	}
 )
 
-// hasUserText reports whether page has a user message with the text of request, which must be a
-// request that started a run. For the comparison of texts, see countUserTexts.
-func hasUserText(page, request spec.Event) bool { return countUserTexts(page, request) > 0 }
-
 // countUserTexts returns the number of user messages on page that have the text of request, which
 // must be a request that started a run. If the prompt was sent as one string and without images,
 // the texts must be equal. Otherwise, a server may join the blocks of the prompt with white space
@@ -163,23 +160,21 @@ func countUserTexts(page, request spec.Event) (n int) {
 // joined from several strings. It returns false if the body is not JSON.
 func IsOneString(request spec.Event) bool {
 	var body any
-	return json.Unmarshal(request.Raw, &body) == nil && containsString(body, request.Text)
+	return json.Unmarshal(request.Raw, &body) == nil &&
+		hasStringLike(body, func(s string) bool { return s == request.Text })
 }
 
-// containsString reports whether v, a decoded JSON value, is the string s or contains that string
-// at any depth.
-func containsString(v any, s string) bool {
+// hasStringLike reports whether v, a decoded JSON value, is or contains, at any depth, a string for
+// which fits returns true. Names of members do not count.
+func hasStringLike(v any, fits func(s string) bool) bool {
+	has := func(v any) bool { return hasStringLike(v, fits) }
 	switch v := v.(type) {
 	case string:
-		return v == s
+		return fits(v)
 	case []any:
-		return slices.ContainsFunc(v, func(item any) bool { return containsString(item, s) })
+		return slices.ContainsFunc(v, has)
 	case map[string]any:
-		for _, member := range v {
-			if containsString(member, s) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(slices.Collect(maps.Values(v)), has)
 	}
 	return false
 }

@@ -96,12 +96,6 @@ func (x exchange) requiresCompleteBody() bool {
 	return isTestPrompt && x.request.Requirement != "" && x.request.IsStream() && !x.request.Facts().Promised.HasEndEvent
 }
 
-// refusesExpectation reports whether the server refuses to meet the expectation in the Expect field
-// of the request, as it may (RFC 9110 section 15.5.18).
-func (x exchange) refusesExpectation() bool {
-	return x.status() == 417 && x.request.Header.Has("Expect")
-}
-
 // satisfies reports whether the response is a refusal as d requires it: its status, its error code
 // and its body match, and it is not an event stream if d.Plain is true. A refusal event satisfies d
 // if and only if d.InBand is true. A terminal event with the status "rejected" satisfies d, too, if
@@ -131,25 +125,8 @@ func bodyContains(body []byte, text string) bool {
 		return true
 	}
 	var v any
-	return json.Unmarshal(body, &v) == nil && valueContains(v, text)
-}
-
-// valueContains reports whether v, a decoded JSON value, is or contains, at any depth, a string
-// that contains text. Names of members do not count.
-func valueContains(v any, text string) bool {
-	switch v := v.(type) {
-	case string:
-		return strings.Contains(v, text)
-	case []any:
-		return slices.ContainsFunc(v, func(v any) bool { return valueContains(v, text) })
-	case map[string]any:
-		for _, v := range v {
-			if valueContains(v, text) {
-				return true
-			}
-		}
-	}
-	return false
+	return json.Unmarshal(body, &v) == nil &&
+		hasStringLike(v, func(s string) bool { return strings.Contains(s, text) })
 }
 
 // matchesStatus reports whether status matches want, which is a status code such as "422" or a
