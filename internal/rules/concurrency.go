@@ -96,8 +96,8 @@ func areSiblingRuns(a, b spec.Event) bool {
 // judgeStreams returns a watchFunc that calls judge once, at the end of a conversation. The
 // argument a holds the completed streams of the conversation.
 func judgeStreams(judge func(p *spec.Pass, a *conversationTimeline)) watchFunc {
-	return func(p *spec.Pass) func(spec.Event) {
-		timeline := spec.Shared(p, "stream timeline", func() (*conversationTimeline, func(spec.Event)) {
+	return judgeAtEnd(func(p *spec.Pass) *conversationTimeline {
+		return spec.Shared(p, "stream timeline", func() (*conversationTimeline, func(spec.Event)) {
 			timeline := &conversationTimeline{exchanges: exchangesOf(p), requestedAt: map[string]time.Duration{}}
 			observeStreams := eachStream(timeline.observeStream)(p)
 			return timeline, func(e spec.Event) {
@@ -109,9 +109,7 @@ func judgeStreams(judge func(p *spec.Pass, a *conversationTimeline)) watchFunc {
 				observeStreams(e)
 			}
 		})
-		p.AtEnd(func() { judge(p, timeline) })
-		return func(spec.Event) {}
-	}
+	}, judge)
 }
 
 // observeStream returns a function that records the stream that the given request asked for. The

@@ -59,9 +59,9 @@ type mergedRunStreams struct {
 // argument c holds what was collected from the conversation. All checks share it, so judge must not
 // modify it.
 func atConversationEnd(judge func(p *spec.Pass, c *conversation)) watchFunc {
-	return func(p *spec.Pass) func(spec.Event) {
+	return judgeAtEnd(func(p *spec.Pass) *conversation {
 		exchanges := exchangesOf(p)
-		c := spec.Shared(p, "conversation", func() (*conversation, func(spec.Event)) {
+		return spec.Shared(p, "conversation", func() (*conversation, func(spec.Event)) {
 			c := &conversation{
 				exchanges: exchanges, keep: keeper(p), streams: map[string]*mergedRunStreams{}, touchedThreads: map[string]bool{},
 				changedOtherwise: map[string]bool{},
@@ -69,9 +69,7 @@ func atConversationEnd(judge func(p *spec.Pass, c *conversation)) watchFunc {
 			p.AtEnd(c.addStreams)
 			return c, c.observe
 		})
-		p.AtEnd(func() { judge(p, c) })
-		return func(spec.Event) {}
-	}
+	}, judge)
 }
 
 // addStreams completes c.runs at the end of the conversation. It sets the field mergedRunStreams of

@@ -17,25 +17,23 @@ import (
 // requested in place of input for which the thread was waiting, and runs that failed without any
 // text while another run of the thread may have been active.
 func eachScriptedRun(judge func(p *spec.Pass, a *assembledRun)) watchFunc {
-	return func(p *spec.Pass) func(spec.Event) {
+	return judgeAtEnd(func(p *spec.Pass) *conversationTracker {
 		exchanges := exchangesOf(p)
-		t := spec.Shared(p, "scripted runs", func() (*conversationTracker, func(spec.Event)) {
+		return spec.Shared(p, "scripted runs", func() (*conversationTracker, func(spec.Event)) {
 			t := &conversationTracker{
 				exchanges: exchanges, keep: keeper(p), threads: map[userThreadKey]*trackedThread{},
 				possiblePrompts: map[string][]string{}, startsRuns: map[string]bool{}, startedRuns: map[string]*assembledRun{},
 			}
 			return t, t.observe
 		})
-		p.AtEnd(func() {
-			for _, a := range t.finishedRuns {
-				inconclusive := a.skipsPendingInput || a.failedWhileBusy() || a.wasCutOff() || a.refused && !a.isToFail()
-				if a.request.Principal == spec.PrimaryUser && !inconclusive && !t.isCanceled(a) {
-					judge(p, a)
-				}
+	}, func(p *spec.Pass, t *conversationTracker) {
+		for _, a := range t.finishedRuns {
+			inconclusive := a.skipsPendingInput || a.failedWhileBusy() || a.wasCutOff() || a.refused && !a.isToFail()
+			if a.request.Principal == spec.PrimaryUser && !inconclusive && !t.isCanceled(a) {
+				judge(p, a)
 			}
-		})
-		return func(spec.Event) {}
-	}
+		}
+	})
 }
 
 // failedWhileBusy reports whether the run failed without any text while another run of its thread

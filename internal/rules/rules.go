@@ -42,6 +42,17 @@ func ByID(id string) (*spec.Check, bool) {
 // is then called with each event of the conversation, in order.
 type watchFunc = func(*spec.Pass) func(spec.Event)
 
+// judgeAtEnd returns a watchFunc that calls judge once, at the end of a conversation. The argument
+// collected is what the function collect returned for the pass before the first event, usually a
+// value that all checks share (see [spec.Shared]), which judge must not modify.
+func judgeAtEnd[T any](collect func(*spec.Pass) T, judge func(p *spec.Pass, collected T)) watchFunc {
+	return func(p *spec.Pass) func(spec.Event) {
+		collected := collect(p)
+		p.AtEnd(func() { judge(p, collected) })
+		return func(spec.Event) {}
+	}
+}
+
 // An eventLabel is the name of an event, as the message of a finding shows it. It is a separate
 // type, and not a string, so that the name is formatted only if a message is needed.
 type eventLabel struct {

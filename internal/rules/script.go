@@ -266,29 +266,20 @@ func (a *assembledRun) judgeFailureText(p *spec.Pass, text string) {
 	if f := a.failure; f.Text == "" && text != "" {
 		p.Judge(f, false,
 			"got %s without an error message%s; expected one that contains %q",
-			displayName(f), describeViolations(f.Violations), text)
+			displayName(f), parenthesize(joinViolations(f.Violations)), text)
 	} else {
 		got, expected := quotePair(f.Text, text)
 		p.Judge(f, strings.Contains(f.Text, text), "got error message %s; expected one that contains %s", got, expected)
 	}
 }
 
-// describeViolations returns the descriptions of the given violations, joined by ", and " and put
-// in parentheses, with a leading space. It returns "" if there are none.
-func describeViolations(broken []spec.Violation) string {
-	if len(broken) == 0 {
+// parenthesize returns the text of what in parentheses, with a leading space. It returns "" if what
+// is nil or "".
+func parenthesize(what any) string {
+	if what == nil || what == "" {
 		return ""
 	}
-	return " (" + joinViolations(broken) + ")"
-}
-
-// describeError returns the text of err in parentheses, with a leading space. It returns "" if err
-// is nil.
-func describeError(err error) string {
-	if err == nil {
-		return ""
-	}
-	return " (" + err.Error() + ")"
+	return fmt.Sprintf(" (%v)", what)
 }
 
 // pluralize returns the number n followed by the noun thing, which must be singular and form its
