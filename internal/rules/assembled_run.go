@@ -73,7 +73,7 @@ const maxPieces = 4096
 // An assembledCall is one tool call of an assembledRun, with its result if the stream has one.
 type assembledCall struct {
 	id, name    string
-	arguments   strings.Builder
+	arguments   strings.Builder // JSON text: the joined deltas or, if the call came in one event, its text
 	result      string
 	hasResult   bool
 	inSnapshot  bool        // a snapshot of the messages has the result
@@ -81,10 +81,6 @@ type assembledCall struct {
 	argsEvent   *spec.Event // the last event with arguments; nil if there is none
 	resultEvent contentKey  // the message and the index of the event with the result
 }
-
-// args returns the arguments of the call as JSON text: the joined deltas or, if the call came in
-// one event, the text of that event.
-func (u *assembledCall) args() string { return u.arguments.String() }
 
 // text returns the joined text of all messages, without the reasoning.
 func (a *assembledRun) text() string { return strings.Join(a.texts(false), "") }
@@ -159,11 +155,6 @@ func (a *assembledRun) endEvent() spec.Event {
 		return a.failure
 	}
 	return a.bodyEnd
-}
-
-// hasMessageIDs reports whether any message or section of reasoning has an id.
-func (a *assembledRun) hasMessageIDs() bool {
-	return slices.ContainsFunc(a.messages, func(s *assembledMessage) bool { return s.id != "" })
 }
 
 // observe adds e, the next event of the stream, to the run.

@@ -80,8 +80,7 @@ func (c *conversation) addStreams() {
 		if stream := c.streams[runKey(r.request)]; stream != nil {
 			r.mergedRunStreams = *stream
 		}
-		run := completedStream{request: r.request, bodyEnd: r.end}
-		r.canceled = slices.ContainsFunc(c.exchanges.cancels, run.isCanceledBy)
+		r.canceled = c.exchanges.isCanceled(completedStream{request: r.request, bodyEnd: r.end})
 	}
 	type prompt struct{ credentials, thread, text string }
 	finished := map[prompt][]*acceptedRun{}

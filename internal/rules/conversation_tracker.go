@@ -408,6 +408,5 @@ func (a *assembledRun) hasOpenClientCall() bool {
 
 // isCanceled reports whether an accepted cancel request of the conversation applies to the run a.
 func (t *conversationTracker) isCanceled(a *assembledRun) bool {
-	stream := completedStream{request: a.streamedBy, bodyEnd: a.bodyEnd}
-	return slices.ContainsFunc(t.exchanges.cancels, stream.isCanceledBy)
+	return t.exchanges.isCanceled(completedStream{request: a.streamedBy, bodyEnd: a.bodyEnd})
 }

@@ -106,42 +106,28 @@ judged by cancel.run-ends.`,
 			}
 		})
 		return eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
-			return watchRunEnd(p, request, func(closed spec.Event) {
-				unfinished = append(unfinished, completedStream{request: request, bodyEnd: closed})
-			})
+			ended, silent, hasComment, isUnknown := false, true, false, false
+			return func(e spec.Event) {
+				silent, hasComment = silent && !e.IsFrame(), hasComment || e.Kind == spec.Comment
+				if e.IsFrame() {
+					isUnknown = isUnreadable(e) // it may be any event
+				}
+				// The run may not exist.
+				mayBeSilent := isCleanEnd(e) && isUnrequested(request) && silent && hasComment
+				switch {
+				case isTerminal(e):
+					ended = true
+				case e.Kind == spec.RunStart: // a second run has an end of its own
+					ended = false
+				case !isCleanEnd(e) && !isBrokenTransfer(e):
+				case ended:
+					p.Judge(e, true, "")
+				case request.PollLimit == "" && !isUnknown && !mayBeSilent:
+					unfinished = append(unfinished, completedStream{request: request, bodyEnd: e})
+				}
+			}
 		})(p)
 	},
-}
-
-// watchRunEnd returns a function to be called with each event of the stream that the given request
-// asked for. At the end of the body, the returned function records a passed judgement if the last
-// run of the stream had a terminal event. If a required terminal event is missing, it calls
-// onMissingEnd instead, with the event for the end of the body. It does neither if a limit of the
-// client ended the transfer.
-//
-// A terminal event is not required in three cases: if the request limits how long the stream may be
-// idle; if the last frame may be any event (see isUnreadable); and if the stream was received
-// completely, has only comments, and no request of the conversation is known to have started its
-// run.
-func watchRunEnd(p *spec.Pass, request spec.Event, onMissingEnd func(closed spec.Event)) func(spec.Event) {
-	ended, silent, hasComment, isUnknown := false, true, false, false
-	return func(e spec.Event) {
-		silent, hasComment = silent && !e.IsFrame(), hasComment || e.Kind == spec.Comment
-		if e.IsFrame() {
-			isUnknown = isUnreadable(e)
-		}
-		switch {
-		case isTerminal(e):
-			ended = true
-		case e.Kind == spec.RunStart: // a second run has an end of its own
-			ended = false
-		case !isCleanEnd(e) && !isBrokenTransfer(e):
-		case ended:
-			p.Judge(e, true, "")
-		case request.PollLimit == "" && !isUnknown && !(isCleanEnd(e) && isUnrequested(request) && silent && hasComment):
-			onMissingEnd(e)
-		}
-	}
 }
 
 // RunEndsOnce judges whether a stream has at most one terminal event.

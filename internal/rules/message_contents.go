@@ -24,7 +24,7 @@ var MessageContentEquals = &spec.Check{
 			switch {
 			case isMessageContent(e) && e.Message != "":
 				if contents[e.Message] == nil {
-					contents[e.Message] = newMessageContents()
+					contents[e.Message] = &messageContentParts{deltas: map[string]*strings.Builder{}, completed: map[string]string{}}
 				}
 				contents[e.Message].observe(e)
 			case isMessageStatus(e) && e.Kind.Phase() == "end" && len(e.Parts) > 0 && contents[e.Message] != nil:
@@ -49,11 +49,6 @@ type messageContentParts struct {
 	completed map[string]string           // by index: a complete content, used in place of the joined deltas
 }
 
-// newMessageContents returns an empty messageContentParts.
-func newMessageContents() *messageContentParts {
-	return &messageContentParts{deltas: map[string]*strings.Builder{}, completed: map[string]string{}}
-}
-
 // observe adds the content of e, which must be an event for which isMessageContent returns true.
 func (t *messageContentParts) observe(e spec.Event) {
 	if t.deltas[e.Index] == nil {
@@ -61,7 +56,7 @@ func (t *messageContentParts) observe(e spec.Event) {
 		t.deltas[e.Index] = &strings.Builder{}
 	}
 	switch {
-	case e.Kind == spec.MessageDelta || e.Kind == spec.ReasoningDelta:
+	case isDelta(e):
 		t.deltas[e.Index].WriteString(e.Text)
 	case contentValue(e) != "":
 		t.completed[e.Index] = contentValue(e)

@@ -141,7 +141,8 @@ var (
 				}
 			}
 			n := len(a.texts(false))
-			p.Judge(a.startOfText(1), !a.hasMessageIDs() || n <= 1, "got %s; expected 1", pluralize(n, "message"))
+			hasIDs := slices.ContainsFunc(a.messages, func(s *assembledMessage) bool { return s.id != "" })
+			p.Judge(a.startOfText(1), !hasIDs || n <= 1, "got %s; expected 1", pluralize(n, "message"))
 			a.judgeRoles(p)
 		})
 
@@ -333,8 +334,8 @@ func (a *assembledRun) judgeCalls(p *spec.Pass, n int, tool, args string) {
 		if u.name == tool && u.argsEvent != nil {
 			evidence = u.argsEvent
 		}
-		got, expected := quoteJSONPair(u.args(), args)
-		p.Judge(*evidence, u.name == tool && sameJSON(u.args(), args), "got a call of %s with %s; expected %s with %s",
+		got, expected := quoteJSONPair(u.arguments.String(), args)
+		p.Judge(*evidence, u.name == tool && sameJSON(u.arguments.String(), args), "got a call of %s with %s; expected %s with %s",
 			toolName(u.name), got, tool, expected)
 	}
 }

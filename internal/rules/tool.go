@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -167,7 +166,7 @@ var ToolIDsUnique = &spec.Check{
 		type callKey struct{ thread, call string }
 		used := map[callKey]string{} // the stream in which the call was started
 		return eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
-			streamID := cmp.Or(request.Run, fmt.Sprint("exchange ", request.Exchange))
+			streamID := streamName(request)
 			startedHere := map[string]bool{}
 			return func(e spec.Event) {
 				if e.Kind != spec.ToolStart || !request.Valid() {
@@ -300,13 +299,10 @@ func (c *clientCallTracker) observe(e spec.Event) {
 	}
 }
 
-// find returns the call with the given id in the current stream, or nil if there is none.
-func (c *clientCallTracker) find(id string) *callState { return c.byID[id] }
-
 // update updates the state of the call to which e belongs, as well as c.openClientCalls and
 // c.halted. If e starts a call that is not known yet, update adds the call.
 func (c *clientCallTracker) update(e spec.Event) {
-	k := c.find(e.Call)
+	k := c.byID[e.Call]
 	wasLeft := c.isLeftToClient(k)
 	switch e.Kind {
 	case spec.ToolStart, spec.ToolCall:
