@@ -200,15 +200,6 @@ conversation, before them or after them.`,
 	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
 		hasSigned := map[string]bool{}
 		var attempts []exchange
-		onExchange := func(x exchange) {
-			switch madeUp := strings.Contains(x.request.Name+x.request.ID, missingObjectName); {
-			case !x.request.Valid():
-			case madeUp && x.request.Name != "" && (x.isAccepted() || isRefusal(x.status())):
-				attempts = append(attempts, x)
-			case x.reply.Kind == spec.AttachmentSigned:
-				hasSigned[x.request.Operation] = true
-			}
-		}
 		p.AtEnd(func() {
 			for _, x := range attempts {
 				x.request.Requirement = "" // this is not the requirement on the operation
@@ -219,7 +210,15 @@ conversation, before them or after them.`,
 				}
 			}
 		})
-		return onExchange
+		return func(x exchange) {
+			switch madeUp := strings.Contains(x.request.Name+x.request.ID, missingObjectName); {
+			case !x.request.Valid():
+			case madeUp && x.request.Name != "" && (x.isAccepted() || isRefusal(x.status())):
+				attempts = append(attempts, x)
+			case x.reply.Kind == spec.AttachmentSigned:
+				hasSigned[x.request.Operation] = true
+			}
+		}
 	}),
 }
 
@@ -237,7 +236,16 @@ with one of the server's own links was accepted.`,
 		hosts := map[string]bool{}
 		ownAccepted := false
 		var attempts []exchange
-		onExchange := func(x exchange) {
+		p.AtEnd(func() {
+			for _, x := range attempts {
+				x.request.Requirement = "" // this is not the requirement on the operation
+				if from := hostOf(imageLinks(x.request)[0]); ownAccepted && from != "" && !hosts[from] {
+					p.Judge(x.request, !x.isAccepted(),
+						"%v for an image from %s, which is not one of the server's hosts; expected a refusal", x, from)
+				}
+			}
+		})
+		return func(x exchange) {
 			if x.reply.Kind == spec.AttachmentStored || x.reply.Kind == spec.AttachmentSigned {
 				hosts[hostOf(x.reply.Text)] = true
 			}
@@ -249,16 +257,6 @@ with one of the server's own links was accepted.`,
 				attempts = append(attempts, x)
 			}
 		}
-		p.AtEnd(func() {
-			for _, x := range attempts {
-				x.request.Requirement = "" // this is not the requirement on the operation
-				if from := hostOf(imageLinks(x.request)[0]); ownAccepted && from != "" && !hosts[from] {
-					p.Judge(x.request, !x.isAccepted(),
-						"%v for an image from %s, which is not one of the server's hosts; expected a refusal", x, from)
-				}
-			}
-		})
-		return onExchange
 	}),
 }
 

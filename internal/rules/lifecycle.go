@@ -249,11 +249,7 @@ var RunIDIsStable = &spec.Check{
 			if e.Kind.Subject() != "run" || e.Kind == spec.RunRefused || e.Run == "" {
 				return
 			}
-			if id != "" {
-				p.Judge(e, e.Run == id, "got run id %q; expected %q, as in the events before", e.Run, id)
-			} else {
-				p.Judge(e, true, "")
-			}
+			p.Judge(e, id == "" || e.Run == id, "got run id %q; expected %q, as in the events before", e.Run, id)
 			id = e.Run
 		}
 	}),
@@ -273,23 +269,16 @@ does not expect it to start again.`,
 		last := map[string]statusEvent{}
 		return func(e spec.Event) {
 			rank, ranked := ranks[e.Kind.Phase()]
-			key := e.Kind.Subject() + "\x00" + e.Message
-			switch e.Kind.Subject() {
-			case "run":
+			key, isRun := e.Kind.Subject()+"\x00"+e.Message, e.Kind.Subject() == "run"
+			if isRun {
 				key = "run\x00" + e.Run
-			case "message", "reasoning":
-				if e.Message == "" {
-					return
-				}
-			default:
-				return
 			}
-			if !ranked {
+			if !ranked || !isRun && (!isMessageStatus(e) || e.Message == "") {
 				return
 			}
 			before, seen := last[key]
 			previousRank := ranks[before.kind.Phase()]
-			forward := rank >= previousRank && (previousRank < 2 || e.Kind.Subject() == "run" && before.kind == e.Kind)
+			forward := rank >= previousRank && (previousRank < 2 || isRun && before.kind == e.Kind)
 			if !seen || forward {
 				p.Judge(e, true, "")
 			} else {

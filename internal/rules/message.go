@@ -220,15 +220,10 @@ var MessageUnambiguous = &spec.Check{
 	Doc:   "a content that names no message is sent only while exactly one message is open",
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageDelta},
 	Watch: eachMessageEvent(func(p *spec.Pass, e spec.Event, states *messageStates) {
-		if !isMessageContent(e) {
-			return
+		if isMessageContent(e) {
+			p.Judge(e, e.Message != "" || states.openCount == 1,
+				"%s names no message while %d are open; expected exactly one open message", displayName(e), states.openCount)
 		}
-		if e.Message != "" {
-			p.Judge(e, true, "")
-			return
-		}
-		p.Judge(e, states.openCount == 1, "%s names no message while %d are open; expected exactly one open message",
-			displayName(e), states.openCount)
 	}),
 }
 

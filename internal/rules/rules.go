@@ -98,9 +98,6 @@ func (n eventLabel) quoted() string {
 	return n.text
 }
 
-// isTransferred reports whether closed marks the end of a body that was transferred completely.
-func isTransferred(closed spec.Event) bool { return closed.Kind == spec.BodyEnd && closed.Err == nil }
-
 // isCleanEnd reports whether closed is the event for the end of a body, and either the body was
 // transferred completely or the client stopped reading it after the run had ended. In both cases
 // the client received all of the run. In the second case it is unknown how the server would have

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -143,10 +144,7 @@ the last state is judged, unless the run failed: the arguments may be incomplete
 			}
 			walkParts(e, func(part spec.Event) {
 				if part.Kind == spec.ToolCall {
-					key := part.Call + "\x00" + part.Message
-					if part.Call != "" {
-						key = part.Call
-					}
+					key := cmp.Or(part.Call, "\x00"+part.Message)
 					if _, ok := calls[key]; !ok {
 						order = append(order, key)
 					}

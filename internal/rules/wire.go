@@ -232,7 +232,7 @@ incomplete comment is not judged: it carries no data.`,
 				last = e
 			case e.Kind == spec.Incomplete && len(e.Fields) > 0:
 				last, rest = e, e
-			case isTransferred(e) && last.Raw != nil:
+			case e.Kind == spec.BodyEnd && e.Err == nil && last.Raw != nil:
 				p.Judge(last, rest.Raw == nil,
 					"stream ended within a frame of %d bytes; expected a blank line after it", len(rest.Raw))
 			}
