@@ -19,7 +19,16 @@ import (
 // package comment). Times are truncated to [TimeResolution]. The errors with which bodies ended are
 // equal only as compared by errors.Is.
 func Format(t *Transcript) []byte {
-	b := bytes.NewBuffer(make([]byte, 0, estimateSize(t)))
+	size := 512 + len(t.Comment) // an estimate, so that large bodies are rarely copied
+	for _, x := range t.Trace.Exchanges {
+		size += 2048 + 24*len(x.Response.Arrivals)
+		for _, body := range [][]byte{x.Request.Body, x.Response.Body} {
+			if size += len(body); !utf8.Valid(body) {
+				size += len(body) / 2 // base64
+			}
+		}
+	}
+	b := bytes.NewBuffer(make([]byte, 0, size))
 	hide := secretRedactor{redact.New(t.Secrets...), t.RedactHeaders}
 	writeComment(b, t, hide)
 	for i, x := range t.Trace.Exchanges {
@@ -35,26 +44,6 @@ func Format(t *Transcript) []byte {
 		writeResponse(b, x.Request.Method, x.Response, hide)
 	}
 	return b.Bytes()
-}
-
-// estimateSize returns the approximate size in bytes of the transcript that Format writes for t.
-// Format allocates a buffer of this size in advance.
-func estimateSize(t *Transcript) int {
-	n := 512 + len(t.Comment)
-	for _, x := range t.Trace.Exchanges {
-		n += 512 + 24*len(x.Response.Arrivals)
-		for _, body := range [][]byte{x.Request.Body, x.Response.Body} {
-			if n += len(body); !utf8.Valid(body) {
-				n += len(body) / 2 // base64
-			}
-		}
-		for _, h := range []spec.Header{x.Request.Header, x.Response.Header} {
-			for _, f := range h {
-				n += len(f.Name) + len(f.Value) + 4
-			}
-		}
-	}
-	return n
 }
 
 // writeRequest writes to b the section of a transcript that contains the request r, without the
