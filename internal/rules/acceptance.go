@@ -73,8 +73,7 @@ type validRequests struct {
 	stats func() requestStatsByOperation
 }
 
-// validRequestsOf returns the validRequests of the conversation to which p applies. All checks
-// share it; see [spec.Shared].
+// validRequestsOf returns the validRequests of the conversation, which all checks share.
 func validRequestsOf(p *spec.Pass) *validRequests {
 	return spec.Shared(p, "valid requests", func() (*validRequests, func(spec.Event)) {
 		v := &validRequests{exercised: map[string]bool{}}
@@ -98,11 +97,9 @@ func (v *validRequests) observe(x exchange) {
 	}
 }
 
-// blame returns a description (what) of the request of x for a finding, and the ids of the
-// requirements that the refusal counts against. The exchange x must be one of v.refused. The ids
-// are those that the request exercised and no accepted request did or, if there are none, the one
-// that refusedForm returns. The result requirements may be empty. The caller must wait for the end
-// of the conversation.
+// blame returns a description (what) of the request of x, one of v.refused, for a finding, and the
+// ids of the requirements that the refusal counts against. There may be none. The caller must wait
+// for the end of the conversation.
 func (v *validRequests) blame(x exchange) (what string, requirements []string) {
 	requirements = slices.DeleteFunc(slices.Clone(x.request.Exercised), func(requirement string) bool {
 		return v.exercised[requirement] || x.mayBeBusy(requirement)

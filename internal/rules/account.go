@@ -26,8 +26,7 @@ type streamTracker struct {
 	messages messageTracker    // which messages of the current stream are open
 }
 
-// streamsOf returns the streamTracker of the conversation to which p applies. All passes over that
-// conversation get the same tracker; see [spec.Shared].
+// streamsOf returns the streamTracker of the conversation to which p applies.
 func streamsOf(p *spec.Pass) *streamTracker {
 	return spec.Shared(p, "streams", func() (*streamTracker, func(spec.Event)) {
 		s := &streamTracker{prompts: map[string]string{}}
@@ -104,8 +103,8 @@ type exchangeTracker struct {
 	asked   requestedInputs // what the events so far have asked of the client
 	uploads *knownUploads   // the uploads of the exchanges that have ended
 	running openRuns        // the runs that were started and whose end was not seen; updated after each exchange
-	// runs has, by run id, whether the server accepted a request to start the run. The thread is not
-	// part of the key, because a server may require run ids that are unique in all threads.
+	// runs has, by run id, whether the server accepted a request to start the run. The thread is
+	// not part of the key, because a server may require run ids that are unique in all threads.
 	runs map[string]bool
 	// idleSince has, for each thread, the time at which the last response to an accepted request in
 	// that thread ended. It is measured from the start of the conversation.
@@ -116,8 +115,7 @@ type exchangeTracker struct {
 	refusedCancels []spec.Event
 }
 
-// exchangesOf returns the exchangeTracker of the conversation to which p applies. All passes over
-// that conversation get the same tracker; see [spec.Shared].
+// exchangesOf returns the exchangeTracker of the conversation to which p applies.
 func exchangesOf(p *spec.Pass) *exchangeTracker {
 	return spec.Shared(p, "exchanges", func() (*exchangeTracker, func(spec.Event)) {
 		uploads := &knownUploads{files: map[string]string{}, links: map[string]issuedLink{}}

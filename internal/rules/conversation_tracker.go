@@ -243,13 +243,8 @@ func givesNew(request spec.Event, k spec.Kind) (gives bool) {
 // take for the prompt before that of a request. The argument thread is the id of the thread that
 // the request names. The slice earlier has the prompts before the prompt of the request, in order,
 // and must not be empty. Its first priorCount elements are those that the server has certainly
-// stored from earlier requests, and the others are in the request itself.
-//
-// If the last element of earlier is in the request itself, and the server cannot have stored it
-// from an earlier request, the result is nil. Otherwise, the result has all elements of
-// t.possiblePrompts for the thread. If one of these is the last element of earlier, and the request
-// repeats it, the result also has the last prompt that the server has certainly stored or, if there
-// is none, "nothing", which is what a server that has no earlier prompt must answer.
+// stored from earlier requests, and the others are in the request itself. The prompt "nothing"
+// stands for no earlier prompt: it is what a server that has none must answer.
 func (t *conversationTracker) otherPrompts(thread string, earlier []string, priorCount int) []string {
 	last, possible := earlier[len(earlier)-1], t.possiblePrompts[thread]
 	switch {
@@ -346,11 +341,7 @@ func (t *conversationTracker) observeResponse(e spec.Event) {
 
 // observeBodyEnd updates the tracker with e, the event for the end of a body. It adds the streamed
 // run to the finished runs, unless the client stopped reading before the end of the run or the
-// request limits how long the stream may be idle. If the request started or continued a run, it
-// records this run and its prompt as the last of the thread, and whether the thread now waits for a
-// resume or a tool result. If an accepted request was invalid and may have started a run, it
-// forgets the prompts of the thread (see discardPrompts). If a request without a message started a
-// run, it records that the server may have stored an empty prompt.
+// request limits how long the stream may be idle.
 func (t *conversationTracker) observeBodyEnd(e spec.Event) {
 	over := isCleanEnd(e) || isBrokenTransfer(e) || t.streamedRun.hasFailed() && errors.Is(e.Err, spec.ErrIdleTimeout)
 	if t.streamedRun != nil && over && t.request.PollLimit == "" {

@@ -78,8 +78,7 @@ type messageStates struct {
 	pending spec.Event     // the current event, if it is about the status of a message; otherwise, its Kind is ""
 }
 
-// messageStatesOf returns the states of the messages in the conversation to which p applies. All
-// passes over that conversation get the same value; see [spec.Shared].
+// messageStatesOf returns the states of the messages in the conversation, which all checks share.
 func messageStatesOf(p *spec.Pass) *messageStates {
 	streams := streamsOf(p)
 	return spec.Shared(p, "message states", func() (*messageStates, func(spec.Event)) {

@@ -262,13 +262,10 @@ func (d *operationState) observe(p *spec.Pass, x exchange) {
 	}
 }
 
-// judgeOrDefer calls judge now, later or never. The function judge records a judgement on the
-// response of x, and satisfied is whether the response is a refusal as required.
-//
-// If satisfied is true but the operation has not accepted a valid request yet, judge is called as
-// soon as it accepts one. If satisfied is false and the status depends on the state of the server
-// (see isStateDependentStatus), judge is called now if the operation has already accepted a valid
-// request for the same thread, and never otherwise. In all other cases, judge is called now.
+// judgeOrDefer calls judge, which records a judgement on the response of x. The argument satisfied
+// is whether the response is a refusal as required. If it is, judge is called only once the
+// operation has accepted a valid request. If it is not, and the status depends on the state of the
+// server, judge is called only if a valid request for the same thread was accepted.
 func (d *operationState) judgeOrDefer(x exchange, satisfied bool, judge func()) {
 	switch {
 	case satisfied && !d.hasAccepted:

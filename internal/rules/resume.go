@@ -89,8 +89,7 @@ type streamsByRun struct {
 	hashSeed     maphash.Seed                 // for the hashes of frames
 }
 
-// streamsByRunOf returns the streams in the conversation to which p applies. All passes over that
-// conversation get the same value; see [spec.Shared].
+// streamsByRunOf returns the streams in the conversation, which all checks share.
 func streamsByRunOf(p *spec.Pass) *streamsByRun {
 	return spec.Shared(p, "streams by run", func() (*streamsByRun, func(spec.Event)) {
 		all := &streamsByRun{
@@ -132,9 +131,8 @@ func (all *streamsByRun) observe(e spec.Event) {
 	}
 }
 
-// open records response, the head of the response to the request of t. If the response is a stream,
-// open adds t to the streams of its run. Otherwise, it sets all.current to nil. If t was requested
-// with a cursor, open also adds t to all.resumed.
+// open records response, the head of the response to the request of t, and adds t to the lists to
+// which it belongs.
 func (all *streamsByRun) open(t *observedStream, response spec.Event) {
 	t.response = response
 	if t.request.Cursor != "" {
@@ -169,10 +167,9 @@ func longestStream(streams []*observedStream) (full *observedStream) {
 	return full
 }
 
-// startIndex returns the index in full.frames of the frame with which t has to start. That is the
-// frame after the cursor with which t was requested, or 0 if t was requested without a cursor. If
-// the cursor is that of the last frame, the result is len(full.frames). If full does not have the
-// cursor, the result is -1.
+// startIndex returns the index in full.frames of the frame with which t has to start: the one after
+// the cursor of its request, or the first one. The index is len(full.frames) if the cursor is that
+// of the last frame, and -1 if full does not have the cursor.
 func (t *observedStream) startIndex(full *observedStream) int {
 	if t.request.Cursor == "" {
 		return 0
@@ -183,8 +180,7 @@ func (t *observedStream) startIndex(full *observedStream) int {
 	return -1
 }
 
-// describeStart describes where the stream starts, for the message of a finding. The result is
-// "requested without a cursor", or "resumed after" and the quoted cursor.
+// describeStart describes where the stream starts, for the message of a finding.
 func (t *observedStream) describeStart() string {
 	if t.request.Cursor == "" {
 		return "requested without a cursor"

@@ -218,8 +218,8 @@ a call without an id.`,
 				}
 			}
 			return func(e spec.Event) {
-				// An invalid request may continue a run in a way that was not understood. The output of a
-				// run repeats results that were streamed.
+				// An invalid request may continue a run in a way that was not understood. The
+				// output of a run repeats results that were streamed.
 				if !request.Valid() || e.Kind == spec.RunEnd {
 					return
 				}
@@ -263,8 +263,7 @@ type toolCalls struct {
 	halted bool
 }
 
-// callTrackerOf returns the tracker of the tool calls in the conversation to which p applies. All
-// passes over that conversation get the same tracker; see [spec.Shared].
+// callTrackerOf returns the tracker of the tool calls in the conversation, which all checks share.
 func callTrackerOf(p *spec.Pass) *clientCallTracker {
 	streams := streamsOf(p)
 	return spec.Shared(p, "tool calls", func() (*clientCallTracker, func(spec.Event)) {
