@@ -103,8 +103,8 @@ type exchangeTracker struct {
 	asked   requestedInputs // what the events so far have asked of the client
 	uploads *knownUploads   // the uploads of the exchanges that have ended
 	running openRuns        // the runs that were started and whose end was not seen; updated after each exchange
-	// runs has, by run id, whether the server accepted a request to start the run. The thread is
-	// not part of the key, because a server may require run ids that are unique in all threads.
+	// runs has, by run id, whether the server accepted a request to start the run. The thread is not
+	// part of the key, because a server may require run ids that are unique in all threads.
 	runs map[string]bool
 	// idleSince has, for each thread, the time at which the last response to an accepted request in
 	// that thread ended. It is measured from the start of the conversation.

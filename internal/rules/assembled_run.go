@@ -224,9 +224,7 @@ func (s *assembledMessage) noteRole(e spec.Event, keep func(spec.Event) *spec.Ev
 }
 
 // addContent adds e, a content part, to the message s. It ignores a text part that is not complete
-// yet, or whose deltas have already been added. However, if the text of the complete part is
-// neither empty nor that of the deltas, and s has only one text part, addContent sets
-// s.contradiction to a copy of e.
+// yet, or whose deltas have already been added, unless it contradicts them; see s.contradiction.
 func (a *assembledRun) addContent(s *assembledMessage, e spec.Event) {
 	switch {
 	case e.Type != "" && e.Type != "text":

@@ -74,14 +74,10 @@ type issuedLink struct {
 // objectKey returns a map key for the object in the bucket e.Name with the path e.ID.
 func objectKey(e spec.Event) string { return e.Name + "\x00" + e.ID }
 
-// record updates s with e, the reply to request. If e is the reply to an upload, record adds the
-// uploaded file and the link that e issued. If e is the reply to a request for a link, it adds that
-// link. Any other reply is ignored.
-//
-// If an earlier reply issued the same link for a different file that was uploaded in the
-// conversation, the reply to an upload leaves the link with that earlier file. The reply to a
-// request for a link moves the link to the requested file, unless that file was not uploaded in the
-// conversation.
+// record updates s with e, the reply to request: it adds the uploaded file, and the link that e
+// issued. If an earlier reply issued the same link for a different file that was uploaded in the
+// conversation, the reply to an upload leaves the link with that earlier file, and the reply to a
+// request for a link moves it to the requested file if that was uploaded, too.
 func (s *knownUploads) record(request, e spec.Event) {
 	switch file, ok := request.Last(spec.InputFile); {
 	case e.Kind == spec.AttachmentStored && ok:
@@ -111,9 +107,8 @@ func (s *knownUploads) hasUnknownLink(request spec.Event) bool {
 	})
 }
 
-// isUnverifiable reports whether only the server can know whether a request is valid. That is so if
-// the request contains a link to an image, on any host, that no reply of the conversation has
-// issued so far, or if it asks for a file that has not been uploaded in the conversation.
+// isUnverifiable reports whether only the server can know whether a request is valid, because it
+// has an unknown link or asks for a file that has not been uploaded in the conversation.
 func (s *knownUploads) isUnverifiable(request spec.Event) bool {
 	_, sent := s.files[objectKey(request)]
 	names := request.Name != "" && request.ID != "" &&
@@ -166,9 +161,8 @@ expired after half a minute or more, redirects, and servers that are too busy.`,
 	}
 }
 
-// describeSize describes how got, the body of a response, compares with file, the expected body. It
-// is used in the messages of findings. The result is "these bytes" if they are equal, "as many
-// other bytes" if only their lengths are equal, and otherwise the length of got, such as "3 bytes".
+// describeSize describes how got, the body of a response, compares with file, the expected body,
+// for the message of a finding.
 func describeSize(got, file string) string {
 	switch {
 	case got == file:

@@ -52,7 +52,8 @@ func accessWatch(denial func(spec.Event) spec.DenialReason) watchFunc {
 		for _, refusal := range x.request.Facts().Denials[denial(x.request)] {
 			if ok := x.satisfies(refusal); granted || !ok && x.isAccepted() {
 				x.request.Requirement = refusal.Requirement
-				p.Judge(x.request, ok, "request by %s: %v; expected %s", principalNames[x.request.Principal], x, DescribeRefusal(refusal))
+				p.Judge(x.request, ok, "request by %s: %v; expected %s",
+					principalNames[x.request.Principal], x, DescribeRefusal(refusal))
 			}
 		}
 	})

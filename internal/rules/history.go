@@ -38,10 +38,9 @@ func (c *conversation) pageWithRun(x *exchange, r *acceptedRun) (spec.Event, boo
 // false, because a page need not contain anything of r then.
 //
 // If has(r, page) is true, page contains what it must contain of r, and a passed judgement is
-// recorded. Otherwise, report is called to record a finding, unless page may be incomplete. A page
-// may be incomplete if the thread has earlier days. It may also be incomplete if it was requested
-// within historySettleTime of the end of r, as long as has(r, page) was false for all earlier
-// pages.
+// recorded. Otherwise, report is called to record a finding, unless page may be incomplete: because
+// the thread has earlier days, or because no page has had it yet and historySettleTime has not
+// passed since the end of r.
 func eachStoredRun(
 	applies func(r *acceptedRun) bool, has func(r *acceptedRun, page spec.Event) bool,
 	report func(p *spec.Pass, r *acceptedRun, page spec.Event),

@@ -56,10 +56,8 @@ type messageTextKey struct {
 // sentTexts returns how often each text was sent in a thread before the history in x was requested.
 // These are the texts of the prompts of the user and of the messages of the assistant. If the
 // answer to a prompt has several messages, their joined text counts as sent, too. The result known
-// is false if the numbers cannot be determined. That is so if no run of the thread is known, if the
-// thread may have existed before the conversation, if a request of another user or of unknown
-// effect may have changed the thread, if a run was requested more than once, or if no stream of a
-// run was read from its start to its end.
+// is false if the numbers cannot be determined, for example because the thread may have existed
+// before the conversation, or because the stream of a run was not read to its end.
 func (c *conversation) sentTexts(x *exchange, thread string) (sent map[messageTextKey]int, known bool) {
 	sent = map[messageTextKey]int{}
 	for _, r := range c.runs {

@@ -33,9 +33,8 @@ func (s sentPrompt) resembles(text string) bool {
 // history before a given day are left out. The argument page is the history that contains m.
 //
 // The argument sent lists the different prompts that m may be a copy of (see sentPrompt.resembles).
-// Prompts of requests that were denied with status 401 or 403 are not among them. If m equals a
-// denied prompt, and equals no prompt that was not denied, sent is empty. White space does not
-// matter for this comparison.
+// It has no prompts of requests that were denied with status 401 or 403, and it is empty if, apart
+// from white space, m equals only such a prompt.
 func eachToldPrompt(judge func(p *spec.Pass, page, m spec.Event, sent []sentPrompt)) watchFunc {
 	squeeze := func(s string) string { return strings.Join(strings.Fields(s), "") }
 	return func(p *spec.Pass) func(spec.Event) {

@@ -221,10 +221,8 @@ type operationState struct {
 }
 
 // observe processes x, the next exchange of the operation. If the request of x is valid, observe
-// records in d what the response shows. If the request is invalid, observe judges the response, at
-// once or as soon as a valid request has been accepted; see judgeOrDefer. It does not judge a
-// response that may have nothing to do with the violation, such as one with status 429, or any
-// response if refusedLastValid returns true for x.
+// records in d what the response shows. If the request is invalid, observe judges the response,
+// unless it may have nothing to do with the violation, as with status 429; see judgeOrDefer.
 func (d *operationState) observe(p *spec.Pass, x exchange) {
 	if x.request.Valid() {
 		d.lastValid = &x
@@ -278,9 +276,6 @@ func (d *operationState) judgeOrDefer(x exchange, satisfied bool, judge func()) 
 // judgeCombined judges the response to a request with several violations. The response must be the
 // right refusal for at least one of them. If it is not, the finding is about the violation for
 // which the verdict is mildest.
-//
-// judgeCombined judges nothing if the document specifies no refusal for one or more of the
-// violations, or if refusedLastValid returns true for x.
 func (d *operationState) judgeCombined(p *spec.Pass, x exchange) {
 	evidence, satisfied, least := x.request, false, spec.Error
 	for _, violation := range x.request.Violations {

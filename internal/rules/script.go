@@ -334,8 +334,9 @@ func (a *assembledRun) judgeCalls(p *spec.Pass, n int, tool, args string) {
 		if u.name == tool && u.argsEvent != nil {
 			evidence = u.argsEvent
 		}
-		got, expected := quoteJSONPair(u.arguments.String(), args)
-		p.Judge(*evidence, u.name == tool && sameJSON(u.arguments.String(), args), "got a call of %s with %s; expected %s with %s",
+		arguments := u.arguments.String()
+		got, expected := quoteJSONPair(arguments, args)
+		p.Judge(*evidence, u.name == tool && sameJSON(arguments, args), "got a call of %s with %s; expected %s with %s",
 			toolName(u.name), got, tool, expected)
 	}
 }
