@@ -28,23 +28,15 @@ func eachScriptedRun(judge func(p *spec.Pass, a *assembledRun)) watchFunc {
 		})
 	}, func(p *spec.Pass, t *conversationTracker) {
 		for _, a := range t.finishedRuns {
-			inconclusive := a.skipsPendingInput || a.failedWhileBusy() || a.wasCutOff() || a.refused && !a.isToFail()
+			failedWhileBusy := a.threadBusy && a.failure.Kind != "" && a.text() == ""
+			wasCutOff := isBrokenTransfer(a.bodyEnd) // other checks report that
+			inconclusive := a.skipsPendingInput || failedWhileBusy || (wasCutOff || a.refused) && !a.isToFail()
 			if a.request.Principal == spec.PrimaryUser && !inconclusive && !t.isCanceled(a) {
 				judge(p, a)
 			}
 		}
 	})
 }
-
-// failedWhileBusy reports whether the run failed without any text while another run of its thread
-// may have been active.
-func (a *assembledRun) failedWhileBusy() bool {
-	return a.threadBusy && a.failure.Kind != "" && a.text() == ""
-}
-
-// wasCutOff reports whether the transfer of the run was cut off although its prompt did not ask for
-// a failure. Other checks report that, and anything else that the run lacks is only a consequence.
-func (a *assembledRun) wasCutOff() bool { return isBrokenTransfer(a.bodyEnd) && !a.isToFail() }
 
 // isToFail reports whether the prompt of the run asks for a failure.
 func (a *assembledRun) isToFail() bool {

@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -57,12 +58,9 @@ func writeRequest(b *bytes.Buffer, r spec.Request, hide secretRedactor) {
 	body := hide.Bytes(r.Body)
 	w := sectionWriter{b, usesCRLF(body)}
 	w.lineEnds()
-	method := r.Method
-	if method == "" {
-		method = "?"
-	}
+	method := cmp.Or(r.Method, "?")
 	switch {
-	case r.Method != "" && !isToken(r.Method) || !isCleanTarget(target):
+	case r.Method != "" && !isToken(r.Method) || !isCleanValue(target) || len(strings.Fields(target)) > 1:
 		w.raw(r.Method, target)
 	case target == "":
 		b.WriteString(method + " HTTP/1.1\n")
@@ -76,10 +74,6 @@ func writeRequest(b *bytes.Buffer, r spec.Request, hide secretRedactor) {
 	b.WriteByte('\n')
 	w.end(bodyEnd{word: "end", lastLineEncoding: writeLines(b, body, w.crlf), stream: isEventStream(header)})
 }
-
-// isCleanTarget reports whether the start line of a request can contain s, a request target, as it
-// is. Otherwise the start line must be written as a raw directive.
-func isCleanTarget(s string) bool { return isCleanValue(s) && len(strings.Fields(s)) <= 1 }
 
 // writeResponse writes to b the section of a transcript that contains the response r, without the
 // marker line. It uses hide to replace secrets. The argument method is the method of the request to
@@ -146,13 +140,10 @@ func (w sectionWriter) status(proto string, status int, reason string) {
 		w.raw(proto, strconv.Itoa(status), reason)
 		return
 	}
-	if proto == "" {
-		proto = "HTTP/?"
-	}
 	if reason != "" {
 		reason = " " + reason
 	}
-	fmt.Fprintf(w, "%s %d%s\n", proto, status, reason)
+	fmt.Fprintf(w, "%s %d%s\n", cmp.Or(proto, "HTTP/?"), status, reason)
 }
 
 // raw writes a raw directive that encodes a line with the given parts. Each part is written as a Go
