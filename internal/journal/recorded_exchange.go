@@ -142,13 +142,15 @@ func (s *recordedExchange) begin(names *secretNames, o ExchangeStart, maxBody in
 	s.method, s.target = o.Request.Method, s.redact(redact.RedactTarget(o.Request.Target, names.Contains))
 	s.requestHeader = slices.Clone(o.Request.Header)
 	for i, f := range s.requestHeader {
-		s.requestHeader[i].Value = s.redact(names.redactValue(f.Name, f.Value))
+		value := s.redact(names.redactValue(f.Name, f.Value))
+		s.requestHeader[i].Value = value
+		s.otherBytes += int64(32 + len(f.Name) + len(value))
 	}
 	s.body, s.bodySize = s.redactor.Bytes(o.Request.Body), len(o.Request.Body)
 	if len(s.body) > maxBody {
 		s.body = bytes.Clone(s.body[:maxBody])
 	}
-	s.otherBytes = int64(cap(s.body)+len(s.target)) + headerSize(s.requestHeader)
+	s.otherBytes += int64(cap(s.body) + len(s.target))
 }
 
 // reset clears the data, so that s can hold another exchange. It keeps the slices for the response
@@ -177,14 +179,6 @@ const exchangeOverhead = 768
 // memorySize returns the approximate memory of the exchange in bytes.
 func (s *recordedExchange) memorySize() int64 {
 	return exchangeOverhead + int64(cap(s.sentBytes)+cap(s.pieces)*16+cap(s.header)*32) + s.otherBytes
-}
-
-// headerSize returns the approximate memory of h in bytes.
-func headerSize(h spec.Header) (n int64) {
-	for _, f := range h {
-		n += int64(32 + len(f.Name) + len(f.Value))
-	}
-	return n
 }
 
 // setParsed records op, the name of the operation, and copies what the journal needs of event, the

@@ -303,6 +303,7 @@ func (a *assembledRun) addToolEvent(e spec.Event) {
 		call.argsEvent = a.keep(e)
 	case spec.ToolResult:
 		call.result, call.hasResult, call.resultEvent = e.Text, true, positionOf(e)
-		a.callIndex.addResult(call)
+		byResult := a.callIndex.byResultPosition
+		byResult[call.resultEvent] = byResult[call.resultEvent].with(call)
 	}
 }

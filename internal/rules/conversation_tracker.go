@@ -164,10 +164,6 @@ func (a *assembledRun) markEnded(e spec.Event) {
 	}
 }
 
-// hasFailed reports whether the stream has shown the failure of the run. It returns false if a is
-// nil.
-func (a *assembledRun) hasFailed() bool { return a != nil && a.failure.Kind != "" }
-
 // newRun returns a new run for a request, together with what is known about the earlier prompts of
 // the thread. It does not add the run to the tracker. It may, however, move some of these prompts
 // to t.possiblePrompts; see certainPrompts.
@@ -335,10 +331,12 @@ func (t *conversationTracker) observeResponse(e spec.Event) {
 // run to the finished runs, unless the client stopped reading before the end of the run or the
 // request limits how long the stream may be idle.
 func (t *conversationTracker) observeBodyEnd(e spec.Event) {
-	over := isCleanEnd(e) || isBrokenTransfer(e) || t.streamedRun.hasFailed() && errors.Is(e.Err, spec.ErrIdleTimeout)
-	if t.streamedRun != nil && over && t.request.PollLimit == "" {
-		t.streamedRun.bodyEnd = e
-		t.finishedRuns = append(t.finishedRuns, t.streamedRun)
+	if s := t.streamedRun; s != nil && t.request.PollLimit == "" {
+		failed := s.failure.Kind != "" && errors.Is(e.Err, spec.ErrIdleTimeout)
+		if isCleanEnd(e) || isBrokenTransfer(e) || failed {
+			s.bodyEnd = e
+			t.finishedRuns = append(t.finishedRuns, s)
+		}
 	}
 	a := t.requestedRun
 	starts, seen := t.startsRuns[t.request.Operation]
@@ -371,22 +369,15 @@ func (t *conversationTracker) observeBodyEnd(e spec.Event) {
 	if user, ok := a.request.Last(spec.InputUser); ok { // even if other input follows it
 		state.prompts, state.unknownLast = append(state.prompts, promptedRun{user.Text, a}), false
 	}
+	isOpen := func(u *assembledCall) bool { return !u.hasResult && offersTool(a.request, u.name) }
 	switch {
 	case len(a.interrupts) > 0:
 		state.pendingKind = spec.InputResume
-	case a.hasOpenClientCall():
+	case slices.ContainsFunc(a.toolCalls, isOpen): // a call of a client tool
 		state.pendingKind = spec.InputToolResult
 	case !a.skipsPendingInput:
 		state.pendingKind = ""
 	}
-}
-
-// hasOpenClientCall reports whether the run has a call of a client tool without a result, which the
-// client has to answer.
-func (a *assembledRun) hasOpenClientCall() bool {
-	return slices.ContainsFunc(a.toolCalls, func(u *assembledCall) bool {
-		return !u.hasResult && offersTool(a.request, u.name)
-	})
 }
 
 // isCanceled reports whether an accepted cancel request of the conversation applies to the run a.

@@ -64,7 +64,10 @@ func parseCurl(name string, data []byte, run curlInvocation) (*Transcript, error
 			return nil, err
 		}
 		interim := complete && r.Status < 200 && r.Status != 101
-		if !interim && !(complete && mayBeFollowed(r) && startsWithHead(p.data)) {
+		// Curl may have handled a response itself, and sent another request.
+		handled := r.Status/100 == 3 || r.Status == 401 || r.Status == 407 ||
+			strings.EqualFold(r.Reason, "Connection established") // from a proxy
+		if !interim && !(complete && handled && startsWithHead(p.data)) {
 			r.End = x.Response.End
 			x.Response = r
 			break
@@ -78,13 +81,6 @@ func parseCurl(name string, data []byte, run curlInvocation) (*Transcript, error
 	t := singleExchange(name, x)
 	t.Comment, t.Notes = run.note, notes
 	return t, nil
-}
-
-// mayBeFollowed reports whether the output of curl may continue with another response after r,
-// because curl may have handled r itself and sent another request.
-func mayBeFollowed(r spec.Response) bool {
-	return r.Status >= 300 && r.Status < 400 || r.Status == 401 || r.Status == 407 ||
-		strings.EqualFold(r.Reason, "Connection established") // from a proxy
 }
 
 // startsWithHead reports whether data begins with a status line, and thus with the head of a

@@ -103,7 +103,7 @@ func (h *recorder) recordPiece(piece []byte, at time.Duration) error {
 func (h *recorder) checkStop() error {
 	if h.stopWhen.Linger != nil && h.watchdog.lingers == nil {
 		if d, end := h.stopWhen.Linger(*h.resp); d > 0 {
-			h.watchdog.leaveAfter(d, end)
+			h.watchdog.lingers = time.AfterFunc(d, func() { h.watchdog.hangUp(end) })
 		}
 	}
 	if h.stopWhen.Until != nil && h.stopWhen.Until(*h.resp) {

@@ -261,7 +261,7 @@ type watchdog struct {
 	deadline   time.Time               // when totalTimer fires
 	paused     time.Duration           // total time for which the client did not read
 	reads      atomic.Int64            // number of reads that got bytes, over HTTP/1
-	lingers    *time.Timer             // nil until leaveAfter is called
+	lingers    *time.Timer             // set by the goroutine that reads the response; nil if there is none
 	hangUp     context.CancelCauseFunc // ends the exchange for the given reason
 	stop       func() bool             // ends the watch; the first call returns whether the connection is still open
 }
@@ -296,12 +296,6 @@ func (c *Client) newWatchdog(parent context.Context, conn net.Conn, limit StopWh
 		return open
 	}
 	return w
-}
-
-// leaveAfter makes the client leave after the time d, with the error end as the reason. It must be
-// called only once, by the goroutine that reads the response.
-func (w *watchdog) leaveAfter(d time.Duration, end error) {
-	w.lingers = time.AfterFunc(d, func() { w.hangUp(end) })
 }
 
 // touch restarts the idle timeout, unless the timeouts are paused. It must be called whenever bytes
