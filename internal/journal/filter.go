@@ -159,9 +159,8 @@ func (j *Journal) List(f Filter) (page []Record, total int) {
 	return page, len(all)
 }
 
-// page returns the part of all that f.Offset and f.Limit select, as a subslice of all. It does not
-// check whether the elements match the other fields of f, so all should contain only elements that
-// do.
+// page returns the part of all that f.Offset and f.Limit select, as a subslice of all. All elements
+// should match the other fields of f.
 func (f Filter) page(all []entryRef) []entryRef {
 	all = all[min(f.Offset, len(all)):]
 	if f.Limit > 0 {

@@ -181,9 +181,8 @@ func (s *recordedExchange) memorySize() int64 {
 	return exchangeOverhead + int64(cap(s.sentBytes)+cap(s.pieces)*16+cap(s.header)*32) + s.otherBytes
 }
 
-// setParsed records op, the name of the operation, and copies what the journal needs of event, the
-// decoded request. It does not retain event, which may hold much more memory. If event is nil,
-// setParsed records only op.
+// setParsed implements [ExchangeRecorder.Parsed]. It copies what the journal needs of event, and
+// does not retain event, which may hold much more memory.
 func (s *recordedExchange) setParsed(op string, event *spec.Event) {
 	s.parsed, s.operation = true, op
 	if event == nil {
@@ -210,10 +209,7 @@ func (s *recordedExchange) setParsed(op string, event *spec.Event) {
 	}
 }
 
-// setMatch records rule, the name of the rule or recording that matched the request, or "" if none
-// did, and misses, the reasons why other rules did not match. It keeps the first maxMisses of the
-// reasons, with secrets redacted, and the total number of reasons. They replace those of an earlier
-// call.
+// setMatch implements [ExchangeRecorder.Matched]. It replaces what an earlier call has recorded.
 func (s *recordedExchange) setMatch(rule string, misses []Mismatch) {
 	s.otherBytes -= missesSize(s.misses)
 	s.matched, s.rule, s.missCount = true, rule, len(misses)
@@ -232,8 +228,8 @@ func missesSize(misses []Mismatch) (n int64) {
 	return n
 }
 
-// setHead records the status and the header of the response, with secrets redacted. The parameter
-// names determines which header fields are secret; now is the time when the head was sent.
+// setHead implements [ExchangeRecorder.HeadSent]. The parameter names determines which header
+// fields are secret, and now is the time when the head was sent.
 func (s *recordedExchange) setHead(names *secretNames, status int, header http.Header, now time.Time) {
 	s.status, s.headTime = status, now
 	s.header = s.header[:0]
@@ -251,9 +247,8 @@ func (s *recordedExchange) setHead(names *secretNames, status int, header http.H
 	}
 }
 
-// addPiece records that data, a part of the response body, was sent in one write. The argument at
-// is the time since the head was sent. The exchange copies data, but keeps at most maxBody bytes of
-// the body and maxPieces writes in total, and only counts the rest.
+// addPiece implements [ExchangeRecorder.BytesSent]. It keeps at most maxBody bytes of the body and
+// maxPieces writes in total, and only counts the rest.
 func (s *recordedExchange) addPiece(at time.Duration, data []byte, maxBody int) {
 	s.sentSize += int64(len(data))
 	if len(s.pieces) >= maxPieces {

@@ -166,10 +166,9 @@ func (r *Redactor) replace(s string, edges bool) string {
 }
 
 // maskRanges overwrites the ranges of data that spans lists in place, without changing the length
-// of data. If a range consists of digits that belong to a JSON number, each of them becomes another
-// digit. Any other range is overwritten with asterisks or, if it is on one line and long enough,
-// with the placeholder followed by asterisks. It keeps line ends. None of the new bytes has a
-// special meaning in JSON, SSE or HTML.
+// of data. Digits of a JSON number become other digits. Any other range is overwritten with
+// asterisks, after the placeholder if that fits on the line. Line ends are kept. None of the new
+// bytes has a special meaning in JSON, SSE or HTML.
 func (r *Redactor) maskRanges(data []byte, spans []byteRange) {
 	for _, x := range spans {
 		fill := byte('*')

@@ -126,10 +126,10 @@ func WithoutUser(text string) string {
 	return u.String()
 }
 
-// RedactTarget returns target, a URL or the path and query of a request, with [Placeholder] in place
-// of the values of secret parameters, in the query and in the fragment: OAuth sends access tokens in
-// fragments. It calls secret with the decoded name of each parameter; a result of true means that
-// the value is secret.
+// RedactTarget returns target, a URL or the path and query of a request, with [Placeholder] in
+// place of the values of secret parameters, in the query and in the fragment: OAuth sends access
+// tokens in fragments. It calls secret with the decoded name of each parameter; a result of true
+// means that the value is secret.
 func RedactTarget(target string, secret func(name string) bool) string {
 	pieces := targetPieces(target)
 	for i, piece := range pieces {
@@ -140,10 +140,8 @@ func RedactTarget(target string, secret func(name string) bool) string {
 	return strings.Join(pieces, "")
 }
 
-// SecretParameters returns the values of the secret parameters of target, a URL or the path and
-// query of a request: those that [RedactTarget] replaces. It calls secret with the decoded name of
-// each parameter; a result of true means that the value is secret. The result contains each value
-// twice: as written, and decoded. Empty values are left out.
+// SecretParameters returns the values that [RedactTarget] replaces for the same arguments. The
+// result contains each value twice: as written, and decoded. Empty values are left out.
 func SecretParameters(target string, secret func(name string) bool) (all []string) {
 	for _, piece := range targetPieces(target) {
 		if _, value, ok := cutSecretParameter(piece, secret); ok && value != "" {
@@ -153,9 +151,9 @@ func SecretParameters(target string, secret func(name string) bool) (all []strin
 	return all
 }
 
-// targetPieces splits target, a URL or the path and query of a request, before each ?, & and #. Each
-// piece except the first is a delimiter and a parameter, such as "?a=1", or a delimiter and other
-// text.
+// targetPieces splits target, a URL or the path and query of a request, before each ?, & and #.
+// Each piece except the first is a delimiter and a parameter, such as "?a=1", or a delimiter and
+// other text.
 func targetPieces(target string) (pieces []string) {
 	for {
 		i := strings.IndexAny(target[min(1, len(target)):], "?&#")

@@ -186,9 +186,8 @@ func (b *bodyParser) addBase64(data []byte) (err error) {
 
 // addWait executes a wait directive: it ends the current piece of the body, so that the next line
 // begins a new piece. The parameter arg is the time between the arrivals of the two pieces, or
-// between the request and the first piece. The word mid-line may follow the time; it means that the
-// body paused within a line. addWait returns an error if arg is invalid, or if it contains mid-line
-// and no line of the body precedes the directive.
+// between the request and the first piece, perhaps followed by the word mid-line (see
+// trimBeforeMidLine). addWait returns an error if arg is invalid.
 func (b *bodyParser) addWait(arg string) error {
 	arg, midLine := cutMidLine(arg)
 	d, err := time.ParseDuration(arg)
@@ -206,10 +205,9 @@ func (b *bodyParser) addWait(arg string) error {
 }
 
 // addEnd executes a directive that ends the body, such as cut. The parameter word is the name of
-// the directive. The parameter arg may contain the word mid-line, which means that the body ended
-// within a line, and, unless word is end, a reason in parentheses. addEnd returns an error if arg
-// contains anything else, or if it contains mid-line and no line of the body precedes the
-// directive.
+// the directive. The parameter arg may contain the word mid-line (see trimBeforeMidLine) and,
+// unless word is end, a reason in parentheses. addEnd returns an error if arg contains anything
+// else.
 func (b *bodyParser) addEnd(word, arg string) error {
 	why, midLine := cutMidLine(arg)
 	if inner, ok := strings.CutPrefix(why, "("); why != "" {

@@ -92,15 +92,10 @@ func startsWithHead(data []byte) bool {
 }
 
 // finishCurlExchange completes the response of x, an exchange that was recorded with curl. The
-// argument run describes the call of curl.
-//
-// finishCurlExchange sets the framing. If the header has a Content-Encoding other than identity but
-// the body is text, curl has decoded the body; the field is then removed. Otherwise, if the exit
-// code is unknown and the body is shorter than Content-Length, but not empty, the error with which
-// the response ended is set to one that wraps spec.ErrTruncated.
-//
-// The result describes removed fields and contradictions between head and body; it is nil if there
-// are none. A response without a status is left unchanged.
+// argument run describes the call of curl. It sets the framing, removes the Content-Encoding of a
+// body that curl has decoded, and marks a body as truncated if it is too short and the exit code is
+// unknown. The result describes removed fields and contradictions between head and body; it is nil
+// if there are none.
 func finishCurlExchange(x *spec.Exchange, run curlInvocation) (notes []string) {
 	r := &x.Response
 	if r.Status == 0 {
@@ -131,10 +126,8 @@ func finishCurlExchange(x *spec.Exchange, run curlInvocation) (notes []string) {
 
 // parseCurlHead parses the next head in the output of "curl -i", which is a status line with header
 // fields, and removes it from s.data. The result complete reports whether the head ends with an
-// empty line. The parameter end is the error with which the response ended, or nil. parseCurlHead
-// returns an error if the head is invalid, or if it is incomplete and end is nil. There is one
-// exception: if end wraps spec.ErrNotHTTP, an invalid status line is not an error, and all data is
-// removed.
+// empty line. The parameter end is the error with which the response ended, or nil; an incomplete
+// head, or for spec.ErrNotHTTP an invalid status line, is an error only if end does not explain it.
 func (s *sectionReader) parseCurlHead(end error) (r spec.Response, complete bool, err error) {
 	line, ended := s.nextLine()
 	parts, err := splitCurlStatus(line)
@@ -165,10 +158,9 @@ func (s *sectionReader) parseCurlHead(end error) (r spec.Response, complete bool
 }
 
 // appendHeaderLine parses line, which must not be empty, as a header field "NAME: VALUE" and
-// appends the field to h. If line begins with a space or a tab, it is an obsolete form of
-// continuation (RFC 9112 section 5.2): appendHeaderLine appends a space and the text of line to the
-// value of the last field in h. It returns an error if line has neither form, or if it is a
-// continuation and h has no field yet.
+// appends the field to h. A line that begins with a space or a tab is an obsolete form of
+// continuation (RFC 9112 section 5.2), whose text belongs to the value of the last field in h.
+// appendHeaderLine returns an error if line has neither form, or if h has no field to continue.
 func appendHeaderLine(h *spec.Header, line string) error {
 	if n := len(*h); n > 0 && (line[0] == ' ' || line[0] == '\t') {
 		(*h)[n-1].Value += " " + strings.Trim(line, " \t")
