@@ -2,7 +2,6 @@ package journal
 
 import (
 	"bytes"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -46,14 +45,13 @@ type exchangeData struct {
 	secrets           []string         // secret values to redact, until the exchange ends
 	redactor          *redact.Redactor // redactor of secrets, or nil
 
-	parsed      bool   // setParsed was called
 	operation   string // name in the dialect's document
 	thread, run string
 	cursor      string // cursor from which the client wanted to resume the stream
 	violations  []spec.Violation
 	references  []answerReference // references to what the server sent in earlier responses
 
-	matched   bool       // setMatch was called
+	matched   bool       // [ExchangeRecorder.Matched] was called
 	rule      string     // name of the rule or recording that matched; "": none
 	misses    []Mismatch // why other rules did not match
 	missCount int        // number of misses, including those that are not kept
@@ -184,7 +182,7 @@ func (s *recordedExchange) memorySize() int64 {
 // setParsed implements [ExchangeRecorder.Parsed]. It copies what the journal needs of event, and
 // does not retain event, which may hold much more memory.
 func (s *recordedExchange) setParsed(op string, event *spec.Event) {
-	s.parsed, s.operation = true, op
+	s.operation = op
 	if event == nil {
 		return
 	}
@@ -209,42 +207,12 @@ func (s *recordedExchange) setParsed(op string, event *spec.Event) {
 	}
 }
 
-// setMatch implements [ExchangeRecorder.Matched]. It replaces what an earlier call has recorded.
-func (s *recordedExchange) setMatch(rule string, misses []Mismatch) {
-	s.otherBytes -= missesSize(s.misses)
-	s.matched, s.rule, s.missCount = true, rule, len(misses)
-	s.misses = slices.Clone(misses[:min(len(misses), maxMisses)])
-	for i, m := range s.misses {
-		s.misses[i].Why = s.redact(truncate(m.Why))
-	}
-	s.otherBytes += missesSize(s.misses)
-}
-
 // missesSize returns the approximate memory of misses in bytes.
 func missesSize(misses []Mismatch) (n int64) {
 	for _, m := range misses {
 		n += int64(32 + len(m.Rule) + len(m.Why))
 	}
 	return n
-}
-
-// setHead implements [ExchangeRecorder.HeadSent]. The parameter names determines which header
-// fields are secret, and now is the time when the head was sent.
-func (s *recordedExchange) setHead(names *secretNames, status int, header http.Header, now time.Time) {
-	s.status, s.headTime = status, now
-	s.header = s.header[:0]
-	for name, values := range header {
-		for _, value := range values {
-			s.secrets = names.appendFieldSecrets(s.secrets, name, value)
-			value = names.redactValue(name, value)
-			s.header = append(s.header, spec.HeaderField{Name: name, Value: value})
-			s.otherBytes += int64(len(value))
-		}
-	}
-	s.redactor = names.redactorFor(s.secrets)
-	for i, f := range s.header {
-		s.header[i].Value = s.redact(f.Value)
-	}
 }
 
 // addPiece implements [ExchangeRecorder.BytesSent]. It keeps at most maxBody bytes of the body and
