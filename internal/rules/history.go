@@ -245,7 +245,7 @@ var HistoryToolResultsAreJSON = &spec.Check{
 	ID:    "history.tools-are-json",
 	Doc:   "the content of a tool message in the history is JSON text",
 	Needs: []spec.Kind{spec.History, spec.HistoryTool},
-	Watch: eachHistoryPage(func(p *spec.Pass, _ *exchange, page spec.Event) {
+	Watch: eachHistoryPage(func(p *spec.Pass, _ *conversation, _ *exchange, page spec.Event) {
 		for _, m := range page.PartsOf(spec.HistoryTool) {
 			p.Judge(page, json.Valid([]byte(m.Text)), "content of tool message %s is %q; expected JSON text", m.ID, m.Text)
 		}
