@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/streamassay/streamassay/spec"
@@ -110,7 +111,13 @@ func (e *ExchangeRecorder) Parsed(op string, event *spec.Event) {
 // did. The mismatches give the reasons why other rules did not match; at most 64 of them are kept.
 func (e *ExchangeRecorder) Matched(rule string, mismatches []Mismatch) {
 	e.update(func(s *recordedExchange) FeedEvent {
-		s.setMatch(rule, mismatches)
+		s.otherBytes -= missesSize(s.misses)
+		s.matched, s.rule, s.missCount = true, rule, len(mismatches)
+		s.misses = slices.Clone(mismatches[:min(len(mismatches), maxMisses)])
+		for i, m := range s.misses {
+			s.misses[i].Why = s.redact(truncate(m.Why))
+		}
+		s.otherBytes += missesSize(s.misses)
 		return FeedEvent{}
 	})
 }
@@ -118,9 +125,21 @@ func (e *ExchangeRecorder) Matched(rule string, mismatches []Mismatch) {
 // HeadSent records the status and the header of the response, and the current time as the time when
 // they were sent. Later times of the exchange are recorded relative to that time.
 func (e *ExchangeRecorder) HeadSent(status int, header http.Header) {
-	now := e.journal.cfg.Now()
+	now, names := e.journal.cfg.Now(), &e.journal.secrets
 	e.update(func(s *recordedExchange) FeedEvent {
-		s.setHead(&e.journal.secrets, status, header, now)
+		s.status, s.headTime, s.header = status, now, s.header[:0]
+		for name, values := range header {
+			for _, value := range values {
+				s.secrets = names.appendFieldSecrets(s.secrets, name, value)
+				value = names.redactValue(name, value)
+				s.header = append(s.header, spec.HeaderField{Name: name, Value: value})
+				s.otherBytes += int64(len(value))
+			}
+		}
+		s.redactor = names.redactorFor(s.secrets)
+		for i, f := range s.header {
+			s.header[i].Value = s.redact(f.Value)
+		}
 		return FeedEvent{Kind: EventHead, Status: status}
 	})
 }

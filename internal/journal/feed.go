@@ -109,46 +109,29 @@ func (l *subscriber) deliver(n FeedEvent) {
 	}
 }
 
-// waiters holds one channel for each goroutine that waits for changes of exchanges. The sending of
-// bytes of a body does not count as a change.
+// waiters wakes the goroutines that wait for changes of exchanges. The sending of bytes of a body
+// does not count as a change.
 type waiters struct {
-	count    atomic.Int32 // len(channels)
-	mu       sync.Mutex
-	channels []chan struct{}
+	mu      sync.Mutex
+	changed chan struct{} // nil if no goroutine waits
 }
 
-// add registers and returns a new channel that receives a value when exchanges change. Several
-// changes in quick succession may cause only one value. The caller must pass the channel to remove
-// when it stops waiting.
-func (w *waiters) add() chan struct{} {
-	changed := make(chan struct{}, 1)
+// wait returns a channel that is closed at the next call of wake.
+func (w *waiters) wait() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.channels = append(w.channels, changed)
-	w.count.Add(1)
-	return changed
-}
-
-// remove unregisters changed, a channel that add returned. No more values are sent to it.
-func (w *waiters) remove(changed chan struct{}) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.count.Add(-1)
-	w.channels = slices.DeleteFunc(w.channels, func(o chan struct{}) bool { return o == changed })
-}
-
-// wake sends a value to each registered channel. It skips a channel that still holds a value,
-// because the goroutine that waits for it has not run since the last change.
-func (w *waiters) wake() {
-	if w.count.Load() == 0 {
-		return
+	if w.changed == nil {
+		w.changed = make(chan struct{})
 	}
+	return w.changed
+}
+
+// wake closes the channel that wait returned since the last call of wake, if there is one.
+func (w *waiters) wake() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, changed := range w.channels {
-		select {
-		case changed <- struct{}{}:
-		default:
-		}
+	if w.changed != nil {
+		close(w.changed)
+		w.changed = nil
 	}
 }

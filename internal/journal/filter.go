@@ -101,27 +101,16 @@ func (f Filter) mismatches(s *recordedExchange) (all []string) {
 			all = append(all, name+" was "+cmp.Or(seen, "none"))
 		}
 	}
-	if f.Dialect != "" {
-		family, _, _ := strings.Cut(s.dialect, "@")
-		miss(f.Dialect == s.dialect || f.Dialect == family, "dialect", s.dialect)
-	}
-	if f.Op != "" {
-		miss(f.Op == s.op || f.Op == s.operation, "op", s.op)
-	}
-	if f.Method != "" {
-		miss(strings.EqualFold(f.Method, s.method), "method", s.method)
-	}
-	if f.Path != "" {
-		seen, _, _ := strings.Cut(s.target, "?")
-		ok, _ := path.Match(f.Path, seen)
-		miss(ok || f.Path == seen, "path", seen)
-	}
-	if f.Status != "" {
-		seen := strconv.Itoa(s.status)
-		want := string(f.Status)
-		miss(want == seen || strings.EqualFold(want, seen[:1]+"XX"), "status", seen)
-	}
-	miss(!f.onlySuccess || s.status >= 200 && s.status < 300, "status", strconv.Itoa(s.status))
+	family, _, _ := strings.Cut(s.dialect, "@")
+	miss(f.Dialect == "" || f.Dialect == s.dialect || f.Dialect == family, "dialect", s.dialect)
+	miss(f.Op == "" || f.Op == s.op || f.Op == s.operation, "op", s.op)
+	miss(f.Method == "" || strings.EqualFold(f.Method, s.method), "method", s.method)
+	target, _, _ := strings.Cut(s.target, "?")
+	matches, _ := path.Match(f.Path, target)
+	miss(f.Path == "" || f.Path == target || matches, "path", target)
+	status, want := strconv.Itoa(s.status), string(f.Status)
+	miss(want == "" || want == status || strings.EqualFold(want, status[:1]+"XX"), "status", status)
+	miss(!f.onlySuccess || s.status >= 200 && s.status < 300, "status", status)
 	miss(f.Test == nil || *f.Test == s.test, "test", s.test)
 	miss(f.Thread == "" || f.Thread == s.thread, "thread", s.thread)
 	miss(f.Run == "" || f.Run == s.run, "run", s.run)
@@ -170,9 +159,8 @@ func (j *Journal) List(f Filter) (page []Record, total int) {
 	return page, len(all)
 }
 
-// page returns the part of all that f.Offset and f.Limit select, as a subslice of all. It does not
-// check whether the elements match the other fields of f, so all should contain only elements that
-// do.
+// page returns the part of all that f.Offset and f.Limit select, as a subslice of all. All elements
+// should match the other fields of f.
 func (f Filter) page(all []entryRef) []entryRef {
 	all = all[min(f.Offset, len(all)):]
 	if f.Limit > 0 {
@@ -227,9 +215,8 @@ func (j *Journal) Export(w io.Writer, f Filter) error {
 // f.Limit. If ctx is done first, it returns an error that wraps ctx.Err and states the number of
 // matching exchanges.
 func (j *Journal) Wait(ctx context.Context, f Filter, n int) error {
-	changed := j.waiters.add()
-	defer j.waiters.remove(changed)
 	for {
+		changed := j.waiters.wait()
 		seen := len(j.selectEntries(f))
 		if seen >= n {
 			return nil

@@ -105,7 +105,10 @@ func (s *recordedExchange) newEvaluation() exchangeEvaluation {
 func (s *recordedExchange) events(refers bool) []spec.Event {
 	facts := &spec.RequestFacts{Method: s.method, Target: s.target, Rule: s.rule, Faulty: len(s.faults) > 0}
 	if s.isUnmatched() {
-		facts.Unmatched = fmt.Sprintf("(%d tried)%s", s.missCount, nearestMiss(s.misses))
+		facts.Unmatched = fmt.Sprintf("(%d tried)", s.missCount)
+		if len(s.misses) > 0 {
+			facts.Unmatched += fmt.Sprintf(": %s: %s", s.misses[0].Rule, s.misses[0].Why)
+		}
 	}
 	request := spec.Event{Kind: spec.HTTPRequest, Frame: -1, Request: facts, Violations: s.violations}
 	if s.op != "" {
@@ -130,14 +133,6 @@ func (s *recordedExchange) events(refers bool) []spec.Event {
 func (s *recordedExchange) isUnmatched() bool {
 	return s.matched && s.rule == "" && len(s.violations) == 0 &&
 		(s.missCount > 0 && s.op == "run" || s.status == http.StatusNotImplemented)
-}
-
-// nearestMiss returns ": RULE: REASON" for the first of the misses, or "" if misses is empty.
-func nearestMiss(misses []Mismatch) string {
-	if len(misses) == 0 {
-		return ""
-	}
-	return fmt.Sprintf(": %s: %s", misses[0].Rule, misses[0].Why)
 }
 
 // sentBefore returns events about the responses of the given dialect that were recorded before the

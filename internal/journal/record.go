@@ -186,10 +186,7 @@ func (s *recordedExchange) splitEvents(r *Record) (begun []int) {
 	return append(begun, len(s.pieces))
 }
 
-// newSentPiece returns the SentPiece for the frame or write with the number n, or for a comment if
-// n is -1. Of this piece, size bytes were sent at the time at, counted from the head of the
-// response. The argument raw holds the bytes that were kept, which may be fewer than size. If raw
-// is empty, the field Raw of the result is nil.
+// newSentPiece returns a SentPiece with the given fields. If raw is empty, its field Raw is nil.
 func newSentPiece(n int, at time.Duration, size int, raw []byte) SentPiece {
 	e := SentPiece{N: n, AtMS: milliseconds(at), Bytes: size}
 	if len(raw) > 0 {

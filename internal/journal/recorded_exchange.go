@@ -2,7 +2,6 @@ package journal
 
 import (
 	"bytes"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -46,14 +45,13 @@ type exchangeData struct {
 	secrets           []string         // secret values to redact, until the exchange ends
 	redactor          *redact.Redactor // redactor of secrets, or nil
 
-	parsed      bool   // setParsed was called
 	operation   string // name in the dialect's document
 	thread, run string
 	cursor      string // cursor from which the client wanted to resume the stream
 	violations  []spec.Violation
 	references  []answerReference // references to what the server sent in earlier responses
 
-	matched   bool       // setMatch was called
+	matched   bool       // [ExchangeRecorder.Matched] was called
 	rule      string     // name of the rule or recording that matched; "": none
 	misses    []Mismatch // why other rules did not match
 	missCount int        // number of misses, including those that are not kept
@@ -139,20 +137,18 @@ func (s *recordedExchange) begin(names *secretNames, o ExchangeStart, maxBody in
 	s.dialect, s.op, s.test, s.seed, s.mockTime = o.Dialect, o.Op, o.Test, o.Seed, o.At
 	s.secrets = names.appendSecrets(s.secrets[:0], o.Request)
 	s.redactor = names.redactorFor(s.secrets)
-	s.method, s.target = o.Request.Method, redact.RedactTarget(o.Request.Target, names.Contains)
-	s.requestHeader = names.redactHeader(o.Request.Header)
-	s.body, s.bodySize = o.Request.Body, len(o.Request.Body)
-	if s.redactor != nil {
-		s.body = s.redactor.Bytes(s.body)
-		s.target = s.redact(s.target)
-		for i, f := range s.requestHeader {
-			s.requestHeader[i].Value = s.redact(f.Value)
-		}
+	s.method, s.target = o.Request.Method, s.redact(redact.RedactTarget(o.Request.Target, names.Contains))
+	s.requestHeader = slices.Clone(o.Request.Header)
+	for i, f := range s.requestHeader {
+		value := s.redact(names.redactValue(f.Name, f.Value))
+		s.requestHeader[i].Value = value
+		s.otherBytes += int64(32 + len(f.Name) + len(value))
 	}
+	s.body, s.bodySize = s.redactor.Bytes(o.Request.Body), len(o.Request.Body)
 	if len(s.body) > maxBody {
 		s.body = bytes.Clone(s.body[:maxBody])
 	}
-	s.otherBytes = int64(cap(s.body)+len(s.target)) + headerSize(s.requestHeader)
+	s.otherBytes += int64(cap(s.body) + len(s.target))
 }
 
 // reset clears the data, so that s can hold another exchange. It keeps the slices for the response
@@ -183,19 +179,10 @@ func (s *recordedExchange) memorySize() int64 {
 	return exchangeOverhead + int64(cap(s.sentBytes)+cap(s.pieces)*16+cap(s.header)*32) + s.otherBytes
 }
 
-// headerSize returns the approximate memory of h in bytes.
-func headerSize(h spec.Header) (n int64) {
-	for _, f := range h {
-		n += int64(32 + len(f.Name) + len(f.Value))
-	}
-	return n
-}
-
-// setParsed records op, the name of the operation, and copies what the journal needs of event, the
-// decoded request. It does not retain event, which may hold much more memory. If event is nil,
-// setParsed records only op.
+// setParsed implements [ExchangeRecorder.Parsed]. It copies what the journal needs of event, and
+// does not retain event, which may hold much more memory.
 func (s *recordedExchange) setParsed(op string, event *spec.Event) {
-	s.parsed, s.operation = true, op
+	s.operation = op
 	if event == nil {
 		return
 	}
@@ -220,20 +207,6 @@ func (s *recordedExchange) setParsed(op string, event *spec.Event) {
 	}
 }
 
-// setMatch records rule, the name of the rule or recording that matched the request, or "" if none
-// did, and misses, the reasons why other rules did not match. It keeps the first maxMisses of the
-// reasons, with secrets redacted, and the total number of reasons. They replace those of an earlier
-// call.
-func (s *recordedExchange) setMatch(rule string, misses []Mismatch) {
-	s.otherBytes -= missesSize(s.misses)
-	s.matched, s.rule, s.missCount = true, rule, len(misses)
-	s.misses = slices.Clone(misses[:min(len(misses), maxMisses)])
-	for i, m := range s.misses {
-		s.misses[i].Why = s.redact(truncate(m.Why))
-	}
-	s.otherBytes += missesSize(s.misses)
-}
-
 // missesSize returns the approximate memory of misses in bytes.
 func missesSize(misses []Mismatch) (n int64) {
 	for _, m := range misses {
@@ -242,30 +215,8 @@ func missesSize(misses []Mismatch) (n int64) {
 	return n
 }
 
-// setHead records the status and the header of the response, with secrets redacted. The parameter
-// names determines which header fields are secret; now is the time when the head was sent.
-func (s *recordedExchange) setHead(names *secretNames, status int, header http.Header, now time.Time) {
-	s.status, s.headTime = status, now
-	s.header = s.header[:0]
-	for name, values := range header {
-		for _, value := range values {
-			s.secrets = names.appendFieldSecrets(s.secrets, name, value)
-			value = names.redactValue(name, value)
-			s.header = append(s.header, spec.HeaderField{Name: name, Value: value})
-			s.otherBytes += int64(len(value))
-		}
-	}
-	if s.redactor = names.redactorFor(s.secrets); s.redactor == nil {
-		return
-	}
-	for i, f := range s.header {
-		s.header[i].Value = s.redact(f.Value)
-	}
-}
-
-// addPiece records that data, a part of the response body, was sent in one write. The argument at
-// is the time since the head was sent. The exchange copies data, but keeps at most maxBody bytes of
-// the body and maxPieces writes in total, and only counts the rest.
+// addPiece implements [ExchangeRecorder.BytesSent]. It keeps at most maxBody bytes of the body and
+// maxPieces writes in total, and only counts the rest.
 func (s *recordedExchange) addPiece(at time.Duration, data []byte, maxBody int) {
 	s.sentSize += int64(len(data))
 	if len(s.pieces) >= maxPieces {

@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"slices"
 	"strings"
 	"sync"
 
@@ -76,27 +75,15 @@ func (n *secretNames) redactorFor(secrets []string) *redact.Redactor {
 	return r
 }
 
-// redactHeader returns a copy of h in which each value is the result of redactValue, or nil if h is
-// empty.
-func (n *secretNames) redactHeader(h spec.Header) spec.Header {
-	if len(h) == 0 {
-		return nil
-	}
-	out := slices.Clone(h)
-	for i, f := range out {
-		out[i].Value = n.redactValue(f.Name, f.Value)
-	}
-	return out
-}
-
 // redactValue returns value, the value of the header field with the given name, with a placeholder
-// in place of secrets: the whole value of a secret header, or the secrets in a URL.
+// in place of secrets: the whole value of a secret header or, in a URL, the user information and the
+// values of secret query parameters.
 func (n *secretNames) redactValue(name, value string) string {
 	switch {
 	case n.Contains(name):
 		return redact.Placeholder
 	case isURLHeader(name):
-		return n.redactURL(value)
+		return redact.RedactTarget(redact.WithoutUser(value), n.Contains)
 	}
 	return value
 }
@@ -105,10 +92,4 @@ func (n *secretNames) redactValue(name, value string) string {
 func isURLHeader(name string) bool {
 	return strings.EqualFold(name, "Referer") || strings.EqualFold(name, "Location") ||
 		strings.EqualFold(name, "Content-Location")
-}
-
-// redactURL returns text, a URL, with a placeholder in place of the user information and of the
-// values of secret query parameters.
-func (n *secretNames) redactURL(text string) string {
-	return redact.RedactTarget(redact.WithoutUser(text), n.Contains)
 }

@@ -77,22 +77,12 @@ func New(secrets ...string) *Redactor {
 // one of the secrets. A secret that consists of digits of a JSON number is replaced by the same
 // number of other digits instead, so that the number remains a number. If r is nil, String returns
 // s.
-func (r *Redactor) String(s string) string {
-	if r == nil || s == "" {
-		return s
-	}
-	return r.replaceRanges(s, r.secretRanges([]byte(s), false))
-}
+func (r *Redactor) String(s string) string { return r.replace(s, false) }
 
 // Fragment is like [Redactor.String], but for a text s that was cut out of a longer one. It also
 // removes what may be a part of a secret: the last bytes of a secret at the beginning of s, and the
 // first bytes of a secret at the end of s.
-func (r *Redactor) Fragment(s string) string {
-	if r == nil || s == "" {
-		return s
-	}
-	return r.replaceRanges(s, r.secretRanges([]byte(s), true))
-}
+func (r *Redactor) Fragment(s string) string { return r.replace(s, true) }
 
 // Ellipsis marks the place where a message omits part of a value.
 const Ellipsis = "…"
@@ -144,11 +134,13 @@ func (r *Redactor) Contains(data []byte) bool {
 	return r != nil && len(r.secretRanges(data, false)) > 0
 }
 
-// replaceRanges returns a copy of s in which the placeholder replaces each of the ranges in spans,
-// which must be sorted and must not overlap. If a range consists of digits that belong to a JSON
-// number, other digits replace them, so that the number remains a number. If a placeholder and the
-// text around it happen to form another secret, that secret is overwritten as well.
-func (r *Redactor) replaceRanges(s string, spans []byteRange) string {
+// replace implements [Redactor.String] or, if edges is true, [Redactor.Fragment]. If a placeholder
+// and the text around it happen to form another secret, that secret is overwritten as well.
+func (r *Redactor) replace(s string, edges bool) string {
+	if r == nil || s == "" {
+		return s
+	}
+	spans := r.secretRanges([]byte(s), edges)
 	if len(spans) == 0 {
 		return s
 	}
@@ -174,10 +166,9 @@ func (r *Redactor) replaceRanges(s string, spans []byteRange) string {
 }
 
 // maskRanges overwrites the ranges of data that spans lists in place, without changing the length
-// of data. If a range consists of digits that belong to a JSON number, each of them becomes another
-// digit. Any other range is overwritten with asterisks or, if it is on one line and long enough,
-// with the placeholder followed by asterisks. It keeps line ends. None of the new bytes has a
-// special meaning in JSON, SSE or HTML.
+// of data. Digits of a JSON number become other digits. Any other range is overwritten with
+// asterisks, after the placeholder if that fits on the line. Line ends are kept. None of the new
+// bytes has a special meaning in JSON, SSE or HTML.
 func (r *Redactor) maskRanges(data []byte, spans []byteRange) {
 	for _, x := range spans {
 		fill := byte('*')

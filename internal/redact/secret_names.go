@@ -36,43 +36,22 @@ var harmlessHeaders = []string{
 	"Last-Event-Id", "Origin", "Referer", "Transfer-Encoding", "User-Agent", "Vary", "X-Accel-Buffering", "X-Mock-Seed", "X-Request-Id",
 }
 
-// The names of fields that hold secrets, and of fields that are known to hold none, in the form
-// that groupByLength returns.
-var (
-	secretsByLength  = groupByLength(identityHeaders, otherSecretNames)
-	harmlessByLength = groupByLength(harmlessHeaders)
-)
-
-// groupByLength returns the names in all lists, grouped by length. Element n of the result holds
-// the names that have n bytes.
-func groupByLength(lists ...[]string) (byLength [][]string) {
-	for _, name := range slices.Concat(lists...) {
-		for len(byLength) <= len(name) {
-			byLength = append(byLength, nil)
-		}
-		byLength[len(name)] = append(byLength[len(name)], name)
-	}
-	return byLength
-}
-
-// containsName reports whether byLength, a result of groupByLength, contains the given name. The
-// comparison ignores case.
-func containsName(byLength [][]string, name string) bool {
-	return len(name) < len(byLength) &&
-		slices.ContainsFunc(byLength[len(name)], func(s string) bool { return strings.EqualFold(s, name) })
+// containsName reports whether names contains the given name. The comparison ignores case.
+func containsName(names []string, name string) bool {
+	return slices.ContainsFunc(names, func(s string) bool { return strings.EqualFold(s, name) })
 }
 
 // IsHarmless reports whether header fields with the given name are known not to hold secrets. The
 // comparison of names ignores case.
 func IsHarmless(name string) bool {
 	const cors = "Access-Control-"
-	return containsName(harmlessByLength, name) || len(name) > len(cors) && strings.EqualFold(name[:len(cors)], cors)
+	return containsName(harmlessHeaders, name) || len(name) > len(cors) && strings.EqualFold(name[:len(cors)], cors)
 }
 
 // IsCredential reports whether a header field or query parameter with the given name probably holds
 // a secret. The comparison of names ignores case.
 func IsCredential(name string) bool {
-	if containsName(secretsByLength, name) {
+	if containsName(identityHeaders, name) || containsName(otherSecretNames, name) {
 		return true
 	}
 	if len(name) < len("token") || IsHarmless(name) {
@@ -90,14 +69,12 @@ type SecretNames []string
 // Contains reports whether a field with the given name holds a secret, because n contains the name
 // or [IsCredential] returns true for it. The comparison with the names in n ignores case.
 func (n SecretNames) Contains(name string) bool {
-	return IsCredential(name) || slices.ContainsFunc(n, func(s string) bool { return strings.EqualFold(s, name) })
+	return IsCredential(name) || containsName(n, name)
 }
 
 // IdentifiesUser reports whether a header field with the given name is one with which the sender of
 // a request authenticates itself. The comparison of names ignores case.
-func IdentifiesUser(name string) bool {
-	return slices.ContainsFunc(identityHeaders, func(s string) bool { return strings.EqualFold(s, name) })
-}
+func IdentifiesUser(name string) bool { return containsName(identityHeaders, name) }
 
 // SecretValues returns the secrets in the value of the header field with the given name. These are
 // the whole value and, if the value contains them, the token after a scheme, the decoded Basic
@@ -149,10 +126,10 @@ func WithoutUser(text string) string {
 	return u.String()
 }
 
-// RedactTarget returns target, a URL or the path and query of a request, with [Placeholder] in place
-// of the values of secret parameters, in the query and in the fragment: OAuth sends access tokens in
-// fragments. It calls secret with the decoded name of each parameter; a result of true means that
-// the value is secret.
+// RedactTarget returns target, a URL or the path and query of a request, with [Placeholder] in
+// place of the values of secret parameters, in the query and in the fragment: OAuth sends access
+// tokens in fragments. It calls secret with the decoded name of each parameter; a result of true
+// means that the value is secret.
 func RedactTarget(target string, secret func(name string) bool) string {
 	pieces := targetPieces(target)
 	for i, piece := range pieces {
@@ -163,10 +140,8 @@ func RedactTarget(target string, secret func(name string) bool) string {
 	return strings.Join(pieces, "")
 }
 
-// SecretParameters returns the values of the secret parameters of target, a URL or the path and
-// query of a request: those that [RedactTarget] replaces. It calls secret with the decoded name of
-// each parameter; a result of true means that the value is secret. The result contains each value
-// twice: as written, and decoded. Empty values are left out.
+// SecretParameters returns the values that [RedactTarget] replaces for the same arguments. The
+// result contains each value twice: as written, and decoded. Empty values are left out.
 func SecretParameters(target string, secret func(name string) bool) (all []string) {
 	for _, piece := range targetPieces(target) {
 		if _, value, ok := cutSecretParameter(piece, secret); ok && value != "" {
@@ -176,9 +151,9 @@ func SecretParameters(target string, secret func(name string) bool) (all []strin
 	return all
 }
 
-// targetPieces splits target, a URL or the path and query of a request, before each ?, & and #. Each
-// piece except the first is a delimiter and a parameter, such as "?a=1", or a delimiter and other
-// text.
+// targetPieces splits target, a URL or the path and query of a request, before each ?, & and #.
+// Each piece except the first is a delimiter and a parameter, such as "?a=1", or a delimiter and
+// other text.
 func targetPieces(target string) (pieces []string) {
 	for {
 		i := strings.IndexAny(target[min(1, len(target)):], "?&#")

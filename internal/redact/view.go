@@ -160,7 +160,9 @@ func decodeBackslash(dst, s []byte) ([]byte, int) {
 	case c == 'u':
 		return decodeUTF16(dst, s)
 	case c == 'U':
-		return decodeUTF32(dst, s)
+		if code, n := parseDigits(s, 2, 8, 16); n > 0 {
+			return utf8.AppendRune(dst, rune(code)), n
+		}
 	case c == 'x':
 		return decodeByte(dst, s, 2, 2, 16)
 	case '0' <= c && c <= '3':
@@ -189,15 +191,6 @@ func decodeUTF16(dst, s []byte) ([]byte, int) {
 		}
 	}
 	return utf8.AppendRune(dst, r), n
-}
-
-// decodeUTF32 is like [decode], but only for an escape such as \U0000002d. s must begin with \U.
-func decodeUTF32(dst, s []byte) ([]byte, int) {
-	code, n := parseDigits(s, 2, 8, 16)
-	if n == 0 {
-		return nil, 0
-	}
-	return utf8.AppendRune(dst, rune(code)), n
 }
 
 // decodeByte is like [decode], but only for an escape that stands for one byte. The value of the

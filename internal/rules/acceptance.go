@@ -27,9 +27,8 @@ field, if the server refuses that (417).`,
 			for _, x := range requests.refused {
 				what, blamed := requests.blame(x)
 				for _, requirement := range blamed {
-					e := x.request
-					e.Requirement = requirement
-					p.Judge(e, false, "%s: %v; expected a success", what, x)
+					x.request.Requirement = requirement
+					p.Judge(x.request, false, "%s: %v; expected a success", what, x)
 				}
 			}
 		})
@@ -39,9 +38,8 @@ field, if the server refuses that (417).`,
 				case !x.mustBeAccepted():
 				case x.isComplete():
 					for _, requirement := range x.request.Exercised {
-						e := x.request
-						e.Requirement = requirement
-						p.Judge(e, true, "")
+						x.request.Requirement = requirement
+						p.Judge(x.request, true, "")
 					}
 				case x.isCutOff() && x.requiresCompleteBody():
 					x.bodyEnd.Requirement = x.request.Requirement
@@ -61,7 +59,8 @@ func (x exchange) mustBeAccepted() bool {
 	if !x.request.Valid() || x.request.Operation == "" || x.request.Header == nil {
 		return false
 	}
-	return x.isComplete() || !x.unverifiable && !x.threadBusy && !x.refusesExpectation()
+	refusesExpectation := x.status() == 417 && x.request.Header.Has("Expect") // RFC 9110 section 15.5.18
+	return x.isComplete() || !x.unverifiable && !x.threadBusy && !refusesExpectation
 }
 
 // A validRequests holds the exchanges of a conversation for which mustBeAccepted returned true.
@@ -74,8 +73,7 @@ type validRequests struct {
 	stats func() requestStatsByOperation
 }
 
-// validRequestsOf returns the validRequests of the conversation to which p applies. All checks
-// share it; see [spec.Shared].
+// validRequestsOf returns the validRequests of the conversation, which all checks share.
 func validRequestsOf(p *spec.Pass) *validRequests {
 	return spec.Shared(p, "valid requests", func() (*validRequests, func(spec.Event)) {
 		v := &validRequests{exercised: map[string]bool{}}
@@ -99,11 +97,9 @@ func (v *validRequests) observe(x exchange) {
 	}
 }
 
-// blame returns a description (what) of the request of x for a finding, and the ids of the
-// requirements that the refusal counts against. The exchange x must be one of v.refused. The ids
-// are those that the request exercised and no accepted request did or, if there are none, the one
-// that refusedForm returns. The result requirements may be empty. The caller must wait for the end
-// of the conversation.
+// blame returns a description (what) of the request of x, one of v.refused, for a finding, and the
+// ids of the requirements that the refusal counts against. There may be none. The caller must wait
+// for the end of the conversation.
 func (v *validRequests) blame(x exchange) (what string, requirements []string) {
 	requirements = slices.DeleteFunc(slices.Clone(x.request.Exercised), func(requirement string) bool {
 		return v.exercised[requirement] || x.mayBeBusy(requirement)

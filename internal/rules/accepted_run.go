@@ -122,7 +122,7 @@ or was cancelled keeps its prompt.`,
 				}
 				page, ok := x.latestPage(r.request.Thread)
 				switch {
-				case ok && hasUserText(page, r.request):
+				case ok && countUserTexts(page, r.request) > 0:
 					p.Judge(page, true, "")
 				case ok && page.HasMore != "true" ||
 					x.request.Thread == r.request.Thread && x.isThreadUnknown() && c.hasServedHistory():

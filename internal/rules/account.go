@@ -26,8 +26,7 @@ type streamTracker struct {
 	messages messageTracker    // which messages of the current stream are open
 }
 
-// streamsOf returns the streamTracker of the conversation to which p applies. All passes over that
-// conversation get the same tracker; see [spec.Shared].
+// streamsOf returns the streamTracker of the conversation to which p applies.
 func streamsOf(p *spec.Pass) *streamTracker {
 	return spec.Shared(p, "streams", func() (*streamTracker, func(spec.Event)) {
 		s := &streamTracker{prompts: map[string]string{}}
@@ -116,8 +115,7 @@ type exchangeTracker struct {
 	refusedCancels []spec.Event
 }
 
-// exchangesOf returns the exchangeTracker of the conversation to which p applies. All passes over
-// that conversation get the same tracker; see [spec.Shared].
+// exchangesOf returns the exchangeTracker of the conversation to which p applies.
 func exchangesOf(p *spec.Pass) *exchangeTracker {
 	return spec.Shared(p, "exchanges", func() (*exchangeTracker, func(spec.Event)) {
 		uploads := &knownUploads{files: map[string]string{}, links: map[string]issuedLink{}}

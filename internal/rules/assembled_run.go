@@ -73,7 +73,7 @@ const maxPieces = 4096
 // An assembledCall is one tool call of an assembledRun, with its result if the stream has one.
 type assembledCall struct {
 	id, name    string
-	arguments   strings.Builder
+	arguments   strings.Builder // JSON text: the joined deltas or, if the call came in one event, its text
 	result      string
 	hasResult   bool
 	inSnapshot  bool        // a snapshot of the messages has the result
@@ -81,10 +81,6 @@ type assembledCall struct {
 	argsEvent   *spec.Event // the last event with arguments; nil if there is none
 	resultEvent contentKey  // the message and the index of the event with the result
 }
-
-// args returns the arguments of the call as JSON text: the joined deltas or, if the call came in
-// one event, the text of that event.
-func (u *assembledCall) args() string { return u.arguments.String() }
 
 // text returns the joined text of all messages, without the reasoning.
 func (a *assembledRun) text() string { return strings.Join(a.texts(false), "") }
@@ -161,11 +157,6 @@ func (a *assembledRun) endEvent() spec.Event {
 	return a.bodyEnd
 }
 
-// hasMessageIDs reports whether any message or section of reasoning has an id.
-func (a *assembledRun) hasMessageIDs() bool {
-	return slices.ContainsFunc(a.messages, func(s *assembledMessage) bool { return s.id != "" })
-}
-
 // observe adds e, the next event of the stream, to the run.
 func (a *assembledRun) observe(e spec.Event) {
 	a.endUnknown = e.Kind == spec.Undecodable
@@ -233,9 +224,7 @@ func (s *assembledMessage) noteRole(e spec.Event, keep func(spec.Event) *spec.Ev
 }
 
 // addContent adds e, a content part, to the message s. It ignores a text part that is not complete
-// yet, or whose deltas have already been added. However, if the text of the complete part is
-// neither empty nor that of the deltas, and s has only one text part, addContent sets
-// s.contradiction to a copy of e.
+// yet, or whose deltas have already been added, unless it contradicts them; see s.contradiction.
 func (a *assembledRun) addContent(s *assembledMessage, e spec.Event) {
 	switch {
 	case e.Type != "" && e.Type != "text":
@@ -314,6 +303,7 @@ func (a *assembledRun) addToolEvent(e spec.Event) {
 		call.argsEvent = a.keep(e)
 	case spec.ToolResult:
 		call.result, call.hasResult, call.resultEvent = e.Text, true, positionOf(e)
-		a.callIndex.addResult(call)
+		byResult := a.callIndex.byResultPosition
+		byResult[call.resultEvent] = byResult[call.resultEvent].with(call)
 	}
 }

@@ -74,14 +74,10 @@ type issuedLink struct {
 // objectKey returns a map key for the object in the bucket e.Name with the path e.ID.
 func objectKey(e spec.Event) string { return e.Name + "\x00" + e.ID }
 
-// record updates s with e, the reply to request. If e is the reply to an upload, record adds the
-// uploaded file and the link that e issued. If e is the reply to a request for a link, it adds that
-// link. Any other reply is ignored.
-//
-// If an earlier reply issued the same link for a different file that was uploaded in the
-// conversation, the reply to an upload leaves the link with that earlier file. The reply to a
-// request for a link moves the link to the requested file, unless that file was not uploaded in the
-// conversation.
+// record updates s with e, the reply to request: it adds the uploaded file, and the link that e
+// issued. If an earlier reply issued the same link for a different file that was uploaded in the
+// conversation, the reply to an upload leaves the link with that earlier file, and the reply to a
+// request for a link moves it to the requested file if that was uploaded, too.
 func (s *knownUploads) record(request, e spec.Event) {
 	switch file, ok := request.Last(spec.InputFile); {
 	case e.Kind == spec.AttachmentStored && ok:
@@ -111,9 +107,8 @@ func (s *knownUploads) hasUnknownLink(request spec.Event) bool {
 	})
 }
 
-// isUnverifiable reports whether only the server can know whether a request is valid. That is so if
-// the request contains a link to an image, on any host, that no reply of the conversation has
-// issued so far, or if it asks for a file that has not been uploaded in the conversation.
+// isUnverifiable reports whether only the server can know whether a request is valid, because it
+// has an unknown link or asks for a file that has not been uploaded in the conversation.
 func (s *knownUploads) isUnverifiable(request spec.Event) bool {
 	_, sent := s.files[objectKey(request)]
 	names := request.Name != "" && request.ID != "" &&
@@ -166,9 +161,8 @@ expired after half a minute or more, redirects, and servers that are too busy.`,
 	}
 }
 
-// describeSize describes how got, the body of a response, compares with file, the expected body. It
-// is used in the messages of findings. The result is "these bytes" if they are equal, "as many
-// other bytes" if only their lengths are equal, and otherwise the length of got, such as "3 bytes".
+// describeSize describes how got, the body of a response, compares with file, the expected body,
+// for the message of a finding.
 func describeSize(got, file string) string {
 	switch {
 	case got == file:
@@ -200,15 +194,6 @@ conversation, before them or after them.`,
 	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
 		hasSigned := map[string]bool{}
 		var attempts []exchange
-		onExchange := func(x exchange) {
-			switch madeUp := strings.Contains(x.request.Name+x.request.ID, missingObjectName); {
-			case !x.request.Valid():
-			case madeUp && x.request.Name != "" && (x.isAccepted() || isRefusal(x.status())):
-				attempts = append(attempts, x)
-			case x.reply.Kind == spec.AttachmentSigned:
-				hasSigned[x.request.Operation] = true
-			}
-		}
 		p.AtEnd(func() {
 			for _, x := range attempts {
 				x.request.Requirement = "" // this is not the requirement on the operation
@@ -219,7 +204,15 @@ conversation, before them or after them.`,
 				}
 			}
 		})
-		return onExchange
+		return func(x exchange) {
+			switch madeUp := strings.Contains(x.request.Name+x.request.ID, missingObjectName); {
+			case !x.request.Valid():
+			case madeUp && x.request.Name != "" && (x.isAccepted() || isRefusal(x.status())):
+				attempts = append(attempts, x)
+			case x.reply.Kind == spec.AttachmentSigned:
+				hasSigned[x.request.Operation] = true
+			}
+		}
 	}),
 }
 
@@ -237,7 +230,16 @@ with one of the server's own links was accepted.`,
 		hosts := map[string]bool{}
 		ownAccepted := false
 		var attempts []exchange
-		onExchange := func(x exchange) {
+		p.AtEnd(func() {
+			for _, x := range attempts {
+				x.request.Requirement = "" // this is not the requirement on the operation
+				if from := hostOf(imageLinks(x.request)[0]); ownAccepted && from != "" && !hosts[from] {
+					p.Judge(x.request, !x.isAccepted(),
+						"%v for an image from %s, which is not one of the server's hosts; expected a refusal", x, from)
+				}
+			}
+		})
+		return func(x exchange) {
 			if x.reply.Kind == spec.AttachmentStored || x.reply.Kind == spec.AttachmentSigned {
 				hosts[hostOf(x.reply.Text)] = true
 			}
@@ -249,16 +251,6 @@ with one of the server's own links was accepted.`,
 				attempts = append(attempts, x)
 			}
 		}
-		p.AtEnd(func() {
-			for _, x := range attempts {
-				x.request.Requirement = "" // this is not the requirement on the operation
-				if from := hostOf(imageLinks(x.request)[0]); ownAccepted && from != "" && !hosts[from] {
-					p.Judge(x.request, !x.isAccepted(),
-						"%v for an image from %s, which is not one of the server's hosts; expected a refusal", x, from)
-				}
-			}
-		})
-		return onExchange
 	}),
 }
 

@@ -17,32 +17,29 @@ func eachAccessAttempt(
 	denial func(spec.Event) spec.DenialReason, judge func(p *spec.Pass, x exchange, granted bool),
 ) watchFunc {
 	return eachExchange(func(p *spec.Pass) func(exchange) {
-		granted := map[string]map[string]bool{} // by operation and resource key, for the primary user
-		var attempts []exchange                 // by other principals
+		type operationResource struct{ operation, resourceKey string }
+		// Of the accepted requests of the primary user: the operations, also with their resources.
+		operations, granted := map[string]bool{}, map[operationResource]bool{}
+		var attempts []exchange // by other principals
 		owners := resourceOwners{}
-		onExchange := func(x exchange) {
-			operation := x.request.Operation
+		p.AtEnd(func() {
+			for _, x := range attempts {
+				sameOperation := denial(x.request) != spec.DeniedOtherUser && operations[x.request.Operation]
+				judge(p, x, sameOperation || granted[operationResource{x.request.Operation, resourceKey(x.request)}])
+			}
+		})
+		return func(x exchange) {
 			switch reason := denial(x.request); {
 			case !x.request.Valid():
 			case x.request.Principal == spec.PrimaryUser && x.isAccepted():
-				if granted[operation] == nil {
-					granted[operation] = map[string]bool{}
-				}
-				granted[operation][resourceKey(x.request)] = true
+				operations[x.request.Operation] = true
+				granted[operationResource{x.request.Operation, resourceKey(x.request)}] = true
 			case reason == "" || x.status() == 429 || x.status() == 503: // a busy server says nothing about access
 			case reason != spec.DeniedOtherUser || owners.isOwnedBy(spec.PrimaryUser, x.request):
 				attempts = append(attempts, x)
 			}
 			owners.record(x)
 		}
-		p.AtEnd(func() {
-			for _, x := range attempts {
-				resources := granted[x.request.Operation]
-				sameOperation := denial(x.request) != spec.DeniedOtherUser && len(resources) > 0
-				judge(p, x, resources[resourceKey(x.request)] || sameOperation)
-			}
-		})
-		return onExchange
 	})
 }
 
@@ -54,9 +51,9 @@ func accessWatch(denial func(spec.Event) spec.DenialReason) watchFunc {
 	return eachAccessAttempt(denial, func(p *spec.Pass, x exchange, granted bool) {
 		for _, refusal := range x.request.Facts().Denials[denial(x.request)] {
 			if ok := x.satisfies(refusal); granted || !ok && x.isAccepted() {
-				e := x.request
-				e.Requirement = refusal.Requirement
-				p.Judge(e, ok, "request by %s: %v; expected %s", principalNames[x.request.Principal], x, DescribeRefusal(refusal))
+				x.request.Requirement = refusal.Requirement
+				p.Judge(x.request, ok, "request by %s: %v; expected %s",
+					principalNames[x.request.Principal], x, DescribeRefusal(refusal))
 			}
 		}
 	})
@@ -158,17 +155,6 @@ This is judged if the primary user has a history and can read it.`,
 		owners := resourceOwners{}
 		userHasHistory := false
 		var attempts []exchange
-		onExchange := func(x exchange) {
-			named := x.request.Thread != ""
-			owners.record(x)
-			switch {
-			case x.reply.Kind != spec.History && !(x.request.Principal == spec.OtherUser && x.request.Name == "history"):
-			case x.request.Principal == spec.PrimaryUser:
-				userHasHistory = userHasHistory || x.isAccepted() && x.reply.Thread != ""
-			case x.request.Principal == spec.OtherUser && !named && x.request.Valid():
-				attempts = append(attempts, x)
-			}
-		}
 		p.AtEnd(func() {
 			for _, x := range attempts {
 				leaks := x.isAccepted() && owners.isOwnedBy(spec.PrimaryUser, x.reply)
@@ -183,6 +169,15 @@ This is judged if the primary user has a history and can read it.`,
 				}
 			}
 		})
-		return onExchange
+		return func(x exchange) {
+			owners.record(x)
+			switch {
+			case x.reply.Kind != spec.History && !(x.request.Principal == spec.OtherUser && x.request.Name == "history"):
+			case x.request.Principal == spec.PrimaryUser:
+				userHasHistory = userHasHistory || x.isAccepted() && x.reply.Thread != ""
+			case x.request.Principal == spec.OtherUser && x.request.Thread == "" && x.request.Valid():
+				attempts = append(attempts, x)
+			}
+		}
 	}),
 }

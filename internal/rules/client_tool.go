@@ -48,7 +48,7 @@ The server cannot run a tool that the request offers, so a result from it is mad
 	Watch: eachToolStream(func(p *spec.Pass, e spec.Event, c *clientCallTracker) {
 		switch {
 		case e.Kind == spec.ToolResult:
-			if k := c.find(e.Call); k != nil && c.isClientTool(k) {
+			if k := c.byID[e.Call]; k != nil && c.isClientTool(k) {
 				p.Judge(e, false,
 					"server returned a result for call %q of the client tool %s; expected it to leave the call to the client",
 					e.Call, k.start.Name)

@@ -21,7 +21,7 @@ a terminal event.`,
 	Needs: []spec.Kind{spec.CancelAccepted, spec.RunEnd},
 	Watch: judgeStreams(func(p *spec.Pass, a *conversationTimeline) {
 		for _, l := range a.streams {
-			if (l.endCount > 0 || l.request.PollLimit == "") && a.isCanceled(l) {
+			if (l.endCount > 0 || l.request.PollLimit == "") && a.exchanges.isCanceled(l) {
 				p.Judge(l.bodyEnd, l.endCount == 1,
 					"run was canceled and its stream has %s; expected 1", pluralize(l.endCount, "terminal event"))
 			}
@@ -58,9 +58,9 @@ type conversationTimeline struct {
 }
 
 // isCanceled reports whether an accepted cancel request of the conversation applies to the run of
-// the stream l.
-func (a *conversationTimeline) isCanceled(l completedStream) bool {
-	return slices.ContainsFunc(a.exchanges.cancels, l.isCanceledBy)
+// the stream l, of which only the fields request and bodyEnd are needed.
+func (a *exchangeTracker) isCanceled(l completedStream) bool {
+	return slices.ContainsFunc(a.cancels, l.isCanceledBy)
 }
 
 // isCanceledBy reports whether the request cancel applies to the run of the stream. A request that
@@ -96,8 +96,8 @@ func areSiblingRuns(a, b spec.Event) bool {
 // judgeStreams returns a watchFunc that calls judge once, at the end of a conversation. The
 // argument a holds the completed streams of the conversation.
 func judgeStreams(judge func(p *spec.Pass, a *conversationTimeline)) watchFunc {
-	return func(p *spec.Pass) func(spec.Event) {
-		timeline := spec.Shared(p, "stream timeline", func() (*conversationTimeline, func(spec.Event)) {
+	return judgeAtEnd(func(p *spec.Pass) *conversationTimeline {
+		return spec.Shared(p, "stream timeline", func() (*conversationTimeline, func(spec.Event)) {
 			timeline := &conversationTimeline{exchanges: exchangesOf(p), requestedAt: map[string]time.Duration{}}
 			observeStreams := eachStream(timeline.observeStream)(p)
 			return timeline, func(e spec.Event) {
@@ -109,16 +109,13 @@ func judgeStreams(judge func(p *spec.Pass, a *conversationTimeline)) watchFunc {
 				observeStreams(e)
 			}
 		})
-		p.AtEnd(func() { judge(p, timeline) })
-		return func(spec.Event) {}
-	}
+	}, judge)
 }
 
 // observeStream returns a function that records the stream that the given request asked for. The
-// returned function must be called with each event of the stream. It adds each terminal event to
-// a.runEnds. At the end of the body, it adds the stream to a.streams, unless the transfer was cut
-// off or the client stopped reading before the end of the run. The unused parameter gives
-// observeStream the signature that eachStream requires.
+// returned function must be called with each event of the stream. At the end of the body, it adds
+// the stream to a.streams, unless the transfer was cut off or the client stopped reading before the
+// end of the run. The unused parameter gives observeStream the signature that eachStream requires.
 func (a *conversationTimeline) observeStream(_ *spec.Pass, request spec.Event) func(spec.Event) {
 	l := completedStream{request: request}
 	_, interval, _ := scriptedDeltas(request)
@@ -194,12 +191,6 @@ that may have been its terminal event.`,
 	}),
 }
 
-// isOpenAtForeignCancel reports whether cancel, a request that the server accepted, names the
-// stream's run id but a different thread, and was sent while the stream was open.
-func (l completedStream) isOpenAtForeignCancel(cancel spec.Event) bool {
-	return cancel.Run != "" && cancel.Run == l.request.Run && cancel.Thread != l.request.Thread && l.isOpenAt(cancel.At, 0)
-}
-
 // CancelAffectsNamedRunOnly judges whether a run of a scripted duration continues although, in the
 // first half of that duration, a cancel request named another run, or a request to cancel the run
 // itself was refused. A run that was canceled is not judged.
@@ -218,14 +209,16 @@ its duration.`,
 		for _, l := range a.streams {
 			minimum, scripted := scriptedDuration(l.request)
 			requestedAt, known := a.requestedAt[runKey(l.request)]
-			if !scripted || !known || a.isCanceled(l) {
+			if !scripted || !known || a.exchanges.isCanceled(l) {
 				continue
 			}
 			took := l.bodyEnd.At - requestedAt
 			// judgeIfEarly judges the run if one of the cancel requests was sent in time and
-			// concerns it.
+			// concerns it while its stream is open.
 			judgeIfEarly := func(cancels []spec.Event, concerns func(spec.Event) bool, describe func(spec.Event) string) {
-				i := slices.IndexFunc(cancels, func(e spec.Event) bool { return concerns(e) && e.At-requestedAt < minimum/2 })
+				i := slices.IndexFunc(cancels, func(e spec.Event) bool {
+					return concerns(e) && l.isOpenAt(e.At, 0) && e.At-requestedAt < minimum/2
+				})
 				if i >= 0 {
 					p.Judge(l.bodyEnd, took >= minimum*3/4, "run %q ended %v after its start, when %s; expected it to last %v",
 						l.request.Run, took.Round(time.Millisecond), describe(cancels[i]), minimum)
@@ -234,10 +227,12 @@ its duration.`,
 			judgeIfEarly(a.exchanges.cancels, l.isOpenAtCancelOfSibling, func(e spec.Event) string {
 				return fmt.Sprintf("run %q of the same thread was canceled", e.Run)
 			})
-			judgeIfEarly(a.exchanges.cancels, l.isOpenAtForeignCancel, func(e spec.Event) string {
+			judgeIfEarly(a.exchanges.cancels, func(e spec.Event) bool {
+				return e.Run != "" && e.Run == l.request.Run && e.Thread != l.request.Thread
+			}, func(e spec.Event) string {
 				return fmt.Sprintf("the run with this id in thread %q was canceled", e.Thread)
 			})
-			judgeIfEarly(a.exchanges.refusedCancels, func(e spec.Event) bool { return l.isCanceledBy(e) && l.isOpenAt(e.At, 0) },
+			judgeIfEarly(a.exchanges.refusedCancels, l.isCanceledBy,
 				func(spec.Event) string { return "a request to cancel it was sent, which was refused" })
 		}
 	}),

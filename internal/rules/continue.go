@@ -27,7 +27,7 @@ not judge how such a run ends.`,
 			case e.Kind == spec.RunStart:
 				waitsForOther = false
 			case e.Kind == spec.Interrupt:
-				waitsForOther = waitsForOther || e.Call != "" && !calls.isLeftToClient(calls.find(e.Call))
+				waitsForOther = waitsForOther || e.Call != "" && !calls.isLeftToClient(calls.byID[e.Call])
 			case isTerminal(e) && c.openClientCalls > 0 && !waitsForOther:
 				p.Judge(e, e.Kind == spec.RunEnd && (e.Status == "" || e.Status == "success"),
 					"the run leaves a call to the client and ends with %s; expected success", describeEnd(e))

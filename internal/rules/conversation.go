@@ -59,9 +59,9 @@ type mergedRunStreams struct {
 // argument c holds what was collected from the conversation. All checks share it, so judge must not
 // modify it.
 func atConversationEnd(judge func(p *spec.Pass, c *conversation)) watchFunc {
-	return func(p *spec.Pass) func(spec.Event) {
+	return judgeAtEnd(func(p *spec.Pass) *conversation {
 		exchanges := exchangesOf(p)
-		c := spec.Shared(p, "conversation", func() (*conversation, func(spec.Event)) {
+		return spec.Shared(p, "conversation", func() (*conversation, func(spec.Event)) {
 			c := &conversation{
 				exchanges: exchanges, keep: keeper(p), streams: map[string]*mergedRunStreams{}, touchedThreads: map[string]bool{},
 				changedOtherwise: map[string]bool{},
@@ -69,21 +69,17 @@ func atConversationEnd(judge func(p *spec.Pass, c *conversation)) watchFunc {
 			p.AtEnd(c.addStreams)
 			return c, c.observe
 		})
-		p.AtEnd(func() { judge(p, c) })
-		return func(spec.Event) {}
-	}
+	}, judge)
 }
 
-// addStreams completes c.runs at the end of the conversation. It sets the field mergedRunStreams of
-// each run that had a stream, the field canceled of all runs, and the field number of each run that
-// finished and was requested only once.
+// addStreams completes c.runs at the end of the conversation: it sets the fields mergedRunStreams,
+// canceled and number.
 func (c *conversation) addStreams() {
 	for _, r := range c.runs {
 		if stream := c.streams[runKey(r.request)]; stream != nil {
 			r.mergedRunStreams = *stream
 		}
-		run := completedStream{request: r.request, bodyEnd: r.end}
-		r.canceled = slices.ContainsFunc(c.exchanges.cancels, run.isCanceledBy)
+		r.canceled = c.exchanges.isCanceled(completedStream{request: r.request, bodyEnd: r.end})
 	}
 	type prompt struct{ credentials, thread, text string }
 	finished := map[prompt][]*acceptedRun{}
@@ -125,13 +121,7 @@ func (c *conversation) observe(e spec.Event) {
 }
 
 // markTouched updates c.changedOtherwise and c.touchedThreads after the current request, which may
-// have changed its thread. The argument status is that of the response, or 0 if there was none. A
-// request counts as failed if the status is 0 or 5xx. Requests for a history are ignored.
-//
-// The thread is added to c.changedOtherwise if the request failed, or if the request is an invalid
-// prompt that was accepted. It is added to c.touchedThreads if no run of the thread has been
-// accepted yet and the request was accepted or failed, with two exceptions: an accepted valid
-// prompt, because it starts the first run itself, and a valid request that names no thread.
+// have changed its thread. The argument status is that of the response, or 0 if there was none.
 func (c *conversation) markTouched(status int) {
 	_, prompt := c.request.Prompt()
 	failed := status == 0 || status/100 == 5
@@ -151,8 +141,7 @@ func (c *conversation) markTouched(status int) {
 // isHistoryRequest reports whether request is a valid request for a history.
 func isHistoryRequest(request spec.Event) bool { return request.Name == "history" && request.Valid() }
 
-// addRun adds the run that the current request started and that the reply e accepts. If c already
-// has the run, addRun sets the field requestedAgain of that run instead. It does nothing if the
+// addRun adds the run that the current request started and that the reply e accepts, unless the
 // request is invalid or does not name both a thread and a run.
 func (c *conversation) addRun(e spec.Event) {
 	if !c.request.Valid() || c.request.Run == "" || c.request.Thread == "" {
@@ -167,10 +156,8 @@ func (c *conversation) addRun(e spec.Event) {
 	c.runs = append(c.runs, &acceptedRun{request: c.request, acceptance: e})
 }
 
-// openStream sets c.stream to the run that the current request names. It must be called only if the
-// current response is a stream of that run. If the stream was requested without a cursor, and the
-// content of the run is not known yet, openStream also sets c.content, so that the content of the
-// stream is collected.
+// openStream sets c.stream, and c.content if the content of the stream is to be collected. It must
+// be called only if the current response is a stream of the run that the current request names.
 func (c *conversation) openStream() {
 	if c.stream = c.streams[runKey(c.request)]; c.stream == nil {
 		c.stream = &mergedRunStreams{toolResults: map[string]bool{}}

@@ -17,36 +17,26 @@ import (
 // requested in place of input for which the thread was waiting, and runs that failed without any
 // text while another run of the thread may have been active.
 func eachScriptedRun(judge func(p *spec.Pass, a *assembledRun)) watchFunc {
-	return func(p *spec.Pass) func(spec.Event) {
+	return judgeAtEnd(func(p *spec.Pass) *conversationTracker {
 		exchanges := exchangesOf(p)
-		t := spec.Shared(p, "scripted runs", func() (*conversationTracker, func(spec.Event)) {
+		return spec.Shared(p, "scripted runs", func() (*conversationTracker, func(spec.Event)) {
 			t := &conversationTracker{
 				exchanges: exchanges, keep: keeper(p), threads: map[userThreadKey]*trackedThread{},
 				possiblePrompts: map[string][]string{}, startsRuns: map[string]bool{}, startedRuns: map[string]*assembledRun{},
 			}
 			return t, t.observe
 		})
-		p.AtEnd(func() {
-			for _, a := range t.finishedRuns {
-				inconclusive := a.skipsPendingInput || a.failedWhileBusy() || a.wasCutOff() || a.refused && !a.isToFail()
-				if a.request.Principal == spec.PrimaryUser && !inconclusive && !t.isCanceled(a) {
-					judge(p, a)
-				}
+	}, func(p *spec.Pass, t *conversationTracker) {
+		for _, a := range t.finishedRuns {
+			failedWhileBusy := a.threadBusy && a.failure.Kind != "" && a.text() == ""
+			wasCutOff := isBrokenTransfer(a.bodyEnd) // other checks report that
+			inconclusive := a.skipsPendingInput || failedWhileBusy || (wasCutOff || a.refused) && !a.isToFail()
+			if a.request.Principal == spec.PrimaryUser && !inconclusive && !t.isCanceled(a) {
+				judge(p, a)
 			}
-		})
-		return func(spec.Event) {}
-	}
+		}
+	})
 }
-
-// failedWhileBusy reports whether the run failed without any text while another run of its thread
-// may have been active.
-func (a *assembledRun) failedWhileBusy() bool {
-	return a.threadBusy && a.failure.Kind != "" && a.text() == ""
-}
-
-// wasCutOff reports whether the transfer of the run was cut off although its prompt did not ask for
-// a failure. Other checks report that, and anything else that the run lacks is only a consequence.
-func (a *assembledRun) wasCutOff() bool { return isBrokenTransfer(a.bodyEnd) && !a.isToFail() }
 
 // isToFail reports whether the prompt of the run asks for a failure.
 func (a *assembledRun) isToFail() bool {
@@ -174,10 +164,6 @@ func (a *assembledRun) markEnded(e spec.Event) {
 	}
 }
 
-// hasFailed reports whether the stream has shown the failure of the run. It returns false if a is
-// nil.
-func (a *assembledRun) hasFailed() bool { return a != nil && a.failure.Kind != "" }
-
 // newRun returns a new run for a request, together with what is known about the earlier prompts of
 // the thread. It does not add the run to the tracker. It may, however, move some of these prompts
 // to t.possiblePrompts; see certainPrompts.
@@ -245,13 +231,8 @@ func givesNew(request spec.Event, k spec.Kind) (gives bool) {
 // take for the prompt before that of a request. The argument thread is the id of the thread that
 // the request names. The slice earlier has the prompts before the prompt of the request, in order,
 // and must not be empty. Its first priorCount elements are those that the server has certainly
-// stored from earlier requests, and the others are in the request itself.
-//
-// If the last element of earlier is in the request itself, and the server cannot have stored it
-// from an earlier request, the result is nil. Otherwise, the result has all elements of
-// t.possiblePrompts for the thread. If one of these is the last element of earlier, and the request
-// repeats it, the result also has the last prompt that the server has certainly stored or, if there
-// is none, "nothing", which is what a server that has no earlier prompt must answer.
+// stored from earlier requests, and the others are in the request itself. The prompt "nothing"
+// stands for no earlier prompt: it is what a server that has none must answer.
 func (t *conversationTracker) otherPrompts(thread string, earlier []string, priorCount int) []string {
 	last, possible := earlier[len(earlier)-1], t.possiblePrompts[thread]
 	switch {
@@ -348,16 +329,14 @@ func (t *conversationTracker) observeResponse(e spec.Event) {
 
 // observeBodyEnd updates the tracker with e, the event for the end of a body. It adds the streamed
 // run to the finished runs, unless the client stopped reading before the end of the run or the
-// request limits how long the stream may be idle. If the request started or continued a run, it
-// records this run and its prompt as the last of the thread, and whether the thread now waits for a
-// resume or a tool result. If an accepted request was invalid and may have started a run, it
-// forgets the prompts of the thread (see discardPrompts). If a request without a message started a
-// run, it records that the server may have stored an empty prompt.
+// request limits how long the stream may be idle.
 func (t *conversationTracker) observeBodyEnd(e spec.Event) {
-	over := isCleanEnd(e) || isBrokenTransfer(e) || t.streamedRun.hasFailed() && errors.Is(e.Err, spec.ErrIdleTimeout)
-	if t.streamedRun != nil && over && t.request.PollLimit == "" {
-		t.streamedRun.bodyEnd = e
-		t.finishedRuns = append(t.finishedRuns, t.streamedRun)
+	if s := t.streamedRun; s != nil && t.request.PollLimit == "" {
+		failed := s.failure.Kind != "" && errors.Is(e.Err, spec.ErrIdleTimeout)
+		if isCleanEnd(e) || isBrokenTransfer(e) || failed {
+			s.bodyEnd = e
+			t.finishedRuns = append(t.finishedRuns, s)
+		}
 	}
 	a := t.requestedRun
 	starts, seen := t.startsRuns[t.request.Operation]
@@ -390,26 +369,18 @@ func (t *conversationTracker) observeBodyEnd(e spec.Event) {
 	if user, ok := a.request.Last(spec.InputUser); ok { // even if other input follows it
 		state.prompts, state.unknownLast = append(state.prompts, promptedRun{user.Text, a}), false
 	}
+	isOpen := func(u *assembledCall) bool { return !u.hasResult && offersTool(a.request, u.name) }
 	switch {
 	case len(a.interrupts) > 0:
 		state.pendingKind = spec.InputResume
-	case a.hasOpenClientCall():
+	case slices.ContainsFunc(a.toolCalls, isOpen): // a call of a client tool
 		state.pendingKind = spec.InputToolResult
 	case !a.skipsPendingInput:
 		state.pendingKind = ""
 	}
 }
 
-// hasOpenClientCall reports whether the run has a call of a client tool without a result, which the
-// client has to answer.
-func (a *assembledRun) hasOpenClientCall() bool {
-	return slices.ContainsFunc(a.toolCalls, func(u *assembledCall) bool {
-		return !u.hasResult && offersTool(a.request, u.name)
-	})
-}
-
 // isCanceled reports whether an accepted cancel request of the conversation applies to the run a.
 func (t *conversationTracker) isCanceled(a *assembledRun) bool {
-	stream := completedStream{request: a.streamedBy, bodyEnd: a.bodyEnd}
-	return slices.ContainsFunc(t.exchanges.cancels, stream.isCanceledBy)
+	return t.exchanges.isCanceled(completedStream{request: a.streamedBy, bodyEnd: a.bodyEnd})
 }

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -37,10 +38,9 @@ func (c *conversation) pageWithRun(x *exchange, r *acceptedRun) (spec.Event, boo
 // false, because a page need not contain anything of r then.
 //
 // If has(r, page) is true, page contains what it must contain of r, and a passed judgement is
-// recorded. Otherwise, report is called to record a finding, unless page may be incomplete. A page
-// may be incomplete if the thread has earlier days. It may also be incomplete if it was requested
-// within historySettleTime of the end of r, as long as has(r, page) was false for all earlier
-// pages.
+// recorded. Otherwise, report is called to record a finding, unless page may be incomplete: because
+// the thread has earlier days, or because no page has had it yet and historySettleTime has not
+// passed since the end of r.
 func eachStoredRun(
 	applies func(r *acceptedRun) bool, has func(r *acceptedRun, page spec.Event) bool,
 	report func(p *spec.Pass, r *acceptedRun, page spec.Event),
@@ -140,10 +140,6 @@ show.`,
 	}
 )
 
-// hasUserText reports whether page has a user message with the text of request, which must be a
-// request that started a run. For the comparison of texts, see countUserTexts.
-func hasUserText(page, request spec.Event) bool { return countUserTexts(page, request) > 0 }
-
 // countUserTexts returns the number of user messages on page that have the text of request, which
 // must be a request that started a run. If the prompt was sent as one string and without images,
 // the texts must be equal. Otherwise, a server may join the blocks of the prompt with white space
@@ -163,23 +159,21 @@ func countUserTexts(page, request spec.Event) (n int) {
 // joined from several strings. It returns false if the body is not JSON.
 func IsOneString(request spec.Event) bool {
 	var body any
-	return json.Unmarshal(request.Raw, &body) == nil && containsString(body, request.Text)
+	return json.Unmarshal(request.Raw, &body) == nil &&
+		hasStringLike(body, func(s string) bool { return s == request.Text })
 }
 
-// containsString reports whether v, a decoded JSON value, is the string s or contains that string
-// at any depth.
-func containsString(v any, s string) bool {
+// hasStringLike reports whether v, a decoded JSON value, is or contains, at any depth, a string for
+// which fits returns true. Names of members do not count.
+func hasStringLike(v any, fits func(s string) bool) bool {
+	has := func(v any) bool { return hasStringLike(v, fits) }
 	switch v := v.(type) {
 	case string:
-		return v == s
+		return fits(v)
 	case []any:
-		return slices.ContainsFunc(v, func(item any) bool { return containsString(item, s) })
+		return slices.ContainsFunc(v, has)
 	case map[string]any:
-		for _, member := range v {
-			if containsString(member, s) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(slices.Collect(maps.Values(v)), has)
 	}
 	return false
 }
@@ -251,7 +245,7 @@ var HistoryToolResultsAreJSON = &spec.Check{
 	ID:    "history.tools-are-json",
 	Doc:   "the content of a tool message in the history is JSON text",
 	Needs: []spec.Kind{spec.History, spec.HistoryTool},
-	Watch: eachHistoryPage(func(p *spec.Pass, _ *exchange, page spec.Event) {
+	Watch: eachHistoryPage(func(p *spec.Pass, _ *conversation, _ *exchange, page spec.Event) {
 		for _, m := range page.PartsOf(spec.HistoryTool) {
 			p.Judge(page, json.Valid([]byte(m.Text)), "content of tool message %s is %q; expected JSON text", m.ID, m.Text)
 		}

@@ -11,36 +11,26 @@ var HistoryHasMessagesOnce = &spec.Check{
 This is judged for threads that are known to be new, if the streams of all their runs were
 read to the end.`,
 	Needs: []spec.Kind{spec.History, spec.RunAccepted},
-	Watch: atConversationEnd(func(p *spec.Pass, c *conversation) {
-		for _, x := range c.historyExchanges {
-			if page, ok := x.page(); ok && len(page.Parts) > 0 {
-				c.judgeRepetitions(p, x, page)
+	Watch: eachHistoryPage(func(p *spec.Pass, c *conversation, x *exchange, page spec.Event) {
+		if len(page.Parts) == 0 {
+			return
+		}
+		sent, known := c.sentTexts(x, page.Thread)
+		told := map[messageTextKey]int{}
+		for _, m := range page.Parts {
+			told[messageTextKey{m.Kind, m.Text}]++
+		}
+		for _, m := range page.Parts {
+			key := messageTextKey{m.Kind, m.Text}
+			// A text that was not sent is not judged. An empty one may accompany a tool call.
+			if n := told[key]; known && n > 0 && sent[key] > 0 && m.Text != "" {
+				p.Judge(page, n <= sent[key],
+					"history of this thread has the message %q of the %s %d times; expected it at most %d times, as often as it was sent there",
+					m.Text, roleOf[m.Kind], n, sent[key])
 			}
+			delete(told, key)
 		}
 	}),
-}
-
-// judgeRepetitions judges whether page, the history that x returned, contains no text more often
-// than it was sent in the thread. It does not judge texts that were not sent at all. If it is not
-// known how often the texts were sent, judgeRepetitions judges nothing.
-func (c *conversation) judgeRepetitions(p *spec.Pass, x *exchange, page spec.Event) {
-	sent, known := c.sentTexts(x, page.Thread)
-	if !known {
-		return
-	}
-	told := map[messageTextKey]int{}
-	for _, m := range page.Parts {
-		told[messageTextKey{m.Kind, m.Text}]++
-	}
-	for _, m := range page.Parts {
-		key := messageTextKey{m.Kind, m.Text}
-		if n := told[key]; n > 0 && sent[key] > 0 && m.Text != "" { // an empty one may accompany a tool call
-			p.Judge(page, n <= sent[key],
-				"history of this thread has the message %q of the %s %d times; expected it at most %d times, as often as it was sent there",
-				m.Text, roleOf[m.Kind], n, sent[key])
-		}
-		delete(told, key)
-	}
 }
 
 // roleOf maps the kind of a message in a history to the role of its sender.
@@ -56,10 +46,8 @@ type messageTextKey struct {
 // sentTexts returns how often each text was sent in a thread before the history in x was requested.
 // These are the texts of the prompts of the user and of the messages of the assistant. If the
 // answer to a prompt has several messages, their joined text counts as sent, too. The result known
-// is false if the numbers cannot be determined. That is so if no run of the thread is known, if the
-// thread may have existed before the conversation, if a request of another user or of unknown
-// effect may have changed the thread, if a run was requested more than once, or if no stream of a
-// run was read from its start to its end.
+// is false if the numbers cannot be determined, for example because the thread may have existed
+// before the conversation, or because the stream of a run was not read to its end.
 func (c *conversation) sentTexts(x *exchange, thread string) (sent map[messageTextKey]int, known bool) {
 	sent = map[messageTextKey]int{}
 	for _, r := range c.runs {

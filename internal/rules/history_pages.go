@@ -17,13 +17,13 @@ var historyPageChecks = []*spec.Check{
 }
 
 // eachHistoryPage returns a watchFunc that calls judge, at the end of a conversation, with each
-// history that the server returned. The argument page is the history, and x is the exchange in
-// which it was returned.
-func eachHistoryPage(judge func(p *spec.Pass, x *exchange, page spec.Event)) watchFunc {
+// history that the server returned. The argument page is the history, and x is the exchange of the
+// conversation c in which it was returned.
+func eachHistoryPage(judge func(p *spec.Pass, c *conversation, x *exchange, page spec.Event)) watchFunc {
 	return atConversationEnd(func(p *spec.Pass, c *conversation) {
 		for _, x := range c.historyExchanges {
 			if page, ok := x.page(); ok {
-				judge(p, x, page)
+				judge(p, c, x, page)
 			}
 		}
 	})
@@ -213,7 +213,7 @@ var HistoryOfNoThreadIsEmpty = &spec.Check{
 	Needs: []spec.Kind{spec.History, spec.SlotThread},
 	// Another user is the one who is most likely to have no threads.
 	AllPrincipals: true,
-	Watch: eachHistoryPage(func(p *spec.Pass, _ *exchange, page spec.Event) {
+	Watch: eachHistoryPage(func(p *spec.Pass, _ *conversation, _ *exchange, page spec.Event) {
 		if page.Thread == "" {
 			p.Judge(page, page.Day == "" && page.HasMore != "true" && len(page.Parts) == 0,
 				"history of no thread has day %q, %s and says %q about earlier days; expected none of them",
@@ -228,7 +228,7 @@ var PreviousDayIsEarlier = &spec.Check{
 	ID:    "history.before-is-earlier",
 	Doc:   "the history before a day is of an earlier day, or of none",
 	Needs: []spec.Kind{spec.History, "slot.day"},
-	Watch: eachHistoryPage(func(p *spec.Pass, x *exchange, page spec.Event) {
+	Watch: eachHistoryPage(func(p *spec.Pass, _ *conversation, x *exchange, page spec.Event) {
 		if x.request.Day != "" && isDayOrEmpty(page.Day) {
 			p.Judge(page, page.Day < x.request.Day, "got day %s; expected a day before %s", page.Day, x.request.Day)
 		}
@@ -252,25 +252,22 @@ This is judged by the other histories of the same thread in the conversation. If
 no thread, the thread is that of the user's latest run, provided that another request without a
 thread has returned the history of that thread since.`,
 	Needs: []spec.Kind{spec.History, "slot.day"},
-	Watch: atConversationEnd(func(p *spec.Pass, c *conversation) {
-		for _, x := range c.historyExchanges {
-			page, ok := x.page()
-			thread := cmp.Or(x.request.Thread, c.servedLatest(x))
-			if !ok || x.request.Day == "" || thread == "" || !isDayOrEmpty(page.Day) {
-				continue
+	Watch: eachHistoryPage(func(p *spec.Pass, c *conversation, x *exchange, page spec.Event) {
+		thread := cmp.Or(x.request.Thread, c.servedLatest(x))
+		if x.request.Day == "" || thread == "" || !isDayOrEmpty(page.Day) {
+			return
+		}
+		nearest := ""
+		for _, y := range c.historyExchanges {
+			other, ok := y.page()
+			nearer := ok && y != x && other.Thread == thread && len(other.Parts) > 0 && isDayOrEmpty(other.Day)
+			if nearer && other.Day < x.request.Day && y.bodyEnd.At <= x.request.At {
+				nearest = max(nearest, other.Day)
 			}
-			nearest := ""
-			for _, y := range c.historyExchanges {
-				other, ok := y.page()
-				nearer := ok && y != x && other.Thread == thread && len(other.Parts) > 0 && isDayOrEmpty(other.Day)
-				if nearer && other.Day < x.request.Day && y.bodyEnd.At <= x.request.At {
-					nearest = max(nearest, other.Day)
-				}
-			}
-			if nearest != "" {
-				p.Judge(page, page.Day >= nearest, "got day %s before %s; expected %s, which has messages",
-					cmp.Or(page.Day, "none"), x.request.Day, nearest)
-			}
+		}
+		if nearest != "" {
+			p.Judge(page, page.Day >= nearest, "got day %s before %s; expected %s, which has messages",
+				cmp.Or(page.Day, "none"), x.request.Day, nearest)
 		}
 	}),
 }
@@ -319,19 +316,13 @@ var (
 func moreCheck(id, doc, flag string, report func(p *spec.Pass, day string, earlier spec.Event)) *spec.Check {
 	return &spec.Check{
 		ID: id, Doc: doc, Needs: []spec.Kind{spec.History, "slot.day", "slot.more"},
-		Watch: atConversationEnd(func(p *spec.Pass, c *conversation) {
-			for _, y := range c.historyExchanges {
-				earlier, ok := y.page()
-				if !ok || y.request.Day == "" || !isDayOrEmpty(earlier.Day) || earlier.Day >= y.request.Day {
-					continue
-				}
-				index := slices.IndexFunc(c.historyExchanges, func(x *exchange) bool {
-					page, ok := x.page()
-					return ok && page.Day == y.request.Day && page.Thread == y.request.Thread && page.HasMore == flag
-				})
-				if index >= 0 {
-					report(p, y.request.Day, earlier)
-				}
+		Watch: eachHistoryPage(func(p *spec.Pass, c *conversation, y *exchange, earlier spec.Event) {
+			isJudged := y.request.Day != "" && isDayOrEmpty(earlier.Day) && earlier.Day < y.request.Day
+			if isJudged && slices.ContainsFunc(c.historyExchanges, func(x *exchange) bool {
+				page, ok := x.page()
+				return ok && page.Day == y.request.Day && page.Thread == y.request.Thread && page.HasMore == flag
+			}) {
+				report(p, y.request.Day, earlier)
 			}
 		}),
 	}
@@ -349,7 +340,7 @@ var HistoryCoversOneDay = &spec.Check{
 
 A history without a day has no messages, and there are no earlier days.`,
 	Needs: []spec.Kind{spec.History, "slot.day", "slot.created"},
-	Watch: eachHistoryPage(func(p *spec.Pass, _ *exchange, page spec.Event) {
+	Watch: eachHistoryPage(func(p *spec.Pass, _ *conversation, _ *exchange, page spec.Event) {
 		if page.Day == "" && page.HasMore == "true" {
 			p.Judge(page, false, "history names no day and reports earlier days; expected the latest of those days")
 		}
@@ -404,7 +395,7 @@ var HistorySequenceIsOrdered = &spec.Check{
 They increase from the oldest message to the newest. Which of the two comes first is not
 specified.`,
 	Needs: []spec.Kind{spec.History, spec.SlotSeq},
-	Watch: eachHistoryPage(func(p *spec.Pass, _ *exchange, page spec.Event) {
+	Watch: eachHistoryPage(func(p *spec.Pass, _ *conversation, _ *exchange, page spec.Event) {
 		var numbers []float64
 		for _, m := range page.Parts {
 			n, err := strconv.ParseFloat(m.Seq, 64)

@@ -33,9 +33,8 @@ func (s sentPrompt) resembles(text string) bool {
 // history before a given day are left out. The argument page is the history that contains m.
 //
 // The argument sent lists the different prompts that m may be a copy of (see sentPrompt.resembles).
-// Prompts of requests that were denied with status 401 or 403 are not among them. If m equals a
-// denied prompt, and equals no prompt that was not denied, sent is empty. White space does not
-// matter for this comparison.
+// It has no prompts of requests that were denied with status 401 or 403, and it is empty if, apart
+// from white space, m equals only such a prompt.
 func eachToldPrompt(judge func(p *spec.Pass, page, m spec.Event, sent []sentPrompt)) watchFunc {
 	squeeze := func(s string) string { return strings.Join(strings.Fields(s), "") }
 	return func(p *spec.Pass) func(spec.Event) {
@@ -91,12 +90,7 @@ func (c *conversation) isNewThread(thread string) bool {
 // These checks judge whether a history contains a prompt or an image that nobody sent.
 var (
 	// HistoryHasSentPromptsOnly judges whether each user message of a history resembles some prompt
-	// of the conversation that was sent and not denied. Apart from white space, two texts resemble
-	// each other if one contains the other or both begin with the same 12 bytes (see
-	// sentPrompt.resembles). A message that equals a denied prompt, and no prompt that was not
-	// denied, counts as not sent. Whether a message was changed in other ways is left to other
-	// checks. Histories that were requested with a day, and contain only messages from before that
-	// day, are not judged.
+	// of the conversation that was sent and not denied; see eachToldPrompt.
 	HistoryHasSentPromptsOnly = &spec.Check{
 		ID: "history.tells-only-sent-prompts",
 		Doc: `the user messages of a history are those that the user sent
@@ -112,8 +106,7 @@ permission (status 401 or 403) counts as not sent.`,
 	}
 	// HistoryHasSentImagesOnly judges whether each user message of a history that has images
 	// resembles a prompt that was sent with images. Messages that resemble no prompt are left to
-	// HistoryHasSentPromptsOnly. That check states what resembles means and which histories are not
-	// judged.
+	// HistoryHasSentPromptsOnly.
 	HistoryHasSentImagesOnly = &spec.Check{
 		ID: "history.tells-only-sent-images",
 		Doc: `the images of a history are with messages that were sent with images

@@ -117,8 +117,7 @@ func (k spanKey) ended(open map[spanKey]bool) spanKey {
 	return k
 }
 
-// text returns the id in the key. If that is "", it returns the message id and, if that is "" too,
-// the name.
+// text returns the first of the id, the message id and the name in the key that is not "".
 func (k spanKey) text() string { return cmp.Or(k.id, k.message, k.name) }
 
 // noun returns a word for what the key identifies: "message", "reasoning", "call" or "step".

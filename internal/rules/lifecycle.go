@@ -106,42 +106,28 @@ judged by cancel.run-ends.`,
 			}
 		})
 		return eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
-			return watchRunEnd(p, request, func(closed spec.Event) {
-				unfinished = append(unfinished, completedStream{request: request, bodyEnd: closed})
-			})
+			ended, silent, hasComment, isUnknown := false, true, false, false
+			return func(e spec.Event) {
+				silent, hasComment = silent && !e.IsFrame(), hasComment || e.Kind == spec.Comment
+				if e.IsFrame() {
+					isUnknown = isUnreadable(e) // it may be any event
+				}
+				// The run may not exist.
+				mayBeSilent := isCleanEnd(e) && isUnrequested(request) && silent && hasComment
+				switch {
+				case isTerminal(e):
+					ended = true
+				case e.Kind == spec.RunStart: // a second run has an end of its own
+					ended = false
+				case !isCleanEnd(e) && !isBrokenTransfer(e):
+				case ended:
+					p.Judge(e, true, "")
+				case request.PollLimit == "" && !isUnknown && !mayBeSilent:
+					unfinished = append(unfinished, completedStream{request: request, bodyEnd: e})
+				}
+			}
 		})(p)
 	},
-}
-
-// watchRunEnd returns a function to be called with each event of the stream that the given request
-// asked for. At the end of the body, the returned function records a passed judgement if the last
-// run of the stream had a terminal event. If a required terminal event is missing, it calls
-// onMissingEnd instead, with the event for the end of the body. It does neither if a limit of the
-// client ended the transfer.
-//
-// A terminal event is not required in three cases: if the request limits how long the stream may be
-// idle; if the last frame may be any event (see isUnreadable); and if the stream was received
-// completely, has only comments, and no request of the conversation is known to have started its
-// run.
-func watchRunEnd(p *spec.Pass, request spec.Event, onMissingEnd func(closed spec.Event)) func(spec.Event) {
-	ended, silent, hasComment, isUnknown := false, true, false, false
-	return func(e spec.Event) {
-		silent, hasComment = silent && !e.IsFrame(), hasComment || e.Kind == spec.Comment
-		if e.IsFrame() {
-			isUnknown = isUnreadable(e)
-		}
-		switch {
-		case isTerminal(e):
-			ended = true
-		case e.Kind == spec.RunStart: // a second run has an end of its own
-			ended = false
-		case !isCleanEnd(e) && !isBrokenTransfer(e):
-		case ended:
-			p.Judge(e, true, "")
-		case request.PollLimit == "" && !isUnknown && !(isCleanEnd(e) && isUnrequested(request) && silent && hasComment):
-			onMissingEnd(e)
-		}
-	}
 }
 
 // RunEndsOnce judges whether a stream has at most one terminal event.
@@ -263,11 +249,7 @@ var RunIDIsStable = &spec.Check{
 			if e.Kind.Subject() != "run" || e.Kind == spec.RunRefused || e.Run == "" {
 				return
 			}
-			if id != "" {
-				p.Judge(e, e.Run == id, "got run id %q; expected %q, as in the events before", e.Run, id)
-			} else {
-				p.Judge(e, true, "")
-			}
+			p.Judge(e, id == "" || e.Run == id, "got run id %q; expected %q, as in the events before", e.Run, id)
 			id = e.Run
 		}
 	}),
@@ -287,23 +269,16 @@ does not expect it to start again.`,
 		last := map[string]statusEvent{}
 		return func(e spec.Event) {
 			rank, ranked := ranks[e.Kind.Phase()]
-			key := e.Kind.Subject() + "\x00" + e.Message
-			switch e.Kind.Subject() {
-			case "run":
+			key, isRun := e.Kind.Subject()+"\x00"+e.Message, e.Kind.Subject() == "run"
+			if isRun {
 				key = "run\x00" + e.Run
-			case "message", "reasoning":
-				if e.Message == "" {
-					return
-				}
-			default:
-				return
 			}
-			if !ranked {
+			if !ranked || !isRun && (!isMessageStatus(e) || e.Message == "") {
 				return
 			}
 			before, seen := last[key]
 			previousRank := ranks[before.kind.Phase()]
-			forward := rank >= previousRank && (previousRank < 2 || e.Kind.Subject() == "run" && before.kind == e.Kind)
+			forward := rank >= previousRank && (previousRank < 2 || isRun && before.kind == e.Kind)
 			if !seen || forward {
 				p.Judge(e, true, "")
 			} else {

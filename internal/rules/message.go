@@ -78,8 +78,7 @@ type messageStates struct {
 	pending spec.Event     // the current event, if it is about the status of a message; otherwise, its Kind is ""
 }
 
-// messageStatesOf returns the states of the messages in the conversation to which p applies. All
-// passes over that conversation get the same value; see [spec.Shared].
+// messageStatesOf returns the states of the messages in the conversation, which all checks share.
 func messageStatesOf(p *spec.Pass) *messageStates {
 	streams := streamsOf(p)
 	return spec.Shared(p, "message states", func() (*messageStates, func(spec.Event)) {
@@ -220,15 +219,10 @@ var MessageUnambiguous = &spec.Check{
 	Doc:   "a content that names no message is sent only while exactly one message is open",
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageDelta},
 	Watch: eachMessageEvent(func(p *spec.Pass, e spec.Event, states *messageStates) {
-		if !isMessageContent(e) {
-			return
+		if isMessageContent(e) {
+			p.Judge(e, e.Message != "" || states.openCount == 1,
+				"%s names no message while %d are open; expected exactly one open message", displayName(e), states.openCount)
 		}
-		if e.Message != "" {
-			p.Judge(e, true, "")
-			return
-		}
-		p.Judge(e, states.openCount == 1, "%s names no message while %d are open; expected exactly one open message",
-			displayName(e), states.openCount)
 	}),
 }
 

@@ -24,7 +24,7 @@ var MessageContentEquals = &spec.Check{
 			switch {
 			case isMessageContent(e) && e.Message != "":
 				if contents[e.Message] == nil {
-					contents[e.Message] = newMessageContents()
+					contents[e.Message] = &messageContentParts{deltas: map[string]*strings.Builder{}, completed: map[string]string{}}
 				}
 				contents[e.Message].observe(e)
 			case isMessageStatus(e) && e.Kind.Phase() == "end" && len(e.Parts) > 0 && contents[e.Message] != nil:
@@ -49,11 +49,6 @@ type messageContentParts struct {
 	completed map[string]string           // by index: a complete content, used in place of the joined deltas
 }
 
-// newMessageContents returns an empty messageContentParts.
-func newMessageContents() *messageContentParts {
-	return &messageContentParts{deltas: map[string]*strings.Builder{}, completed: map[string]string{}}
-}
-
 // observe adds the content of e, which must be an event for which isMessageContent returns true.
 func (t *messageContentParts) observe(e spec.Event) {
 	if t.deltas[e.Index] == nil {
@@ -61,7 +56,7 @@ func (t *messageContentParts) observe(e spec.Event) {
 		t.deltas[e.Index] = &strings.Builder{}
 	}
 	switch {
-	case e.Kind == spec.MessageDelta || e.Kind == spec.ReasoningDelta:
+	case isDelta(e):
 		t.deltas[e.Index].WriteString(e.Text)
 	case contentValue(e) != "":
 		t.completed[e.Index] = contentValue(e)
@@ -96,9 +91,7 @@ func compareIndexes(a, b string) int {
 }
 
 // contentValue returns the value of e, a content part of any type, as text. The value of a tool
-// call consists of the name of the tool, the call id and the arguments. The value of a tool result
-// consists of the call id and the result, but not the name of the tool, which is optional. The
-// value of any other content part is its text.
+// result does not contain the name of the tool, which is optional.
 func contentValue(e spec.Event) string {
 	isResult := e.Kind == spec.ToolResult
 	if e.Call == "" && (e.Name == "" || isResult) {
@@ -139,9 +132,8 @@ func describeMessage(role, kind, contents string) string {
 	return strings.Join(slices.DeleteFunc([]string{role, kind, contents}, func(s string) bool { return s == "" }), " ")
 }
 
-// describeMessageIDs returns the message ids as a comma-separated list for a finding. Each id is
-// quoted and listed once, in the order of first appearance. The number of times follows an id that
-// occurs more than once, as in `"a" (2 times)`.
+// describeMessageIDs returns the message ids as a list for a finding. Each id is listed once, in
+// the order of first appearance, as in `"a" (2 times), "b"`.
 func describeMessageIDs(ids []string) string {
 	counts := map[string]int{}
 	for _, id := range ids {

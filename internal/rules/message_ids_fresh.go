@@ -1,13 +1,17 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A threadMessageKey identifies a message by its id and the id of the thread in which it was sent.
-type threadMessageKey struct{ thread, message string }
+// streamName identifies the stream for which request asks: by the run id or, if request names no
+// run, by its exchange. Several requests may ask for the stream of one run.
+func streamName(request spec.Event) string {
+	return cmp.Or(request.Run, fmt.Sprint("exchange ", request.Exchange))
+}
 
 // MessageIDsFresh judges whether messages in different runs of a thread have different ids.
 var MessageIDsFresh = &spec.Check{
@@ -18,12 +22,10 @@ A request that continues an earlier run, with a tool result for example, may con
 messages.`,
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageEnd},
 	Watch: func(p *spec.Pass) func(spec.Event) {
-		streamOf := map[threadMessageKey]string{} // the stream in which an id was used first
+		type threadMessage struct{ thread, message string }
+		streamOf := map[threadMessage]string{} // the stream in which an id was used first
 		return eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
-			stream := fmt.Sprint("exchange ", request.Exchange)
-			if request.Run != "" { // several requests may ask for its stream
-				stream = request.Run
-			}
+			stream := streamName(request)
 			_, isPrompt := request.Prompt() // anything else may continue an earlier run
 			isJudged := isPrompt && request.Thread != "" && request.Valid()
 			judged := map[string]bool{}
@@ -32,7 +34,7 @@ messages.`,
 					return
 				}
 				judged[e.Message] = true
-				key := threadMessageKey{request.Thread, e.Message}
+				key := threadMessage{request.Thread, e.Message}
 				first, used := streamOf[key]
 				p.Judge(e, !used || first == stream,
 					"got the message id %q, which a message of an earlier run of the thread had; expected a new id", e.Message)

@@ -47,10 +47,8 @@ func (o openRuns) mayRefuse(request spec.Event) bool {
 	return false
 }
 
-// record updates o after the exchange x. It adds a run that the request started, and removes a run
-// whose end was seen. It does nothing if the request was not accepted or names no thread. It also
-// does nothing if the request started a run and the response is a stream that reports the failure
-// of that run, because an earlier run may then still be active.
+// record updates o after the exchange x: it adds a run that the request started, and removes a run
+// whose end was seen.
 func (o openRuns) record(x exchange) {
 	thread, isRun, streamed := x.request.Thread, isRunRequest(x.request), x.response.IsStream()
 	if thread == "" || !x.isAccepted() {

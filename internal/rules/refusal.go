@@ -96,12 +96,6 @@ func (x exchange) requiresCompleteBody() bool {
 	return isTestPrompt && x.request.Requirement != "" && x.request.IsStream() && !x.request.Facts().Promised.HasEndEvent
 }
 
-// refusesExpectation reports whether the server refuses to meet the expectation in the Expect field
-// of the request, as it may (RFC 9110 section 15.5.18).
-func (x exchange) refusesExpectation() bool {
-	return x.status() == 417 && x.request.Header.Has("Expect")
-}
-
 // satisfies reports whether the response is a refusal as d requires it: its status, its error code
 // and its body match, and it is not an event stream if d.Plain is true. A refusal event satisfies d
 // if and only if d.InBand is true. A terminal event with the status "rejected" satisfies d, too, if
@@ -131,25 +125,8 @@ func bodyContains(body []byte, text string) bool {
 		return true
 	}
 	var v any
-	return json.Unmarshal(body, &v) == nil && valueContains(v, text)
-}
-
-// valueContains reports whether v, a decoded JSON value, is or contains, at any depth, a string
-// that contains text. Names of members do not count.
-func valueContains(v any, text string) bool {
-	switch v := v.(type) {
-	case string:
-		return strings.Contains(v, text)
-	case []any:
-		return slices.ContainsFunc(v, func(v any) bool { return valueContains(v, text) })
-	case map[string]any:
-		for _, v := range v {
-			if valueContains(v, text) {
-				return true
-			}
-		}
-	}
-	return false
+	return json.Unmarshal(body, &v) == nil &&
+		hasStringLike(v, func(s string) bool { return strings.Contains(s, text) })
 }
 
 // matchesStatus reports whether status matches want, which is a status code such as "422" or a
@@ -244,10 +221,8 @@ type operationState struct {
 }
 
 // observe processes x, the next exchange of the operation. If the request of x is valid, observe
-// records in d what the response shows. If the request is invalid, observe judges the response, at
-// once or as soon as a valid request has been accepted; see judgeOrDefer. It does not judge a
-// response that may have nothing to do with the violation, such as one with status 429, or any
-// response if refusedLastValid returns true for x.
+// records in d what the response shows. If the request is invalid, observe judges the response,
+// unless it may have nothing to do with the violation, as with status 429; see judgeOrDefer.
 func (d *operationState) observe(p *spec.Pass, x exchange) {
 	if x.request.Valid() {
 		d.lastValid = &x
@@ -285,13 +260,10 @@ func (d *operationState) observe(p *spec.Pass, x exchange) {
 	}
 }
 
-// judgeOrDefer calls judge now, later or never. The function judge records a judgement on the
-// response of x, and satisfied is whether the response is a refusal as required.
-//
-// If satisfied is true but the operation has not accepted a valid request yet, judge is called as
-// soon as it accepts one. If satisfied is false and the status depends on the state of the server
-// (see isStateDependentStatus), judge is called now if the operation has already accepted a valid
-// request for the same thread, and never otherwise. In all other cases, judge is called now.
+// judgeOrDefer calls judge, which records a judgement on the response of x. The argument satisfied
+// is whether the response is a refusal as required. If it is, judge is called only once the
+// operation has accepted a valid request. If it is not, and the status depends on the state of the
+// server, judge is called only if a valid request for the same thread was accepted.
 func (d *operationState) judgeOrDefer(x exchange, satisfied bool, judge func()) {
 	switch {
 	case satisfied && !d.hasAccepted:
@@ -304,9 +276,6 @@ func (d *operationState) judgeOrDefer(x exchange, satisfied bool, judge func()) 
 // judgeCombined judges the response to a request with several violations. The response must be the
 // right refusal for at least one of them. If it is not, the finding is about the violation for
 // which the verdict is mildest.
-//
-// judgeCombined judges nothing if the document specifies no refusal for one or more of the
-// violations, or if refusedLastValid returns true for x.
 func (d *operationState) judgeCombined(p *spec.Pass, x exchange) {
 	evidence, satisfied, least := x.request, false, spec.Error
 	for _, violation := range x.request.Violations {

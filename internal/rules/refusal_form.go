@@ -23,23 +23,14 @@ Not judged where another requirement says so of the denials of an operation.`,
 	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
 		return func(x exchange) {
 			isDenial := slices.Contains([]int{401, 403, 429}, x.status())
-			if x.status() >= 400 && x.request.Operation != "" && !(isDenial && hasPlainDenials(x.request)) {
+			denials := slices.Concat(slices.Collect(maps.Values(x.request.Facts().Denials))...)
+			saysPlain := slices.ContainsFunc(denials, func(r spec.RefusalRequirement) bool { return r.Plain })
+			if x.status() >= 400 && x.request.Operation != "" && !(isDenial && saysPlain) {
 				p.Judge(x.response, !x.response.IsStream(),
 					"got status %d with an event stream; expected a refusal that is not one", x.status())
 			}
 		}
 	}),
-}
-
-// hasPlainDenials reports whether the document requires, for at least one reason to deny the
-// request, that the denial not be an event stream.
-func hasPlainDenials(request spec.Event) bool {
-	for _, refusals := range request.Facts().Denials {
-		if slices.ContainsFunc(refusals, func(r spec.RefusalRequirement) bool { return r.Plain }) {
-			return true
-		}
-	}
-	return false
 }
 
 // RefusalsAgree judges whether all operations refuse requests in the same form: with the same media

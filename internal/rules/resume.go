@@ -17,6 +17,7 @@ var resumeChecks = []*spec.Check{
 // those frames of the response that have a cursor. There are none if the response is not a stream.
 type observedStream struct {
 	request, response, bodyEnd spec.Event
+	earlier                    []*observedStream // the streams of the run that were opened before
 	frames                     []streamFrame
 	runEnded                   bool           // whether a frame with a cursor is a terminal event
 	positions                  map[string]int // by cursor: the index in frames; nil until indexOf is called
@@ -65,20 +66,16 @@ func (t *observedStream) indexOf(cursor string) int {
 // longest stream, and t is the stream to be compared with it. Runs of which no stream was requested
 // from the start are left out.
 func eachResumedStream(judge func(p *spec.Pass, full, t *observedStream)) watchFunc {
-	return func(p *spec.Pass) func(spec.Event) {
-		all := streamsByRunOf(p)
-		p.AtEnd(func() {
-			for _, key := range all.runOrder {
-				full := longestStream(all.runs[key])
-				for _, t := range all.runs[key] {
-					if full != nil && t != full {
-						judge(p, full, t)
-					}
+	return judgeAtEnd(streamsByRunOf, func(p *spec.Pass, all *streamsByRun) {
+		for _, key := range all.runOrder {
+			full := longestStream(all.runs[key])
+			for _, t := range all.runs[key] {
+				if full != nil && t != full {
+					judge(p, full, t)
 				}
 			}
-		})
-		return func(spec.Event) {}
-	}
+		}
+	})
 }
 
 // A streamsByRun collects the streams of a conversation. It covers valid requests that name a run.
@@ -92,8 +89,7 @@ type streamsByRun struct {
 	hashSeed     maphash.Seed                 // for the hashes of frames
 }
 
-// streamsByRunOf returns the streams in the conversation to which p applies. All passes over that
-// conversation get the same value; see [spec.Shared].
+// streamsByRunOf returns the streams in the conversation, which all checks share.
 func streamsByRunOf(p *spec.Pass) *streamsByRun {
 	return spec.Shared(p, "streams by run", func() (*streamsByRun, func(spec.Event)) {
 		all := &streamsByRun{
@@ -135,9 +131,8 @@ func (all *streamsByRun) observe(e spec.Event) {
 	}
 }
 
-// open records response, the head of the response to the request of t. If the response is a stream,
-// open adds t to the streams of its run. Otherwise, it sets all.current to nil. If t was requested
-// with a cursor, open also adds t to all.resumed.
+// open records response, the head of the response to the request of t, and adds t to the lists to
+// which it belongs.
 func (all *streamsByRun) open(t *observedStream, response spec.Event) {
 	t.response = response
 	if t.request.Cursor != "" {
@@ -151,7 +146,8 @@ func (all *streamsByRun) open(t *observedStream, response spec.Event) {
 	if all.runs[key] == nil {
 		all.runOrder = append(all.runOrder, key)
 	}
-	all.runs[key] = append(all.runs[key], t)
+	t.earlier = all.runs[key]
+	all.runs[key] = append(t.earlier, t)
 }
 
 // longestStream returns the most complete one of streams, which must be the streams of one run.
@@ -171,10 +167,9 @@ func longestStream(streams []*observedStream) (full *observedStream) {
 	return full
 }
 
-// startIndex returns the index in full.frames of the frame with which t has to start. That is the
-// frame after the cursor with which t was requested, or 0 if t was requested without a cursor. If
-// the cursor is that of the last frame, the result is len(full.frames). If full does not have the
-// cursor, the result is -1.
+// startIndex returns the index in full.frames of the frame with which t has to start: the one after
+// the cursor of its request, or the first one. The index is len(full.frames) if the cursor is that
+// of the last frame, and -1 if full does not have the cursor.
 func (t *observedStream) startIndex(full *observedStream) int {
 	if t.request.Cursor == "" {
 		return 0
@@ -185,8 +180,7 @@ func (t *observedStream) startIndex(full *observedStream) int {
 	return -1
 }
 
-// describeStart describes where the stream starts, for the message of a finding. The result is
-// "requested without a cursor", or "resumed after" and the quoted cursor.
+// describeStart describes where the stream starts, for the message of a finding.
 func (t *observedStream) describeStart() string {
 	if t.request.Cursor == "" {
 		return "requested without a cursor"
@@ -309,7 +303,7 @@ var ResumeEndsRun = &spec.Check{
 			return
 		}
 		p.Judge(t.bodyEnd, t.runEnded,
-			"stream resumed after %q closed%s before the run's terminal event", t.request.Cursor, describeError(t.bodyEnd.Err))
+			"stream resumed after %q closed%s before the run's terminal event", t.request.Cursor, parenthesize(t.bodyEnd.Err))
 	}),
 }
 
@@ -323,28 +317,27 @@ Cursors are positions in the events of the whole thread, of which a stream has t
 run. Not judged: a server that no longer has the cursor (404, 410), and a run that was
 requested before the cursor was issued.`,
 	Needs: []spec.Kind{spec.SlotCursor},
-	Watch: func(p *spec.Pass) func(spec.Event) {
-		all := streamsByRunOf(p)
-		p.AtEnd(func() {
-			for _, t := range all.resumed {
-				full := longestStream(all.runs[runKey(t.request)])
-				switch status := t.response.StatusCode; {
-				case isStateDependentStatus(status) || !all.hasCursorOfEarlierRun(t):
-				case status/100 == 4:
-					p.Judge(t.response, false,
-						"cursor %q of an earlier run of the thread is refused with status %d; expected the run from its start",
-						t.request.Cursor, status)
-				case t.isOpened() && full != nil && full.runEnded && t.request.PollLimit == "":
-					n := t.commonPrefixLen(full)
-					complete := n == len(t.frames) && (!isCleanEnd(t.bodyEnd) || n == len(full.frames))
-					p.Judge(t.frameOrEnd(n), complete,
-						"requested with %q, a cursor of an earlier run: got %s, the first %d of them right; expected the run's %d events",
-						t.request.Cursor, pluralize(len(t.frames), "event"), n, len(full.frames))
+	Watch: judgeAtEnd(streamsByRunOf, func(p *spec.Pass, all *streamsByRun) {
+		for _, t := range all.resumed {
+			full := longestStream(all.runs[runKey(t.request)])
+			switch status := t.response.StatusCode; {
+			case isStateDependentStatus(status) || !all.hasCursorOfEarlierRun(t):
+			case status/100 == 4:
+				p.Judge(t.response, false,
+					"cursor %q of an earlier run of the thread is refused with status %d; expected the run from its start",
+					t.request.Cursor, status)
+			case t.isOpened() && full != nil && full.runEnded && t.request.PollLimit == "":
+				evidence, n := t.bodyEnd, t.commonPrefixLen(full)
+				if n < len(t.frames) {
+					evidence = t.frames[n].event()
 				}
+				complete := n == len(t.frames) && (!isCleanEnd(t.bodyEnd) || n == len(full.frames))
+				p.Judge(evidence, complete,
+					"requested with %q, a cursor of an earlier run: got %s, the first %d of them right; expected the run's %d events",
+					t.request.Cursor, pluralize(len(t.frames), "event"), n, len(full.frames))
 			}
-		})
-		return func(spec.Event) {}
-	},
+		}
+	}),
 }
 
 // hasCursorOfEarlierRun reports whether t was requested with a cursor of an earlier run of the same
@@ -368,13 +361,4 @@ func (t *observedStream) commonPrefixLen(full *observedStream) (n int) {
 		n++
 	}
 	return n
-}
-
-// frameOrEnd returns the event of the frame with index n. If the stream has no such frame, it
-// returns the end of the body.
-func (t *observedStream) frameOrEnd(n int) spec.Event {
-	if n < len(t.frames) {
-		return t.frames[n].event()
-	}
-	return t.bodyEnd
 }

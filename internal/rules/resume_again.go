@@ -1,6 +1,10 @@
 package rules
 
-import "github.com/streamassay/streamassay/spec"
+import (
+	"slices"
+
+	"github.com/streamassay/streamassay/spec"
+)
 
 // ResumeKeepsToRun judges whether all events of a resumed stream belong to the requested run. This
 // is a separate check because cursors are positions in the events of the whole thread: a server
@@ -25,32 +29,19 @@ var ResumesTwice = &spec.Check{
 The cursor is one that only a resumed stream can have told: the client had asked with another
 cursor before, and this one comes later.`,
 	Needs: []spec.Kind{spec.SlotCursor},
-	Watch: func(p *spec.Pass) func(spec.Event) {
-		all := streamsByRunOf(p)
-		p.AtEnd(func() {
-			for _, key := range all.runOrder {
-				full := longestStream(all.runs[key])
-				for i, t := range all.runs[key] {
-					if full != nil && t != full && t.continuesResumed(all.runs[key][:i]) {
-						judgeComplete(p, full, t)
-					}
-				}
-			}
-		})
-		return func(spec.Event) {}
-	},
+	Watch: eachResumedStream(func(p *spec.Pass, full, t *observedStream) {
+		if t.continuesResumed() {
+			judgeComplete(p, full, t)
+		}
+	}),
 }
 
-// continuesResumed reports whether t continues a stream that was itself resumed. The argument
-// earlier lists the streams of the run that were requested before t. The result is true if one of
-// them was requested with a cursor, has no terminal event, and ends with the frame that has the
-// cursor of the request for t.
-func (t *observedStream) continuesResumed(earlier []*observedStream) bool {
-	for _, s := range earlier {
+// continuesResumed reports whether t continues a stream that was itself resumed: whether an earlier
+// stream of the run was requested with a cursor, has no terminal event, and ends with the frame that
+// has the cursor of the request for t.
+func (t *observedStream) continuesResumed() bool {
+	return slices.ContainsFunc(t.earlier, func(s *observedStream) bool {
 		n := len(s.frames)
-		if s.request.Cursor != "" && n > 0 && t.request.Cursor == s.frames[n-1].cursor && !s.runEnded {
-			return true
-		}
-	}
-	return false
+		return s.request.Cursor != "" && n > 0 && t.request.Cursor == s.frames[n-1].cursor && !s.runEnded
+	})
 }

@@ -42,6 +42,17 @@ func ByID(id string) (*spec.Check, bool) {
 // is then called with each event of the conversation, in order.
 type watchFunc = func(*spec.Pass) func(spec.Event)
 
+// judgeAtEnd returns a watchFunc that calls judge once, at the end of a conversation. The argument
+// collected is what the function collect returned for the pass before the first event, usually a
+// value that all checks share (see [spec.Shared]), which judge must not modify.
+func judgeAtEnd[T any](collect func(*spec.Pass) T, judge func(p *spec.Pass, collected T)) watchFunc {
+	return func(p *spec.Pass) func(spec.Event) {
+		collected := collect(p)
+		p.AtEnd(func() { judge(p, collected) })
+		return func(spec.Event) {}
+	}
+}
+
 // An eventLabel is the name of an event, as the message of a finding shows it. It is a separate
 // type, and not a string, so that the name is formatted only if a message is needed.
 type eventLabel struct {
@@ -86,9 +97,6 @@ func (n eventLabel) quoted() string {
 	}
 	return n.text
 }
-
-// isTransferred reports whether closed marks the end of a body that was transferred completely.
-func isTransferred(closed spec.Event) bool { return closed.Kind == spec.BodyEnd && closed.Err == nil }
 
 // isCleanEnd reports whether closed is the event for the end of a body, and either the body was
 // transferred completely or the client stopped reading it after the run had ended. In both cases

@@ -141,7 +141,8 @@ var (
 				}
 			}
 			n := len(a.texts(false))
-			p.Judge(a.startOfText(1), !a.hasMessageIDs() || n <= 1, "got %s; expected 1", pluralize(n, "message"))
+			hasIDs := slices.ContainsFunc(a.messages, func(s *assembledMessage) bool { return s.id != "" })
+			p.Judge(a.startOfText(1), !hasIDs || n <= 1, "got %s; expected 1", pluralize(n, "message"))
 			a.judgeRoles(p)
 		})
 
@@ -266,29 +267,20 @@ func (a *assembledRun) judgeFailureText(p *spec.Pass, text string) {
 	if f := a.failure; f.Text == "" && text != "" {
 		p.Judge(f, false,
 			"got %s without an error message%s; expected one that contains %q",
-			displayName(f), describeViolations(f.Violations), text)
+			displayName(f), parenthesize(joinViolations(f.Violations)), text)
 	} else {
 		got, expected := quotePair(f.Text, text)
 		p.Judge(f, strings.Contains(f.Text, text), "got error message %s; expected one that contains %s", got, expected)
 	}
 }
 
-// describeViolations returns the descriptions of the given violations, joined by ", and " and put
-// in parentheses, with a leading space. It returns "" if there are none.
-func describeViolations(broken []spec.Violation) string {
-	if len(broken) == 0 {
+// parenthesize returns the text of what in parentheses, with a leading space. It returns "" if what
+// is nil or "".
+func parenthesize(what any) string {
+	if what == nil || what == "" {
 		return ""
 	}
-	return " (" + joinViolations(broken) + ")"
-}
-
-// describeError returns the text of err in parentheses, with a leading space. It returns "" if err
-// is nil.
-func describeError(err error) string {
-	if err == nil {
-		return ""
-	}
-	return " (" + err.Error() + ")"
+	return fmt.Sprintf(" (%v)", what)
 }
 
 // pluralize returns the number n followed by the noun thing, which must be singular and form its
@@ -342,8 +334,9 @@ func (a *assembledRun) judgeCalls(p *spec.Pass, n int, tool, args string) {
 		if u.name == tool && u.argsEvent != nil {
 			evidence = u.argsEvent
 		}
-		got, expected := quoteJSONPair(u.args(), args)
-		p.Judge(*evidence, u.name == tool && sameJSON(u.args(), args), "got a call of %s with %s; expected %s with %s",
+		arguments := u.arguments.String()
+		got, expected := quoteJSONPair(arguments, args)
+		p.Judge(*evidence, u.name == tool && sameJSON(arguments, args), "got a call of %s with %s; expected %s with %s",
 			toolName(u.name), got, tool, expected)
 	}
 }

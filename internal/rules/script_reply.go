@@ -124,11 +124,8 @@ var ScriptInterrupt = &spec.Check{
 	Needs: []spec.Kind{spec.Interrupt, spec.InputResume},
 	Watch: scriptCheck("interrupt", "", func(p *spec.Pass, a *assembledRun, payload string) {
 		got, with, evidence := "", "", a.endEvent()
-		for _, e := range a.interrupts[:min(2, len(a.interrupts))] {
-			evidence = e
-		}
-		if len(a.interrupts) > 0 {
-			got = a.interrupts[0].Text
+		if n := len(a.interrupts); n > 0 {
+			got, evidence = a.interrupts[0].Text, a.interrupts[min(n, 2)-1]
 		}
 		quoted, expected := quoteJSONPair(got, payload)
 		if len(a.interrupts) > 0 {

@@ -36,15 +36,12 @@ func (a *assembledRun) textPieces() (all []textFragment) {
 	return all
 }
 
-// judgeIdleTime checks that no text arrived during the silence that the prompt conformance:idle
-// asks for, and that no other events interrupted the silence. The string argument is the argument
-// of the prompt, a number of milliseconds. If that is not a positive number, if there is no text,
-// or if the times of arrival are unknown, judgeIdleTime judges nothing.
-//
-// Because an event that arrives late shortens the silence after it, three quarters of the requested
-// time without any event are enough. Interruptions are not judged if the time from the first event
-// to the first text is shorter than that, for example because the stream was requested late. Nor
-// are they judged if the requested silence is shorter than minSilence or longer than maxSilence.
+// judgeIdleTime judges whether no text arrived during the silence that the prompt conformance:idle
+// asks for, and whether no other events interrupted the silence. The string argument is the
+// argument of the prompt, a number of milliseconds. Because an event that arrives late shortens the
+// silence after it, three quarters of the requested time without any event are enough.
+// Interruptions are not judged if the time from the first event to the first text is shorter than
+// that, for example because the stream was requested late.
 func (a *assembledRun) judgeIdleTime(p *spec.Pass, argument string) {
 	ms, err := strconv.Atoi(argument)
 	pieces := a.textPieces()
@@ -92,9 +89,9 @@ func (s *silenceTracker) observe(e spec.Event, keep func(spec.Event) *spec.Event
 	s.last = e.At
 }
 
-// judgeDeltaTimes checks that no delta arrived earlier than the prompt conformance:slow asks for.
-// The parameter argument is the text after the name of the prompt: the number of deltas and the
-// number of milliseconds between two of them, separated by a space. Times are counted from the
+// judgeDeltaTimes judges whether no delta arrived earlier than the prompt conformance:slow asks
+// for. The parameter argument is the text after the name of the prompt: the number of deltas and
+// the number of milliseconds between two of them, separated by a space. Times are counted from the
 // request that started the run, so the delta with the index k, from 0, must not arrive earlier than
 // k of these intervals after the request. The tolerance for inexact clocks is timeTolerance, and
 // timerError for each interval.

@@ -10,19 +10,20 @@ import (
 var sequenceChecks = []*spec.Check{SequenceIncreases, SequenceDense, SequenceNeverFalls, CursorPresent, CursorUnique}
 
 // eachSequenceNumber returns a watchFunc that calls judge with each frame e that has a sequence
-// number. The argument n is the sequence number of e, before is the previous frame of the stream
-// with a sequence number, and last is the sequence number of before. If e is the first frame of the
-// stream with a sequence number, before is the zero Event, and last is -1.
+// number, except the first one of a stream. The argument n is the sequence number of e, before is
+// the previous frame with a sequence number, and last is the sequence number of before.
 func eachSequenceNumber(judge func(p *spec.Pass, e, before spec.Event, n, last int64)) watchFunc {
 	return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var before spec.Event
-		last := int64(-1)
+		var last int64
 		return func(e spec.Event) {
 			n, err := strconv.ParseInt(e.Seq, 10, 64)
 			if !e.IsFrame() || err != nil {
 				return // a missing number is judged by wire.matches-schema
 			}
-			judge(p, e, before, n, last)
+			if before.Raw != nil {
+				judge(p, e, before, n, last)
+			}
 			before, last = e, n
 		}
 	})
@@ -34,10 +35,8 @@ var SequenceIncreases = &spec.Check{
 	ID:    "sequence.increases",
 	Doc:   "sequence numbers increase from event to event",
 	Needs: []spec.Kind{spec.SlotSeq},
-	Watch: eachSequenceNumber(func(p *spec.Pass, e, before spec.Event, n, last int64) {
-		if before.Raw != nil {
-			p.Judge(e, n > last, "got sequence number %d after %d; expected a greater one", n, last)
-		}
+	Watch: eachSequenceNumber(func(p *spec.Pass, e, _ spec.Event, n, last int64) {
+		p.Judge(e, n > last, "got sequence number %d after %d; expected a greater one", n, last)
 	}),
 }
 
@@ -93,10 +92,8 @@ var SequenceNeverFalls = &spec.Check{
 	Doc:   "sequence numbers never decrease, and repeat only for an unchanged event",
 	Needs: []spec.Kind{spec.SlotSeq},
 	Watch: eachSequenceNumber(func(p *spec.Pass, e, before spec.Event, n, last int64) {
-		if before.Raw != nil {
-			ordered := n > last || n == last && bytes.Equal(e.Raw, before.Raw)
-			p.Judge(e, ordered, "got sequence number %d after %d; expected a greater one, or an unchanged event", n, last)
-		}
+		ordered := n > last || n == last && bytes.Equal(e.Raw, before.Raw)
+		p.Judge(e, ordered, "got sequence number %d after %d; expected a greater one, or an unchanged event", n, last)
 	}),
 }
 

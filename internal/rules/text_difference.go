@@ -56,28 +56,25 @@ func quotePairWith(quote func(string) string, got, want string) (quotedGot, quot
 // At most maxShownItems items of a list are shown, followed by the number of items that are left
 // out.
 func quotePairs(got, want []string) (quotedGot, quotedWant string) {
-	lists := [2][]string{}
+	textAt := func(texts []string, i int) string {
+		if i < len(texts) {
+			return texts[i]
+		}
+		return ""
+	}
+	var gotItems, wantItems []string
 	for i := range min(max(len(got), len(want)), maxShownItems) {
-		pair := [2]string{}
-		for k, texts := range [2][]string{got, want} {
-			if i < len(texts) {
-				pair[k] = texts[i]
-			}
-		}
-		pair[0], pair[1] = quotePair(pair[0], pair[1])
-		for k, texts := range [2][]string{got, want} {
-			if i < len(texts) {
-				lists[k] = append(lists[k], pair[k])
-			}
-		}
+		g, w := quotePair(textAt(got, i), textAt(want, i))
+		gotItems, wantItems = append(gotItems, g), append(wantItems, w)
 	}
-	list := func(quoted, texts []string) string {
-		if n := len(texts) - len(quoted); n > 0 {
-			quoted = append(quoted, fmt.Sprintf("… (%d more)", n))
+	list := func(items, texts []string) string {
+		items = items[:min(len(items), len(texts))]
+		if n := len(texts) - len(items); n > 0 {
+			items = append(items, fmt.Sprintf("… (%d more)", n))
 		}
-		return "[" + strings.Join(quoted, " ") + "]"
+		return "[" + strings.Join(items, " ") + "]"
 	}
-	return list(lists[0], got), list(lists[1], want)
+	return list(gotItems, got), list(wantItems, want)
 }
 
 // maxShownItems is the maximum number of items of a list that quotePairs quotes.

@@ -144,10 +144,7 @@ the last state is judged, unless the run failed: the arguments may be incomplete
 			}
 			walkParts(e, func(part spec.Event) {
 				if part.Kind == spec.ToolCall {
-					key := part.Call + "\x00" + part.Message
-					if part.Call != "" {
-						key = part.Call
-					}
+					key := cmp.Or(part.Call, "\x00"+part.Message)
 					if _, ok := calls[key]; !ok {
 						order = append(order, key)
 					}
@@ -167,7 +164,7 @@ var ToolIDsUnique = &spec.Check{
 		type callKey struct{ thread, call string }
 		used := map[callKey]string{} // the stream in which the call was started
 		return eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
-			streamID := cmp.Or(request.Run, fmt.Sprint("exchange ", request.Exchange))
+			streamID := streamName(request)
 			startedHere := map[string]bool{}
 			return func(e spec.Event) {
 				if e.Kind != spec.ToolStart || !request.Valid() {
@@ -196,53 +193,45 @@ a call without an id.`,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		earlier := map[string]map[string]bool{} // by thread: the ids of its completed calls
 		return eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
-			if !request.Valid() { // it may continue a run in a way that was not understood
-				return func(spec.Event) {}
-			}
 			if earlier[request.Thread] == nil {
 				earlier[request.Thread] = map[string]bool{}
 			}
-			return watchResultOrder(p, request, earlier[request.Thread])
-		})(p)
-	},
-}
-
-// watchResultOrder returns a function to be called with each event of the stream that the given
-// request asked for. That function judges the order of tool calls and results. The set earlier has
-// the ids of the calls that were completed in earlier streams of the thread. The returned function
-// adds to it the ids of the calls that are completed in the stream.
-func watchResultOrder(p *spec.Pass, request spec.Event, earlier map[string]bool) func(spec.Event) {
-	made, begun, judged := map[string]bool{}, map[string]bool{}, map[string]bool{}
-	if _, prompted := request.Prompt(); !prompted && request.Thread != "" {
-		maps.Copy(made, earlier)
-	}
-	return func(e spec.Event) {
-		if e.Kind == spec.RunEnd {
-			return // the output repeats results that were streamed
-		}
-		// Contents that the end of a message repeats may lack the id.
-		if e.Kind == spec.ToolResult && e.Call == "" && len(e.Violations) == 0 && len(made) > 0 && !judged[""] {
-			judged[""] = true
-			p.Judge(e, made[""], "result names no call, although each call has an id; expected the id of its call")
-		}
-		walkParts(e, func(part spec.Event) {
-			switch {
-			case part.Kind == spec.ToolStart:
-				begun[part.Call] = true
-			case part.Kind == spec.ToolCall || part.Kind == spec.ToolEnd:
-				made[part.Call], earlier[part.Call] = true, true // the id may be empty
-			case part.Kind == spec.ToolResult && part.Call != "" && !judged[part.Call]:
-				judged[part.Call] = true
-				if begun[part.Call] && !made[part.Call] {
+			made, begun, judged := map[string]bool{}, map[string]bool{}, map[string]bool{}
+			if _, prompted := request.Prompt(); !prompted && request.Thread != "" {
+				maps.Copy(made, earlier[request.Thread])
+			}
+			judgePart := func(part spec.Event) {
+				switch {
+				case part.Kind == spec.ToolStart:
+					begun[part.Call] = true
+				case part.Kind == spec.ToolCall || part.Kind == spec.ToolEnd:
+					made[part.Call], earlier[request.Thread][part.Call] = true, true // the id may be empty
+				case part.Kind != spec.ToolResult || part.Call == "" || judged[part.Call]:
+				case begun[part.Call] && !made[part.Call]:
+					judged[part.Call] = true
 					p.Judge(part, made[""], "result of call %q comes before the end of the call; expected %s first",
 						part.Call, kindName(request, spec.ToolEnd, "its end"))
+				default:
+					judged[part.Call] = true
+					p.Judge(part, made[part.Call] || made[""],
+						"got a result for call %q, which was not made; expected the call first", part.Call)
+				}
+			}
+			return func(e spec.Event) {
+				// An invalid request may continue a run in a way that was not understood. The
+				// output of a run repeats results that were streamed.
+				if !request.Valid() || e.Kind == spec.RunEnd {
 					return
 				}
-				p.Judge(part, made[part.Call] || made[""],
-					"got a result for call %q, which was not made; expected the call first", part.Call)
+				// Contents that the end of a message repeats may lack the id.
+				if e.Kind == spec.ToolResult && e.Call == "" && len(e.Violations) == 0 && len(made) > 0 && !judged[""] {
+					judged[""] = true
+					p.Judge(e, made[""], "result names no call, although each call has an id; expected the id of its call")
+				}
+				walkParts(e, judgePart)
 			}
-		})
-	}
+		})(p)
+	},
 }
 
 // A callState is the state of one tool call at a certain point of its stream.
@@ -274,8 +263,7 @@ type toolCalls struct {
 	halted bool
 }
 
-// callTrackerOf returns the tracker of the tool calls in the conversation to which p applies. All
-// passes over that conversation get the same tracker; see [spec.Shared].
+// callTrackerOf returns the tracker of the tool calls in the conversation, which all checks share.
 func callTrackerOf(p *spec.Pass) *clientCallTracker {
 	streams := streamsOf(p)
 	return spec.Shared(p, "tool calls", func() (*clientCallTracker, func(spec.Event)) {
@@ -300,13 +288,10 @@ func (c *clientCallTracker) observe(e spec.Event) {
 	}
 }
 
-// find returns the call with the given id in the current stream, or nil if there is none.
-func (c *clientCallTracker) find(id string) *callState { return c.byID[id] }
-
 // update updates the state of the call to which e belongs, as well as c.openClientCalls and
 // c.halted. If e starts a call that is not known yet, update adds the call.
 func (c *clientCallTracker) update(e spec.Event) {
-	k := c.find(e.Call)
+	k := c.byID[e.Call]
 	wasLeft := c.isLeftToClient(k)
 	switch e.Kind {
 	case spec.ToolStart, spec.ToolCall:

@@ -111,9 +111,3 @@ func (s *toolCallIndex) add(u *assembledCall) {
 	s.byPosition[place] = s.byPosition[place].with(u)
 	s.unanswered = s.unanswered.with(u)
 }
-
-// addResult adds the call u to the index by the position of its result, which has just arrived. The
-// index must already have u.
-func (s *toolCallIndex) addResult(u *assembledCall) {
-	s.byResultPosition[u.resultEvent] = s.byResultPosition[u.resultEvent].with(u)
-}

@@ -91,27 +91,23 @@ The next request answers each of them by its id.`,
 }
 
 // A requestedInputs holds what the server has asked of the client so far in a conversation: the
-// tool calls and the interrupts of all runs. The outer key is the thread id, and the inner key
-// identifies a tool call or an interrupt.
-type requestedInputs map[string]map[spanKey]bool
+// tool calls and the interrupts of all runs.
+type requestedInputs map[requestedInput]bool
+
+// A requestedInput identifies a tool call or an interrupt by its thread, its subject, which is "tool"
+// or "interrupt", and its id.
+type requestedInput struct{ thread, subject, id string }
 
 // record adds the tool call or the interrupt that e asks for. It does nothing unless e is the start
 // of a tool call, a complete tool call or an interrupt. The event e must belong to the response to
 // request.
 func (a requestedInputs) record(request, e spec.Event) {
-	key := spanKey{subject: e.Kind.Subject()}
 	switch e.Kind {
 	case spec.ToolStart, spec.ToolCall:
-		key.id = e.Call
+		a[requestedInput{request.Thread, "tool", e.Call}] = true
 	case spec.Interrupt:
-		key.id = e.ID
-	default:
-		return
+		a[requestedInput{request.Thread, "interrupt", e.ID}] = true
 	}
-	if a[request.Thread] == nil {
-		a[request.Thread] = map[spanKey]bool{}
-	}
-	a[request.Thread][key] = true
 }
 
 // hasCall reports whether the tool call with the given id is known. That is so if an earlier event
@@ -122,7 +118,7 @@ func (a requestedInputs) hasCall(request spec.Event, id string) bool {
 	for _, part := range request.Parts {
 		walkParts(part, func(p spec.Event) { told = told || p.Kind != spec.InputToolResult && p.Call == id })
 	}
-	return told || a[request.Thread][spanKey{subject: "tool", id: id}]
+	return told || a[requestedInput{request.Thread, "tool", id}]
 }
 
 // isAnsweredUnasked reports whether a request contains an answer to something that was not asked: a
@@ -135,7 +131,7 @@ func (a requestedInputs) isAnsweredUnasked(request spec.Event) bool {
 		case spec.InputToolResult:
 			return p.Call != "" && !a.hasCall(request, p.Call)
 		case spec.InputResume:
-			return p.ID != "" && !a[request.Thread][spanKey{subject: "interrupt", id: p.ID}]
+			return p.ID != "" && !a[requestedInput{request.Thread, "interrupt", p.ID}]
 		}
 		return false
 	})

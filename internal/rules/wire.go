@@ -89,9 +89,10 @@ func (h *streamRequestResponses) add(p *spec.Pass, request, response spec.Event)
 		return
 	}
 	p.Judge(status, true, "")
-	if hasContentCoding(response) && request.Header.Get("Accept-Encoding") == "identity" {
+	used := response.Header.Get("Content-Encoding")
+	if used != "" && !strings.EqualFold(used, "identity") && request.Header.Get("Accept-Encoding") == "identity" {
 		p.Judge(coding, false, "response has the content coding %s; expected none, as the request accepts only identity",
-			response.Header.Get("Content-Encoding"))
+			used)
 	}
 	if response.IsStream() {
 		h.streams = append(h.streams, answeredRequest{request, response})
@@ -141,12 +142,6 @@ func describeHead(response spec.Event) string {
 	return fmt.Sprintf("got status %d with content type %s", response.StatusCode, contentType)
 }
 
-// hasContentCoding reports whether a response has a content coding other than identity.
-func hasContentCoding(response spec.Event) bool {
-	coding := response.Header.Get("Content-Encoding")
-	return coding != "" && !strings.EqualFold(coding, "identity")
-}
-
 // FramesAreJSON judges whether the data of each frame is one JSON object or the in-band terminator.
 // It does not judge frames that are not valid UTF-8, which violate the check UTF8.
 var FramesAreJSON = &spec.Check{
@@ -154,13 +149,11 @@ var FramesAreJSON = &spec.Check{
 	Doc: `the data of every frame is one JSON object, or the in-band terminator
 
 Clients parse each event on its own; one that does not parse is lost, or stops the client.`,
-	Watch: func(p *spec.Pass) func(spec.Event) {
-		return func(e spec.Event) {
-			if e.IsFrame() && e.Kind != spec.Done && !hasFlaw(e, spec.FlawUTF8) {
-				p.Judge(e, e.Kind != spec.Undecodable, "%v", e.Err)
-			}
+	Watch: eachResponseEvent(func(p *spec.Pass, _ *exchange, e spec.Event) {
+		if e.IsFrame() && e.Kind != spec.Done && !hasFlaw(e, spec.FlawUTF8) {
+			p.Judge(e, e.Kind != spec.Undecodable, "%v", e.Err)
 		}
-	},
+	}),
 }
 
 // hasFlaw reports whether the bytes of e have a flaw of kind k.
@@ -177,24 +170,22 @@ var FramesHaveDataOnly = &spec.Check{
 	Doc: `frames have no SSE field other than data
 
 Clients that parse lines by hand, as most clients of this protocol do, support no other field.`,
-	Watch: func(p *spec.Pass) func(spec.Event) {
-		return func(e spec.Event) {
-			if !e.IsFrame() {
-				return
-			}
-			odd := ""
-			for _, f := range e.Fields {
-				if f != "data" {
-					odd = f
-				}
-			}
-			hint := ""
-			if !fieldName.MatchString(odd) {
-				hint = " (is there a line break in the data?)"
-			}
-			p.Judge(e, odd == "", "frame has the SSE field %s%s; expected data fields only", quoteStart(odd), hint)
+	Watch: eachResponseEvent(func(p *spec.Pass, _ *exchange, e spec.Event) {
+		if !e.IsFrame() {
+			return
 		}
-	},
+		odd := ""
+		for _, f := range e.Fields {
+			if f != "data" {
+				odd = f
+			}
+		}
+		hint := ""
+		if !fieldName.MatchString(odd) {
+			hint = " (is there a line break in the data?)"
+		}
+		p.Judge(e, odd == "", "frame has the SSE field %s%s; expected data fields only", quoteStart(odd), hint)
+	}),
 }
 
 // UTF8 judges whether all text that a server sends is valid UTF-8.
@@ -204,14 +195,12 @@ var UTF8 = &spec.Check{
 
 Event streams are UTF-8 by definition (HTML section 9.2.5), JSON by RFC 8259 section 8.1.`,
 	AllPrincipals: true,
-	Watch: func(p *spec.Pass) func(spec.Event) {
-		return func(e spec.Event) {
-			if e.Kind != spec.HTTPRequest && len(e.Raw) > 0 {
-				p.Judge(e, !hasFlaw(e, spec.FlawUTF8),
-					"%s contains bytes that are not UTF-8; expected valid UTF-8", describeBytes(e))
-			}
+	Watch: eachResponseEvent(func(p *spec.Pass, _ *exchange, e spec.Event) {
+		if len(e.Raw) > 0 {
+			p.Judge(e, !hasFlaw(e, spec.FlawUTF8),
+				"%s contains bytes that are not UTF-8; expected valid UTF-8", describeBytes(e))
 		}
-	},
+	}),
 }
 
 // describeBytes returns a noun for what the bytes of e are, for the message of a finding. It is
@@ -243,7 +232,7 @@ incomplete comment is not judged: it carries no data.`,
 				last = e
 			case e.Kind == spec.Incomplete && len(e.Fields) > 0:
 				last, rest = e, e
-			case isTransferred(e) && last.Raw != nil:
+			case e.Kind == spec.BodyEnd && e.Err == nil && last.Raw != nil:
 				p.Judge(last, rest.Raw == nil,
 					"stream ended within a frame of %d bytes; expected a blank line after it", len(rest.Raw))
 			}
@@ -311,21 +300,15 @@ var MatchesSchema = &spec.Check{
 The document defines the members, their types, and the requirement that each of them
 serves; a finding names that requirement.`,
 	AllPrincipals: true,
-	Watch: func(p *spec.Pass) func(spec.Event) {
-		return func(e spec.Event) {
-			if e.Kind == spec.HTTPRequest {
-				return
-			}
-			for _, b := range e.Violations {
-				at := e
-				at.Requirement, at.Violations = b.Requirement, []spec.Violation{b}
-				p.Judge(at, false, "%v", b)
-			}
-			for _, requirement := range e.Exercised {
-				at := e
-				at.Requirement = requirement
-				p.Judge(at, true, "")
-			}
+	Watch: eachResponseEvent(func(p *spec.Pass, _ *exchange, e spec.Event) {
+		for _, b := range e.Violations {
+			at := e
+			at.Requirement, at.Violations = b.Requirement, []spec.Violation{b}
+			p.Judge(at, false, "%v", b)
 		}
-	},
+		for _, requirement := range e.Exercised {
+			e.Requirement = requirement
+			p.Judge(e, true, "")
+		}
+	}),
 }

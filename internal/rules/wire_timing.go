@@ -35,7 +35,7 @@ between two deltas.`,
 				minimum -= late
 			}
 			timed := l.bodyEnd.At > l.request.At && l.firstDelta.Raw != nil
-			canceled := a.isCanceled(l) || slices.ContainsFunc(a.exchanges.cancels, l.isOpenAtCancelOfSibling)
+			canceled := a.exchanges.isCanceled(l) || slices.ContainsFunc(a.exchanges.cancels, l.isOpenAtCancelOfSibling)
 			isCut := l.endCount == 0 && l.deltaCount < n // run.ends judges that
 			if slow && timed && !l.failed && !isCut && minimum >= minDeltaSpan && !canceled && l.request.PollLimit == "" {
 				took := l.lastDelta.At - l.firstDelta.At

@@ -95,5 +95,5 @@ func cutLine(text []byte) (line, rest []byte, more bool) {
 	if i < 0 {
 		return text, nil, false
 	}
-	return text[:i], text[i+lineEndLen(text[i:]):], true
+	return text[:i:i], text[i+lineEndLen(text[i:]):], true
 }

@@ -44,9 +44,17 @@ func (b *block) addField(line []byte, at int) {
 	b.fieldNames = append(b.fieldNames, b.internName(name))
 	switch string(name) { // neither this nor the cases below allocate
 	case "data":
-		b.addData(value, at+len(line)-len(value))
+		if b.dataFields++; b.dataFields > 1 {
+			b.moreData = append(append(b.moreData, '\n'), value...)
+			break
+		}
+		b.dataEnd = at + len(line)
+		b.dataStart = b.dataEnd - len(value)
 	case "event":
-		b.item.Event = b.eventName(value)
+		if b.lastEventName != string(value) { // otherwise, the same string is used again
+			b.lastEventName = string(value)
+		}
+		b.item.Event = b.lastEventName
 	case "id":
 		if bytes.IndexByte(value, 0) < 0 {
 			b.item.ID, b.item.HasID = string(value), true
@@ -76,25 +84,6 @@ func (b *block) internName(name []byte) string {
 		return b.lastFieldNames[n]
 	}
 	return string(name)
-}
-
-// eventName returns the value of an event field as a string. If the value is the same as in the
-// last event field, it returns the same string, to avoid an allocation.
-func (b *block) eventName(value []byte) string {
-	if b.lastEventName != string(value) {
-		b.lastEventName = string(value)
-	}
-	return b.lastEventName
-}
-
-// addData adds the value of a data field to the block. The argument at is the offset of the value
-// from the start of the block.
-func (b *block) addData(value []byte, at int) {
-	if b.dataFields++; b.dataFields == 1 {
-		b.dataStart, b.dataEnd = at, at+len(value)
-		return
-	}
-	b.moreData = append(append(b.moreData, '\n'), value...)
 }
 
 // end ends the block and returns it as an item. The caller must set the fields LastEventID, End and

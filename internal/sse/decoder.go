@@ -175,8 +175,7 @@ func (d *Decoder) retain(p []byte) {
 }
 
 // decodeLines decodes the complete lines of d.buf and calls yield with the items that they
-// complete. If an item exceeds the limit, decodeLines sets d.err and returns false. If yield
-// returns false, it sets d.paused and returns false. Otherwise it returns true.
+// complete. It returns false if decoding has to stop, and then has set d.err or d.paused.
 func (d *Decoder) decodeLines(yield func(Item) bool) bool {
 	d.nextLF, d.paused = -1, false // d.buf may have grown
 	if !d.skipByteOrderMark() {

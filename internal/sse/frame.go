@@ -86,22 +86,20 @@ func (l Line) ValueEnd() int { return l.ValueStart + len(l.Value) }
 // a line end.
 func Lines(frame []byte) iter.Seq[Line] {
 	return func(yield func(Line) bool) {
-		for at := 0; at < len(frame); {
-			line, next := frame[at:], len(frame)
-			if i := indexLineEnd(line); i >= 0 {
-				line, next = line[:i:i], at+i+lineEndLen(line[i:])
+		for rest, more := frame, true; more; {
+			var line []byte
+			at := len(frame) - len(rest)
+			if line, rest, more = cutLine(rest); len(line) == 0 {
+				continue
 			}
-			if len(line) > 0 {
-				name, value := splitField(line)
-				if len(name) == 0 {
-					value = line[1:]
-				}
-				l := Line{Name: string(name), Value: value, Start: at, Next: next}
-				if l.ValueStart = at + len(line) - len(value); !yield(l) {
-					return
-				}
+			name, value := splitField(line)
+			if len(name) == 0 {
+				value = line[1:]
 			}
-			at = next
+			l := Line{Name: string(name), Value: value, Start: at, Next: len(frame) - len(rest)}
+			if l.ValueStart = at + len(line) - len(value); !yield(l) {
+				return
+			}
 		}
 	}
 }

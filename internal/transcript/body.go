@@ -45,7 +45,7 @@ type bodyParser struct {
 // a directive is invalid, or if a line of the body follows the end of the body, parse returns an
 // error with the position of that directive or line.
 func (b *bodyParser) parse(data []byte) error {
-	if !b.crlf && !bytes.HasPrefix(data, []byte(directivePrefix)) && !bytes.Contains(data, []byte("\n"+directivePrefix)) {
+	if !b.crlf && nextDirective(data) == len(data) {
 		b.body, b.plain = data[:len(data):len(data)], true
 		b.finish()
 		return nil
@@ -141,15 +141,15 @@ func (b *bodyParser) applyDirective(line []byte) error {
 }
 
 // parseDirective splits line, a directive. The result word is the name of the directive, and arg is
-// its argument, or "" if it has none. parseDirective returns an error if the result of
-// [bodyParser.allowedDirectives] does not contain the name.
+// its argument, or "" if it has none. parseDirective returns an error if the body may not contain
+// the directive.
 func (b *bodyParser) parseDirective(line string) (word, arg string, err error) {
 	word, arg, _ = strings.Cut(strings.TrimPrefix(line, directivePrefix+" "), " ")
-	if known := b.allowedDirectives(); !slices.Contains(known, word) {
-		where := "a request's body"
-		if b.isResponse {
-			where = "a response's body"
-		}
+	where, known := "a request's body", requestDirectives
+	if b.isResponse {
+		where, known = "a response's body", responseDirectives
+	}
+	if !slices.Contains(known, word) {
 		return "", "", b.errorAt("%s: unknown directive in %s: want %s "+
 			"(\":@ raw\" encodes a line that only looks like a directive)",
 			excerpt(line), where, strings.Join(known, ", "))
@@ -162,15 +162,6 @@ var (
 	requestDirectives  = []string{rawDirective, base64Directive, "end"}
 	responseDirectives = slices.Concat(requestDirectives, []string{"wait", "want", "trailer"}, endDirectiveNames())
 )
-
-// allowedDirectives returns the names of the directives that the body may contain. They differ
-// between requests and responses. The caller must not modify the result.
-func (b *bodyParser) allowedDirectives() []string {
-	if b.isResponse {
-		return responseDirectives
-	}
-	return requestDirectives
-}
 
 // addRaw executes a raw directive: it decodes arg, a Go string in double quotes, and appends the
 // decoded bytes to the body. It returns an error if arg is not such a string.
@@ -195,9 +186,8 @@ func (b *bodyParser) addBase64(data []byte) (err error) {
 
 // addWait executes a wait directive: it ends the current piece of the body, so that the next line
 // begins a new piece. The parameter arg is the time between the arrivals of the two pieces, or
-// between the request and the first piece. The word mid-line may follow the time; it means that the
-// body paused within a line. addWait returns an error if arg is invalid, or if it contains mid-line
-// and no line of the body precedes the directive.
+// between the request and the first piece, perhaps followed by the word mid-line (see
+// trimBeforeMidLine). addWait returns an error if arg is invalid.
 func (b *bodyParser) addWait(arg string) error {
 	arg, midLine := cutMidLine(arg)
 	d, err := time.ParseDuration(arg)
@@ -215,10 +205,9 @@ func (b *bodyParser) addWait(arg string) error {
 }
 
 // addEnd executes a directive that ends the body, such as cut. The parameter word is the name of
-// the directive. The parameter arg may contain the word mid-line, which means that the body ended
-// within a line, and, unless word is end, a reason in parentheses. addEnd returns an error if arg
-// contains anything else, or if it contains mid-line and no line of the body precedes the
-// directive.
+// the directive. The parameter arg may contain the word mid-line (see trimBeforeMidLine) and,
+// unless word is end, a reason in parentheses. addEnd returns an error if arg contains anything
+// else.
 func (b *bodyParser) addEnd(word, arg string) error {
 	why, midLine := cutMidLine(arg)
 	if inner, ok := strings.CutPrefix(why, "("); why != "" {
@@ -280,11 +269,7 @@ func (b *bodyParser) trimBeforeMidLine(wanted bool) error {
 
 // trimNewline removes the line end at the end of the body, if there is one.
 func (b *bodyParser) trimNewline() {
-	if b.crlf {
-		b.body = bytes.TrimSuffix(b.body, []byte("\r\n"))
-		return
-	}
-	b.body = bytes.TrimSuffix(b.body, []byte("\n"))
+	b.body = bytes.TrimSuffix(b.body, []byte(newline(b.crlf)))
 }
 
 // flushPiece ends the current piece of the body: it appends the arrival of the piece to b.reads,

@@ -89,15 +89,6 @@ func textSetting(key, expects string, field func(*Transcript) *string) settingCo
 	}
 }
 
-// settingNames returns the keys of all settings, separated by commas, for messages.
-func settingNames() string {
-	var all []string
-	for _, s := range settings {
-		all = append(all, s.key)
-	}
-	return strings.Join(all, ", ")
-}
-
 var (
 	// settingPattern matches a line that has the form of a setting. Its groups are the name and the
 	// value.
@@ -131,8 +122,12 @@ func (t *Transcript) parseComment(comment string) error {
 		i := slices.IndexFunc(settings, func(s settingCodec) bool { return s.key == key })
 		switch {
 		case i < 0:
+			var known []string
+			for _, s := range settings {
+				known = append(known, s.key)
+			}
 			return at.errorAt("%s: unknown setting (want one of %s; prose that begins with a word and a colon must be indented)",
-				excerpt(key), settingNames())
+				excerpt(key), strings.Join(known, ", "))
 		case seen[key] && !settings[i].repeatable:
 			return at.errorAt("%s: setting occurs twice", key)
 		case !settings[i].read(t, value):

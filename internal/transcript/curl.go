@@ -19,9 +19,10 @@ type curlInvocation struct {
 	note     string // of the person who made the recording; may be ""
 }
 
-// curlExitErrors maps exit codes of curl to the error with which the response ended. The codes
-// above 100 are not from curl: 124 is the exit code of the timeout command, and the others are
-// those with which a shell reports that a signal ended curl.
+// curlExitErrors maps exit codes of curl to the error with which the response ended. A code that is
+// missing says nothing about how the response ended, or means that it is complete. The codes above
+// 100 are not from curl: 124 is the exit code of the timeout command, and the others are those with
+// which a shell reports that a signal ended curl.
 var curlExitErrors = map[int]error{
 	1:  spec.ErrNotHTTP,    // unsupported protocol, such as HTTP/0.9
 	8:  spec.ErrNotHTTP,    // weird server reply
@@ -40,16 +41,6 @@ var curlExitErrors = map[int]error{
 	141: spec.ErrClientLeft, 143: spec.ErrClientLeft,
 }
 
-// endError returns the error with which the response ended, according to the exit code of curl. It
-// returns nil if the response is complete, if the exit code is nil, or if the code does not say how
-// the response ended.
-func (c curlInvocation) endError() error {
-	if c.exitCode == nil {
-		return nil
-	}
-	return curlExitErrors[*c.exitCode]
-}
-
 // parseCurl parses data, the output of "curl -i": one or several heads, followed by the body of the
 // last response, without transfer coding. The parameter name is the name of the recording, and run
 // describes the call of curl. Interim responses are dropped. Responses that curl itself handled (a
@@ -59,7 +50,10 @@ func (c curlInvocation) endError() error {
 // response, unless run has an exit code that explains this.
 func parseCurl(name string, data []byte, run curlInvocation) (*Transcript, error) {
 	p := &sectionReader{position: position{name, 1}, data: bytes.TrimPrefix(data, []byte("\ufeff"))}
-	x := spec.Exchange{Request: run.request, Response: spec.Response{End: run.endError()}}
+	x := spec.Exchange{Request: run.request}
+	if run.exitCode != nil {
+		x.Response.End = curlExitErrors[*run.exitCode]
+	}
 	if len(p.data) == 0 && x.Response.End == nil {
 		return nil, p.errorAt("empty file: want the output of curl -i, which begins with a status line " +
 			`(if there was no response, give the reason as "curl_exit" in NAME.request.json)`)
@@ -70,7 +64,10 @@ func parseCurl(name string, data []byte, run curlInvocation) (*Transcript, error
 			return nil, err
 		}
 		interim := complete && r.Status < 200 && r.Status != 101
-		if !interim && !(complete && mayBeFollowed(r) && startsWithHead(p.data)) {
+		// Curl may have handled a response itself, and sent another request.
+		handled := r.Status/100 == 3 || r.Status == 401 || r.Status == 407 ||
+			strings.EqualFold(r.Reason, "Connection established") // from a proxy
+		if !interim && !(complete && handled && startsWithHead(p.data)) {
 			r.End = x.Response.End
 			x.Response = r
 			break
@@ -86,13 +83,6 @@ func parseCurl(name string, data []byte, run curlInvocation) (*Transcript, error
 	return t, nil
 }
 
-// mayBeFollowed reports whether the output of curl may continue with another response after r,
-// because curl may have handled r itself and sent another request.
-func mayBeFollowed(r spec.Response) bool {
-	return r.Status >= 300 && r.Status < 400 || r.Status == 401 || r.Status == 407 ||
-		strings.EqualFold(r.Reason, "Connection established") // from a proxy
-}
-
 // startsWithHead reports whether data begins with a status line, and thus with the head of a
 // response.
 func startsWithHead(data []byte) bool {
@@ -102,15 +92,10 @@ func startsWithHead(data []byte) bool {
 }
 
 // finishCurlExchange completes the response of x, an exchange that was recorded with curl. The
-// argument run describes the call of curl.
-//
-// finishCurlExchange sets the framing. If the header has a Content-Encoding other than identity but
-// the body is text, curl has decoded the body; the field is then removed. Otherwise, if the exit
-// code is unknown and the body is shorter than Content-Length, but not empty, the error with which
-// the response ended is set to one that wraps spec.ErrTruncated.
-//
-// The result describes removed fields and contradictions between head and body; it is nil if there
-// are none. A response without a status is left unchanged.
+// argument run describes the call of curl. It sets the framing, removes the Content-Encoding of a
+// body that curl has decoded, and marks a body as truncated if it is too short and the exit code is
+// unknown. The result describes removed fields and contradictions between head and body; it is nil
+// if there are none.
 func finishCurlExchange(x *spec.Exchange, run curlInvocation) (notes []string) {
 	r := &x.Response
 	if r.Status == 0 {
@@ -141,10 +126,8 @@ func finishCurlExchange(x *spec.Exchange, run curlInvocation) (notes []string) {
 
 // parseCurlHead parses the next head in the output of "curl -i", which is a status line with header
 // fields, and removes it from s.data. The result complete reports whether the head ends with an
-// empty line. The parameter end is the error with which the response ended, or nil. parseCurlHead
-// returns an error if the head is invalid, or if it is incomplete and end is nil. There is one
-// exception: if end wraps spec.ErrNotHTTP, an invalid status line is not an error, and all data is
-// removed.
+// empty line. The parameter end is the error with which the response ended, or nil; an incomplete
+// head, or for spec.ErrNotHTTP an invalid status line, is an error only if end does not explain it.
 func (s *sectionReader) parseCurlHead(end error) (r spec.Response, complete bool, err error) {
 	line, ended := s.nextLine()
 	parts, err := splitCurlStatus(line)
@@ -175,10 +158,9 @@ func (s *sectionReader) parseCurlHead(end error) (r spec.Response, complete bool
 }
 
 // appendHeaderLine parses line, which must not be empty, as a header field "NAME: VALUE" and
-// appends the field to h. If line begins with a space or a tab, it is an obsolete form of
-// continuation (RFC 9112 section 5.2): appendHeaderLine appends a space and the text of line to the
-// value of the last field in h. It returns an error if line has neither form, or if it is a
-// continuation and h has no field yet.
+// appends the field to h. A line that begins with a space or a tab is an obsolete form of
+// continuation (RFC 9112 section 5.2), whose text belongs to the value of the last field in h.
+// appendHeaderLine returns an error if line has neither form, or if h has no field to continue.
 func appendHeaderLine(h *spec.Header, line string) error {
 	if n := len(*h); n > 0 && (line[0] == ' ' || line[0] == '\t') {
 		(*h)[n-1].Value += " " + strings.Trim(line, " \t")

@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -160,25 +161,18 @@ func jsonError(name string, data []byte, err error) error {
 // wrongTypeText returns the text of an error message about a JSON value of the wrong type. The text
 // states the path of the member, the type of the value and the type that is required.
 func wrongTypeText(err *json.UnmarshalTypeError) string {
-	what := fmt.Sprintf("got a JSON %s, want a JSON %s", err.Value, jsonKind(err.Type.Kind().String()))
+	kind := err.Type.Kind().String()
+	what := fmt.Sprintf("got a JSON %s, want a JSON %s", err.Value, cmp.Or(jsonTypes[kind], kind))
 	if err.Field == "" {
 		return what
 	}
 	return err.Field + ": " + what
 }
 
-// jsonKind returns the name of the JSON type that represents Go values of the given kind, such as
-// "object" for "map". For a kind that it does not know, it returns kind unchanged.
-func jsonKind(kind string) string {
-	switch kind {
-	case "struct", "map":
-		return "object"
-	case "slice":
-		return "array"
-	case "int", "int64", "float64":
-		return "number"
-	}
-	return kind
+// jsonTypes maps kinds of Go types to the names of the JSON types that represent them, if these are
+// different.
+var jsonTypes = map[string]string{
+	"struct": "object", "map": "object", "slice": "array", "int": "number", "int64": "number", "float64": "number",
 }
 
 // lineNumber returns the number of the line of data, starting at 1, that contains the byte at

@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -19,7 +20,16 @@ import (
 // package comment). Times are truncated to [TimeResolution]. The errors with which bodies ended are
 // equal only as compared by errors.Is.
 func Format(t *Transcript) []byte {
-	b := bytes.NewBuffer(make([]byte, 0, estimateSize(t)))
+	size := 512 + len(t.Comment) // an estimate, so that large bodies are rarely copied
+	for _, x := range t.Trace.Exchanges {
+		size += 2048 + 24*len(x.Response.Arrivals)
+		for _, body := range [][]byte{x.Request.Body, x.Response.Body} {
+			if size += len(body); !utf8.Valid(body) {
+				size += len(body) / 2 // base64
+			}
+		}
+	}
+	b := bytes.NewBuffer(make([]byte, 0, size))
 	hide := secretRedactor{redact.New(t.Secrets...), t.RedactHeaders}
 	writeComment(b, t, hide)
 	for i, x := range t.Trace.Exchanges {
@@ -37,26 +47,6 @@ func Format(t *Transcript) []byte {
 	return b.Bytes()
 }
 
-// estimateSize returns the approximate size in bytes of the transcript that Format writes for t.
-// Format allocates a buffer of this size in advance.
-func estimateSize(t *Transcript) int {
-	n := 512 + len(t.Comment)
-	for _, x := range t.Trace.Exchanges {
-		n += 512 + 24*len(x.Response.Arrivals)
-		for _, body := range [][]byte{x.Request.Body, x.Response.Body} {
-			if n += len(body); !utf8.Valid(body) {
-				n += len(body) / 2 // base64
-			}
-		}
-		for _, h := range []spec.Header{x.Request.Header, x.Response.Header} {
-			for _, f := range h {
-				n += len(f.Name) + len(f.Value) + 4
-			}
-		}
-	}
-	return n
-}
-
 // writeRequest writes to b the section of a transcript that contains the request r, without the
 // marker line. It uses hide to replace secrets. It writes nothing for a request that was not
 // recorded.
@@ -68,12 +58,9 @@ func writeRequest(b *bytes.Buffer, r spec.Request, hide secretRedactor) {
 	body := hide.Bytes(r.Body)
 	w := sectionWriter{b, usesCRLF(body)}
 	w.lineEnds()
-	method := r.Method
-	if method == "" {
-		method = "?"
-	}
+	method := cmp.Or(r.Method, "?")
 	switch {
-	case r.Method != "" && !isToken(r.Method) || !isCleanTarget(target):
+	case r.Method != "" && !isToken(r.Method) || !isCleanValue(target) || len(strings.Fields(target)) > 1:
 		w.raw(r.Method, target)
 	case target == "":
 		b.WriteString(method + " HTTP/1.1\n")
@@ -87,10 +74,6 @@ func writeRequest(b *bytes.Buffer, r spec.Request, hide secretRedactor) {
 	b.WriteByte('\n')
 	w.end(bodyEnd{word: "end", lastLineEncoding: writeLines(b, body, w.crlf), stream: isEventStream(header)})
 }
-
-// isCleanTarget reports whether the start line of a request can contain s, a request target, as it
-// is. Otherwise the start line must be written as a raw directive.
-func isCleanTarget(s string) bool { return isCleanValue(s) && len(strings.Fields(s)) <= 1 }
 
 // writeResponse writes to b the section of a transcript that contains the response r, without the
 // marker line. It uses hide to replace secrets. The argument method is the method of the request to
@@ -157,13 +140,10 @@ func (w sectionWriter) status(proto string, status int, reason string) {
 		w.raw(proto, strconv.Itoa(status), reason)
 		return
 	}
-	if proto == "" {
-		proto = "HTTP/?"
-	}
 	if reason != "" {
 		reason = " " + reason
 	}
-	fmt.Fprintf(w, "%s %d%s\n", proto, status, reason)
+	fmt.Fprintf(w, "%s %d%s\n", cmp.Or(proto, "HTTP/?"), status, reason)
 }
 
 // raw writes a raw directive that encodes a line with the given parts. Each part is written as a Go

@@ -100,8 +100,11 @@ func parseHAR(name string, data []byte) (*Transcript, error) {
 		return nil, fmt.Errorf("%s: no entry has a response: %s", name, t.Notes[0])
 	}
 	slices.SortStableFunc(begun, func(a, b harExchange) int { return a.started.Compare(b.started) })
-	t.Target, t.Recorded = sameOrigin(begun), begun[0].started
+	t.Target, t.Recorded = begun[0].origin, begun[0].started
 	for _, h := range begun {
+		if h.origin != begun[0].origin {
+			t.Target = ""
+		}
 		h.At = h.started.Sub(begun[0].started)
 		t.Trace.Exchanges = append(t.Trace.Exchanges, h.Exchange)
 		t.Playback = append(t.Playback, playbackSteps(h.Response))
@@ -116,17 +119,6 @@ type harExchange struct {
 	started time.Time // when the request started
 	origin  string    // scheme and host of the URL, such as "https://example.com"
 	note    string
-}
-
-// sameOrigin returns the common origin of the exchanges in all, or "" if their origins differ. The
-// slice all must not be empty.
-func sameOrigin(all []harExchange) string {
-	for _, h := range all {
-		if h.origin != all[0].origin {
-			return ""
-		}
-	}
-	return all[0].origin
 }
 
 // parseEntry converts raw, one entry of an HTTP archive, to an exchange. If the entry is

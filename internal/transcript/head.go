@@ -61,7 +61,12 @@ func (s *sectionReader) parseHead(split func(string) ([]string, error)) (h secti
 		return h, err
 	}
 	line, _ := s.nextLine()
-	if h.startLine, err = parseStart(line, split); err != nil {
+	if raw, ok := strings.CutPrefix(line, directivePrefix+" "+rawDirective+" "); ok {
+		h.startLine, err = parseQuotedStrings(raw)
+	} else {
+		h.startLine, err = split(line)
+	}
+	if err != nil {
 		return h, s.lastLineAt().errorAt("%s: %w", s.name, err)
 	}
 	for len(s.data) > 0 {
@@ -78,9 +83,8 @@ func (s *sectionReader) parseHead(split func(string) ([]string, error)) (h secti
 }
 
 // parsePreamble parses the directives before the start line, stores them in h and removes them from
-// s.data. If it reaches the start line, it returns true. If it reaches the end of the section or a
-// directive that belongs to a body, there is no start line, and it returns false. It returns an
-// error if a directive is invalid.
+// s.data. The result started is false if there is no start line, but the end of the section or a
+// directive that belongs to a body. parsePreamble returns an error if a directive is invalid.
 func (s *sectionReader) parsePreamble(h *sectionHead) (started bool, err error) {
 	for len(bytes.TrimSpace(s.data)) > 0 {
 		line, _, _ := bytes.Cut(s.data, []byte("\n"))
@@ -99,9 +103,13 @@ func (s *sectionReader) parsePreamble(h *sectionHead) (started bool, err error) 
 				return false, s.errorAt(":@ who %s: want one of %v", excerpt(arg), otherPrincipals)
 			}
 		case "framing":
-			if h.framing, err = parseFraming(arg); err != nil {
-				return false, s.errorAt(":@ framing %s: %w", excerpt(arg), err)
+			f := spec.Framing(arg)
+			if arg == "unknown" {
+				f = spec.FramingUnknown
+			} else if !slices.Contains(framings, f) {
+				return false, s.errorAt(":@ framing %s: want one of none, length, chunked, close, h2, unknown", excerpt(arg))
 			}
+			h.framing = &f
 		case "want":
 			if arg = strings.TrimSpace(arg); arg == "" {
 				return false, s.errorAt(":@ want: want the ID of a check")
@@ -127,19 +135,6 @@ var otherPrincipals = []spec.Principal{spec.OtherUser, spec.Anonymous, spec.Unkn
 // framings lists the framings that a framing directive can state, except "unknown".
 var framings = []spec.Framing{
 	spec.FramingNone, spec.FramingLength, spec.FramingChunked, spec.FramingClose, spec.FramingHTTP2,
-}
-
-// parseFraming returns the framing that word, the argument of a framing directive, names. It
-// returns an error if there is no framing with that name.
-func parseFraming(word string) (*spec.Framing, error) {
-	f := spec.Framing(word)
-	switch {
-	case word == "unknown":
-		f = spec.FramingUnknown
-	case !slices.Contains(framings, f):
-		return nil, errors.New("want one of none, length, chunked, close, h2, unknown")
-	}
-	return &f, nil
 }
 
 // framingOf returns the framing of the response r, which is how the end of the body is marked, as
@@ -172,15 +167,6 @@ func lastHeaderValue(h spec.Header, name string) (value string) {
 		}
 	}
 	return value
-}
-
-// parseStart splits line, a start line, into its parts. If line is a raw directive, the parts are
-// its strings; otherwise parseStart calls split. It returns an error if line is malformed.
-func parseStart(line string, split func(string) ([]string, error)) ([]string, error) {
-	if raw, ok := strings.CutPrefix(line, directivePrefix+" "+rawDirective+" "); ok {
-		return parseQuotedStrings(raw)
-	}
-	return split(line)
 }
 
 // httpVersion matches the protocol version in a start line, such as HTTP/1.1 or HTTP/2. HTTP/?

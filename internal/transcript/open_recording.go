@@ -88,15 +88,19 @@ func OpenAll(paths []string) ([]*Transcript, error) {
 	}
 	var all []*Transcript
 	done := map[string]bool{}
+	number := func(path string) int {
+		_, n := conversationPart(path)
+		return n
+	}
 	for _, path := range paths {
-		group, _ := conversationPart(path)
+		group, n := conversationPart(path)
 		if done[path] || done[group] {
 			continue
 		}
 		files := parts[group]
-		slices.SortFunc(files, byNumber)
+		slices.SortFunc(files, func(a, b string) int { return cmp.Compare(number(a), number(b)) }) // 9 before 12
 		t, err := &Transcript{}, error(nil)
-		if hasAllParts(files) {
+		if len(files) > 1 && number(files[len(files)-1]) == len(files) { // none is missing
 			done[group] = true
 			t, err = openParts(group, files)
 		} else {
@@ -106,7 +110,7 @@ func OpenAll(paths []string) ([]*Transcript, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, n := conversationPart(path); n > 0 && !done[group] && (n > 1 || len(files) > 1) {
+		if n > 0 && !done[group] && (n > 1 || len(files) > 1) {
 			t.Notes = append(t.Notes, "judged on its own: other parts of "+filepath.Base(group)+" are missing")
 		}
 		all = append(all, t)
@@ -128,25 +132,6 @@ func conversationPart(path string) (group string, n int) {
 		return path, 0
 	}
 	return rest[:dot] + ".*.http", n
-}
-
-// byNumber compares a and b, the paths of two parts of a conversation, by their numbers, such as 12
-// in "chat.12.http", so that part 9 precedes part 12. It returns -1, 0 or +1, as slices.SortFunc
-// requires.
-func byNumber(a, b string) int {
-	_, m := conversationPart(a)
-	_, n := conversationPart(b)
-	return cmp.Compare(m, n)
-}
-
-// hasAllParts reports whether files contains at least two parts of a conversation, numbered from 1
-// without gaps. The argument files holds the paths of distinct parts, sorted by number.
-func hasAllParts(files []string) bool {
-	if len(files) < 2 {
-		return false
-	}
-	_, n := conversationPart(files[len(files)-1])
-	return n == len(files)
 }
 
 // openParts reads the parts of one conversation and returns the conversation, with group as its

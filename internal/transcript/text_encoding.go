@@ -76,17 +76,8 @@ type lastLineEncoding struct {
 // contain as it is. If crlf is true, the lines of the body end with CR LF. The result states how
 // the last line was written.
 func writeLines(b *bytes.Buffer, piece []byte, crlf bool) (last lastLineEncoding) {
-	newline := "\n"
-	if crlf {
-		newline = "\r\n"
-	}
-	for len(piece) > 0 {
-		line := piece
-		if i := bytes.IndexByte(piece, '\n'); i >= 0 {
-			line = piece[:i+1]
-		}
-		piece = piece[len(line):]
-		text, hasNewline := bytes.CutSuffix(line, []byte(newline))
+	for line := range bytes.Lines(piece) {
+		text, hasNewline := bytes.CutSuffix(line, []byte(newline(crlf)))
 		if !isPlainLine(text) {
 			writeEncoded(b, line)
 			last = lastLineEncoding{}
@@ -97,6 +88,14 @@ func writeLines(b *bytes.Buffer, piece []byte, crlf bool) (last lastLineEncoding
 		last = lastLineEncoding{plain: true, newlineAdded: !hasNewline}
 	}
 	return last
+}
+
+// newline returns the end of the lines of a body: CR LF if crlf is true, and LF otherwise.
+func newline(crlf bool) string {
+	if crlf {
+		return "\r\n"
+	}
+	return "\n"
 }
 
 // writeEncoded writes line to b in encoded form: as a raw directive, which contains a Go string

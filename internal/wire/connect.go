@@ -84,8 +84,12 @@ func (c *Client) tlsReason(parent context.Context, err error) string {
 	case parent.Err() != nil:
 		return fmt.Sprintf("the exchange was cancelled: %v", context.Cause(parent))
 	case errors.As(err, &cert):
+		why := strings.TrimPrefix(cert.Err.Error(), "x509: ")
+		if _, ok := errors.AsType[x509.UnknownAuthorityError](cert.Err); ok {
+			why = "signed by an unknown authority"
+		}
 		return fmt.Sprintf("the certificate is not trusted (%v): pass the CA's certificate with --ca FILE, "+
-			"or skip verification with --insecure", certReason(cert.Err))
+			"or skip verification with --insecure", why)
 	case errors.As(err, &record):
 		return "the server does not speak TLS on this port: use http://"
 	case isTimeout(err):
@@ -95,15 +99,6 @@ func (c *Client) tlsReason(parent context.Context, err error) string {
 		return "the server closed the connection in the TLS handshake: does it speak TLS on this port?"
 	}
 	return fmt.Sprintf("the TLS handshake failed: %s", strings.TrimPrefix(err.Error(), "tls: "))
-}
-
-// certReason returns a description of err, the reason why a certificate was rejected, for use in an
-// error message.
-func certReason(err error) string {
-	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
-		return "signed by an unknown authority"
-	}
-	return strings.TrimPrefix(err.Error(), "x509: ")
 }
 
 // isPlainHTTPRefusal reports whether resp is the response with which a TLS server of Go, nginx or

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -27,7 +28,7 @@ func bodyReader(br *bufio.Reader, method string, resp *spec.Response) (io.Reader
 	if coding, ok := joinedValues(resp.Header, "Transfer-Encoding"); ok {
 		if strings.EqualFold(lastElement(coding), "chunked") {
 			resp.Framing = spec.FramingChunked
-			return &chunkedReader{br: br, trailer: &resp.Trailer}, nil
+			return &chunkedReader{fixedLengthReader: fixedLengthReader{br: br}, trailer: &resp.Trailer}, nil
 		}
 		resp.Framing = spec.FramingClose
 		return br, nil
@@ -72,13 +73,13 @@ func parseLength(list string) (int64, error) {
 	want := lastElement(list)
 	for value := range strings.SplitSeq(list, ",") {
 		if strings.Trim(value, " \t") != want {
-			return 0, notHTTPError("conflicting values of Content-Length: %s and %s",
-				quoteStart([]byte(value)), quoteStart([]byte(want)))
+			return 0, fmt.Errorf("%w: conflicting values of Content-Length: %s and %s", spec.ErrNotHTTP,
+				quoteStart(value), quoteStart(want))
 		}
 	}
 	n, err := strconv.ParseUint(want, 10, 63)
 	if err != nil {
-		return 0, notHTTPError("invalid Content-Length %s", quoteStart([]byte(want)))
+		return 0, fmt.Errorf("%w: invalid Content-Length %s", spec.ErrNotHTTP, quoteStart(want))
 	}
 	return int64(n), nil
 }
@@ -103,11 +104,10 @@ func (c *fixedLengthReader) Read(p []byte) (int, error) {
 // A chunkedReader reads a chunked body (RFC 9112 section 7.1). No Read crosses the end of a
 // chunk, so that chunk boundaries appear among the recorded arrivals.
 type chunkedReader struct {
-	br      *bufio.Reader
-	left    uint64       // number of bytes of the current chunk that are still to be read
-	inChunk bool         // the line end after the chunk's data is still to be read
-	ended   bool         // the last chunk and the trailer have been read
-	trailer *spec.Header // where the trailer is stored
+	fixedLengthReader              // reads the current chunk
+	inChunk           bool         // the line end after the chunk's data is still to be read
+	ended             bool         // the last chunk and the trailer have been read
+	trailer           *spec.Header // where the trailer is stored
 }
 
 // Read reads from the current chunk, or from the next one if the current chunk has been read
@@ -122,9 +122,7 @@ func (c *chunkedReader) Read(p []byte) (int, error) {
 			return 0, err
 		}
 	}
-	n, err := c.br.Read(p[:min(uint64(len(p)), c.left)])
-	c.left -= uint64(n)
-	return n, unexpectedEOF(err)
+	return c.fixedLengthReader.Read(p)
 }
 
 // nextChunk reads everything before the data of the next chunk and sets c.left to the size of that
@@ -138,7 +136,7 @@ func (c *chunkedReader) nextChunk() error {
 			return err
 		}
 		if line != "" {
-			return notHTTPError("want a line end after the data of a chunk, got %s", quoteStart([]byte(line)))
+			return fmt.Errorf("%w: want a line end after the data of a chunk, got %s", spec.ErrNotHTTP, quoteStart(line))
 		}
 		c.inChunk = false
 	}
@@ -147,10 +145,12 @@ func (c *chunkedReader) nextChunk() error {
 		return err
 	}
 	size, _, _ := strings.Cut(line, ";")
-	if c.left, err = strconv.ParseUint(strings.Trim(size, " \t"), 16, 63); err != nil {
-		return notHTTPError("invalid chunk size %s", quoteStart([]byte(line)))
+	n, err := strconv.ParseUint(strings.Trim(size, " \t"), 16, 63)
+	if err != nil {
+		return fmt.Errorf("%w: invalid chunk size %s", spec.ErrNotHTTP, quoteStart(line))
 	}
-	if c.inChunk = c.left > 0; !c.inChunk {
+	c.left = int64(n)
+	if c.inChunk = n > 0; !c.inChunk {
 		c.ended = true
 		*c.trailer, err = readFields(c.br, newByteBudget(maxHead, "a trailer"))
 	}

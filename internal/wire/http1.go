@@ -133,7 +133,7 @@ func readHead(br *bufio.Reader, resp *spec.Response) error {
 		}
 		proto, status, reason, ok := parseStatusLine(line)
 		if !ok {
-			return notHTTPError("invalid status line %s", quoteStart([]byte(line)))
+			return fmt.Errorf("%w: invalid status line %s", spec.ErrNotHTTP, quoteStart(line))
 		}
 		fields, err := readFields(br, budget)
 		if status < 200 && status != 101 {
@@ -164,7 +164,7 @@ func checkProtocol(br *bufio.Reader) error {
 		if len(all) > 1 && all[0] == 0x15 && all[1] == 3 { // a TLS alert
 			return errTLSRecord
 		}
-		return notHTTPError("it begins with %s", quoteStart(all))
+		return fmt.Errorf("%w: it begins with %s", spec.ErrNotHTTP, quoteStart(string(all)))
 	}
 	return nil
 }
@@ -196,14 +196,14 @@ func readFields(br *bufio.Reader, budget *byteBudget) (spec.Header, error) {
 		}
 		if line[0] == ' ' || line[0] == '\t' { // an obsolete folded line, RFC 9112 section 5.2
 			if len(fields) == 0 {
-				return fields, notHTTPError("invalid header field %s", quoteStart([]byte(line)))
+				return fields, fmt.Errorf("%w: invalid header field %s", spec.ErrNotHTTP, quoteStart(line))
 			}
 			fields[len(fields)-1].Value += " " + strings.Trim(line, " \t")
 			continue
 		}
 		name, value, ok := strings.Cut(line, ":")
 		if !ok || name == "" || strings.ContainsAny(name, " \t") {
-			return fields, notHTTPError("invalid header field %s", quoteStart([]byte(line)))
+			return fields, fmt.Errorf("%w: invalid header field %s", spec.ErrNotHTTP, quoteStart(line))
 		}
 		fields = append(fields, spec.HeaderField{Name: name, Value: strings.Trim(value, " \t")})
 	}
@@ -230,7 +230,7 @@ func readLine(br *bufio.Reader, budget *byteBudget) (string, error) {
 	for {
 		part, err := br.ReadSlice('\n')
 		if budget.left -= len(part); budget.left < 0 {
-			return "", limitError("sent %s of more than %s", budget.part, formatBytes(budget.max))
+			return "", fmt.Errorf("%w: sent %s of more than %s", spec.ErrLimitExceeded, budget.part, formatBytes(budget.max))
 		}
 		line = append(line, part...)
 		switch {
@@ -250,17 +250,4 @@ func unexpectedEOF(err error) error {
 		return io.ErrUnexpectedEOF
 	}
 	return err
-}
-
-// notHTTPError returns an error that wraps [spec.ErrNotHTTP]. Its message is that of
-// spec.ErrNotHTTP, followed by a colon and the text that [fmt.Sprintf] returns for format and args.
-func notHTTPError(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", spec.ErrNotHTTP, fmt.Sprintf(format, args...))
-}
-
-// limitError returns an error that wraps [spec.ErrLimitExceeded]. Its message is that of
-// spec.ErrLimitExceeded, followed by a colon and the text that [fmt.Sprintf] returns for format and
-// args.
-func limitError(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", spec.ErrLimitExceeded, fmt.Sprintf(format, args...))
 }

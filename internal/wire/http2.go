@@ -35,13 +35,14 @@ func exchangeHTTP2(conn net.Conn, m *outgoingRequest, h *recorder) error {
 	defer peer.Close()
 	answer, err := peer.RoundTrip(m.httpRequest(h.watchdog))
 	if err != nil {
+		recorded, broken := in.state()
 		// The library reports a head that is much too long only as a protocol error. Even
 		// compressed, such a head has at least half of its size.
-		if errors.Is(err, http2.ConnectionError(http2.ErrCodeProtocol)) && in.recordedBytes() > maxHead/2 {
-			err = limitError("sent a head of more than %s", formatBytes(maxHead))
+		if errors.Is(err, http2.ConnectionError(http2.ErrCodeProtocol)) && recorded > maxHead/2 {
+			err = fmt.Errorf("%w: sent a head of more than %s", spec.ErrLimitExceeded, formatBytes(maxHead))
 		}
 		// Add the error of a connection that broke before the request was sent.
-		if broken := in.connError(); broken != nil {
+		if broken != nil {
 			err = fmt.Errorf("%w: %w", err, broken)
 		}
 		return http2EndError(h.watchdog, err)
@@ -120,15 +121,15 @@ func http2EndError(w *watchdog, err error) error {
 		case why == "received from peer":
 			return fmt.Errorf("%w: RST_STREAM with %v", spec.ErrReset, reset.Code)
 		case strings.Contains(why, "header list larger"):
-			return limitError("sent a head of more than %s", formatBytes(maxHead))
+			return fmt.Errorf("%w: sent a head of more than %s", spec.ErrLimitExceeded, formatBytes(maxHead))
 		}
-		return notHTTPError("%v", err)
+		return fmt.Errorf("%w: %v", spec.ErrNotHTTP, err)
 	}
 	if away, ok := errors.AsType[http2.GoAwayError](err); ok {
 		return fmt.Errorf("%w: GOAWAY with %v", spec.ErrTruncated, away.ErrCode)
 	}
 	if _, ok := errors.AsType[http2.ConnectionError](err); ok || errors.Is(err, http2.ErrFrameTooLarge) {
-		return notHTTPError("%v", err)
+		return fmt.Errorf("%w: %v", spec.ErrNotHTTP, err)
 	}
 	return peerError(err)
 }
@@ -171,18 +172,12 @@ func (t *headRecordingConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// connError returns the error from the last read that failed, or nil if no read has failed.
-func (t *headRecordingConn) connError() error {
+// state returns the number of bytes that have been recorded, and the error from the last read that
+// failed, or nil if no read has failed.
+func (t *headRecordingConn) state() (recorded int, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.err
-}
-
-// recordedBytes returns the number of bytes that have been recorded.
-func (t *headRecordingConn) recordedBytes() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.recorded)
+	return len(t.recorded), t.err
 }
 
 // fields returns the header fields of the final response in the order in which they were received.

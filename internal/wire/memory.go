@@ -51,7 +51,7 @@ type conversationMemory struct {
 // reserve adds n bytes to the memory of the conversation. If the conversation then needs a slot and
 // does not have one, reserve waits for a slot, and pauses the timeouts of w meanwhile. It returns
 // an error if the conversation exceeds its limit, or if the exchange ends during the wait. The
-// caller must then not keep the n bytes, although they remain counted until release is called.
+// caller must then not keep the n bytes, although they remain counted until ReleaseMemory is called.
 func (h *conversationMemory) reserve(w *watchdog, n int) error {
 	if h.limiter == nil {
 		return nil
@@ -71,11 +71,10 @@ func (h *conversationMemory) reserve(w *watchdog, n int) error {
 	return nil
 }
 
-// release returns the slot and all memory of the conversation to the limiter.
-func (h *conversationMemory) release() {
-	if h.limiter == nil {
-		return
-	}
+// ReleaseMemory releases the memory that the conversation has reserved with Config.Memory. The
+// bodies of the conversation's exchanges must not be used afterwards.
+func (c *Client) ReleaseMemory() {
+	h := c.memory
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.hasSlot {
@@ -95,18 +94,16 @@ func (r *MemoryLimiter) acquire(ctx context.Context) error {
 	}
 }
 
-// use calls do once, with the conversation holding a slot. If it does not already hold one, use
-// waits for a slot and releases it after the call. If there is no limiter, no slot is needed. use
-// reports whether do was called; it was not if ctx was done before a slot became free.
-func (h *conversationMemory) use(ctx context.Context, do func()) bool {
-	if h.limiter == nil {
-		do()
-		return true
-	}
+// Use calls do while the conversation holds a slot of Config.Memory. If the conversation has no
+// slot, Use waits for one and gives it back after the call. It is intended for work that needs as
+// much memory as a large body. It returns false, without calling do, if ctx is done before a slot
+// is free.
+func (c *Client) Use(ctx context.Context, do func()) bool {
+	h := c.memory
 	h.mu.Lock()
-	hasSlot := h.hasSlot
+	needsSlot := h.limiter != nil && !h.hasSlot
 	h.mu.Unlock()
-	if !hasSlot {
+	if needsSlot {
 		if h.limiter.acquire(ctx) != nil {
 			return false
 		}

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"fmt"
 	"io"
 	"time"
 
@@ -88,9 +89,10 @@ func (h *recorder) recordPiece(piece []byte, at time.Duration) error {
 	}
 	switch {
 	case over:
-		return limitError("sent more than %s, the limit of --max-bytes", formatBytes(h.maxBody))
+		return fmt.Errorf("%w: sent more than %s, the limit of --max-bytes", spec.ErrLimitExceeded, formatBytes(h.maxBody))
 	case h.eventCount.N > h.maxEvents:
-		return limitError("sent more than %s events, the limit of --max-events", formatThousands(h.maxEvents))
+		return fmt.Errorf("%w: sent more than %s events, the limit of --max-events",
+			spec.ErrLimitExceeded, formatThousands(h.maxEvents))
 	}
 	return h.checkStop()
 }
@@ -101,7 +103,7 @@ func (h *recorder) recordPiece(piece []byte, at time.Duration) error {
 func (h *recorder) checkStop() error {
 	if h.stopWhen.Linger != nil && h.watchdog.lingers == nil {
 		if d, end := h.stopWhen.Linger(*h.resp); d > 0 {
-			h.watchdog.leaveAfter(d, end)
+			h.watchdog.lingers = time.AfterFunc(d, func() { h.watchdog.hangUp(end) })
 		}
 	}
 	if h.stopWhen.Until != nil && h.stopWhen.Until(*h.resp) {

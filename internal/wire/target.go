@@ -86,10 +86,10 @@ func (m *outgoingRequest) http1Head() []byte {
 // not empty and begins with neither a slash nor a question mark.
 func joinTarget(base *url.URL, target string) (string, error) {
 	if c, ok := findUnsendableByte(target); ok {
-		return "", fmt.Errorf("the target %s cannot be sent: %q must be percent-encoded", quoteStart([]byte(target)), c)
+		return "", fmt.Errorf("the target %s cannot be sent: %q must be percent-encoded", quoteStart(target), c)
 	}
 	if target != "" && target[0] != '/' && target[0] != '?' {
-		return "", fmt.Errorf("invalid target %s: want a leading slash", quoteStart([]byte(target)))
+		return "", fmt.Errorf("invalid target %s: want a leading slash", quoteStart(target))
 	}
 	path, query, hasQuery := strings.Cut(target, "?")
 	prefix := base.EscapedPath()
@@ -145,7 +145,7 @@ func findUnsendableByte(target string) (b byte, ok bool) {
 func checkHeader(h spec.Header) error {
 	for _, f := range h {
 		if !httpguts.ValidHeaderFieldName(f.Name) {
-			return fmt.Errorf("invalid header field name %s", quoteStart([]byte(f.Name)))
+			return fmt.Errorf("invalid header field name %s", quoteStart(f.Name))
 		}
 		if !httpguts.ValidHeaderFieldValue(f.Value) {
 			return fmt.Errorf("the value of the header field %s contains a line break or another control character", f.Name)
@@ -176,12 +176,12 @@ func plainURL(u *url.URL) string {
 	return plain.String()
 }
 
-// quoteStart returns b for a message, quoted and escaped by the verb %q. If b has more than 64
+// quoteStart returns s for a message, quoted and escaped by the verb %q. If s has more than 64
 // bytes, only the first 64 are quoted, and an ellipsis follows the closing quotation mark.
-func quoteStart(b []byte) string {
+func quoteStart(s string) string {
 	const maxBytes = 64
-	if len(b) > maxBytes {
-		return fmt.Sprintf("%q…", b[:maxBytes])
+	if len(s) > maxBytes {
+		return fmt.Sprintf("%q…", s[:maxBytes])
 	}
-	return fmt.Sprintf("%q", b)
+	return strconv.Quote(s)
 }

@@ -106,10 +106,6 @@ func NewClient(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// ReleaseMemory releases the memory that the conversation has reserved with Config.Memory. The
-// bodies of the conversation's exchanges must not be used afterwards.
-func (c *Client) ReleaseMemory() { c.memory.release() }
-
 // CloseIdleConnection closes the connection that Config.KeepAlive has kept open for the next
 // request of the conversation. If there is none, it does nothing.
 func (c *Client) CloseIdleConnection() {
@@ -117,12 +113,6 @@ func (c *Client) CloseIdleConnection() {
 		conn.Close()
 	}
 }
-
-// Use calls do while the conversation holds a slot of Config.Memory. If the conversation has no
-// slot, Use waits for one and gives it back after the call. It is intended for work that needs as
-// much memory as a large body. It returns false, without calling do, if ctx is done before a slot
-// is free.
-func (c *Client) Use(ctx context.Context, do func()) bool { return c.memory.use(ctx, do) }
 
 // WithHeader returns a client for the same conversation with different credentials: header replaces
 // Config.Header, and the user and password of the base URL are not sent. WithHeader returns an
@@ -271,7 +261,7 @@ type watchdog struct {
 	deadline   time.Time               // when totalTimer fires
 	paused     time.Duration           // total time for which the client did not read
 	reads      atomic.Int64            // number of reads that got bytes, over HTTP/1
-	lingers    *time.Timer             // nil until leaveAfter is called
+	lingers    *time.Timer             // set by the goroutine that reads the response; nil if there is none
 	hangUp     context.CancelCauseFunc // ends the exchange for the given reason
 	stop       func() bool             // ends the watch; the first call returns whether the connection is still open
 }
@@ -306,12 +296,6 @@ func (c *Client) newWatchdog(parent context.Context, conn net.Conn, limit StopWh
 		return open
 	}
 	return w
-}
-
-// leaveAfter makes the client leave after the time d, with the error end as the reason. It must be
-// called only once, by the goroutine that reads the response.
-func (w *watchdog) leaveAfter(d time.Duration, end error) {
-	w.lingers = time.AfterFunc(d, func() { w.hangUp(end) })
 }
 
 // touch restarts the idle timeout, unless the timeouts are paused. It must be called whenever bytes
