@@ -123,15 +123,11 @@ func (c convertOptions) write(f replay.OutputFile, source string) error {
 		how = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
 	}
 	file, err := os.OpenFile(path, how, 0o644)
-	if errors.Is(err, fs.ErrExist) {
+	switch err = writeAndClose(file, err, f.Data); {
+	case errors.Is(err, fs.ErrExist):
 		return usageError("%s: the output %s exists already (--force overwrites it)", source, path)
-	}
-	if err == nil {
-		_, err = file.Write(f.Data)
-		err = errors.Join(err, file.Close())
-	}
-	if err != nil {
-		return usageError("%s: %v", path, withoutPath(err))
+	case err != nil:
+		return usageError("%s: %v", path, err)
 	}
 	return nil
 }

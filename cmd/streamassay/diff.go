@@ -83,7 +83,7 @@ alone does not change the exit code.`,
 		},
 	}
 	f := cmd.Flags()
-	d.addDiffFlags(cmd)
+	d.addFlags(cmd, true)
 	f.StringArrayVar(&d.headerA, "header-a", nil,
 		"`'Name: value'` header to send to A only, besides those of --header (repeatable)")
 	f.StringArrayVar(&d.headerB, "header-b", nil,
@@ -162,10 +162,7 @@ func (d diffOptions) run(ctx context.Context, sh stdio, a, b string) error {
 	if err := write(sh.out); err != nil {
 		return exitError{exitInternal, err.Error()}
 	}
-	if report.Exit != exitOK {
-		return exitError{code: report.Exit}
-	}
-	return nil
+	return exitWith(report.Exit)
 }
 
 // A diffResult is the result of comparing the two sides of diff.

@@ -150,10 +150,7 @@ func (l lintOptions) run(ctx context.Context, sh stdio, files []string) error {
 	if i, interrupted := interruptedBy(ctx); interrupted {
 		return exitError{i.exitCode(), i.Error()}
 	}
-	if report.Exit != exitOK {
-		return exitError{code: report.Exit}
-	}
-	return nil
+	return exitWith(report.Exit)
 }
 
 // evaluate judges the recordings in list. It returns their dialects, in the order in which they

@@ -94,6 +94,15 @@ func usageError(format string, args ...any) error {
 	return exitError{exitUsage, fmt.Sprintf(format, args...)}
 }
 
+// exitWith returns an error that ends the program with the given exit code, or nil if code is 0. No
+// message is printed.
+func exitWith(code int) error {
+	if code == exitOK {
+		return nil
+	}
+	return exitError{code: code}
+}
+
 // commandConstructors lists the constructors of all commands. A new command needs a file with its
 // constructor, and an entry in this list.
 var commandConstructors = []func(stdio) *cobra.Command{

@@ -221,12 +221,9 @@ func (m *mockOptions) run(ctx context.Context, sh stdio, command []string) error
 		served.basePaths[d.Name] = server.BasePath(d.Name)
 	}
 	err = served.run(ctx, sh)
-	var exit exitError
-	if errors.As(err, &exit) && exit.code >= exitcode.SignalBase {
-		return judge(server.Journal(), exit.code)
-	}
-	if err != nil {
+	var exit exitError // whose code is exitOK unless a signal ended the command
+	if err != nil && (!errors.As(err, &exit) || exit.code < exitcode.SignalBase) {
 		return err
 	}
-	return judge(server.Journal(), exitOK)
+	return judge(server.Journal(), exit.code)
 }

@@ -37,11 +37,8 @@ func (m *mockOptions) clientJudge(sh stdio) (func(*journal.Journal, int) error, 
 	var to destination
 	if m.expectReport != "" {
 		var err error
-		if to, err = newDestination(m.expectReport); err == nil {
-			err = to.checkWritable()
-		}
-		if err != nil {
-			return nil, usageError("--expect-report %s: %v", m.expectReport, err)
+		if to, err = writableDestination("--expect-report "+m.expectReport, m.expectReport); err != nil {
+			return nil, err
 		}
 	}
 	started := time.Now()
@@ -65,13 +62,4 @@ func (m *mockOptions) clientJudge(sh stdio) (func(*journal.Journal, int) error, 
 		}
 		return exitWith(found.Exit)
 	}, nil
-}
-
-// exitWith returns an error that ends the program with the given exit code, or nil if code is 0. No
-// message is printed.
-func exitWith(code int) error {
-	if code == exitOK {
-		return nil
-	}
-	return exitError{code: code}
 }

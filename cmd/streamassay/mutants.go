@@ -112,12 +112,8 @@ nothing is proven, 130 interrupted by SIGINT, 143 by SIGTERM.`,
 // writeDir, or does not exist in the directory checkDir. It does not check a directory that is "".
 func checkMutantsFile(writeDir, checkDir string) error {
 	if writeDir != "" {
-		d, err := newDestination(filepath.Join(writeDir, mutantsFile))
-		if err == nil {
-			err = d.checkWritable()
-		}
-		if err != nil {
-			return usageError("--write %s: %v", writeDir, err)
+		if _, err := writableDestination("--write "+writeDir, filepath.Join(writeDir, mutantsFile)); err != nil {
+			return err
 		}
 	}
 	if checkDir != "" {

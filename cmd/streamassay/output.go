@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -76,13 +77,8 @@ func resolveOutputs(targets ...[]reportOutput) error {
 // resolve sets o.destination from o.path. It returns a usage error if the report cannot be written
 // to that destination.
 func (o *reportOutput) resolve() (err error) {
-	if o.destination, err = newDestination(o.path); err == nil {
-		err = o.destination.checkWritable()
-	}
-	if err != nil {
-		return usageError("%s: %v", o.flagText, err)
-	}
-	return nil
+	o.destination, err = writableDestination(o.flagText, o.path)
+	return err
 }
 
 // checkConflict returns a usage error if the report would overwrite other output: an earlier report
@@ -172,13 +168,7 @@ func replaceFile(path string, data []byte) error {
 		return err
 	}
 	defer os.Remove(tmp.Name())
-	if _, err = tmp.Write(data); err == nil {
-		err = tmp.Chmod(mode)
-	}
-	if closed := tmp.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
+	if err := errors.Join(tmp.Chmod(mode), writeAndClose(tmp, nil, data)); err != nil {
 		return err
 	}
 	return os.Rename(tmp.Name(), path)

@@ -97,7 +97,7 @@ the exit code is the worst one; from the worst: 5, 143, 130, 1, 3, 0.`,
 			return runAll(cmd.Context(), sh, jobs)
 		},
 	}
-	t.addRunFlags(cmd)
+	t.addFlags(cmd, false)
 	cmd.Flags().BoolVarP(&t.verbose, "verbose", "v", false,
 		"also list checks that found nothing to judge, were skipped (--lacks) or whose requirement no test can judge")
 	cmd.Flags().Var(&singleValue{value: &config}, "config",
@@ -175,7 +175,7 @@ func newTargetRun(t targetOptions) (j targetRun, err error) {
 	j = targetRun{targetOptions: t, embedded: t.URL == ""}
 	name := t.source.settingName
 	if !j.embedded && len(t.Dialects) == 0 {
-		if err := checkBase(name("url"), t.URL); err != nil {
+		if _, err := parseBase(name("url"), t.URL); err != nil {
 			return j, err
 		}
 		known := strings.Join(dialect.Names(), ", ")
@@ -287,10 +287,7 @@ func runAll(ctx context.Context, sh stdio, jobs []targetRun) error {
 	if len(failed) > 0 {
 		return exitError{exitInternal, strings.Join(failed, "; ")}
 	}
-	if worst := all.worst(); worst != exitOK {
-		return exitError{code: worst}
-	}
-	return nil
+	return exitWith(all.worst())
 }
 
 // run runs the suite against the target, in as many rounds as --repeat states. It returns the
@@ -340,11 +337,10 @@ func (j targetRun) runRound(ctx context.Context, sh stdio) (*reports.Report, []s
 		if errs[i] != nil {
 			return nil, nil, usageError("%v", errs[i])
 		}
-		file, err := j.saveConversations(parts[i])
-		if err != nil {
+		if err := j.saveConversations(parts[i]); err != nil {
 			return nil, nil, err
 		}
-		of := dialectReportBuilder{s, urlWithoutUser(s.Base), file, j.rerunCommand(s)}.dialectReport(parts[i])
+		of := dialectReportBuilder{s, urlWithoutUser(s.Base), j.transcriptPath, j.rerunCommand(s)}.dialectReport(parts[i])
 		of.Notes = incompleteNotes(parts[i], report)
 		report.Dialects = append(report.Dialects, of)
 		all = append(all, parts[i]...)

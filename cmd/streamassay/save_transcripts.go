@@ -13,27 +13,20 @@ import (
 )
 
 // saveConversations writes the transcripts of the conversations in parts if --transcripts is given.
-// It returns the function file, which maps a result to the path of its transcript, or to "" without
-// --transcripts. If a transcript could not be written, now or by [targetRun.saveBeforeTrim], err is
-// an [exitError] with the code for internal errors.
-func (j targetRun) saveConversations(parts []suites.ScenarioResult) (
-	file func(suites.ScenarioResult) string, err error,
-) {
-	if j.Transcripts == "" {
-		return func(suites.ScenarioResult) string { return "" }, nil
-	}
-	file = j.transcriptPath
+// If a transcript could not be written, now or by [targetRun.saveBeforeTrim], it returns an
+// [exitError] with the code for internal errors.
+func (j targetRun) saveConversations(parts []suites.ScenarioResult) error {
 	for _, p := range parts {
-		if len(p.Trace.Exchanges) == 0 || p.Trimmed { // trimmed ones are saved by saveBeforeTrim
+		if j.Transcripts == "" || len(p.Trace.Exchanges) == 0 || p.Trimmed { // saveBeforeTrim saves trimmed ones
 			continue
 		}
-		if err := j.saveConversation(p, file(p)); err != nil {
-			return nil, err
+		if err := j.saveConversation(p, j.transcriptPath(p)); err != nil {
+			return err
 		}
 	}
 	j.saveErrors.mu.Lock()
 	defer j.saveErrors.mu.Unlock()
-	return file, j.saveErrors.err
+	return j.saveErrors.err
 }
 
 // saveConversation writes the transcript of the conversation in p to path, whose directory it
@@ -81,7 +74,10 @@ func (j targetRun) saveBeforeTrim(p suites.ScenarioResult) {
 }
 
 // transcriptPath returns the path of the transcript of p, which has the form
-// DIR/DIALECT/SCENARIO.txtar, where DIR is j.Transcripts.
+// DIR/DIALECT/SCENARIO.txtar, where DIR is j.Transcripts. Without --transcripts it returns "".
 func (j targetRun) transcriptPath(p suites.ScenarioResult) string {
+	if j.Transcripts == "" {
+		return ""
+	}
 	return filepath.Join(j.Transcripts, p.Dialect.Name, p.Scenario.Name+".txtar")
 }

@@ -49,8 +49,10 @@ func (l *listenFlags) check(secured bool) error {
 	if ip := net.ParseIP(host); !secured && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return usageError("--addr %s: %sonly loopback addresses are allowed (127.0.0.1, ::1, localhost)", l.addr, l.authHint)
 	}
-	if err := l.checkReady(); err != nil {
-		return err
+	if l.readyFile != "" {
+		if l.readyTo, err = writableDestination("--ready-file "+l.readyFile, l.readyFile); err != nil {
+			return err
+		}
 	}
 	l.tls, err = l.tlsConfig()
 	return err
@@ -64,21 +66,6 @@ func checkPort(flag, address string) error {
 	n, err := strconv.Atoi(port)
 	if errors.Is(err, strconv.ErrRange) || err == nil && (n < 0 || n > 65535) {
 		return usageError("%s %s has port %s, which is out of range (0 to 65535)", flag, address, port)
-	}
-	return nil
-}
-
-// checkReady sets l.readyTo to the destination of the ready file, if --ready-file is given. It
-// returns a usage error if the file cannot be written to.
-func (l *listenFlags) checkReady() (err error) {
-	if l.readyFile == "" {
-		return nil
-	}
-	if l.readyTo, err = newDestination(l.readyFile); err == nil {
-		err = l.readyTo.checkWritable()
-	}
-	if err != nil {
-		return usageError("--ready-file %s: %v", l.readyFile, err)
 	}
 	return nil
 }
