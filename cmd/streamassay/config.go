@@ -85,9 +85,10 @@ func readConfig(file string, flags targetOptions) ([]targetOptions, error) {
 		return nil, usageError("--config %s%v", file, err)
 	}
 	list := make([]targetOptions, 0, len(items))
-	for i, item := range items {
+	for _, item := range items {
 		t := flags
-		t.source = configPosition{file: file, index: i + 1, line: item.line, fieldLines: item.fieldLines}
+		t.source = item.configPosition
+		t.source.file = file
 		if err := t.setFields(item.fields); err != nil {
 			return nil, t.source.locate(err)
 		}
@@ -121,11 +122,10 @@ func readConfigFile(file string) ([]byte, error) {
 }
 
 // A configTarget is one target of a --config file, parsed as YAML, whose fields have not been
-// checked yet.
+// checked yet. The name of the file is not set.
 type configTarget struct {
-	fields     yaml.MapSlice
-	line       int            // line on which the target begins, from 1
-	fieldLines map[string]int // line of each field, from 1, by the name of the field
+	configPosition
+	fields yaml.MapSlice
 }
 
 // configItems splits data, the content of a --config file, into its targets, in the order of the
@@ -165,12 +165,12 @@ func configItems(data []byte) ([]configTarget, error) {
 	var items []configTarget
 	for i, one := range list {
 		node, line, _ := yamltree.Find(root, "targets", strconv.Itoa(i))
-		item := configTarget{fieldLines: fieldLineNumbers(node), line: line}
-		var ok bool
-		if item.fields, ok = one.(yaml.MapSlice); !ok {
-			return nil, fmt.Errorf(":%d: target %d: must be a mapping with `url:` and `dialects:`", item.line, i+1)
+		fields, ok := one.(yaml.MapSlice)
+		if !ok {
+			return nil, fmt.Errorf(":%d: target %d: must be a mapping with `url:` and `dialects:`", line, i+1)
 		}
-		items = append(items, item)
+		position := configPosition{index: i + 1, line: line, fieldLines: fieldLineNumbers(node)}
+		items = append(items, configTarget{position, fields})
 	}
 	return items, nil
 }

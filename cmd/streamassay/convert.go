@@ -76,12 +76,12 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 	if len(c.dialects) > 1 {
 		return usageError("--dialect: got %d dialects, want one", len(c.dialects))
 	}
-	if len(c.dialects) == 1 {
-		list, err := dialectsNamed("--dialect", c.dialects)
-		if err != nil {
-			return err
-		}
-		o.Dialect = list[0]
+	given, err := givenDialects("--dialect", c.dialects)
+	if err != nil {
+		return err
+	}
+	if len(given) > 0 {
+		o.Dialect = given[0]
 	}
 	for _, path := range paths {
 		if _, err := os.Stat(path); err != nil {

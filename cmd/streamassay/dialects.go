@@ -31,18 +31,22 @@ func openDialect(name string) (*dialect.Dialect, error) {
 	return d, nil
 }
 
-// dialectsNamed returns the dialects with the given names, in the same order and without
-// duplicates, or all embedded dialects if names is empty. If a name is invalid, it returns a usage
-// error that begins with flag, the name of the flag or field that holds the names.
+// dialectsNamed is like givenDialects, but returns all embedded dialects if names is empty.
 func dialectsNamed(flag string, names []string) ([]*dialect.Dialect, error) {
-	if len(names) == 0 {
-		all, err := dialect.All()
-		if err != nil {
-			return nil, exitError{exitInternal, err.Error()}
-		}
-		return all, nil
+	if len(names) > 0 {
+		return givenDialects(flag, names)
 	}
-	var list []*dialect.Dialect
+	all, err := dialect.All()
+	if err != nil {
+		return nil, exitError{exitInternal, err.Error()}
+	}
+	return all, nil
+}
+
+// givenDialects returns the dialects with the given names, in the same order and without
+// duplicates. If a name is invalid, it returns a usage error that begins with flag, the name of the
+// flag or field that holds the names.
+func givenDialects(flag string, names []string) (list []*dialect.Dialect, err error) {
 	for _, name := range names {
 		d, err := openDialect(name)
 		if err != nil {

@@ -139,11 +139,9 @@ func (d diffOptions) readSide(root string) (h diffSide, err error) {
 	if err != nil {
 		return h, usageError("%v", err)
 	}
-	var given []*dialect.Dialect
-	if len(d.Dialects) > 0 {
-		if given, err = dialectsNamed("--dialect", d.Dialects); err != nil {
-			return h, err
-		}
+	given, err := givenDialects("--dialect", d.Dialects)
+	if err != nil {
+		return h, err
 	}
 	for _, t := range list {
 		if err := d.addRecording(&h, t, given); err != nil {

@@ -167,7 +167,7 @@ func (l lintOptions) evaluate(ctx context.Context, list []*transcript.Transcript
 	parts = map[string][]suites.ScenarioResult{}
 	var given []*dialect.Dialect
 	if l.dialect != "" {
-		if given, err = dialectsNamed("--dialect", []string{l.dialect}); err != nil {
+		if given, err = givenDialects("--dialect", []string{l.dialect}); err != nil {
 			return nil, nil, err
 		}
 	}

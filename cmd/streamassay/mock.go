@@ -115,7 +115,8 @@ expected), 5 internal error and, with COMMAND, 130 interrupted by SIGINT, 143 by
 			if err := checkPaths(paths); err != nil {
 				return err
 			}
-			if m.sources, err = newMockSources(paths); err != nil {
+			m.sources = paths
+			if err := m.sources.validate(); err != nil {
 				return err
 			}
 			return m.run(cmd.Context(), sh, command)

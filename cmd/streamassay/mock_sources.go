@@ -27,24 +27,21 @@ const (
 )
 
 // A mockSources holds the FILE arguments of the mock command: paths of scripts, of recordings, and
-// of directories that contain such files.
-type mockSources struct {
-	paths []string // as the user gave them; directories are searched again whenever the files are read
-}
+// of directories with such files, which are searched again whenever the files are read.
+type mockSources []string
 
-// newMockSources returns the sources at paths, the FILE arguments of the mock command. It returns a
-// usage error if a path does not exist, or is a file with an unknown extension.
-func newMockSources(paths []string) (mockSources, error) {
-	for _, path := range paths {
+// validate returns a usage error if a path does not exist, or is a file with an unknown extension.
+func (p mockSources) validate() error {
+	for _, path := range p {
 		info, err := os.Stat(path)
 		if err != nil {
-			return mockSources{}, usageError("%s: %v", path, withoutPath(err))
+			return usageError("%s: %v", path, withoutPath(err))
 		}
 		if !info.IsDir() && !isScript(path) && !replay.IsRecording(path) {
-			return mockSources{}, usageError("%s: must be a script (.yaml, .yml) or a recording (%s)", path, replay.Extensions)
+			return usageError("%s: must be a script (.yaml, .yml) or a recording (%s)", path, replay.Extensions)
 		}
 	}
-	return mockSources{paths}, nil
+	return nil
 }
 
 // isScript reports whether path ends with .yaml or .yml.
@@ -76,7 +73,7 @@ func (l loadedSources) summary() string {
 // call. It returns a usage error if a path cannot be read or if there are more than [maxFiles]
 // files.
 func (p mockSources) find() (l loadedSources, err error) {
-	for _, path := range p.paths {
+	for _, path := range p {
 		err := filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
@@ -154,8 +151,8 @@ func (p mockSources) load(out io.Writer, dialects []*dialect.Dialect) (loadedSou
 	switch {
 	case err != nil:
 		return l, err
-	case len(p.paths) > 0 && len(l.scripts)+len(l.recordings) == 0:
-		return l, usageError("no scripts (.yaml) or recordings (%s) in %s", replay.Extensions, strings.Join(p.paths, ", "))
+	case len(p) > 0 && len(l.scripts)+len(l.recordings) == 0:
+		return l, usageError("no scripts (.yaml) or recordings (%s) in %s", replay.Extensions, strings.Join(p, ", "))
 	case l.isInvalid():
 		return l, exitError{exitUsage, "the files have errors (listed above)"}
 	}
@@ -166,7 +163,7 @@ func (p mockSources) load(out io.Writer, dialects []*dialect.Dialect) (loadedSou
 // them to standard output. It returns an error with exit code 1 if the files have errors, so that a
 // mock could not serve them, and a usage error if there are no files or a file cannot be read.
 func (p mockSources) check(sh stdio, dialects []*dialect.Dialect) error {
-	if len(p.paths) == 0 {
+	if len(p) == 0 {
 		return usageError("mock --check: needs at least one FILE")
 	}
 	l, err := p.read(sh.out, dialects)
@@ -175,7 +172,7 @@ func (p mockSources) check(sh stdio, dialects []*dialect.Dialect) error {
 		return err
 	case len(l.scripts)+len(l.recordings) == 0:
 		return usageError("mock --check: no scripts (.yaml) or recordings (%s) in %s",
-			replay.Extensions, strings.Join(p.paths, ", "))
+			replay.Extensions, strings.Join(p, ", "))
 	case l.isInvalid():
 		return exitError{exitFailed, ""}
 	}
@@ -195,7 +192,7 @@ const settleDelay = 50 * time.Millisecond
 func (p mockSources) watch(
 	ctx context.Context, m *mockserver.Server, dialects []*dialect.Dialect, out io.Writer,
 ) (stop func()) {
-	if len(p.paths) == 0 {
+	if len(p) == 0 {
 		return func() {}
 	}
 	w, err := fsnotify.NewWatcher()
@@ -227,7 +224,7 @@ func (p mockSources) watch(
 // replace a file with a new one. It returns an error if a directory cannot be watched.
 func (p mockSources) watchDirs(w *fsnotify.Watcher) error {
 	var errs []error
-	for _, path := range p.paths {
+	for _, path := range p {
 		errs = append(errs, filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil {
 				return nil // removed since
