@@ -12,6 +12,7 @@ import (
 // exchangeEvents holds the events of one exchange: the request and the events of its response.
 type exchangeEvents struct {
 	request      spec.Event
+	key          string       // see [requestKey]
 	index        int          // index of the exchange in the conversation, from 0
 	events       []spec.Event // events of the response, in order, without comments
 	startsMidway bool         // the request resumes a stream
@@ -28,12 +29,12 @@ func splitExchanges(events []spec.Event) (all []exchangeEvents) {
 		if !known {
 			i = len(all)
 			at[e.Exchange] = i
-			all = append(all, exchangeEvents{index: e.Exchange})
+			all = append(all, exchangeEvents{index: e.Exchange, key: requestKey(spec.Event{})})
 		}
 		x := &all[i]
 		switch e.Kind {
 		case spec.HTTPRequest:
-			x.request, x.startsMidway = e, e.Cursor != ""
+			x.request, x.key, x.startsMidway = e, requestKey(e), e.Cursor != ""
 		case spec.Comment:
 		case spec.BodyEnd:
 			x.clientLeft = errors.Is(e.Err, spec.ErrClientLeft)
@@ -79,17 +80,16 @@ func (x exchangeEvents) status() int {
 	return 0
 }
 
-// requestKey returns a key for the request of x. Two requests have equal keys if they have the same
+// requestKey returns a key for the request r. Two requests have equal keys if they have the same
 // operation, principal, name, poll limit, text, parts and violations, and either both or neither of
 // them resume a stream. Ids are not part of the key, because they differ between conversations.
-func (x exchangeEvents) requestKey() string {
+func requestKey(r spec.Event) string {
 	var b strings.Builder
-	r := x.request
-	fmt.Fprintf(&b, "%s|%s|%s|%s|%s|%t", r.Operation, r.Principal, r.Name, r.PollLimit, r.Text, x.startsMidway)
-	for _, p := range x.request.Parts {
+	fmt.Fprintf(&b, "%s|%s|%s|%s|%s|%t", r.Operation, r.Principal, r.Name, r.PollLimit, r.Text, r.Cursor != "")
+	for _, p := range r.Parts {
 		fmt.Fprintf(&b, "|%s %s", p.Kind, p.Text)
 	}
-	for _, f := range x.request.Violations {
+	for _, f := range r.Violations {
 		fmt.Fprintf(&b, "|%s: %s", f.Location, f.Message)
 	}
 	return b.String()
@@ -98,30 +98,31 @@ func (x exchangeEvents) requestKey() string {
 // A comparer compares two conversations, A and B, and collects their differences.
 type comparer struct {
 	volatile  volatileFields
-	scope     string                       // identifies the run whose messages and cursors are compared
-	idsAToB   map[string]map[string]string // ids in B by the name of their field and the corresponding id in A
-	idsBToA   map[string]map[string]string // ids in A by the name of their field and the corresponding id in B
-	exchanges int                          // number of pairs of exchanges that were compared
-	events    int                          // number of pairs of events that were compared
-	found     []Difference                 // the differences so far
-	notes     []string                     // descriptions of unpaired exchanges that do not count as differences
+	scope     string            // identifies the run whose messages and cursors are compared
+	ids       map[sideID]string // the corresponding id of the other side, for each id of either side
+	exchanges int               // number of pairs of exchanges that were compared
+	events    int               // number of pairs of events that were compared
+	found     []Difference      // the differences so far
+	notes     []string          // descriptions of unpaired exchanges that do not count as differences
 }
+
+// A sideID is an id of one side, "A" or "B", in a field with the given name.
+type sideID struct{ side, field, id string }
 
 // newComparer returns a comparer that ignores differences in the given volatile fields.
 func newComparer(volatile volatileFields) *comparer {
-	return &comparer{volatile: volatile, idsAToB: map[string]map[string]string{}, idsBToA: map[string]map[string]string{}}
+	return &comparer{volatile: volatile, ids: map[sideID]string{}}
 }
 
 // compareConversations pairs the exchanges of the conversations a and b, compares the responses in
 // each pair, and records the differences in m. It also records the exchanges that only one of the
 // conversations has.
 func (m *comparer) compareConversations(a, b []exchangeEvents) {
-	keysA, keysB := requestKeys(a), requestKeys(b)
 	pairs := align(len(a), len(b), func(i, j int) int {
 		switch {
-		case keysA[i] == keysB[j] && a[i].status() == b[j].status():
+		case a[i].key == b[j].key && a[i].status() == b[j].status():
 			return 5 // concurrent requests may be answered in any order
-		case keysA[i] == keysB[j]:
+		case a[i].key == b[j].key:
 			return 4
 		case a[i].sameOperation(b[j]):
 			return 1
@@ -153,15 +154,6 @@ func (x exchangeEvents) sameOperation(y exchangeEvents) bool {
 		x.startsMidway == y.startsMidway
 }
 
-// requestKeys returns the result of [exchangeEvents.requestKey] for each exchange in list, in the
-// same order.
-func requestKeys(list []exchangeEvents) (all []string) {
-	for _, x := range list {
-		all = append(all, x.requestKey())
-	}
-	return all
-}
-
 // addUnmatched records the exchange x, which only the given side, "A" or "B", has. It records a
 // difference, unless matched contains the operation of x, which means that exchanges with this
 // operation were paired. In that case, it records only a note, because the number of requests for
@@ -183,8 +175,11 @@ func (m *comparer) compareExchange(a, b exchangeEvents) {
 	if m.scope == "" {
 		m.scope = fmt.Sprint(a.index)
 	}
-	for _, id := range requestIDs(a.request, b.request) {
-		m.matchIDs(id[0], id[1], id[2])
+	ofB := facts(b.request)
+	for _, f := range facts(a.request) {
+		if g, ok := factNamed(f.name, ofB); ok && f.comparison == compareAsID {
+			m.matchIDs(f.name, f.value, g.value)
+		}
 	}
 	pairs := align(len(a.events), len(b.events), func(i, j int) int { return m.similarity(a.events[i], b.events[j]) })
 	open := exchangeEvents{startsMidway: a.startsMidway || b.startsMidway, clientLeft: a.clientLeft || b.clientLeft}
@@ -218,19 +213,6 @@ func pairedRange(pairs []indexPair, a []spec.Event) (first, last int) {
 		}
 	}
 	return first, last
-}
-
-// requestIDs returns the ids in the fields that both requests, a and b, have. Each element of the
-// result holds the name of the field, its value in a and its value in b.
-func requestIDs(a, b spec.Event) (all [][3]string) {
-	fa, fb := facts(a), facts(b)
-	for _, f := range fa {
-		isSameID := func(g comparedField) bool { return g.name == f.name && f.comparison == compareAsID }
-		if i := slices.IndexFunc(fb, isSameID); i >= 0 {
-			all = append(all, [3]string{f.name, f.value, fb[i].value})
-		}
-	}
-	return all
 }
 
 // similarity returns how well two events match, as a weight for [align]: the greater, the better.
@@ -296,20 +278,24 @@ func (m *comparer) compareEvent(a, b spec.Event, open exchangeEvents) (fields []
 	}
 	fa, fb := facts(a), facts(b)
 	for _, f := range fa {
-		i := slices.IndexFunc(fb, func(g comparedField) bool { return g.name == f.name })
-		switch {
-		case i < 0:
-			differ(f.name, f.value, "")
-		case !m.factsMatch(a.Kind, f, fb[i], open):
-			differ(f.name, f.value, fb[i].value)
+		if g, ok := factNamed(f.name, fb); !ok || !m.factsMatch(a.Kind, f, g, open) {
+			differ(f.name, f.value, g.value)
 		}
 	}
 	for _, g := range fb {
-		if !slices.ContainsFunc(fa, func(f comparedField) bool { return f.name == g.name }) {
+		if _, ok := factNamed(g.name, fa); !ok {
 			differ(g.name, "", g.value)
 		}
 	}
 	return fields
+}
+
+// factNamed returns the fact in list that has the given name, and whether there is one.
+func factNamed(name string, list []comparedField) (comparedField, bool) {
+	if i := slices.IndexFunc(list, func(f comparedField) bool { return f.name == name }); i >= 0 {
+		return list[i], true
+	}
+	return comparedField{}, false
 }
 
 // factsMatch reports whether a and b, two values of the same fact, match according to a.comparison
@@ -339,13 +325,11 @@ func (m *comparer) matchIDs(field, a, b string) bool {
 	if field == "message" || field == "cursor" { // unique only within a run
 		field += " " + m.scope
 	}
-	if m.idsAToB[field] == nil {
-		m.idsAToB[field], m.idsBToA[field] = map[string]string{}, map[string]string{}
-	}
-	to, known := m.idsAToB[field][a]
-	from, known2 := m.idsBToA[field][b]
-	if !known && !known2 {
-		m.idsAToB[field][a], m.idsBToA[field][b] = b, a
+	ofA, ofB := sideID{"A", field, a}, sideID{"B", field, b}
+	to, knownA := m.ids[ofA]
+	from, knownB := m.ids[ofB]
+	if !knownA && !knownB {
+		m.ids[ofA], m.ids[ofB] = b, a
 		return true
 	}
 	return to == b && from == a

@@ -194,22 +194,14 @@ func (d DialectReport) writeSummary(b *strings.Builder) {
 // title returns the kind of the event and its index in the exchange, such as "message.delta (event
 // 3)". If the event is not a frame, there is a dash in place of the index.
 func (s DifferingEvent) title() string {
-	return string(s.Kind) + " (event " + eventNumber(s.Event) + ")"
+	if s.Event < 0 {
+		return string(s.Kind) + " (event –)"
+	}
+	return fmt.Sprintf("%s (event %d)", s.Kind, s.Event)
 }
 
 // text returns the title and the facts of the event in one line.
-func (s DifferingEvent) text() string {
-	return s.title() + " " + s.Facts
-}
-
-// eventNumber returns event, the index of a frame, in decimal. If event is negative, which means
-// that the event is not a frame, it returns a dash.
-func eventNumber(event int) string {
-	if event < 0 {
-		return "–"
-	}
-	return strconv.Itoa(event)
-}
+func (s DifferingEvent) text() string { return s.title() + " " + s.Facts }
 
 // fieldValue returns v, the value of a field, in quotation marks. If v is "", which means that the
 // field is absent or empty, it returns a dash.
