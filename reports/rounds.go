@@ -179,15 +179,9 @@ func (c *Counts) ifFlaky() *Counts {
 // nonZero returns the numbers that are not 0, each as a text such as "failed 1", the worst verdict
 // first.
 func (c *Counts) nonZero() (all []string) {
-	for _, n := range []struct {
-		n int
-		v spec.Verdict
-	}{
-		{c.Error, spec.Error}, {c.Failed, spec.Failed}, {c.Warned, spec.Warned},
-		{c.Passed, spec.Passed}, {c.Skipped, spec.Skipped}, {c.Silent, spec.Silent},
-	} {
-		if n.n > 0 {
-			all = append(all, fmt.Sprintf("%s %d", n.v, n.n))
+	for v := spec.Error; v >= spec.Silent; v-- {
+		if n := *c.of(v); n > 0 {
+			all = append(all, fmt.Sprintf("%s %d", v, n))
 		}
 	}
 	return all
