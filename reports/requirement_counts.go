@@ -129,13 +129,10 @@ func (d DialectReport) otherFailures() string {
 			bad[c.ID] = true
 		}
 	}
-	switch len(bad) {
-	case 0:
+	if len(bad) == 0 {
 		return ""
-	case 1:
-		return "; 1 more check did not pass"
 	}
-	return fmt.Sprintf("; %d more checks did not pass", len(bad))
+	return "; " + countNoun(len(bad), "more check") + " did not pass"
 }
 
 // exitWord returns the beginning of the report's last line, such as "PASSED". It states the meaning

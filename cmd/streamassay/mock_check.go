@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"time"
 
@@ -62,33 +63,13 @@ func sendToHandler(h http.Handler, d *dialect.Dialect, r spec.Request) spec.Exch
 		req.Header.Add(f.Name, f.Value)
 	}
 	req.Header.Set("Authorization", "Bearer streamassay")
-	w := &memoryResponse{header: http.Header{}}
+	w := httptest.NewRecorder()
 	h.ServeHTTP(w, req)
-	x.Response.Status, x.Response.Body = w.status, w.body.Bytes()
-	for name, values := range w.header {
+	x.Response.Status, x.Response.Body = w.Code, w.Body.Bytes()
+	for name, values := range w.Header() {
 		for _, v := range values {
 			x.Response.Header = append(x.Response.Header, spec.HeaderField{Name: name, Value: v})
 		}
 	}
 	return x
-}
-
-// A memoryResponse is an http.ResponseWriter that keeps the response in memory.
-type memoryResponse struct {
-	header http.Header
-	status int // 0 until WriteHeader or Write is called
-	body   bytes.Buffer
-}
-
-func (r *memoryResponse) Header() http.Header { return r.header }
-
-func (r *memoryResponse) WriteHeader(status int) {
-	if r.status == 0 {
-		r.status = status
-	}
-}
-
-func (r *memoryResponse) Write(p []byte) (int, error) {
-	r.WriteHeader(http.StatusOK)
-	return r.body.Write(p)
 }

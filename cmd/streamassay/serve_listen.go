@@ -133,10 +133,7 @@ func (l *listenFlags) writeReadyFile(ctx context.Context, base map[string]string
 	if control != "" {
 		ready["control"] = control
 	}
-	text, err := json.Marshal(ready)
-	if err != nil {
-		return err
-	}
+	text, _ := json.Marshal(ready) // cannot fail for strings and a number
 	if err := l.readyTo.write(ctx, append(text, '\n')); err != nil {
 		return exitError{exitInternal, fmt.Sprintf("--ready-file %s: %v", l.readyFile, withoutPath(err))}
 	}

@@ -58,8 +58,11 @@ func (s service) run(ctx context.Context, sh stdio) error {
 	defer ln.Close()
 	main := listeningServer{ln, s.limits.newHTTPServer(s.handler, s.log)}
 	main.srv.TLSConfig = s.endpoint.tls
-	// urlScheme must be called before serve, which sets TLSConfig even without TLS.
-	where := serviceInfo{baseURLs: joinBaseURLs(serverURL(ln, urlScheme(main.srv)), s.basePaths), seed: s.seed}
+	scheme := "http"
+	if s.endpoint.tls != nil {
+		scheme = "https"
+	}
+	where := serviceInfo{baseURLs: joinBaseURLs(serverURL(ln, scheme), s.basePaths), seed: s.seed}
 	ports := []listeningServer{main}
 	done := make(chan struct{})
 	if s.controlHandler != nil {
@@ -117,15 +120,6 @@ func (l *limitFlags) newHTTPServer(h http.Handler, log *slog.Logger) *http.Serve
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: l.idle, MaxHeaderBytes: l.header,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
-}
-
-// urlScheme returns the scheme of the URLs of srv: "https" if srv has a TLS configuration,
-// otherwise "http".
-func urlScheme(srv *http.Server) string {
-	if srv.TLSConfig != nil {
-		return "https"
-	}
-	return "http"
 }
 
 // joinBaseURLs returns the base URL of each dialect, by the name of the dialect. The URL is root,
