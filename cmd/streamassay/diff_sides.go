@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"path"
@@ -58,12 +59,7 @@ func (d diffOptions) runTargets(ctx context.Context, sh stdio, report *diff.Repo
 
 // originalArgument returns the argument that named the target of j: its URL, or [referenceName] if
 // the target is the embedded reference server.
-func originalArgument(j targetRun) string {
-	if j.embedded {
-		return referenceName
-	}
-	return j.URL
-}
+func originalArgument(j targetRun) string { return cmp.Or(j.URL, referenceName) }
 
 // collectTakes plays the selected scenarios [takesPerTarget] times against the target of j and
 // returns the conversations. Each take uses different ids, because a server would continue a thread

@@ -29,10 +29,8 @@ func (m *mockOptions) checkFlags(cmd *cobra.Command, paths, command []string) er
 	if flag := firstChangedFlag(cmd, "save", "header"); !recording && flag != "" {
 		return usageError("%s: needs --record URL", flag)
 	}
-	for _, flag := range []string{"check", "schema"} {
-		if len(command) > 0 && firstChangedFlag(cmd, flag) != "" {
-			return usageError("--%s: serves nothing, so no COMMAND can be given", flag)
-		}
+	if flag := firstChangedFlag(cmd, "check", "schema"); len(command) > 0 && flag != "" {
+		return usageError("%s: serves nothing, so no COMMAND can be given", flag)
 	}
 	if len(command) > 0 {
 		if _, err := exec.LookPath(command[0]); err != nil {

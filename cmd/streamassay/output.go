@@ -59,7 +59,7 @@ func resolveOutputs(targets ...[]reportOutput) error {
 			if err := o.resolve(); err != nil {
 				return err
 			}
-			if _, ok := sameDestination(taken, *o); ok && o.destination.isFile() {
+			if sameDestination(taken, o) != nil && o.destination.isFile() {
 				o.path = withNumber(o.path, i)
 				if err := o.resolve(); err != nil {
 					return err
@@ -85,10 +85,10 @@ func (o *reportOutput) resolve() (err error) {
 // of the same target (own), a report of an earlier target (others), or standard output, if that is
 // redirected to the same file.
 func (o *reportOutput) checkConflict(others, own []reportOutput) error {
-	if other, ok := sameDestination(own, *o); ok {
+	if other := sameDestination(own, o); other != nil {
 		return usageError("%s and %s go to the same place", other.flagText, o.flagText)
 	}
-	if other, ok := sameDestination(others, *o); ok && o.destination.isFile() {
+	if other := sameDestination(others, o); other != nil && o.destination.isFile() {
 		return usageError("%s and %s of another target go to the same place, %s", o.flagText, other.flagText, o.path)
 	}
 	if o.destination.isStdout() {
@@ -97,14 +97,14 @@ func (o *reportOutput) checkConflict(others, own []reportOutput) error {
 	return nil
 }
 
-// sameDestination returns the first report in list that has the same destination as o, and true. If
-// there is none, it returns the zero value and false.
-func sameDestination(list []reportOutput, o reportOutput) (reportOutput, bool) {
-	i := slices.IndexFunc(list, func(other reportOutput) bool { return other.destination.isSame(o.destination) })
-	if i < 0 {
-		return reportOutput{}, false
+// sameDestination returns the first report in list that has the same destination as o, or nil.
+func sameDestination(list []reportOutput, o *reportOutput) *reportOutput {
+	for i := range list {
+		if list[i].destination.isSame(o.destination) {
+			return &list[i]
+		}
 	}
-	return list[i], true
+	return nil
 }
 
 // withNumber adds the number of a target to the file name in path, before the extension. The

@@ -16,7 +16,7 @@ import (
 func (j targetRun) rerunCommand(s suites.Target) func(suites.ScenarioResult) string {
 	words := []string{"streamassay run"}
 	if !j.embedded {
-		words = append(words, shellWord(urlWithoutUser(s.Base)))
+		words = append(words, shellWord(s.Base.String()))
 	}
 	words = append(words, "--dialect "+shellWord(cmp.Or(s.Dialect.File, s.Dialect.Name)))
 	for _, line := range j.Headers {

@@ -207,7 +207,7 @@ func newTargetRun(t targetOptions) (j targetRun, err error) {
 		return j, usageError("%s %s: %v", name("transcripts"), t.Transcripts, err)
 	}
 	for _, d := range dialects {
-		s, err := j.newSuiteTarget(d)
+		s, err := t.suiteTarget(d)
 		if err != nil {
 			return j, err
 		}
@@ -227,27 +227,13 @@ func (j targetRun) nameInReports() string {
 	if j.embedded {
 		return "the embedded reference"
 	}
-	name := urlWithoutUser(j.suiteTargets[0].Base)
+	name := j.suiteTargets[0].Base.String()
 	for _, s := range j.suiteTargets[1:] {
-		if urlWithoutUser(s.Base) != name {
+		if s.Base.String() != name {
 			return j.URL
 		}
 	}
 	return name
-}
-
-// newSuiteTarget returns the [suites.Target] for the target of the run in dialect d. It returns a
-// usage error if an option is invalid.
-func (j targetRun) newSuiteTarget(d *dialect.Dialect) (s suites.Target, err error) {
-	text := j.URL
-	if j.embedded {
-		text = "http://127.0.0.1/"
-	}
-	base, err := baseURL(j.source.settingName("url"), text, d)
-	if err != nil {
-		return s, err
-	}
-	return j.targetOptions.suiteTarget(d, base)
 }
 
 // runAll executes the runs in jobs one after the other and writes their reports. It stops at the
@@ -340,7 +326,7 @@ func (j targetRun) runRound(ctx context.Context, sh stdio) (*reports.Report, []s
 		if err := j.saveConversations(parts[i]); err != nil {
 			return nil, nil, err
 		}
-		of := dialectReportBuilder{s, urlWithoutUser(s.Base), j.transcriptPath, j.rerunCommand(s)}.dialectReport(parts[i])
+		of := dialectReportBuilder{s, s.Base.String(), j.transcriptPath, j.rerunCommand(s)}.dialectReport(parts[i])
 		of.Notes = incompleteNotes(parts[i], report)
 		report.Dialects = append(report.Dialects, of)
 		all = append(all, parts[i]...)

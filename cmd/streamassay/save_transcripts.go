@@ -35,7 +35,7 @@ func (j targetRun) saveConversation(p suites.ScenarioResult, path string) error 
 	name := j.displayName
 	if !j.embedded { // the base URL may depend on the dialect
 		i := slices.IndexFunc(j.suiteTargets, func(s suites.Target) bool { return s.Dialect == p.Dialect })
-		name = urlWithoutUser(j.suiteTargets[i].Base)
+		name = j.suiteTargets[i].Base.String()
 	}
 	t := &transcript.Transcript{
 		Comment: p.Scenario.Doc, Dialect: p.Dialect.Name, Scenario: p.Scenario.Name, Target: name,
