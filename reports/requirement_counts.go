@@ -162,10 +162,9 @@ func (r *Report) exitWord() string {
 	return strings.ToUpper(r.Verdict.String())
 }
 
-// conclusionLine returns the last line of the report without its beginning, which exitWord returns.
-// The line contains the name of the dialect or the number of dialects, how many requirements have
-// each verdict, and the exit code. If the only dialect could not be tested, the line contains the
-// reason instead of the numbers.
+// conclusionLine returns the last line of the report without its beginning, which exitWord returns:
+// the name of the dialect or the number of dialects, how many requirements have each verdict or, if
+// the only dialect could not be tested, the reason, and the exit code.
 func (r *Report) conclusionLine() string {
 	var t requirementCounts
 	name, fatal := "no dialect", (*Cause)(nil)

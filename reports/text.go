@@ -55,10 +55,9 @@ func (s TextStyle) colorVerdict(v spec.Verdict, text string) string {
 	return s.colorize(dim, text)
 }
 
-// WriteText writes the report as text in the style s. The text begins with what kept the target
-// from being tested and a line for each dialect. The violations follow, with the bytes that prove
-// them and commands that reproduce them, and then what could not be judged. The last line states
-// the verdict. WriteText returns any error from writing to w.
+// WriteText writes the report as text in the style s: what kept the target from being tested, a
+// line for each dialect, the violations with the bytes that prove them and commands that reproduce
+// them, what could not be judged, and the verdict. It returns any error from writing to w.
 func WriteText(w io.Writer, r *Report, s TextStyle) error {
 	b := &strings.Builder{}
 	r.writeTitle(b, s)

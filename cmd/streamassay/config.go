@@ -47,10 +47,9 @@ func (s configPosition) settingName(name string) string {
 	return "--" + name
 }
 
-// locate returns err, an error about the target, with a prefix that gives a position in the
-// --config file: the line of the field with which the message of err begins or, if the message does
-// not begin with a field, the first line of the target. locate returns err unchanged if it is not a
-// usage error, if it already has a position, or if flags define the target.
+// locate returns err, an error about the target, with a position in the --config file (see
+// [configPosition.locationPrefix]). It returns err unchanged if it is not a usage error, if it
+// already has a position, or if flags define the target.
 func (s configPosition) locate(err error) error {
 	var exit exitError
 	located := "--config " + s.file + ":"

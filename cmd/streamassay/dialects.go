@@ -84,10 +84,9 @@ func recordedDialect(t *transcript.Transcript, selected []*dialect.Dialect) (*di
 	return d, nil
 }
 
-// addDialectFlag adds to cmd the --dialect flag, with completion of its values. The value of the
-// flag is a comma-separated list of names, which are appended to *list, and the flag may be
-// repeated. The argument purpose is the beginning of the help text of the flag; it says what the
-// dialects are used for, such as "dialect to serve".
+// addDialectFlag adds to cmd the --dialect flag, with completion of its values. It takes names,
+// which are appended to *list, and may be repeated. The argument purpose is the beginning of the
+// help text, such as "dialect to serve".
 func addDialectFlag(cmd *cobra.Command, list *[]string, purpose string) {
 	usage := "`DIALECT` " + purpose + ": " + dialectUsage + " (repeatable; default: all)"
 	cmd.Flags().Var((*nameList)(list), "dialect", usage)

@@ -63,9 +63,8 @@ func originalArgument(j targetRun) string { return cmp.Or(j.URL, referenceName) 
 
 // collectTakes plays the selected scenarios [takesPerTarget] times against the target of j and
 // returns the conversations. Each take uses different ids, because a server would continue a thread
-// whose id it knows. If a take of a scenario is not played to its end, for example because of a
-// signal or --max-time, the conversation of that scenario is marked as incomplete. collectTakes
-// returns an error if the scenarios cannot be played at all.
+// whose id it knows. A conversation of which a take is not played to its end is marked as
+// incomplete. collectTakes returns an error if the scenarios cannot be played at all.
 func (j targetRun) collectTakes(ctx context.Context, sh stdio) (h diffSide, err error) {
 	if j.embedded {
 		stop, err := j.startReference()
@@ -149,9 +148,8 @@ func (d diffOptions) readSide(root string) (h diffSide, err error) {
 
 // addRecording adds the recording t to h as one take of a conversation, unless --only or --skip
 // excludes the conversation. It modifies t: it completes requests of which only the body was
-// recorded, and removes the base path from the requests. The argument selected holds the dialects
-// of the --dialect flag. addRecording returns a usage error if the dialect of t is unknown, or if t
-// does not name its dialect and selected does not have exactly one element.
+// recorded, and removes the base path from the requests. The argument selected, and errors, are as
+// in [recordedDialect].
 func (d diffOptions) addRecording(h *diffSide, t *transcript.Transcript, selected []*dialect.Dialect) error {
 	of, err := recordedDialect(t, selected)
 	if err != nil {

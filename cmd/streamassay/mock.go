@@ -159,11 +159,10 @@ expected), 5 internal error and, with COMMAND, 130 interrupted by SIGINT, 143 by
 }
 
 // run serves the mock until the client command has ended or, if command is empty, until ctx is
-// done. If ctx is done before the client command has ended, run ends the command. If --expect or
-// --expect-report is given, run then judges the requests of the clients, unless the command or the
-// server has failed. With --schema or --check, run only prints the schema of scripts or the
-// problems in the files; with --record, it forwards requests instead. It returns nil if the program
-// is to end with exit code 0, and an error otherwise.
+// done, and then judges the requests of the clients, unless the command or the server has failed.
+// With --schema or --check, it only prints the schema of scripts or the problems in the files; with
+// --record, it forwards requests instead. It returns nil if the exit code is 0, and an error
+// otherwise.
 func (m *mockOptions) run(ctx context.Context, sh stdio, command []string) error {
 	if err := m.endpoint.check(false); err != nil {
 		return err

@@ -14,10 +14,8 @@ var flagsWithoutRecord = []string{
 }
 
 // checkFlags returns a usage error if flags of cmd, which is the mock command, cannot be combined
-// with each other or with the arguments. The slice paths holds the FILE arguments, and is empty if
-// there are none. The slice command holds the name and the arguments of the client program that
-// follow "--", and is empty if there is no "--". checkFlags also returns a usage error if command
-// is not empty and does not name a program that can be run.
+// with each other, with paths, the FILE arguments, or with command, the client program and its
+// arguments; or if command is not empty and does not name a program that can be run.
 func (m *mockOptions) checkFlags(cmd *cobra.Command, paths, command []string) error {
 	recording := firstChangedFlag(cmd, "record") != ""
 	switch flag := firstChangedFlag(cmd, flagsWithoutRecord...); {

@@ -142,10 +142,8 @@ func readScript(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// load reads the scripts and recordings that p names, checks them for the given dialects, prints
-// the problems in them to out, and returns their content. It returns an error if a file cannot be
-// read, if the files have errors, or if p names paths but there is no script or recording at any of
-// them.
+// load is like read, but returns an error if the files have errors, or if p names paths but there
+// is no script or recording at any of them.
 func (p mockSources) load(out io.Writer, dialects []*dialect.Dialect) (loadedSources, error) {
 	l, err := p.read(out, dialects)
 	switch {
@@ -184,11 +182,10 @@ func (p mockSources) check(sh stdio, dialects []*dialect.Dialect) error {
 // needed because editors write a file in several steps.
 const settleDelay = 50 * time.Millisecond
 
-// watch starts to watch the files in the background and makes the mock m reload them whenever they
-// change, until ctx is done or stop is called. If the changed files have errors for one of the
-// given dialects, the errors are printed to out, and the mock continues to use the files that were
-// loaded before. If the files cannot be watched, watch prints the reason to out and starts nothing.
-// The caller must call stop, which is never nil and waits until a reload in progress has ended.
+// watch makes the mock m reload the files in the background whenever they change, until ctx is done
+// or stop is called; see [mockSources.reload]. If the files cannot be watched, watch prints the
+// reason to out and starts nothing. The caller must call stop, which is never nil and waits until a
+// reload in progress has ended.
 func (p mockSources) watch(
 	ctx context.Context, m *mockserver.Server, dialects []*dialect.Dialect, out io.Writer,
 ) (stop func()) {

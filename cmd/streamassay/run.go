@@ -236,12 +236,11 @@ func (j targetRun) nameInReports() string {
 	return name
 }
 
-// runAll executes the runs in jobs one after the other and writes their reports. It stops at the
-// first run that cannot be executed, and returns the error of that run. After a signal, it starts
-// no more runs, and returns an error with the exit code for the signal. If a report cannot be
-// written, or if the verdicts of the Ginkgo suite differ from those of the reports, it returns an
-// error with the exit code for internal errors. Otherwise, it returns an error with the worst exit
-// code of the runs, or nil if that code is 0.
+// runAll executes the runs in jobs one after the other and writes their reports. It stops after a
+// signal, or at the first run that cannot be executed, whose error it returns. It returns nil if
+// all exit codes are 0, and otherwise an error with the exit code for the signal; for internal
+// errors, if a report cannot be written or the verdicts of the Ginkgo suite differ from those of
+// the reports; or the worst one of the runs.
 func runAll(ctx context.Context, sh stdio, jobs []targetRun) error {
 	var all targetExitCodes
 	var results []suites.ScenarioResult

@@ -59,9 +59,8 @@ type firstSaveError struct {
 }
 
 // saveBeforeTrim writes the transcript of the large conversation in p to disk if --transcripts is
-// given. It is called before most of the bodies of the conversation are dropped from memory. The
-// first error is stored in j.saveErrors. Several goroutines may call saveBeforeTrim at the same
-// time.
+// given, before most of its bodies are dropped from memory. The first error is stored in
+// j.saveErrors. Several goroutines may call saveBeforeTrim at the same time.
 func (j targetRun) saveBeforeTrim(p suites.ScenarioResult) {
 	if j.Transcripts == "" {
 		return

@@ -122,9 +122,8 @@ func serverURL(ln net.Listener, scheme string) string {
 }
 
 // writeReadyFile writes the ready file, a JSON object that contains the process id, the base URLs
-// and, if there is one, the URL of the control API. The argument base maps the name of each dialect
-// to its base URL. The argument control is the URL of the control API, or "" if there is none. If
-// --ready-file is not given, writeReadyFile does nothing.
+// by the name of the dialect and, unless control is "", the URL of the control API. It does nothing
+// without --ready-file.
 func (l *listenFlags) writeReadyFile(ctx context.Context, base map[string]string, control string) error {
 	if l.readyFile == "" {
 		return nil

@@ -182,17 +182,17 @@ func (m *comparer) compareExchange(a, b exchangeEvents) {
 		}
 	}
 	pairs := align(len(a.events), len(b.events), func(i, j int) int { return m.similarity(a.events[i], b.events[j]) })
-	open := exchangeEvents{startsMidway: a.startsMidway || b.startsMidway, clientLeft: a.clientLeft || b.clientLeft}
+	startsMidway, clientLeft := a.startsMidway || b.startsMidway, a.clientLeft || b.clientLeft
 	first, last := pairedRange(pairs, a.events)
 	for i, p := range pairs {
 		switch {
 		case p.a >= 0 && p.b >= 0:
 			m.events++
-			if fields := m.compareEvent(a.events[p.a], b.events[p.b], open); len(fields) > 0 {
+			if fields := m.compareEvent(a.events[p.a], b.events[p.b], startsMidway || clientLeft); len(fields) > 0 {
 				d := Difference{a.describeRequest(), newSide(a, a.events[p.a]), newSide(b, b.events[p.b]), fields}
 				m.found = append(m.found, d)
 			}
-		case open.startsMidway && i < first || open.clientLeft && i > last: // the two were not cut at the same point
+		case startsMidway && i < first || clientLeft && i > last: // the two were not cut at the same point
 		case p.b < 0:
 			m.addOneSided(a, a.events[p.a], "A")
 		default:
@@ -261,12 +261,10 @@ func newSide(x exchangeEvents, e spec.Event) *DifferingEvent {
 }
 
 // compareEvent returns the fields in which the events a and b differ, or nil if they match. It
-// leaves out volatile fields, which differ between recordings of the same target. The argument open
-// describes the two streams that contain the events: open.startsMidway is true if at least one of
-// them was resumed, and open.clientLeft is true if the client left at least one of them early. If
-// either is true, compareEvent ignores differences that result only from where a stream was cut. It
-// does not use the other fields of open.
-func (m *comparer) compareEvent(a, b spec.Event, open exchangeEvents) (fields []FieldDiff) {
+// leaves out volatile fields, which differ between recordings of the same target. If cut is true,
+// which means that at least one of the two streams was resumed or the client left it early, it
+// ignores differences that result only from that.
+func (m *comparer) compareEvent(a, b spec.Event, cut bool) (fields []FieldDiff) {
 	differ := func(name, va, vb string) {
 		if !m.volatile[string(a.Kind)+" "+name] && !m.volatile[string(b.Kind)+" "+name] {
 			va, vb = differingParts(va, vb)
@@ -278,7 +276,7 @@ func (m *comparer) compareEvent(a, b spec.Event, open exchangeEvents) (fields []
 	}
 	fa, fb := facts(a), facts(b)
 	for _, f := range fa {
-		if g, ok := factNamed(f.name, fb); !ok || !m.factsMatch(a.Kind, f, g, open) {
+		if g, ok := factNamed(f.name, fb); !ok || !m.factsMatch(a.Kind, f, g, cut) {
 			differ(f.name, f.value, g.value)
 		}
 	}
@@ -298,12 +296,10 @@ func factNamed(name string, list []comparedField) (comparedField, bool) {
 	return comparedField{}, false
 }
 
-// factsMatch reports whether a and b, two values of the same fact, match according to a.comparison
-// or, if open states that a stream was cut, could differ only for that reason. Ids that match are
-// recorded as in [comparer.matchIDs]. The argument kind is the kind of the events that have the
-// facts, and open has the same meaning as in [comparer.compareEvent].
-func (m *comparer) factsMatch(kind spec.Kind, a, b comparedField, open exchangeEvents) bool {
-	cut := open.startsMidway || open.clientLeft
+// factsMatch reports whether a and b, two values of the same fact of events of the given kind,
+// match according to a.comparison or, if cut is true, could differ only because a stream was cut.
+// Ids that match are recorded as in [comparer.matchIDs].
+func (m *comparer) factsMatch(kind spec.Kind, a, b comparedField, cut bool) bool {
 	switch {
 	case a.comparison == comparePresence || a.value == b.value && a.comparison == compareEqual:
 		return true
