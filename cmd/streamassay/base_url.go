@@ -11,11 +11,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// baseURL parses text as the base URL of a target of dialect d. If d.IsEndpoint is true, it returns
-// the URL unchanged. Otherwise, it replaces an empty path or the path "/" by the base path of d,
-// and removes a slash at the end of the path. If text is invalid, baseURL returns a usage error.
-// The error begins with name, the name of the flag or field that holds the URL, and does not show
-// credentials in the URL.
+// baseURL parses text as the base URL of a target of dialect d (see [parseBase]). Unless
+// d.IsEndpoint is true, it replaces an empty path or the path "/" by the base path of d, and
+// removes a slash at the end of the path.
 func baseURL(name, text string, d *dialect.Dialect) (*url.URL, error) {
 	u, err := parseBase(name, text)
 	if err != nil || d.IsEndpoint {

@@ -33,9 +33,8 @@ type configPosition struct {
 }
 
 // settingName returns the name that error messages use for the option in [targetFlags] with the
-// given name. It panics if no option has that name. If the --config file sets the option for this
-// target, the result is the name of the field. Otherwise, it is the flag, such as "--timeout", or
-// "TARGET" for the URL.
+// given name, which must exist: the name of the field if the --config file sets the option for this
+// target, and otherwise the flag, such as "--timeout", or "TARGET" for the URL.
 func (s configPosition) settingName(name string) string {
 	i := slices.IndexFunc(targetFlags, func(o optionDeclaration) bool { return o.name == name })
 	if field := targetFlags[i].fieldName(); s.fieldLines[field] > 0 {
@@ -198,8 +197,7 @@ func fieldLineNumbers(n ast.Node) map[string]int {
 
 // setFields sets the options in t from fields, the fields of a target in a --config file. If an
 // option is a mapping, such as the prompts, the field adds entries to those in t and replaces
-// entries with the same name. If a field is unknown or invalid, setFields returns a usage error
-// that names the field.
+// entries with the same name. Errors are usage errors that name the field.
 func (t *targetOptions) setFields(fields yaml.MapSlice) error {
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	var names []string

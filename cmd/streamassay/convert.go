@@ -114,9 +114,8 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 }
 
 // write writes f to the output directory. The argument source is the path of the file from which f
-// was made, for errors. If the output file exists already, write overwrites it if --force is set,
-// and returns a usage error otherwise. If the output file cannot be written, write returns a usage
-// error, too.
+// was made, for errors, which are usage errors. An existing output file is an error unless --force
+// is set.
 func (c convertOptions) write(f replay.OutputFile, source string) error {
 	path, how := filepath.Join(c.dir, filepath.Base(f.Name)), os.O_WRONLY|os.O_CREATE|os.O_EXCL
 	if c.force {

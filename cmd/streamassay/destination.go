@@ -221,9 +221,8 @@ func writeAndClose(file *os.File, err error, data []byte) error {
 	return withoutPath(err)
 }
 
-// checkDir returns an error if no file can be created in the directory at path. If the directory
-// does not exist, checkDir checks the nearest existing directory above it instead, and does not
-// create any directory.
+// checkDir returns an error if no file can be created in the directory at path or, if that does not
+// exist, in the nearest existing directory above it. It does not create any directory.
 func checkDir(path string) error {
 	for {
 		info, err := os.Stat(path)

@@ -59,11 +59,10 @@ func givenDialects(flag string, names []string) (list []*dialect.Dialect, err er
 	return list, nil
 }
 
-// recordedDialect returns the dialect of the recording t. The argument selected holds the dialects
-// of the --dialect flag. If t names its dialect, the result is the dialect with that name in
-// selected or, if there is none, the embedded dialect with that name. Otherwise, the result is the
-// only element of selected. recordedDialect returns a usage error if t names an unknown dialect, or
-// if t names none and selected does not have exactly one element.
+// recordedDialect returns the dialect of the recording t: if t names it, the one with that name in
+// selected, the dialects of the --dialect flag, or else the embedded one; if t does not, the only
+// element of selected. It returns a usage error if the name is unknown, or if t names none and
+// selected does not have exactly one element.
 func recordedDialect(t *transcript.Transcript, selected []*dialect.Dialect) (*dialect.Dialect, error) {
 	if t.Dialect == "" && len(selected) == 1 {
 		return selected[0], nil

@@ -187,9 +187,8 @@ func explainRefusal(w io.Writer, d *dialect.Dialect, id string) {
 }
 
 // invalidRequests returns invalid requests that a server must refuse because of the requirement
-// with the given id. All of them are requests for the operation with the name op, which is the
-// first operation of d that has such requests. If no operation has any, op is "" and invalid is
-// nil.
+// with the given id. All of them are requests for the operation with the name op, the first
+// operation of d that has such requests, or "" if none has.
 func invalidRequests(d *dialect.Dialect, id string) (op string, invalid []dialect.InvalidRequest) {
 	for _, o := range d.Operations() {
 		known := &dialect.SeenInvalidRequests{}

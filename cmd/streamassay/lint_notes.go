@@ -105,10 +105,9 @@ func printableLine(text []byte) string {
 	}, string(text)))
 }
 
-// refusalNote returns a note on x, an exchange in which the server refused the request. The note
-// contains the method and path of the request, and the status and the beginning of the body of the
-// response. If the request would start a run in dialect d but has no body, the note ends by saying
-// so. Otherwise, it ends by saying that there is no stream to judge.
+// refusalNote returns a note on x, an exchange in which the server refused the request, with the
+// method and path of the request, the status and the beginning of the body of the response, and
+// whether the request, which would start a run in dialect d, has no body.
 func refusalNote(d *dialect.Dialect, x spec.Exchange) string {
 	what := "the request (not recorded)"
 	if x.Request.Method != "" {

@@ -68,10 +68,9 @@ func (l loadedSources) summary() string {
 	return countNoun(len(l.scripts), "script") + ", " + countNoun(len(l.recordings), "recording")
 }
 
-// find returns the paths of all scripts and all recordings, without reading these files; the other
-// fields of l remain zero. It searches directories, and all directories below them, anew at each
-// call. It returns a usage error if a path cannot be read or if there are more than [maxFiles]
-// files.
+// find searches directories, and all directories below them, anew, and returns the paths of all
+// scripts and recordings without reading them. It returns a usage error if a path cannot be read or
+// if there are more than [maxFiles] files.
 func (p mockSources) find() (l loadedSources, err error) {
 	for _, path := range p {
 		err := filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error {
@@ -235,10 +234,9 @@ func (p mockSources) watchDirs(w *fsnotify.Watcher) error {
 	return errors.Join(errs...)
 }
 
-// reloadOnChange calls reload each time scripts or recordings have changed and then stayed
-// unchanged for [settleDelay]. A directory that appears, and any file or directory that is renamed,
-// also count as changes, since there may be scripts or recordings in it. It returns when ctx is
-// done or w is closed.
+// reloadOnChange calls reload each time scripts or recordings have changed, or directories with
+// them may have been made or renamed, and nothing has changed for [settleDelay] since. It returns
+// when ctx is done or w is closed.
 func (p mockSources) reloadOnChange(ctx context.Context, w *fsnotify.Watcher, reload func()) {
 	timer := time.NewTimer(settleDelay)
 	timer.Stop()

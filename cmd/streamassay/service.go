@@ -48,8 +48,7 @@ const shutdownGrace = 2 * time.Second
 
 // run serves the handlers, writes the ready file, prints the URLs and the seed to standard output,
 // and runs the client command if there is one. It shuts the servers down once the command has
-// ended, a listener has failed or ctx is done. It returns nil if the program is to end with exit
-// code 0, and an error otherwise.
+// ended, a listener has failed or ctx is done. The result is as in [waitForEnd].
 func (s service) run(ctx context.Context, sh stdio) error {
 	ln, err := s.endpoint.listen(s.secured)
 	if err != nil {
@@ -140,9 +139,8 @@ type serviceInfo struct {
 }
 
 // clientEnv returns the environment variables, as NAME=VALUE, that tell the client command the URLs
-// of the mock. These are MOCK_URLS, a JSON object with the base URL of each dialect; MOCK_CONTROL,
-// the URL of the control API, which may be empty; and MOCK_URL, the base URL, if there is only one
-// dialect.
+// of the mock: MOCK_URLS, a JSON object with the base URL of each dialect; MOCK_CONTROL, which may
+// be empty; and, if there is only one dialect, MOCK_URL.
 func (p serviceInfo) clientEnv() []string {
 	all, _ := json.Marshal(p.baseURLs) // cannot fail for a map of strings
 	env := []string{"MOCK_URLS=" + string(all), "MOCK_CONTROL=" + p.controlURL}

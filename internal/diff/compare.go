@@ -154,11 +154,10 @@ func (x exchangeEvents) sameOperation(y exchangeEvents) bool {
 		x.startsMidway == y.startsMidway
 }
 
-// addUnmatched records the exchange x, which only the given side, "A" or "B", has. It records a
-// difference, unless matched contains the operation of x, which means that exchanges with this
-// operation were paired. In that case, it records only a note, because the number of requests for
-// an operation may depend on earlier responses. For example, a run that is streamed in more pieces
-// is resumed more often.
+// addUnmatched records the exchange x, which only the given side, "A" or "B", has: as a note if
+// matched contains the operation of x, which means that exchanges with it were paired, and
+// otherwise as a difference. The number of requests for an operation may depend on earlier
+// responses; a run that is streamed in more pieces is resumed more often, for example.
 func (m *comparer) addUnmatched(x exchangeEvents, side string, matched map[string]bool) {
 	if matched[x.request.Operation] {
 		m.notes = append(m.notes, fmt.Sprintf("only %s has exchange %d: %s", side, x.index, x.describeRequest()))
@@ -201,10 +200,9 @@ func (m *comparer) compareExchange(a, b exchangeEvents) {
 	}
 }
 
-// pairedRange returns the indexes, in the slice pairs, of the first and the last pair that has
-// events on both sides. Pairs for the start or the end of a response do not count. The slice a
-// holds the events of side A, to which the pairs refer. If there is no such pair, first is
-// len(pairs) and last is -1.
+// pairedRange returns the indexes, in pairs, of the first and the last pair that has events on both
+// sides, other than the start or the end of a response; or len(pairs) and -1 if there is none. The
+// slice a holds the events of side A.
 func pairedRange(pairs []indexPair, a []spec.Event) (first, last int) {
 	first, last = len(pairs), -1
 	for i, p := range pairs {

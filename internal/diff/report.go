@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -113,9 +114,8 @@ func (d Difference) fieldsKey() string {
 }
 
 // write writes to b those differences of the conversation that have not been shown before. The map
-// times holds, by [Difference.fieldsKey], how often each difference occurs in the dialect. write
-// sets the number to 0 once it has shown the difference. Differences that have the key "" are
-// always shown. The argument dialect is the name of the dialect.
+// times holds, by [Difference.fieldsKey], how often each difference occurs in the dialect, and 0
+// once it has been shown. Differences that have the key "" are always shown.
 func (c ConversationDiff) write(b *strings.Builder, dialect string, times map[string]int) {
 	lastHeading, titled := "", false
 	for _, d := range c.Differences {
@@ -234,14 +234,12 @@ func writeRow(b *strings.Builder, mark, left, right string) {
 }
 
 // wrapColumn replaces the unprintable characters in s, and splits s into lines of at most
-// columnWidth characters. The result has at least one line.
+// columnWidth characters.
 func wrapColumn(s string) (all []string) {
-	runes := []rune(printableText(s))
-	for len(runes) > columnWidth {
-		all = append(all, string(runes[:columnWidth]))
-		runes = runes[columnWidth:]
+	for line := range slices.Chunk([]rune(printableText(s)), columnWidth) {
+		all = append(all, string(line))
 	}
-	return append(all, string(runes))
+	return all
 }
 
 // printableText returns s with U+FFFD in place of each unprintable character, because such
