@@ -73,23 +73,21 @@ func (d DialectReport) failedGroups(all bool) []checkResultGroup {
 	if all {
 		return list
 	}
-	var kept []checkResultGroup
+	var kept []int // indexes in list
 	for _, i := range byPrecision(list) {
-		g := list[i]
-		if k := slices.IndexFunc(kept, func(o checkResultGroup) bool { return o.coversGroup(g) }); k >= 0 {
-			kept[k].Same = append(kept[k].Same, g)
+		if k := slices.IndexFunc(kept, func(k int) bool { return list[k].coversGroup(list[i]) }); k >= 0 {
+			covering := &list[kept[k]]
+			covering.Same = append(covering.Same, list[i])
 			continue
 		}
-		kept = append(kept, g)
+		kept = append(kept, i)
 	}
-	position := map[string]int{}
-	for i, g := range list {
-		position[g.ID+g.Verdict.String()] = i
+	slices.Sort(kept)
+	groups := make([]checkResultGroup, len(kept))
+	for n, i := range kept {
+		groups[n] = list[i]
 	}
-	slices.SortStableFunc(kept, func(a, b checkResultGroup) int {
-		return position[a.ID+a.Verdict.String()] - position[b.ID+b.Verdict.String()]
-	})
-	return kept
+	return groups
 }
 
 // byPrecision returns the indexes of the groups in list, the most precise group first. Failures

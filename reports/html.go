@@ -111,18 +111,12 @@ type judgedCounts struct{ Judged, Silent, Skipped, Excluded int }
 
 // countJudged returns how many requirements of the dialect were judged, silent, skipped and
 // excluded.
-func (d DialectReport) countJudged() (a judgedCounts) {
-	for _, r := range d.Requirements {
-		switch {
-		case r.Excluded != nil:
-			a.Excluded++
-		case r.Verdict == spec.Silent || r.Verdict == spec.Error:
-			a.Silent++
-		case r.Verdict == spec.Skipped:
-			a.Skipped++
-		default:
-			a.Judged++
-		}
+func (d DialectReport) countJudged() judgedCounts {
+	var t requirementCounts
+	t.addDialect(d)
+	count := func(v spec.Verdict) int { return t.byVerdict[v] + t.promptsByVerdict[v] }
+	return judgedCounts{
+		Judged: count(spec.Passed) + count(spec.Warned) + count(spec.Failed), Silent: count(spec.Silent) + count(spec.Error),
+		Skipped: count(spec.Skipped), Excluded: t.excluded,
 	}
-	return a
 }

@@ -175,20 +175,13 @@ func (r *Report) Conclude(o ConcludeOptions) {
 	}
 }
 
-// add increments the number for verdict v.
-func (c *Counts) add(v spec.Verdict) {
-	switch v {
-	case spec.Passed:
-		c.Passed++
-	case spec.Failed:
-		c.Failed++
-	case spec.Warned:
-		c.Warned++
-	case spec.Silent:
-		c.Silent++
-	case spec.Skipped:
-		c.Skipped++
-	case spec.Error:
-		c.Error++
-	}
+// of returns a pointer to the number for verdict v.
+func (c *Counts) of(v spec.Verdict) *int {
+	return [...]*int{
+		spec.Passed: &c.Passed, spec.Failed: &c.Failed, spec.Warned: &c.Warned,
+		spec.Silent: &c.Silent, spec.Skipped: &c.Skipped, spec.Error: &c.Error,
+	}[v]
 }
+
+// add increments the number for verdict v.
+func (c *Counts) add(v spec.Verdict) { *c.of(v)++ }

@@ -129,13 +129,10 @@ func (d DialectReport) otherFailures() string {
 			bad[c.ID] = true
 		}
 	}
-	switch len(bad) {
-	case 0:
+	if len(bad) == 0 {
 		return ""
-	case 1:
-		return "; 1 more check did not pass"
 	}
-	return fmt.Sprintf("; %d more checks did not pass", len(bad))
+	return "; " + countNoun(len(bad), "more check") + " did not pass"
 }
 
 // exitWord returns the beginning of the report's last line, such as "PASSED". It states the meaning
@@ -165,10 +162,9 @@ func (r *Report) exitWord() string {
 	return strings.ToUpper(r.Verdict.String())
 }
 
-// conclusionLine returns the last line of the report without its beginning, which exitWord returns.
-// The line contains the name of the dialect or the number of dialects, how many requirements have
-// each verdict, and the exit code. If the only dialect could not be tested, the line contains the
-// reason instead of the numbers.
+// conclusionLine returns the last line of the report without its beginning, which exitWord returns:
+// the name of the dialect or the number of dialects, how many requirements have each verdict or, if
+// the only dialect could not be tested, the reason, and the exit code.
 func (r *Report) conclusionLine() string {
 	var t requirementCounts
 	name, fatal := "no dialect", (*Cause)(nil)

@@ -62,10 +62,9 @@ func (s *RoundMerger) AddRound(r *Report) {
 	}
 }
 
-// addCauses appends to d the causes of other, the report of the same dialect in a later round, and
-// changes the checks of other so that they refer to the causes in d. A cause that d has already is
-// not appended again. An appended cause is not marked as fatal, because the earlier rounds did not
-// have it.
+// addCauses appends to d the causes of other, the report of the same dialect in a later round, that
+// d does not have yet, and changes the checks of other so that they refer to the causes in d. An
+// appended cause is not fatal, because the earlier rounds did not have it.
 func (d *DialectReport) addCauses(other *DialectReport) {
 	index := make([]int, len(other.Causes)) // in d.Causes
 	for i, c := range other.Causes {
@@ -179,15 +178,9 @@ func (c *Counts) ifFlaky() *Counts {
 // nonZero returns the numbers that are not 0, each as a text such as "failed 1", the worst verdict
 // first.
 func (c *Counts) nonZero() (all []string) {
-	for _, n := range []struct {
-		n int
-		v spec.Verdict
-	}{
-		{c.Error, spec.Error}, {c.Failed, spec.Failed}, {c.Warned, spec.Warned},
-		{c.Passed, spec.Passed}, {c.Skipped, spec.Skipped}, {c.Silent, spec.Silent},
-	} {
-		if n.n > 0 {
-			all = append(all, fmt.Sprintf("%s %d", n.v, n.n))
+	for v := spec.Error; v >= spec.Silent; v-- {
+		if n := *c.of(v); n > 0 {
+			all = append(all, fmt.Sprintf("%s %d", v, n))
 		}
 	}
 	return all

@@ -55,10 +55,9 @@ func (s TextStyle) colorVerdict(v spec.Verdict, text string) string {
 	return s.colorize(dim, text)
 }
 
-// WriteText writes the report as text in the style s. The text begins with what kept the target
-// from being tested and a line for each dialect. The violations follow, with the bytes that prove
-// them and commands that reproduce them, and then what could not be judged. The last line states
-// the verdict. WriteText returns any error from writing to w.
+// WriteText writes the report as text in the style s: what kept the target from being tested, a
+// line for each dialect, the violations with the bytes that prove them and commands that reproduce
+// them, what could not be judged, and the verdict. It returns any error from writing to w.
 func WriteText(w io.Writer, r *Report, s TextStyle) error {
 	b := &strings.Builder{}
 	r.writeTitle(b, s)
@@ -93,9 +92,8 @@ func WriteText(w io.Writer, r *Report, s TextStyle) error {
 // line were printed in its log, such as "::".
 var ciCommands = regexp.MustCompile(`(?m)^([ \t]*)(::|##\[)`)
 
-// overallVerdict returns the verdict in whose color the report's last line is shown. If the exit
-// code is 0, this is the verdict of the report, or warned if that verdict is worse than warned.
-// Otherwise it is failed.
+// overallVerdict returns the verdict in whose color the report's last line is shown: failed or, if
+// the exit code is 0, the verdict of the report, but at most warned.
 func (r *Report) overallVerdict() spec.Verdict {
 	if r.Exit == ExitPassed {
 		return min(r.Verdict, spec.Warned)

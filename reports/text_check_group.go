@@ -222,9 +222,8 @@ func (g checkResultGroup) writeRequirements(b *strings.Builder, violated []Requi
 	}
 }
 
-// quotedText returns at most the first limit columns of the requirement's text, followed by a note
-// if some of it was left out (see truncateText). If the text is a quotation from a protocol
-// document, quotedText adds quotation marks, which do not count toward the limit.
+// quotedText returns at most the first limit columns of the requirement's text (see truncateText),
+// in quotation marks if it is a quotation from a protocol document.
 func (r RequirementResult) quotedText(limit int) string {
 	if (spec.Requirement{Source: r.Source}).Quoted() {
 		return "“" + truncateText(r.Quote, limit) + "”"

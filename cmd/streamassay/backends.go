@@ -260,10 +260,9 @@ func (p *backendFlags) check() error {
 }
 
 // withoutSecrets returns text, the value of a flag, without secrets, so that it can be shown in
-// messages. If text contains "://", it is taken for a URL: its user name and password are removed,
-// and "?…" replaces its query. Otherwise, if text contains a space or tab, it is taken for a
-// command and is returned unchanged. Any other text may be an incomplete URL, so everything up to
-// and including the last "@", if there is one, is removed.
+// messages: a URL without user, password and query, and a command, which contains a space or tab,
+// unchanged. Any other text may be an incomplete URL, so everything up to and including the last
+// "@" is removed.
 func withoutSecrets(text string) string {
 	before, after, found := strings.Cut(text, "://")
 	if !found {

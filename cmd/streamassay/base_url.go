@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -12,21 +11,13 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// baseURL parses text as the base URL of a target of dialect d. If d.IsEndpoint is true, it returns
-// the URL unchanged. Otherwise, it replaces an empty path or the path "/" by the base path of d,
-// and removes a slash at the end of the path. If text is invalid, baseURL returns a usage error.
-// The error begins with name, the name of the flag or field that holds the URL, and does not show
-// credentials in the URL.
+// baseURL parses text as the base URL of a target of dialect d (see [parseBase]). Unless
+// d.IsEndpoint is true, it replaces an empty path or the path "/" by the base path of d, and
+// removes a slash at the end of the path.
 func baseURL(name, text string, d *dialect.Dialect) (*url.URL, error) {
-	if err := checkBase(name, text); err != nil {
-		return nil, err
-	}
-	u, err := parseBase(text)
-	if err != nil {
-		return nil, err
-	}
-	if d.IsEndpoint {
-		return u, nil
+	u, err := parseBase(name, text)
+	if err != nil || d.IsEndpoint {
+		return u, err
 	}
 	if u.Path == "" || u.Path == "/" {
 		u.Path = d.Base
@@ -35,41 +26,34 @@ func baseURL(name, text string, d *dialect.Dialect) (*url.URL, error) {
 	return u, nil
 }
 
-// checkBase returns a usage error if text is not a valid base URL. The error begins with name, the
-// name of the flag or field that holds the URL, and does not show credentials in the URL.
-func checkBase(name, text string) error {
-	_, err := parseBase(text)
-	if err == nil {
-		return nil
-	}
-	return usageError("%s %q %v", name, withoutSecrets(text), err)
-}
-
 // parseBase parses text as a base URL: an absolute http or https URL without a user, query or
-// fragment. If text is not a base URL, the text of the error is a predicate, such as "has no host",
-// so that the caller can put the URL before it.
-func parseBase(text string) (*url.URL, error) {
+// fragment. If text is not a base URL, it returns a usage error that begins with name, the name of
+// the flag or field that holds the URL, and does not show credentials in the URL.
+func parseBase(name, text string) (*url.URL, error) {
+	fail := func(format string, args ...any) (*url.URL, error) {
+		return nil, usageError("%s %q %s", name, withoutSecrets(text), fmt.Sprintf(format, args...))
+	}
 	if !strings.Contains(text, "://") {
-		return nil, errors.New("must be a base URL that begins with http:// or https:// (e.g. http://127.0.0.1:8080)")
+		return fail("must be a base URL that begins with http:// or https:// (e.g. http://127.0.0.1:8080)")
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		return nil, errors.New("is not a valid URL (e.g. http://127.0.0.1:8080)")
+		return fail("is not a valid URL (e.g. http://127.0.0.1:8080)")
 	}
 	port, _ := strconv.Atoi(u.Port()) // 0 if absent or invalid
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("has the scheme %s, which is not supported: it must begin with http:// or https://", u.Scheme)
+		return fail("has the scheme %s, which is not supported: it must begin with http:// or https://", u.Scheme)
 	case u.Hostname() == "":
-		return nil, errors.New("has no host (e.g. http://127.0.0.1:8080)")
+		return fail("has no host (e.g. http://127.0.0.1:8080)")
 	case u.Port() != "" && (port < 1 || port > 65535):
-		return nil, fmt.Errorf("has port %s, which is out of range (1 to 65535)", u.Port())
+		return fail("has port %s, which is out of range (1 to 65535)", u.Port())
 	case u.User != nil:
-		return nil, errors.New("contains a user: send credentials with --header 'Authorization: Basic …'")
+		return fail("contains a user: send credentials with --header 'Authorization: Basic …'")
 	case u.RawQuery != "" || u.ForceQuery:
-		return nil, errors.New("has a query (?…): a base URL is the prefix of the dialect's paths and has none")
+		return fail("has a query (?…): a base URL is the prefix of the dialect's paths and has none")
 	case strings.Contains(text, "#"):
-		return nil, errors.New("has a fragment (#…): a base URL is the prefix of the dialect's paths and has none")
+		return fail("has a fragment (#…): a base URL is the prefix of the dialect's paths and has none")
 	}
 	return u, nil
 }

@@ -33,9 +33,8 @@ type configPosition struct {
 }
 
 // settingName returns the name that error messages use for the option in [targetFlags] with the
-// given name. It panics if no option has that name. If the --config file sets the option for this
-// target, the result is the name of the field. Otherwise, it is the flag, such as "--timeout", or
-// "TARGET" for the URL.
+// given name, which must exist: the name of the field if the --config file sets the option for this
+// target, and otherwise the flag, such as "--timeout", or "TARGET" for the URL.
 func (s configPosition) settingName(name string) string {
 	i := slices.IndexFunc(targetFlags, func(o optionDeclaration) bool { return o.name == name })
 	if field := targetFlags[i].fieldName(); s.fieldLines[field] > 0 {
@@ -47,10 +46,9 @@ func (s configPosition) settingName(name string) string {
 	return "--" + name
 }
 
-// locate returns err, an error about the target, with a prefix that gives a position in the
-// --config file: the line of the field with which the message of err begins or, if the message does
-// not begin with a field, the first line of the target. locate returns err unchanged if it is not a
-// usage error, if it already has a position, or if flags define the target.
+// locate returns err, an error about the target, with a position in the --config file (see
+// [configPosition.locationPrefix]). It returns err unchanged if it is not a usage error, if it
+// already has a position, or if flags define the target.
 func (s configPosition) locate(err error) error {
 	var exit exitError
 	located := "--config " + s.file + ":"
@@ -85,9 +83,10 @@ func readConfig(file string, flags targetOptions) ([]targetOptions, error) {
 		return nil, usageError("--config %s%v", file, err)
 	}
 	list := make([]targetOptions, 0, len(items))
-	for i, item := range items {
+	for _, item := range items {
 		t := flags
-		t.source = configPosition{file: file, index: i + 1, line: item.line, fieldLines: item.fieldLines}
+		t.source = item.configPosition
+		t.source.file = file
 		if err := t.setFields(item.fields); err != nil {
 			return nil, t.source.locate(err)
 		}
@@ -121,11 +120,10 @@ func readConfigFile(file string) ([]byte, error) {
 }
 
 // A configTarget is one target of a --config file, parsed as YAML, whose fields have not been
-// checked yet.
+// checked yet. The name of the file is not set.
 type configTarget struct {
-	fields     yaml.MapSlice
-	line       int            // line on which the target begins, from 1
-	fieldLines map[string]int // line of each field, from 1, by the name of the field
+	configPosition
+	fields yaml.MapSlice
 }
 
 // configItems splits data, the content of a --config file, into its targets, in the order of the
@@ -165,12 +163,12 @@ func configItems(data []byte) ([]configTarget, error) {
 	var items []configTarget
 	for i, one := range list {
 		node, line, _ := yamltree.Find(root, "targets", strconv.Itoa(i))
-		item := configTarget{fieldLines: fieldLineNumbers(node), line: line}
-		var ok bool
-		if item.fields, ok = one.(yaml.MapSlice); !ok {
-			return nil, fmt.Errorf(":%d: target %d: must be a mapping with `url:` and `dialects:`", item.line, i+1)
+		fields, ok := one.(yaml.MapSlice)
+		if !ok {
+			return nil, fmt.Errorf(":%d: target %d: must be a mapping with `url:` and `dialects:`", line, i+1)
 		}
-		items = append(items, item)
+		position := configPosition{index: i + 1, line: line, fieldLines: fieldLineNumbers(node)}
+		items = append(items, configTarget{position, fields})
 	}
 	return items, nil
 }
@@ -199,8 +197,7 @@ func fieldLineNumbers(n ast.Node) map[string]int {
 
 // setFields sets the options in t from fields, the fields of a target in a --config file. If an
 // option is a mapping, such as the prompts, the field adds entries to those in t and replaces
-// entries with the same name. If a field is unknown or invalid, setFields returns a usage error
-// that names the field.
+// entries with the same name. Errors are usage errors that name the field.
 func (t *targetOptions) setFields(fields yaml.MapSlice) error {
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	var names []string

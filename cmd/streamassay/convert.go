@@ -76,12 +76,12 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 	if len(c.dialects) > 1 {
 		return usageError("--dialect: got %d dialects, want one", len(c.dialects))
 	}
-	if len(c.dialects) == 1 {
-		list, err := dialectsNamed("--dialect", c.dialects)
-		if err != nil {
-			return err
-		}
-		o.Dialect = list[0]
+	given, err := givenDialects("--dialect", c.dialects)
+	if err != nil {
+		return err
+	}
+	if len(given) > 0 {
+		o.Dialect = given[0]
 	}
 	for _, path := range paths {
 		if _, err := os.Stat(path); err != nil {
@@ -114,24 +114,19 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 }
 
 // write writes f to the output directory. The argument source is the path of the file from which f
-// was made, for errors. If the output file exists already, write overwrites it if --force is set,
-// and returns a usage error otherwise. If the output file cannot be written, write returns a usage
-// error, too.
+// was made, for errors, which are usage errors. An existing output file is an error unless --force
+// is set.
 func (c convertOptions) write(f replay.OutputFile, source string) error {
 	path, how := filepath.Join(c.dir, filepath.Base(f.Name)), os.O_WRONLY|os.O_CREATE|os.O_EXCL
 	if c.force {
 		how = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
 	}
 	file, err := os.OpenFile(path, how, 0o644)
-	if errors.Is(err, fs.ErrExist) {
+	switch err = writeAndClose(file, err, f.Data); {
+	case errors.Is(err, fs.ErrExist):
 		return usageError("%s: the output %s exists already (--force overwrites it)", source, path)
-	}
-	if err == nil {
-		_, err = file.Write(f.Data)
-		err = errors.Join(err, file.Close())
-	}
-	if err != nil {
-		return usageError("%s: %v", path, withoutPath(err))
+	case err != nil:
+		return usageError("%s: %v", path, err)
 	}
 	return nil
 }

@@ -33,6 +33,20 @@ type destination struct {
 	info fs.FileInfo // info about file, as found by newDestination; nil for a new file or a descriptor
 }
 
+// writableDestination returns the destination to which path leads. If it cannot be written to, the
+// error is a usage error that begins with name, which is a flag with its value. See also
+// [newDestination] and [destination.checkWritable].
+func writableDestination(name, path string) (destination, error) {
+	d, err := newDestination(path)
+	if err == nil {
+		err = d.checkWritable()
+	}
+	if err != nil {
+		return d, usageError("%s: %v", name, err)
+	}
+	return d, nil
+}
+
 // newDestination returns the destination to which path leads; "-" stands for standard output. It
 // follows symbolic links, but does not create or open the file. It returns an error if there can be
 // no file at path, for example because its directory does not exist. The error does not contain
@@ -207,9 +221,8 @@ func writeAndClose(file *os.File, err error, data []byte) error {
 	return withoutPath(err)
 }
 
-// checkDir returns an error if no file can be created in the directory at path. If the directory
-// does not exist, checkDir checks the nearest existing directory above it instead, and does not
-// create any directory.
+// checkDir returns an error if no file can be created in the directory at path or, if that does not
+// exist, in the nearest existing directory above it. It does not create any directory.
 func checkDir(path string) error {
 	for {
 		info, err := os.Stat(path)

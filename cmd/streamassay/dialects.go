@@ -31,18 +31,22 @@ func openDialect(name string) (*dialect.Dialect, error) {
 	return d, nil
 }
 
-// dialectsNamed returns the dialects with the given names, in the same order and without
-// duplicates, or all embedded dialects if names is empty. If a name is invalid, it returns a usage
-// error that begins with flag, the name of the flag or field that holds the names.
+// dialectsNamed is like givenDialects, but returns all embedded dialects if names is empty.
 func dialectsNamed(flag string, names []string) ([]*dialect.Dialect, error) {
-	if len(names) == 0 {
-		all, err := dialect.All()
-		if err != nil {
-			return nil, exitError{exitInternal, err.Error()}
-		}
-		return all, nil
+	if len(names) > 0 {
+		return givenDialects(flag, names)
 	}
-	var list []*dialect.Dialect
+	all, err := dialect.All()
+	if err != nil {
+		return nil, exitError{exitInternal, err.Error()}
+	}
+	return all, nil
+}
+
+// givenDialects returns the dialects with the given names, in the same order and without
+// duplicates. If a name is invalid, it returns a usage error that begins with flag, the name of the
+// flag or field that holds the names.
+func givenDialects(flag string, names []string) (list []*dialect.Dialect, err error) {
 	for _, name := range names {
 		d, err := openDialect(name)
 		if err != nil {
@@ -55,11 +59,10 @@ func dialectsNamed(flag string, names []string) ([]*dialect.Dialect, error) {
 	return list, nil
 }
 
-// recordedDialect returns the dialect of the recording t. The argument selected holds the dialects
-// of the --dialect flag. If t names its dialect, the result is the dialect with that name in
-// selected or, if there is none, the embedded dialect with that name. Otherwise, the result is the
-// only element of selected. recordedDialect returns a usage error if t names an unknown dialect, or
-// if t names none and selected does not have exactly one element.
+// recordedDialect returns the dialect of the recording t: if t names it, the one with that name in
+// selected, the dialects of the --dialect flag, or else the embedded one; if t does not, the only
+// element of selected. It returns a usage error if the name is unknown, or if t names none and
+// selected does not have exactly one element.
 func recordedDialect(t *transcript.Transcript, selected []*dialect.Dialect) (*dialect.Dialect, error) {
 	if t.Dialect == "" && len(selected) == 1 {
 		return selected[0], nil
@@ -80,10 +83,9 @@ func recordedDialect(t *transcript.Transcript, selected []*dialect.Dialect) (*di
 	return d, nil
 }
 
-// addDialectFlag adds to cmd the --dialect flag, with completion of its values. The value of the
-// flag is a comma-separated list of names, which are appended to *list, and the flag may be
-// repeated. The argument purpose is the beginning of the help text of the flag; it says what the
-// dialects are used for, such as "dialect to serve".
+// addDialectFlag adds to cmd the --dialect flag, with completion of its values. It takes names,
+// which are appended to *list, and may be repeated. The argument purpose is the beginning of the
+// help text, such as "dialect to serve".
 func addDialectFlag(cmd *cobra.Command, list *[]string, purpose string) {
 	usage := "`DIALECT` " + purpose + ": " + dialectUsage + " (repeatable; default: all)"
 	cmd.Flags().Var((*nameList)(list), "dialect", usage)

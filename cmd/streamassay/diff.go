@@ -83,7 +83,7 @@ alone does not change the exit code.`,
 		},
 	}
 	f := cmd.Flags()
-	d.addDiffFlags(cmd)
+	d.addFlags(cmd, true)
 	f.StringArrayVar(&d.headerA, "header-a", nil,
 		"`'Name: value'` header to send to A only, besides those of --header (repeatable)")
 	f.StringArrayVar(&d.headerB, "header-b", nil,
@@ -162,10 +162,7 @@ func (d diffOptions) run(ctx context.Context, sh stdio, a, b string) error {
 	if err := write(sh.out); err != nil {
 		return exitError{exitInternal, err.Error()}
 	}
-	if report.Exit != exitOK {
-		return exitError{code: report.Exit}
-	}
-	return nil
+	return exitWith(report.Exit)
 }
 
 // A diffResult is the result of comparing the two sides of diff.
@@ -174,10 +171,9 @@ type diffResult struct {
 	only     []string             // conversations that only one side has, such as "runs@2026-04 cancel: only in A"
 }
 
-// readRecordings reads the recordings at the paths a and b, each a file or a directory, and returns
-// those at a as left and those at b as right. If each side has only one conversation,
-// readRecordings gives both the same name (see [diffSide.pairUp]). It returns an error if a
-// recording cannot be read, or if ctx is done before all recordings are read.
+// readRecordings reads the recordings at the paths a and b, each a file or a directory, as left and
+// right, and pairs them up (see [diffSide.pairUp]). It returns an error if a recording cannot be
+// read, or if ctx is done before all recordings are read.
 func (d diffOptions) readRecordings(ctx context.Context, a, b string) (left, right diffSide, err error) {
 	sides, err := runUntilDone(ctx, func() (both [2]diffSide, err error) {
 		for i, root := range []string{a, b} {

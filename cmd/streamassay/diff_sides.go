@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"path"
@@ -58,18 +59,12 @@ func (d diffOptions) runTargets(ctx context.Context, sh stdio, report *diff.Repo
 
 // originalArgument returns the argument that named the target of j: its URL, or [referenceName] if
 // the target is the embedded reference server.
-func originalArgument(j targetRun) string {
-	if j.embedded {
-		return referenceName
-	}
-	return j.URL
-}
+func originalArgument(j targetRun) string { return cmp.Or(j.URL, referenceName) }
 
 // collectTakes plays the selected scenarios [takesPerTarget] times against the target of j and
 // returns the conversations. Each take uses different ids, because a server would continue a thread
-// whose id it knows. If a take of a scenario is not played to its end, for example because of a
-// signal or --max-time, the conversation of that scenario is marked as incomplete. collectTakes
-// returns an error if the scenarios cannot be played at all.
+// whose id it knows. A conversation of which a take is not played to its end is marked as
+// incomplete. collectTakes returns an error if the scenarios cannot be played at all.
 func (j targetRun) collectTakes(ctx context.Context, sh stdio) (h diffSide, err error) {
 	if j.embedded {
 		stop, err := j.startReference()
@@ -139,11 +134,9 @@ func (d diffOptions) readSide(root string) (h diffSide, err error) {
 	if err != nil {
 		return h, usageError("%v", err)
 	}
-	var given []*dialect.Dialect
-	if len(d.Dialects) > 0 {
-		if given, err = dialectsNamed("--dialect", d.Dialects); err != nil {
-			return h, err
-		}
+	given, err := givenDialects("--dialect", d.Dialects)
+	if err != nil {
+		return h, err
 	}
 	for _, t := range list {
 		if err := d.addRecording(&h, t, given); err != nil {
@@ -155,9 +148,8 @@ func (d diffOptions) readSide(root string) (h diffSide, err error) {
 
 // addRecording adds the recording t to h as one take of a conversation, unless --only or --skip
 // excludes the conversation. It modifies t: it completes requests of which only the body was
-// recorded, and removes the base path from the requests. The argument selected holds the dialects
-// of the --dialect flag. addRecording returns a usage error if the dialect of t is unknown, or if t
-// does not name its dialect and selected does not have exactly one element.
+// recorded, and removes the base path from the requests. The argument selected, and errors, are as
+// in [recordedDialect].
 func (d diffOptions) addRecording(h *diffSide, t *transcript.Transcript, selected []*dialect.Dialect) error {
 	of, err := recordedDialect(t, selected)
 	if err != nil {

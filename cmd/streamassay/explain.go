@@ -164,9 +164,8 @@ var sampleEvent = spec.Event{
 const maxShownRequests = 8
 
 // explainRefusal prints to w the names of the invalid requests that a server must refuse because of
-// the requirement of d with the given id. For the first of these requests, it also prints the
-// accepted responses, a curl command, and the curl command of the corresponding valid request. If
-// there are no such requests, it prints nothing.
+// the requirement of d with the given id, if there are any. For the first of them, it also prints
+// the accepted responses, a curl command, and the curl command of the corresponding valid request.
 func explainRefusal(w io.Writer, d *dialect.Dialect, id string) {
 	op, faults := invalidRequests(d, id)
 	if len(faults) == 0 {
@@ -188,9 +187,8 @@ func explainRefusal(w io.Writer, d *dialect.Dialect, id string) {
 }
 
 // invalidRequests returns invalid requests that a server must refuse because of the requirement
-// with the given id. All of them are requests for the operation with the name op, which is the
-// first operation of d that has such requests. If no operation has any, op is "" and invalid is
-// nil.
+// with the given id. All of them are requests for the operation with the name op, the first
+// operation of d that has such requests, or "" if none has.
 func invalidRequests(d *dialect.Dialect, id string) (op string, invalid []dialect.InvalidRequest) {
 	for _, o := range d.Operations() {
 		known := &dialect.SeenInvalidRequests{}

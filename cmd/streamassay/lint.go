@@ -91,9 +91,8 @@ neither a whole run nor a violation, or no event of the dialect, 5 internal erro
 
 // run judges the recordings in files, which are the arguments of the command, prints notes on them
 // to standard error, and writes the reports. It returns nil if the exit code of the report is 0,
-// and otherwise an error with that exit code. If a flag is invalid or the recordings cannot be
-// read, it returns a usage error. If a report cannot be written, it returns an error with the exit
-// code for internal errors.
+// and otherwise an error with that exit code or, if a flag, a recording or a report is the reason,
+// with the code for that.
 func (l lintOptions) run(ctx context.Context, sh stdio, files []string) error {
 	started := time.Now()
 	outs, err := parseOutputs("--report", l.reports)
@@ -150,27 +149,23 @@ func (l lintOptions) run(ctx context.Context, sh stdio, files []string) error {
 	if i, interrupted := interruptedBy(ctx); interrupted {
 		return exitError{i.exitCode(), i.Error()}
 	}
-	if report.Exit != exitOK {
-		return exitError{code: report.Exit}
-	}
-	return nil
+	return exitWith(report.Exit)
 }
 
 // evaluate judges the recordings in list. It returns their dialects, in the order in which they
-// first occur in list. The map parts holds, by the name of the dialect, one result for each of its
-// recordings, in the order of list. The recordings of a dialect are judged together: a check can
-// pass only if at least one of them contains a complete exchange. If ctx is done, evaluate leaves
-// out the remaining recordings. It returns a usage error if the dialect of a recording is unknown,
-// or if a recording does not name its dialect and --dialect is not given. It modifies the
-// recordings: it sets their dialect if --dialect is given, completes requests of which only the
-// body was recorded, and removes base paths from the requests.
+// first occur in list, and for each, by its name, the results of its recordings, in the order of
+// list. The recordings of a dialect are judged together: a check can pass only if at least one of
+// them contains a complete exchange. If ctx is done, evaluate leaves out the remaining recordings.
+// It returns a usage error if a dialect is unknown or not given. It modifies the recordings: it
+// sets their dialect if --dialect is given, completes requests of which only the body was recorded,
+// and removes base paths from the requests.
 func (l lintOptions) evaluate(ctx context.Context, list []*transcript.Transcript) (
 	dialects []*dialect.Dialect, parts map[string][]suites.ScenarioResult, err error,
 ) {
 	parts = map[string][]suites.ScenarioResult{}
 	var given []*dialect.Dialect
 	if l.dialect != "" {
-		if given, err = dialectsNamed("--dialect", []string{l.dialect}); err != nil {
+		if given, err = givenDialects("--dialect", []string{l.dialect}); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -19,7 +19,7 @@ import (
 // belong to a different dialect.
 func lintNotes(p suites.ScenarioResult) (notes []string) {
 	d := p.Dialect
-	if note, ok := foreignRequestNote(d, p.Trace); ok {
+	if note := foreignRequestNote(d, p.Trace); note != "" {
 		return []string{note}
 	}
 	for _, r := range p.Evaluation.Results {
@@ -45,29 +45,21 @@ func lintNotes(p suites.ScenarioResult) (notes []string) {
 }
 
 // foreignRequestNote returns a note if the recording t has requests, but none that calls an
-// operation of dialect d. The note names the first request. The result ok is false if there is no
-// note. A request that was not recorded counts as one that calls an operation of d.
-func foreignRequestNote(d *dialect.Dialect, t spec.Trace) (note string, ok bool) {
-	foreign := -1
-	for i, x := range t.Exchanges {
-		switch {
-		case x.Request.Method == "" || d.Operation(x.Request) != nil:
-			return "", false
-		case foreign < 0:
-			foreign = i
-		}
+// operation of dialect d. The note names the first request. The result is "" if there is no note. A
+// request that was not recorded counts as one that calls an operation of d.
+func foreignRequestNote(d *dialect.Dialect, t spec.Trace) string {
+	isOwn := func(x spec.Exchange) bool { return x.Request.Method == "" || d.Operation(x.Request) != nil }
+	if len(t.Exchanges) == 0 || slices.ContainsFunc(t.Exchanges, isOwn) {
+		return ""
 	}
-	if foreign < 0 {
-		return "", false
-	}
-	r := t.Exchanges[foreign].Request
+	r := t.Exchanges[0].Request
 	path, _, _ := strings.Cut(r.Target, "?")
-	note = fmt.Sprintf("%s %s: not an operation of %s (its streaming operations: %s)", printableLine([]byte(r.Method)),
+	note := fmt.Sprintf("%s %s: not an operation of %s (its streaming operations: %s)", printableLine([]byte(r.Method)),
 		printableLine([]byte(path)), d.Name, strings.Join(streamOperations(d), ", "))
 	if others := familiesWithOperation(d, r); len(others) > 0 {
 		note += "; is this " + strings.Join(others, " or ") + "?"
 	}
-	return note, true
+	return note
 }
 
 // streamOperations returns the names of the operations of d whose response is an event stream.
@@ -113,10 +105,9 @@ func printableLine(text []byte) string {
 	}, string(text)))
 }
 
-// refusalNote returns a note on x, an exchange in which the server refused the request. The note
-// contains the method and path of the request, and the status and the beginning of the body of the
-// response. If the request would start a run in dialect d but has no body, the note ends by saying
-// so. Otherwise, it ends by saying that there is no stream to judge.
+// refusalNote returns a note on x, an exchange in which the server refused the request, with the
+// method and path of the request, the status and the beginning of the body of the response, and
+// whether the request, which would start a run in dialect d, has no body.
 func refusalNote(d *dialect.Dialect, x spec.Exchange) string {
 	what := "the request (not recorded)"
 	if x.Request.Method != "" {

@@ -94,6 +94,15 @@ func usageError(format string, args ...any) error {
 	return exitError{exitUsage, fmt.Sprintf(format, args...)}
 }
 
+// exitWith returns an error that ends the program with the given exit code, or nil if code is 0. No
+// message is printed.
+func exitWith(code int) error {
+	if code == exitOK {
+		return nil
+	}
+	return exitError{code: code}
+}
+
 // commandConstructors lists the constructors of all commands. A new command needs a file with its
 // constructor, and an entry in this list.
 var commandConstructors = []func(stdio) *cobra.Command{
@@ -150,10 +159,9 @@ tool, by the client.`,
 	return root
 }
 
-// buildVersion returns the version of the module, or "devel" if it has none. The first 12 digits of
-// the revision follow, if the build recorded the revision and the version does not contain it.
-// Examples are "v1.2.0" and "devel 0123456789ab". buildVersion returns "unknown" if the binary has
-// no build information.
+// buildVersion returns the version of the module, or "devel" if it has none, and the first 12
+// digits of the revision, if the build recorded it and the version does not contain it, as in
+// "devel 0123456789ab". It returns "unknown" if the binary has no build information.
 func buildVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

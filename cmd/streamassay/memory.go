@@ -17,8 +17,7 @@ const (
 
 // startGCTuning makes the GC percentage depend on the heap size: it sets the percentage
 // immediately, and anew after each collection. It does nothing if the environment variable GOGC is
-// set. The function env must return the value of an environment variable, or "" if the variable is
-// not set.
+// set. The function env is like [os.Getenv].
 func startGCTuning(env func(string) string) {
 	if env("GOGC") == "" {
 		tuneGC()
@@ -51,9 +50,8 @@ const (
 )
 
 // tuneRunMemory sets the soft memory limit and the GC percentage of a program that tests targets in
-// the given number of dialects. It does not change a value that the environment variable GOMEMLIMIT
-// or GOGC sets. The function env must return the value of an environment variable, or "" if the
-// variable is not set.
+// the given number of dialects, unless the environment variable GOMEMLIMIT or GOGC sets them. The
+// function env is like [os.Getenv].
 func tuneRunMemory(env func(string) string, dialects int) {
 	if env("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(maxHeap + heapPerDialect*int64(dialects-1))

@@ -115,7 +115,8 @@ expected), 5 internal error and, with COMMAND, 130 interrupted by SIGINT, 143 by
 			if err := checkPaths(paths); err != nil {
 				return err
 			}
-			if m.sources, err = newMockSources(paths); err != nil {
+			m.sources = paths
+			if err := m.sources.validate(); err != nil {
 				return err
 			}
 			return m.run(cmd.Context(), sh, command)
@@ -158,11 +159,10 @@ expected), 5 internal error and, with COMMAND, 130 interrupted by SIGINT, 143 by
 }
 
 // run serves the mock until the client command has ended or, if command is empty, until ctx is
-// done. If ctx is done before the client command has ended, run ends the command. If --expect or
-// --expect-report is given, run then judges the requests of the clients, unless the command or the
-// server has failed. With --schema or --check, run only prints the schema of scripts or the
-// problems in the files; with --record, it forwards requests instead. It returns nil if the program
-// is to end with exit code 0, and an error otherwise.
+// done, and then judges the requests of the clients, unless the command or the server has failed.
+// With --schema or --check, it only prints the schema of scripts or the problems in the files; with
+// --record, it forwards requests instead. It returns nil if the exit code is 0, and an error
+// otherwise.
 func (m *mockOptions) run(ctx context.Context, sh stdio, command []string) error {
 	if err := m.endpoint.check(false); err != nil {
 		return err
@@ -221,12 +221,9 @@ func (m *mockOptions) run(ctx context.Context, sh stdio, command []string) error
 		served.basePaths[d.Name] = server.BasePath(d.Name)
 	}
 	err = served.run(ctx, sh)
-	var exit exitError
-	if errors.As(err, &exit) && exit.code >= exitcode.SignalBase {
-		return judge(server.Journal(), exit.code)
-	}
-	if err != nil {
+	var exit exitError // whose code is exitOK unless a signal ended the command
+	if err != nil && (!errors.As(err, &exit) || exit.code < exitcode.SignalBase) {
 		return err
 	}
-	return judge(server.Journal(), exitOK)
+	return judge(server.Journal(), exit.code)
 }

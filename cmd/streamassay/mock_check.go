@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"time"
 
@@ -19,9 +20,8 @@ import (
 const replyTimeout = 5 * time.Second
 
 // judgeReply plays one run of agent in dialect d, without a network, and judges the run with all
-// checks. It returns one message, with the id of the requirement, for each violation of a MUST
-// requirement, or nil if there is none. Messages with the same text are returned once. judgeReply
-// is a [script.ReplyCheckFunc].
+// checks. It returns one message, with the id of the requirement, for each different violation of a
+// MUST requirement. It is a [script.ReplyCheckFunc].
 func judgeReply(d *dialect.Dialect, agent reference.Agent) (wrong []string) {
 	server := reference.New(d, agent, reference.Config{Limits: reference.Limits{RunDuration: replyTimeout}})
 	defer func() { _ = server.Shutdown(context.Background()) }()
@@ -62,33 +62,13 @@ func sendToHandler(h http.Handler, d *dialect.Dialect, r spec.Request) spec.Exch
 		req.Header.Add(f.Name, f.Value)
 	}
 	req.Header.Set("Authorization", "Bearer streamassay")
-	w := &memoryResponse{header: http.Header{}}
+	w := httptest.NewRecorder()
 	h.ServeHTTP(w, req)
-	x.Response.Status, x.Response.Body = w.status, w.body.Bytes()
-	for name, values := range w.header {
+	x.Response.Status, x.Response.Body = w.Code, w.Body.Bytes()
+	for name, values := range w.Header() {
 		for _, v := range values {
 			x.Response.Header = append(x.Response.Header, spec.HeaderField{Name: name, Value: v})
 		}
 	}
 	return x
-}
-
-// A memoryResponse is an http.ResponseWriter that keeps the response in memory.
-type memoryResponse struct {
-	header http.Header
-	status int // 0 until WriteHeader or Write is called
-	body   bytes.Buffer
-}
-
-func (r *memoryResponse) Header() http.Header { return r.header }
-
-func (r *memoryResponse) WriteHeader(status int) {
-	if r.status == 0 {
-		r.status = status
-	}
-}
-
-func (r *memoryResponse) Write(p []byte) (int, error) {
-	r.WriteHeader(http.StatusOK)
-	return r.body.Write(p)
 }

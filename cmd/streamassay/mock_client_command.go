@@ -50,9 +50,8 @@ func interruptExit(ctx context.Context) error {
 
 // runClient runs the client command with the URLs in settings as environment variables, and waits
 // until it has ended. If ctx is done first, runClient sends SIGTERM to the command, and kills it if
-// it has not ended [shutdownGrace] later. It returns nil if the command succeeded. Otherwise it
-// returns an error whose exit code is 1 if the command failed, 2 if the command could not be
-// started, and 130 or 143 if a signal canceled ctx.
+// it has not ended [shutdownGrace] later. The exit code of its error is 1 if the command failed, 2
+// if it could not be started, and 130 or 143 if a signal canceled ctx.
 func runClient(ctx context.Context, sh stdio, settings serviceInfo, command []string) error {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = sh.in, sh.out, sh.err

@@ -10,15 +10,14 @@ import (
 	"github.com/streamassay/streamassay/internal/journal"
 )
 
-// clientJudge reads the file given with --expect, and returns a function that judges the requests
-// of the clients. It must be called before anything is served, because it returns a usage error if
-// --expect or --expect-report is invalid.
+// clientJudge returns a function that judges the requests of the clients or, without --expect and
+// --expect-report, judges nothing. It must be called before anything is served, because it returns
+// a usage error if one of these flags is invalid.
 //
 // The returned function must be called when the mock has ended, with the journal and the exit code
-// so far. It judges the requests in the journal, prints the result and writes the report requested
-// with --expect-report. It returns nil if the program is to end with exit code 0, and otherwise an
-// error with the exit code. If the exit code so far is not 0, it remains the exit code, unless the
-// report cannot be written. If neither flag is given, the returned function judges nothing.
+// so far. It prints the result and writes the report requested with --expect-report. It returns nil
+// if the program is to end with exit code 0, and otherwise an error with the exit code, which is
+// the one so far unless that is 0 or the report cannot be written.
 func (m *mockOptions) clientJudge(sh stdio) (func(*journal.Journal, int) error, error) {
 	if m.expect == "" && m.expectReport == "" {
 		return func(_ *journal.Journal, code int) error { return exitWith(code) }, nil
@@ -37,11 +36,8 @@ func (m *mockOptions) clientJudge(sh stdio) (func(*journal.Journal, int) error, 
 	var to destination
 	if m.expectReport != "" {
 		var err error
-		if to, err = newDestination(m.expectReport); err == nil {
-			err = to.checkWritable()
-		}
-		if err != nil {
-			return nil, usageError("--expect-report %s: %v", m.expectReport, err)
+		if to, err = writableDestination("--expect-report "+m.expectReport, m.expectReport); err != nil {
+			return nil, err
 		}
 	}
 	started := time.Now()
@@ -65,13 +61,4 @@ func (m *mockOptions) clientJudge(sh stdio) (func(*journal.Journal, int) error, 
 		}
 		return exitWith(found.Exit)
 	}, nil
-}
-
-// exitWith returns an error that ends the program with the given exit code, or nil if code is 0. No
-// message is printed.
-func exitWith(code int) error {
-	if code == exitOK {
-		return nil
-	}
-	return exitError{code: code}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"net"
 	"strings"
 	"time"
 
@@ -121,14 +120,11 @@ func checkControl(address string) error {
 	if address == "off" {
 		return nil
 	}
-	host, _, err := net.SplitHostPort(address)
+	host, err := checkAddress("--control", address, "(e.g. 127.0.0.1:4011), or off")
 	if err != nil {
-		return usageError("--control %q: must be HOST:PORT (e.g. 127.0.0.1:4011), or off", address)
-	}
-	if err := checkPort("--control", address); err != nil {
 		return err
 	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+	if !isLoopback(host) {
 		return usageError("--control %s: only loopback addresses are allowed (127.0.0.1, ::1, localhost)", address)
 	}
 	return nil

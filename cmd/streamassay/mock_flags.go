@@ -14,10 +14,8 @@ var flagsWithoutRecord = []string{
 }
 
 // checkFlags returns a usage error if flags of cmd, which is the mock command, cannot be combined
-// with each other or with the arguments. The slice paths holds the FILE arguments, and is empty if
-// there are none. The slice command holds the name and the arguments of the client program that
-// follow "--", and is empty if there is no "--". checkFlags also returns a usage error if command
-// is not empty and does not name a program that can be run.
+// with each other, with paths, the FILE arguments, or with command, the client program and its
+// arguments; or if command is not empty and does not name a program that can be run.
 func (m *mockOptions) checkFlags(cmd *cobra.Command, paths, command []string) error {
 	recording := firstChangedFlag(cmd, "record") != ""
 	switch flag := firstChangedFlag(cmd, flagsWithoutRecord...); {
@@ -29,10 +27,8 @@ func (m *mockOptions) checkFlags(cmd *cobra.Command, paths, command []string) er
 	if flag := firstChangedFlag(cmd, "save", "header"); !recording && flag != "" {
 		return usageError("%s: needs --record URL", flag)
 	}
-	for _, flag := range []string{"check", "schema"} {
-		if len(command) > 0 && firstChangedFlag(cmd, flag) != "" {
-			return usageError("--%s: serves nothing, so no COMMAND can be given", flag)
-		}
+	if flag := firstChangedFlag(cmd, "check", "schema"); len(command) > 0 && flag != "" {
+		return usageError("%s: serves nothing, so no COMMAND can be given", flag)
 	}
 	if len(command) > 0 {
 		if _, err := exec.LookPath(command[0]); err != nil {

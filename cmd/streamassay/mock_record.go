@@ -14,15 +14,11 @@ import (
 // returns when the command has ended or ctx is done. It returns nil if the program is to end with
 // exit code 0, and an error otherwise.
 func (m *mockOptions) record(ctx context.Context, sh stdio, command []string) error {
-	if err := checkBase("--record", m.upstream); err != nil {
+	if _, err := parseBase("--record", m.upstream); err != nil {
 		return err
 	}
 	if len(m.dialects) != 1 {
 		return usageError("--record needs exactly one --dialect: that of the server at %s", withoutSecrets(m.upstream))
-	}
-	if len(m.sources.paths) > 0 || m.expect != "" || m.expectReport != "" {
-		return usageError("--record %s: forwards all requests, so neither FILE nor --expect can be given",
-			withoutSecrets(m.upstream))
 	}
 	d := m.dialects[0]
 	upstream, err := baseURL("--record", m.upstream, d)

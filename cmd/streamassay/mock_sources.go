@@ -27,24 +27,21 @@ const (
 )
 
 // A mockSources holds the FILE arguments of the mock command: paths of scripts, of recordings, and
-// of directories that contain such files.
-type mockSources struct {
-	paths []string // as the user gave them; directories are searched again whenever the files are read
-}
+// of directories with such files, which are searched again whenever the files are read.
+type mockSources []string
 
-// newMockSources returns the sources at paths, the FILE arguments of the mock command. It returns a
-// usage error if a path does not exist, or is a file with an unknown extension.
-func newMockSources(paths []string) (mockSources, error) {
-	for _, path := range paths {
+// validate returns a usage error if a path does not exist, or is a file with an unknown extension.
+func (p mockSources) validate() error {
+	for _, path := range p {
 		info, err := os.Stat(path)
 		if err != nil {
-			return mockSources{}, usageError("%s: %v", path, withoutPath(err))
+			return usageError("%s: %v", path, withoutPath(err))
 		}
 		if !info.IsDir() && !isScript(path) && !replay.IsRecording(path) {
-			return mockSources{}, usageError("%s: must be a script (.yaml, .yml) or a recording (%s)", path, replay.Extensions)
+			return usageError("%s: must be a script (.yaml, .yml) or a recording (%s)", path, replay.Extensions)
 		}
 	}
-	return mockSources{paths}, nil
+	return nil
 }
 
 // isScript reports whether path ends with .yaml or .yml.
@@ -71,12 +68,11 @@ func (l loadedSources) summary() string {
 	return countNoun(len(l.scripts), "script") + ", " + countNoun(len(l.recordings), "recording")
 }
 
-// find returns the paths of all scripts and all recordings, without reading these files; the other
-// fields of l remain zero. It searches directories, and all directories below them, anew at each
-// call. It returns a usage error if a path cannot be read or if there are more than [maxFiles]
-// files.
+// find searches directories, and all directories below them, anew, and returns the paths of all
+// scripts and recordings without reading them. It returns a usage error if a path cannot be read or
+// if there are more than [maxFiles] files.
 func (p mockSources) find() (l loadedSources, err error) {
-	for _, path := range p.paths {
+	for _, path := range p {
 		err := filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
@@ -145,17 +141,15 @@ func readScript(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// load reads the scripts and recordings that p names, checks them for the given dialects, prints
-// the problems in them to out, and returns their content. It returns an error if a file cannot be
-// read, if the files have errors, or if p names paths but there is no script or recording at any of
-// them.
+// load is like read, but returns an error if the files have errors, or if p names paths but there
+// is no script or recording at any of them.
 func (p mockSources) load(out io.Writer, dialects []*dialect.Dialect) (loadedSources, error) {
 	l, err := p.read(out, dialects)
 	switch {
 	case err != nil:
 		return l, err
-	case len(p.paths) > 0 && len(l.scripts)+len(l.recordings) == 0:
-		return l, usageError("no scripts (.yaml) or recordings (%s) in %s", replay.Extensions, strings.Join(p.paths, ", "))
+	case len(p) > 0 && len(l.scripts)+len(l.recordings) == 0:
+		return l, usageError("no scripts (.yaml) or recordings (%s) in %s", replay.Extensions, strings.Join(p, ", "))
 	case l.isInvalid():
 		return l, exitError{exitUsage, "the files have errors (listed above)"}
 	}
@@ -166,7 +160,7 @@ func (p mockSources) load(out io.Writer, dialects []*dialect.Dialect) (loadedSou
 // them to standard output. It returns an error with exit code 1 if the files have errors, so that a
 // mock could not serve them, and a usage error if there are no files or a file cannot be read.
 func (p mockSources) check(sh stdio, dialects []*dialect.Dialect) error {
-	if len(p.paths) == 0 {
+	if len(p) == 0 {
 		return usageError("mock --check: needs at least one FILE")
 	}
 	l, err := p.read(sh.out, dialects)
@@ -175,7 +169,7 @@ func (p mockSources) check(sh stdio, dialects []*dialect.Dialect) error {
 		return err
 	case len(l.scripts)+len(l.recordings) == 0:
 		return usageError("mock --check: no scripts (.yaml) or recordings (%s) in %s",
-			replay.Extensions, strings.Join(p.paths, ", "))
+			replay.Extensions, strings.Join(p, ", "))
 	case l.isInvalid():
 		return exitError{exitFailed, ""}
 	}
@@ -187,15 +181,14 @@ func (p mockSources) check(sh stdio, dialects []*dialect.Dialect) error {
 // needed because editors write a file in several steps.
 const settleDelay = 50 * time.Millisecond
 
-// watch starts to watch the files in the background and makes the mock m reload them whenever they
-// change, until ctx is done or stop is called. If the changed files have errors for one of the
-// given dialects, the errors are printed to out, and the mock continues to use the files that were
-// loaded before. If the files cannot be watched, watch prints the reason to out and starts nothing.
-// The caller must call stop, which is never nil and waits until a reload in progress has ended.
+// watch makes the mock m reload the files in the background whenever they change, until ctx is done
+// or stop is called; see [mockSources.reload]. If the files cannot be watched, watch prints the
+// reason to out and starts nothing. The caller must call stop, which is never nil and waits until a
+// reload in progress has ended.
 func (p mockSources) watch(
 	ctx context.Context, m *mockserver.Server, dialects []*dialect.Dialect, out io.Writer,
 ) (stop func()) {
-	if len(p.paths) == 0 {
+	if len(p) == 0 {
 		return func() {}
 	}
 	w, err := fsnotify.NewWatcher()
@@ -227,7 +220,7 @@ func (p mockSources) watch(
 // replace a file with a new one. It returns an error if a directory cannot be watched.
 func (p mockSources) watchDirs(w *fsnotify.Watcher) error {
 	var errs []error
-	for _, path := range p.paths {
+	for _, path := range p {
 		errs = append(errs, filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil {
 				return nil // removed since
@@ -241,10 +234,9 @@ func (p mockSources) watchDirs(w *fsnotify.Watcher) error {
 	return errors.Join(errs...)
 }
 
-// reloadOnChange calls reload each time scripts or recordings have changed and then stayed
-// unchanged for [settleDelay]. A directory that appears, and any file or directory that is renamed,
-// also count as changes, since there may be scripts or recordings in it. It returns when ctx is
-// done or w is closed.
+// reloadOnChange calls reload each time scripts or recordings have changed, or directories with
+// them may have been made or renamed, and nothing has changed for [settleDelay] since. It returns
+// when ctx is done or w is closed.
 func (p mockSources) reloadOnChange(ctx context.Context, w *fsnotify.Watcher, reload func()) {
 	timer := time.NewTimer(settleDelay)
 	timer.Stop()

@@ -112,12 +112,8 @@ nothing is proven, 130 interrupted by SIGINT, 143 by SIGTERM.`,
 // writeDir, or does not exist in the directory checkDir. It does not check a directory that is "".
 func checkMutantsFile(writeDir, checkDir string) error {
 	if writeDir != "" {
-		d, err := newDestination(filepath.Join(writeDir, mutantsFile))
-		if err == nil {
-			err = d.checkWritable()
-		}
-		if err != nil {
-			return usageError("--write %s: %v", writeDir, err)
+		if _, err := writableDestination("--write "+writeDir, filepath.Join(writeDir, mutantsFile)); err != nil {
+			return err
 		}
 	}
 	if checkDir != "" {
@@ -129,10 +125,8 @@ func checkMutantsFile(writeDir, checkDir string) error {
 }
 
 // printOutcome prints to standard output what is notable about o, the result of one mutant in one
-// dialect. If the mutant was not killed, for example because it survived or is equivalent,
-// printOutcome prints the description of o and all failed checks. In any case, it prints each check
-// that failed although it should not have. If the mutant was killed and no other check failed,
-// printOutcome prints nothing.
+// dialect: unless the mutant was killed, the description of o and all failed checks and, in any
+// case, each check that failed although it should not have.
 func printOutcome(sh stdio, o mutation.Outcome) {
 	if !o.IsKilled() {
 		fmt.Fprintf(sh.out, "%s in %s %s\n", o.Mutant, o.Dialect, o.Description())
@@ -146,16 +140,13 @@ func printOutcome(sh stdio, o mutation.Outcome) {
 	}
 }
 
-// concludeMutants prints the summary of r and returns nil if the program is to end with exit code
-// 0, or an error with the exit code. If r.InvalidReasons is not empty, it prints no summary and
-// returns an internal error. At most one of writeDir and checkDir may be set.
+// concludeMutants prints the summary of r, unless r.InvalidReasons makes the result an internal
+// error, and writes or checks [mutantsFile]. At most one of writeDir and checkDir may be set.
 //
-// If writeDir is not empty, concludeMutants writes [mutantsFile] to that directory. If some mutants
-// were not run, it takes their results from the existing file, and returns an error if there is no
-// such file. If checkDir is not empty, it returns an error if there are more survivors or
-// unexpected failures than the file mutantsFile in that directory states, or if all mutants were
-// run and that file is not up to date. If both are empty, it returns an error if there is any
-// survivor or unexpected failure.
+// With writeDir, it writes the file to that directory; if some mutants were not run, it takes their
+// results from the existing file, which must exist. Otherwise it returns an error if there are more
+// survivors or unexpected failures than the file in checkDir states or, without checkDir, any; or
+// if all mutants were run and the file in checkDir is not up to date.
 func concludeMutants(sh stdio, r *mutation.Report, writeDir, checkDir string) error {
 	if len(r.InvalidReasons) > 0 {
 		return exitError{exitInternal, "invalid results: " + strings.Join(r.InvalidReasons, "; ")}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -58,7 +59,7 @@ func resolveOutputs(targets ...[]reportOutput) error {
 			if err := o.resolve(); err != nil {
 				return err
 			}
-			if _, ok := sameDestination(taken, *o); ok && o.destination.isFile() {
+			if sameDestination(taken, o) != nil && o.destination.isFile() {
 				o.path = withNumber(o.path, i)
 				if err := o.resolve(); err != nil {
 					return err
@@ -76,23 +77,18 @@ func resolveOutputs(targets ...[]reportOutput) error {
 // resolve sets o.destination from o.path. It returns a usage error if the report cannot be written
 // to that destination.
 func (o *reportOutput) resolve() (err error) {
-	if o.destination, err = newDestination(o.path); err == nil {
-		err = o.destination.checkWritable()
-	}
-	if err != nil {
-		return usageError("%s: %v", o.flagText, err)
-	}
-	return nil
+	o.destination, err = writableDestination(o.flagText, o.path)
+	return err
 }
 
 // checkConflict returns a usage error if the report would overwrite other output: an earlier report
 // of the same target (own), a report of an earlier target (others), or standard output, if that is
 // redirected to the same file.
 func (o *reportOutput) checkConflict(others, own []reportOutput) error {
-	if other, ok := sameDestination(own, *o); ok {
+	if other := sameDestination(own, o); other != nil {
 		return usageError("%s and %s go to the same place", other.flagText, o.flagText)
 	}
-	if other, ok := sameDestination(others, *o); ok && o.destination.isFile() {
+	if other := sameDestination(others, o); other != nil && o.destination.isFile() {
 		return usageError("%s and %s of another target go to the same place, %s", o.flagText, other.flagText, o.path)
 	}
 	if o.destination.isStdout() {
@@ -101,14 +97,14 @@ func (o *reportOutput) checkConflict(others, own []reportOutput) error {
 	return nil
 }
 
-// sameDestination returns the first report in list that has the same destination as o, and true. If
-// there is none, it returns the zero value and false.
-func sameDestination(list []reportOutput, o reportOutput) (reportOutput, bool) {
-	i := slices.IndexFunc(list, func(other reportOutput) bool { return other.destination.isSame(o.destination) })
-	if i < 0 {
-		return reportOutput{}, false
+// sameDestination returns the first report in list that has the same destination as o, or nil.
+func sameDestination(list []reportOutput, o *reportOutput) *reportOutput {
+	for i := range list {
+		if list[i].destination.isSame(o.destination) {
+			return &list[i]
+		}
 	}
-	return list[i], true
+	return nil
 }
 
 // withNumber adds the number of a target to the file name in path, before the extension. The
@@ -172,13 +168,7 @@ func replaceFile(path string, data []byte) error {
 		return err
 	}
 	defer os.Remove(tmp.Name())
-	if _, err = tmp.Write(data); err == nil {
-		err = tmp.Chmod(mode)
-	}
-	if closed := tmp.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
+	if err := errors.Join(tmp.Chmod(mode), writeAndClose(tmp, nil, data)); err != nil {
 		return err
 	}
 	return os.Rename(tmp.Name(), path)

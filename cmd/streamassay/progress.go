@@ -58,9 +58,7 @@ func (p *progressLine) show(text string) {
 func (p *progressLine) clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.shown {
-		fmt.Fprint(p.stdio.err, "\r\033[K")
-	}
+	p.show("")
 }
 
 // isTerminal reports whether w is an [*os.File] that is a terminal.

@@ -17,11 +17,10 @@ import (
 const maxRounds = 10000
 
 // runRounds runs the suite in as many rounds as --repeat states, or fewer if ctx is done or
-// --max-time ends a round. It returns the merged report and the results of the round with the worst
-// exit code. If the verdict on a requirement differs between rounds, the report marks the
-// requirement as flaky. After each round, runRounds judges the recorded conversations again; if a
-// verdict then differs although the bytes are the same, the report contains an internal error of
-// streamassay.
+// --max-time ends a round. It returns the merged report, in which requirements whose verdict
+// differs between rounds are flaky, and the results of the round with the worst exit code. It
+// judges the conversations of each round again: a verdict that then differs, although the bytes are
+// the same, is an internal error of streamassay.
 func (j targetRun) runRounds(ctx context.Context, sh stdio) (*reports.Report, []suites.ScenarioResult, error) {
 	var all reports.RoundMerger
 	var worst []suites.ScenarioResult

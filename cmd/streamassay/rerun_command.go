@@ -16,7 +16,7 @@ import (
 func (j targetRun) rerunCommand(s suites.Target) func(suites.ScenarioResult) string {
 	words := []string{"streamassay run"}
 	if !j.embedded {
-		words = append(words, shellWord(urlWithoutUser(s.Base)))
+		words = append(words, shellWord(s.Base.String()))
 	}
 	words = append(words, "--dialect "+shellWord(cmp.Or(s.Dialect.File, s.Dialect.Name)))
 	for _, line := range j.Headers {
@@ -37,9 +37,8 @@ func (j targetRun) rerunCommand(s suites.Target) func(suites.ScenarioResult) str
 
 // secretHeader returns a flag with a header for a shell command line, such as --header
 // "Authorization: $AUTHORIZATION". The argument line has the form 'Name: value'. A shell variable
-// replaces the value, which may be secret. The name of the variable is prefix followed by the name
-// of the header in capitals, with an underscore in place of each character other than letters,
-// digits and underscores.
+// replaces the value, which may be secret; its name is prefix followed by the name of the header in
+// capitals, with underscores for hyphens and the like.
 func secretHeader(flag, line, prefix string) string {
 	name, _, _ := strings.Cut(line, ":")
 	name = textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name))

@@ -97,7 +97,7 @@ the exit code is the worst one; from the worst: 5, 143, 130, 1, 3, 0.`,
 			return runAll(cmd.Context(), sh, jobs)
 		},
 	}
-	t.addRunFlags(cmd)
+	t.addFlags(cmd, false)
 	cmd.Flags().BoolVarP(&t.verbose, "verbose", "v", false,
 		"also list checks that found nothing to judge, were skipped (--lacks) or whose requirement no test can judge")
 	cmd.Flags().Var(&singleValue{value: &config}, "config",
@@ -175,7 +175,7 @@ func newTargetRun(t targetOptions) (j targetRun, err error) {
 	j = targetRun{targetOptions: t, embedded: t.URL == ""}
 	name := t.source.settingName
 	if !j.embedded && len(t.Dialects) == 0 {
-		if err := checkBase(name("url"), t.URL); err != nil {
+		if _, err := parseBase(name("url"), t.URL); err != nil {
 			return j, err
 		}
 		known := strings.Join(dialect.Names(), ", ")
@@ -207,7 +207,7 @@ func newTargetRun(t targetOptions) (j targetRun, err error) {
 		return j, usageError("%s %s: %v", name("transcripts"), t.Transcripts, err)
 	}
 	for _, d := range dialects {
-		s, err := j.newSuiteTarget(d)
+		s, err := t.suiteTarget(d)
 		if err != nil {
 			return j, err
 		}
@@ -227,35 +227,20 @@ func (j targetRun) nameInReports() string {
 	if j.embedded {
 		return "the embedded reference"
 	}
-	name := urlWithoutUser(j.suiteTargets[0].Base)
+	name := j.suiteTargets[0].Base.String()
 	for _, s := range j.suiteTargets[1:] {
-		if urlWithoutUser(s.Base) != name {
+		if s.Base.String() != name {
 			return j.URL
 		}
 	}
 	return name
 }
 
-// newSuiteTarget returns the [suites.Target] for the target of the run in dialect d. It returns a
-// usage error if an option is invalid.
-func (j targetRun) newSuiteTarget(d *dialect.Dialect) (s suites.Target, err error) {
-	text := j.URL
-	if j.embedded {
-		text = "http://127.0.0.1/"
-	}
-	base, err := baseURL(j.source.settingName("url"), text, d)
-	if err != nil {
-		return s, err
-	}
-	return j.targetOptions.suiteTarget(d, base)
-}
-
-// runAll executes the runs in jobs one after the other and writes their reports. It stops at the
-// first run that cannot be executed, and returns the error of that run. After a signal, it starts
-// no more runs, and returns an error with the exit code for the signal. If a report cannot be
-// written, or if the verdicts of the Ginkgo suite differ from those of the reports, it returns an
-// error with the exit code for internal errors. Otherwise, it returns an error with the worst exit
-// code of the runs, or nil if that code is 0.
+// runAll executes the runs in jobs one after the other and writes their reports. It stops after a
+// signal, or at the first run that cannot be executed, whose error it returns. It returns nil if
+// all exit codes are 0, and otherwise an error with the exit code for the signal; for internal
+// errors, if a report cannot be written or the verdicts of the Ginkgo suite differ from those of
+// the reports; or the worst one of the runs.
 func runAll(ctx context.Context, sh stdio, jobs []targetRun) error {
 	var all targetExitCodes
 	var results []suites.ScenarioResult
@@ -287,10 +272,7 @@ func runAll(ctx context.Context, sh stdio, jobs []targetRun) error {
 	if len(failed) > 0 {
 		return exitError{exitInternal, strings.Join(failed, "; ")}
 	}
-	if worst := all.worst(); worst != exitOK {
-		return exitError{code: worst}
-	}
-	return nil
+	return exitWith(all.worst())
 }
 
 // run runs the suite against the target, in as many rounds as --repeat states. It returns the
@@ -340,11 +322,10 @@ func (j targetRun) runRound(ctx context.Context, sh stdio) (*reports.Report, []s
 		if errs[i] != nil {
 			return nil, nil, usageError("%v", errs[i])
 		}
-		file, err := j.saveConversations(parts[i])
-		if err != nil {
+		if err := j.saveConversations(parts[i]); err != nil {
 			return nil, nil, err
 		}
-		of := dialectReportBuilder{s, urlWithoutUser(s.Base), file, j.rerunCommand(s)}.dialectReport(parts[i])
+		of := dialectReportBuilder{s, s.Base.String(), j.transcriptPath, j.rerunCommand(s)}.dialectReport(parts[i])
 		of.Notes = incompleteNotes(parts[i], report)
 		report.Dialects = append(report.Dialects, of)
 		all = append(all, parts[i]...)

@@ -13,27 +13,20 @@ import (
 )
 
 // saveConversations writes the transcripts of the conversations in parts if --transcripts is given.
-// It returns the function file, which maps a result to the path of its transcript, or to "" without
-// --transcripts. If a transcript could not be written, now or by [targetRun.saveBeforeTrim], err is
-// an [exitError] with the code for internal errors.
-func (j targetRun) saveConversations(parts []suites.ScenarioResult) (
-	file func(suites.ScenarioResult) string, err error,
-) {
-	if j.Transcripts == "" {
-		return func(suites.ScenarioResult) string { return "" }, nil
-	}
-	file = j.transcriptPath
+// If a transcript could not be written, now or by [targetRun.saveBeforeTrim], it returns an
+// [exitError] with the code for internal errors.
+func (j targetRun) saveConversations(parts []suites.ScenarioResult) error {
 	for _, p := range parts {
-		if len(p.Trace.Exchanges) == 0 || p.Trimmed { // trimmed ones are saved by saveBeforeTrim
+		if j.Transcripts == "" || len(p.Trace.Exchanges) == 0 || p.Trimmed { // saveBeforeTrim saves trimmed ones
 			continue
 		}
-		if err := j.saveConversation(p, file(p)); err != nil {
-			return nil, err
+		if err := j.saveConversation(p, j.transcriptPath(p)); err != nil {
+			return err
 		}
 	}
 	j.saveErrors.mu.Lock()
 	defer j.saveErrors.mu.Unlock()
-	return file, j.saveErrors.err
+	return j.saveErrors.err
 }
 
 // saveConversation writes the transcript of the conversation in p to path, whose directory it
@@ -42,7 +35,7 @@ func (j targetRun) saveConversation(p suites.ScenarioResult, path string) error 
 	name := j.displayName
 	if !j.embedded { // the base URL may depend on the dialect
 		i := slices.IndexFunc(j.suiteTargets, func(s suites.Target) bool { return s.Dialect == p.Dialect })
-		name = urlWithoutUser(j.suiteTargets[i].Base)
+		name = j.suiteTargets[i].Base.String()
 	}
 	t := &transcript.Transcript{
 		Comment: p.Scenario.Doc, Dialect: p.Dialect.Name, Scenario: p.Scenario.Name, Target: name,
@@ -66,9 +59,8 @@ type firstSaveError struct {
 }
 
 // saveBeforeTrim writes the transcript of the large conversation in p to disk if --transcripts is
-// given. It is called before most of the bodies of the conversation are dropped from memory. The
-// first error is stored in j.saveErrors. Several goroutines may call saveBeforeTrim at the same
-// time.
+// given, before most of its bodies are dropped from memory. The first error is stored in
+// j.saveErrors. Several goroutines may call saveBeforeTrim at the same time.
 func (j targetRun) saveBeforeTrim(p suites.ScenarioResult) {
 	if j.Transcripts == "" {
 		return
@@ -81,7 +73,10 @@ func (j targetRun) saveBeforeTrim(p suites.ScenarioResult) {
 }
 
 // transcriptPath returns the path of the transcript of p, which has the form
-// DIR/DIALECT/SCENARIO.txtar, where DIR is j.Transcripts.
+// DIR/DIALECT/SCENARIO.txtar, where DIR is j.Transcripts. Without --transcripts it returns "".
 func (j targetRun) transcriptPath(p suites.ScenarioResult) string {
+	if j.Transcripts == "" {
+		return ""
+	}
 	return filepath.Join(j.Transcripts, p.Dialect.Name, p.Scenario.Name+".txtar")
 }

@@ -188,9 +188,8 @@ type referenceServer interface {
 }
 
 // newReferenceServer returns the reference server for dialects, and the path of the base URL of
-// each dialect, by the name of the dialect. If alone is true, dialects must have exactly one
-// element; its path is the base path in its document. Otherwise the path of a dialect consists of a
-// slash, the name of the dialect and that base path.
+// each dialect, by its name: a slash, the name of the dialect and the base path in its document or,
+// if alone is true, only that base path. Then dialects must have exactly one element.
 func newReferenceServer(
 	dialects []*dialect.Dialect, alone bool, agent reference.Agent, cfg reference.Config,
 ) (h referenceServer, prefix map[string]string) {

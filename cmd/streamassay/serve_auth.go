@@ -84,11 +84,10 @@ func (d *serverAuthFlags) readUserFile(path string) error {
 	return d.tokens.Read(f)
 }
 
-// openAuthenticator returns the authenticator that the flags describe; the authenticator logs to
-// log. The result is nil if the flags define no users, which means that every token is accepted as
-// the name of a user. openAuthenticator returns a usage error if the keys of --jwks cannot be read
-// or used. The context ctx applies only to this first read of the keys. The caller must have called
-// [serverAuthFlags.check].
+// openAuthenticator returns the authenticator that the flags describe, which logs to log, or nil if
+// they define no users, so that every token is accepted as the name of a user. It returns a usage
+// error if the keys of --jwks cannot be read or used; ctx applies only to this first read.
+// [serverAuthFlags.check] must have been called.
 func (d *serverAuthFlags) openAuthenticator(ctx context.Context, log *slog.Logger) (identity.Authenticator, error) {
 	switch {
 	case d.jwks != "":

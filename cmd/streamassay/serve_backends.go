@@ -79,16 +79,34 @@ func (b *openedBackends) closeStore() error {
 	}
 }
 
+// maxCheckTime is the maximum duration of one test write to the stores, even if the requests that
+// wait for it are willing to wait longer.
+const maxCheckTime = 10 * time.Second
+
 // readyCheck returns a function that returns an error if the server cannot serve requests. That is
 // the case if ending is done, which means that the server is shutting down, or if a test write to a
 // store fails. The reason why a write failed is only logged, because it may name internal hosts.
+//
+// All callers that wait at the same time share one check, so that many concurrent requests for
+// /readyz cause only one write to each store. A check that hangs does not delay a caller beyond the
+// end of the context of that caller.
 func (b *openedBackends) readyCheck(ending context.Context) func(context.Context) error {
-	var look sharedReadinessCheck
+	var checks singleflight.Group
 	return func(ctx context.Context) error {
 		if ending.Err() != nil {
 			return errors.New("shutting down")
 		}
-		return look.run(ctx, b.pingStores)
+		done := checks.DoChan("", func() (any, error) {
+			within, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxCheckTime)
+			defer cancel()
+			return nil, b.pingStores(within)
+		})
+		select {
+		case result := <-done:
+			return result.Err
+		case <-ctx.Done():
+			return errors.New("the stores did not answer in time")
+		}
 	}
 }
 
@@ -105,30 +123,4 @@ func (b *openedBackends) pingStores(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// A sharedReadinessCheck runs a check once for all callers that wait at the same time, so that many
-// concurrent requests for /readyz cause only one write to each store. A check that hangs does not
-// delay a caller beyond the end of the context of that caller. The zero value is ready to use.
-type sharedReadinessCheck struct{ group singleflight.Group }
-
-// maxCheckTime is the maximum duration of one check, even if its callers are willing to wait
-// longer.
-const maxCheckTime = 10 * time.Second
-
-// run waits until the check that is in progress has ended and returns its error. If no check is in
-// progress, run first starts one by calling the function check in a new goroutine. If ctx is done
-// before the check has ended, run returns an error at once, and the check continues.
-func (l *sharedReadinessCheck) run(ctx context.Context, check func(context.Context) error) error {
-	done := l.group.DoChan("", func() (any, error) {
-		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxCheckTime)
-		defer cancel()
-		return nil, check(within)
-	})
-	select {
-	case result := <-done:
-		return result.Err
-	case <-ctx.Done():
-		return errors.New("the stores did not answer in time")
-	}
 }

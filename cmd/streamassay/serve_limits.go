@@ -32,10 +32,9 @@ func (l *limitFlags) addFlags(flags *pflag.FlagSet) {
 	flags.Var(durationValue(&l.idle, 0), "idle", "time after which an idle connection is closed")
 }
 
-// addRetentionFlags adds to flags the flags --max-runs and --max-bytes, which set the limits in c
-// on the number and the total size of the ended runs that a store keeps. If a flag is not given,
-// its limit in c remains 0, which means the default of the store. The argument defaults is the text
-// that describes the default of --max-runs in the help.
+// addRetentionFlags adds to flags --max-runs and --max-bytes, which set the limits in c on the
+// number and the total size of the ended runs that a store keeps; 0 stands for the default of the
+// store. The argument defaults describes the default of --max-runs in the help.
 func addRetentionFlags(flags *pflag.FlagSet, c *state.Config, defaults string) {
 	flags.Var(countValue(&c.MaxRuns), "max-runs",
 		"maximum number of finished runs to keep; the oldest are dropped first; a thread is dropped when no run of it is left "+

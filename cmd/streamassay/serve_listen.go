@@ -39,49 +39,39 @@ func (l *listenFlags) addFlags(flags *pflag.FlagSet) {
 // secured is false, which means that requests are not authenticated, only loopback addresses are
 // valid. check also sets l.readyTo from --ready-file, and l.tls from --tls-cert and --tls-key.
 func (l *listenFlags) check(secured bool) error {
-	host, _, err := net.SplitHostPort(l.addr)
+	host, err := checkAddress("--addr", l.addr, "(e.g. 127.0.0.1:4010)")
 	if err != nil {
-		return usageError("--addr %q: must be HOST:PORT (e.g. 127.0.0.1:4010)", l.addr)
-	}
-	if err := checkPort("--addr", l.addr); err != nil {
 		return err
 	}
-	if ip := net.ParseIP(host); !secured && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+	if !secured && !isLoopback(host) {
 		return usageError("--addr %s: %sonly loopback addresses are allowed (127.0.0.1, ::1, localhost)", l.addr, l.authHint)
 	}
-	if err := l.checkReady(); err != nil {
-		return err
+	if l.readyFile != "" {
+		if l.readyTo, err = writableDestination("--ready-file "+l.readyFile, l.readyFile); err != nil {
+			return err
+		}
 	}
 	l.tls, err = l.tlsConfig()
 	return err
 }
 
-// checkPort returns a usage error if the port of address is a number that is out of range. The
-// argument address is HOST:PORT, the value of the named flag. If the port is the name of a service,
-// it is not checked.
-func checkPort(flag, address string) error {
-	_, port, _ := net.SplitHostPort(address)
+// checkAddress returns the host of address, the value of the named flag. It returns a usage error
+// if address is not HOST:PORT or its port is a number that is out of range. The argument example
+// follows "must be HOST:PORT" in the error. If the port is the name of a service, it is not checked.
+func checkAddress(flag, address, example string) (host string, err error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", usageError("%s %q: must be HOST:PORT %s", flag, address, example)
+	}
 	n, err := strconv.Atoi(port)
 	if errors.Is(err, strconv.ErrRange) || err == nil && (n < 0 || n > 65535) {
-		return usageError("%s %s has port %s, which is out of range (0 to 65535)", flag, address, port)
+		return "", usageError("%s %s has port %s, which is out of range (0 to 65535)", flag, address, port)
 	}
-	return nil
+	return host, nil
 }
 
-// checkReady sets l.readyTo to the destination of the ready file, if --ready-file is given. It
-// returns a usage error if the file cannot be written to.
-func (l *listenFlags) checkReady() (err error) {
-	if l.readyFile == "" {
-		return nil
-	}
-	if l.readyTo, err = newDestination(l.readyFile); err == nil {
-		err = l.readyTo.checkWritable()
-	}
-	if err != nil {
-		return usageError("--ready-file %s: %v", l.readyFile, err)
-	}
-	return nil
-}
+// isLoopback reports whether host is a loopback address or "localhost".
+func isLoopback(host string) bool { return host == "localhost" || net.ParseIP(host).IsLoopback() }
 
 // tlsConfig returns the TLS configuration that the flags describe, or nil for plain HTTP. It
 // returns a usage error if only one of the certificate file and the key file is given, or if they
@@ -132,9 +122,8 @@ func serverURL(ln net.Listener, scheme string) string {
 }
 
 // writeReadyFile writes the ready file, a JSON object that contains the process id, the base URLs
-// and, if there is one, the URL of the control API. The argument base maps the name of each dialect
-// to its base URL. The argument control is the URL of the control API, or "" if there is none. If
-// --ready-file is not given, writeReadyFile does nothing.
+// by the name of the dialect and, unless control is "", the URL of the control API. It does nothing
+// without --ready-file.
 func (l *listenFlags) writeReadyFile(ctx context.Context, base map[string]string, control string) error {
 	if l.readyFile == "" {
 		return nil
@@ -143,10 +132,7 @@ func (l *listenFlags) writeReadyFile(ctx context.Context, base map[string]string
 	if control != "" {
 		ready["control"] = control
 	}
-	text, err := json.Marshal(ready)
-	if err != nil {
-		return err
-	}
+	text, _ := json.Marshal(ready) // cannot fail for strings and a number
 	if err := l.readyTo.write(ctx, append(text, '\n')); err != nil {
 		return exitError{exitInternal, fmt.Sprintf("--ready-file %s: %v", l.readyFile, withoutPath(err))}
 	}

@@ -48,8 +48,7 @@ const shutdownGrace = 2 * time.Second
 
 // run serves the handlers, writes the ready file, prints the URLs and the seed to standard output,
 // and runs the client command if there is one. It shuts the servers down once the command has
-// ended, a listener has failed or ctx is done. It returns nil if the program is to end with exit
-// code 0, and an error otherwise.
+// ended, a listener has failed or ctx is done. The result is as in [waitForEnd].
 func (s service) run(ctx context.Context, sh stdio) error {
 	ln, err := s.endpoint.listen(s.secured)
 	if err != nil {
@@ -58,8 +57,11 @@ func (s service) run(ctx context.Context, sh stdio) error {
 	defer ln.Close()
 	main := listeningServer{ln, s.limits.newHTTPServer(s.handler, s.log)}
 	main.srv.TLSConfig = s.endpoint.tls
-	// urlScheme must be called before serve, which sets TLSConfig even without TLS.
-	where := serviceInfo{baseURLs: joinBaseURLs(serverURL(ln, urlScheme(main.srv)), s.basePaths), seed: s.seed}
+	scheme := "http"
+	if s.endpoint.tls != nil {
+		scheme = "https"
+	}
+	where := serviceInfo{baseURLs: joinBaseURLs(serverURL(ln, scheme), s.basePaths), seed: s.seed}
 	ports := []listeningServer{main}
 	done := make(chan struct{})
 	if s.controlHandler != nil {
@@ -119,15 +121,6 @@ func (l *limitFlags) newHTTPServer(h http.Handler, log *slog.Logger) *http.Serve
 	}
 }
 
-// urlScheme returns the scheme of the URLs of srv: "https" if srv has a TLS configuration,
-// otherwise "http".
-func urlScheme(srv *http.Server) string {
-	if srv.TLSConfig != nil {
-		return "https"
-	}
-	return "http"
-}
-
 // joinBaseURLs returns the base URL of each dialect, by the name of the dialect. The URL is root,
 // such as "http://127.0.0.1:4010", followed by the path of the dialect in prefix.
 func joinBaseURLs(root string, prefix map[string]string) map[string]string {
@@ -146,9 +139,8 @@ type serviceInfo struct {
 }
 
 // clientEnv returns the environment variables, as NAME=VALUE, that tell the client command the URLs
-// of the mock. These are MOCK_URLS, a JSON object with the base URL of each dialect; MOCK_CONTROL,
-// the URL of the control API, which may be empty; and MOCK_URL, the base URL, if there is only one
-// dialect.
+// of the mock: MOCK_URLS, a JSON object with the base URL of each dialect; MOCK_CONTROL, which may
+// be empty; and, if there is only one dialect, MOCK_URL.
 func (p serviceInfo) clientEnv() []string {
 	all, _ := json.Marshal(p.baseURLs) // cannot fail for a map of strings
 	env := []string{"MOCK_URLS=" + string(all), "MOCK_CONTROL=" + p.controlURL}

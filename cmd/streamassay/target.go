@@ -1,10 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"os/exec"
 	"path"
@@ -63,11 +63,15 @@ func withoutPath(err error) error {
 	return err
 }
 
-// suiteTarget returns a [suites.Target] with the options in t, for dialect d and the given base
-// URL. It returns a usage error if an option is invalid.
-func (t targetOptions) suiteTarget(d *dialect.Dialect, base *url.URL) (s suites.Target, err error) {
+// suiteTarget returns a [suites.Target] with the options in t, for dialect d. Its base URL stands in
+// for that of the embedded reference server, which is not known yet, if t has no URL. suiteTarget
+// returns a usage error if an option is invalid.
+func (t targetOptions) suiteTarget(d *dialect.Dialect) (s suites.Target, err error) {
 	s = t.suite
-	s.Dialect, s.Base, s.Confirm = d, base, t.Repeat <= 1
+	s.Dialect, s.Confirm = d, t.Repeat <= 1
+	if s.Base, err = baseURL(t.source.settingName("url"), cmp.Or(t.URL, "http://127.0.0.1/"), d); err != nil {
+		return s, err
+	}
 	if s.Header, err = parseHeaders(t.source.settingName("header"), t.Headers); err != nil {
 		return s, err
 	}
@@ -109,18 +113,13 @@ func readCA(file string) (*x509.CertPool, error) {
 }
 
 // secretValues returns the values that must not be shown: the values of headers that may contain a
-// secret; the parts of these values that are secret by themselves, such as the values of cookies;
-// and the password in the URL.
+// secret, and the parts of these values that are secret by themselves, such as the values of
+// cookies.
 func (t targetOptions) secretValues() (all []string) {
 	for _, line := range slices.Concat(t.Headers, t.OtherHeaders) {
 		name, value, _ := strings.Cut(line, ":")
 		if name = strings.TrimSpace(name); !redact.IsHarmless(name) {
 			all = append(all, redact.SecretValues(name, value)...)
-		}
-	}
-	if u, err := url.Parse(t.URL); err == nil && u.User != nil {
-		if password, ok := u.User.Password(); ok {
-			all = append(all, password)
 		}
 	}
 	return all
@@ -191,11 +190,4 @@ func (t targetOptions) selectionText() string {
 		all = append(all, fmt.Sprintf("%s %q", t.source.settingName("skip"), glob))
 	}
 	return strings.Join(all, " and ")
-}
-
-// urlWithoutUser returns u as text, without user name and password.
-func urlWithoutUser(u *url.URL) string {
-	plain := *u
-	plain.User = nil
-	return fmt.Sprint(&plain)
 }

@@ -163,31 +163,20 @@ func newTargetOptions() targetOptions {
 	}}
 }
 
-// addRunFlags adds to cmd the flags of the run command that set the options in t. The current
-// values of the options are the defaults of the flags.
-func (t *targetOptions) addRunFlags(cmd *cobra.Command) {
-	t.addFlags(cmd, func(o optionDeclaration) string { return o.usage })
-}
-
-// addDiffFlags is like addRunFlags, but adds the flags of the diff command.
-func (t *targetOptions) addDiffFlags(cmd *cobra.Command) {
-	t.addFlags(cmd, func(o optionDeclaration) string {
-		if o.diff == asInRun {
-			return o.usage
-		}
-		return o.diff
-	})
-}
-
-// addFlags adds to cmd the flags that set the options in t. It calls usage for each option to get
-// the help text of its flag. If the text is "", the option gets no flag.
-func (t *targetOptions) addFlags(cmd *cobra.Command, usage func(optionDeclaration) string) {
+// addFlags adds to cmd, the run command or, if isDiff is true, the diff command, its flags that set
+// the options in t. The current values of the options are the defaults of the flags.
+func (t *targetOptions) addFlags(cmd *cobra.Command, isDiff bool) {
 	for _, o := range targetFlags {
-		if text := usage(o); text != "" {
-			o.addTo(cmd.Flags(), t, text)
-			if o.complete != nil {
-				completeFlag(cmd, o.name, o.complete())
-			}
+		usage := o.usage
+		if isDiff && o.diff != asInRun {
+			usage = o.diff
+		}
+		if usage == "" {
+			continue
+		}
+		o.addTo(cmd.Flags(), t, usage)
+		if o.complete != nil {
+			completeFlag(cmd, o.name, o.complete())
 		}
 	}
 }

@@ -17,7 +17,7 @@ func TestTargetFlagAndField(t *testing.T) {
 	set := func(flag, value string) (o targetOptions, err error) {
 		o = newTargetOptions()
 		cmd := &cobra.Command{}
-		o.addRunFlags(cmd)
+		o.addFlags(cmd, false)
 		return o, cmd.ParseFlags([]string{"--" + flag + "=" + value})
 	}
 	read := func(fields string, flags targetOptions) targetOptions {

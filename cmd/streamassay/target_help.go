@@ -7,8 +7,7 @@ import (
 
 // totalLimits returns the part of the help of the run and diff commands that says when no more
 // requests are sent because responses exceeded limits. The argument whole says which responses are
-// counted together, such as "from a target in one round". The argument fate says what happens to
-// scenarios that are cut short, such as "not compared".
+// counted together, and fate what happens to scenarios that are cut short.
 func totalLimits(whole, fate string) string {
 	return wrapHelp("No more streams are requested (" + whole + ") once two or more, and more than half, of them have " +
 		"exceeded a limit, once all together have more than 4 × --max-bytes or 256MiB, whichever is larger, or once all " +

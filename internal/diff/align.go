@@ -9,11 +9,10 @@ const maxCells = 1 << 22
 type indexPair struct{ a, b int }
 
 // align pairs elements of two lists, of lengths n and m, so that the total weight of the pairs is
-// as great as possible. The pairs do not cross: both lists keep their order. The function weight
-// returns the weight of the pair of element i of the first list and element j of the second. Pairs
-// of weight 0 are never made. The result contains all elements of both lists in order. An element
-// without a match is paired with -1. If there are more than [maxCells] possible pairs, align uses
-// [alignByIndex] instead.
+// as great as possible and both lists keep their order. The function weight returns the weight of
+// the pair of element i of the first list and element j of the second. Pairs of weight 0 are never
+// made. The result contains all elements of both lists in order; one without a match is paired with
+// -1. Above [maxCells] possible pairs, align is [alignByIndex].
 func align(n, m int, weight func(i, j int) int) []indexPair {
 	if n*m > maxCells {
 		return alignByIndex(n, m, weight)

@@ -12,6 +12,7 @@ import (
 // exchangeEvents holds the events of one exchange: the request and the events of its response.
 type exchangeEvents struct {
 	request      spec.Event
+	key          string       // see [requestKey]
 	index        int          // index of the exchange in the conversation, from 0
 	events       []spec.Event // events of the response, in order, without comments
 	startsMidway bool         // the request resumes a stream
@@ -28,12 +29,12 @@ func splitExchanges(events []spec.Event) (all []exchangeEvents) {
 		if !known {
 			i = len(all)
 			at[e.Exchange] = i
-			all = append(all, exchangeEvents{index: e.Exchange})
+			all = append(all, exchangeEvents{index: e.Exchange, key: requestKey(spec.Event{})})
 		}
 		x := &all[i]
 		switch e.Kind {
 		case spec.HTTPRequest:
-			x.request, x.startsMidway = e, e.Cursor != ""
+			x.request, x.key, x.startsMidway = e, requestKey(e), e.Cursor != ""
 		case spec.Comment:
 		case spec.BodyEnd:
 			x.clientLeft = errors.Is(e.Err, spec.ErrClientLeft)
@@ -79,17 +80,16 @@ func (x exchangeEvents) status() int {
 	return 0
 }
 
-// requestKey returns a key for the request of x. Two requests have equal keys if they have the same
+// requestKey returns a key for the request r. Two requests have equal keys if they have the same
 // operation, principal, name, poll limit, text, parts and violations, and either both or neither of
 // them resume a stream. Ids are not part of the key, because they differ between conversations.
-func (x exchangeEvents) requestKey() string {
+func requestKey(r spec.Event) string {
 	var b strings.Builder
-	r := x.request
-	fmt.Fprintf(&b, "%s|%s|%s|%s|%s|%t", r.Operation, r.Principal, r.Name, r.PollLimit, r.Text, x.startsMidway)
-	for _, p := range x.request.Parts {
+	fmt.Fprintf(&b, "%s|%s|%s|%s|%s|%t", r.Operation, r.Principal, r.Name, r.PollLimit, r.Text, r.Cursor != "")
+	for _, p := range r.Parts {
 		fmt.Fprintf(&b, "|%s %s", p.Kind, p.Text)
 	}
-	for _, f := range x.request.Violations {
+	for _, f := range r.Violations {
 		fmt.Fprintf(&b, "|%s: %s", f.Location, f.Message)
 	}
 	return b.String()
@@ -98,30 +98,31 @@ func (x exchangeEvents) requestKey() string {
 // A comparer compares two conversations, A and B, and collects their differences.
 type comparer struct {
 	volatile  volatileFields
-	scope     string                       // identifies the run whose messages and cursors are compared
-	idsAToB   map[string]map[string]string // ids in B by the name of their field and the corresponding id in A
-	idsBToA   map[string]map[string]string // ids in A by the name of their field and the corresponding id in B
-	exchanges int                          // number of pairs of exchanges that were compared
-	events    int                          // number of pairs of events that were compared
-	found     []Difference                 // the differences so far
-	notes     []string                     // descriptions of unpaired exchanges that do not count as differences
+	scope     string            // identifies the run whose messages and cursors are compared
+	ids       map[sideID]string // the corresponding id of the other side, for each id of either side
+	exchanges int               // number of pairs of exchanges that were compared
+	events    int               // number of pairs of events that were compared
+	found     []Difference      // the differences so far
+	notes     []string          // descriptions of unpaired exchanges that do not count as differences
 }
+
+// A sideID is an id of one side, "A" or "B", in a field with the given name.
+type sideID struct{ side, field, id string }
 
 // newComparer returns a comparer that ignores differences in the given volatile fields.
 func newComparer(volatile volatileFields) *comparer {
-	return &comparer{volatile: volatile, idsAToB: map[string]map[string]string{}, idsBToA: map[string]map[string]string{}}
+	return &comparer{volatile: volatile, ids: map[sideID]string{}}
 }
 
 // compareConversations pairs the exchanges of the conversations a and b, compares the responses in
 // each pair, and records the differences in m. It also records the exchanges that only one of the
 // conversations has.
 func (m *comparer) compareConversations(a, b []exchangeEvents) {
-	keysA, keysB := requestKeys(a), requestKeys(b)
 	pairs := align(len(a), len(b), func(i, j int) int {
 		switch {
-		case keysA[i] == keysB[j] && a[i].status() == b[j].status():
+		case a[i].key == b[j].key && a[i].status() == b[j].status():
 			return 5 // concurrent requests may be answered in any order
-		case keysA[i] == keysB[j]:
+		case a[i].key == b[j].key:
 			return 4
 		case a[i].sameOperation(b[j]):
 			return 1
@@ -153,20 +154,10 @@ func (x exchangeEvents) sameOperation(y exchangeEvents) bool {
 		x.startsMidway == y.startsMidway
 }
 
-// requestKeys returns the result of [exchangeEvents.requestKey] for each exchange in list, in the
-// same order.
-func requestKeys(list []exchangeEvents) (all []string) {
-	for _, x := range list {
-		all = append(all, x.requestKey())
-	}
-	return all
-}
-
-// addUnmatched records the exchange x, which only the given side, "A" or "B", has. It records a
-// difference, unless matched contains the operation of x, which means that exchanges with this
-// operation were paired. In that case, it records only a note, because the number of requests for
-// an operation may depend on earlier responses. For example, a run that is streamed in more pieces
-// is resumed more often.
+// addUnmatched records the exchange x, which only the given side, "A" or "B", has: as a note if
+// matched contains the operation of x, which means that exchanges with it were paired, and
+// otherwise as a difference. The number of requests for an operation may depend on earlier
+// responses; a run that is streamed in more pieces is resumed more often, for example.
 func (m *comparer) addUnmatched(x exchangeEvents, side string, matched map[string]bool) {
 	if matched[x.request.Operation] {
 		m.notes = append(m.notes, fmt.Sprintf("only %s has exchange %d: %s", side, x.index, x.describeRequest()))
@@ -183,21 +174,24 @@ func (m *comparer) compareExchange(a, b exchangeEvents) {
 	if m.scope == "" {
 		m.scope = fmt.Sprint(a.index)
 	}
-	for _, id := range requestIDs(a.request, b.request) {
-		m.matchIDs(id[0], id[1], id[2])
+	ofB := facts(b.request)
+	for _, f := range facts(a.request) {
+		if g, ok := factNamed(f.name, ofB); ok && f.comparison == compareAsID {
+			m.matchIDs(f.name, f.value, g.value)
+		}
 	}
 	pairs := align(len(a.events), len(b.events), func(i, j int) int { return m.similarity(a.events[i], b.events[j]) })
-	open := exchangeEvents{startsMidway: a.startsMidway || b.startsMidway, clientLeft: a.clientLeft || b.clientLeft}
+	startsMidway, clientLeft := a.startsMidway || b.startsMidway, a.clientLeft || b.clientLeft
 	first, last := pairedRange(pairs, a.events)
 	for i, p := range pairs {
 		switch {
 		case p.a >= 0 && p.b >= 0:
 			m.events++
-			if fields := m.compareEvent(a.events[p.a], b.events[p.b], open); len(fields) > 0 {
+			if fields := m.compareEvent(a.events[p.a], b.events[p.b], startsMidway || clientLeft); len(fields) > 0 {
 				d := Difference{a.describeRequest(), newSide(a, a.events[p.a]), newSide(b, b.events[p.b]), fields}
 				m.found = append(m.found, d)
 			}
-		case open.startsMidway && i < first || open.clientLeft && i > last: // the two were not cut at the same point
+		case startsMidway && i < first || clientLeft && i > last: // the two were not cut at the same point
 		case p.b < 0:
 			m.addOneSided(a, a.events[p.a], "A")
 		default:
@@ -206,10 +200,9 @@ func (m *comparer) compareExchange(a, b exchangeEvents) {
 	}
 }
 
-// pairedRange returns the indexes, in the slice pairs, of the first and the last pair that has
-// events on both sides. Pairs for the start or the end of a response do not count. The slice a
-// holds the events of side A, to which the pairs refer. If there is no such pair, first is
-// len(pairs) and last is -1.
+// pairedRange returns the indexes, in pairs, of the first and the last pair that has events on both
+// sides, other than the start or the end of a response; or len(pairs) and -1 if there is none. The
+// slice a holds the events of side A.
 func pairedRange(pairs []indexPair, a []spec.Event) (first, last int) {
 	first, last = len(pairs), -1
 	for i, p := range pairs {
@@ -218,19 +211,6 @@ func pairedRange(pairs []indexPair, a []spec.Event) (first, last int) {
 		}
 	}
 	return first, last
-}
-
-// requestIDs returns the ids in the fields that both requests, a and b, have. Each element of the
-// result holds the name of the field, its value in a and its value in b.
-func requestIDs(a, b spec.Event) (all [][3]string) {
-	fa, fb := facts(a), facts(b)
-	for _, f := range fa {
-		isSameID := func(g comparedField) bool { return g.name == f.name && f.comparison == compareAsID }
-		if i := slices.IndexFunc(fb, isSameID); i >= 0 {
-			all = append(all, [3]string{f.name, f.value, fb[i].value})
-		}
-	}
-	return all
 }
 
 // similarity returns how well two events match, as a weight for [align]: the greater, the better.
@@ -279,12 +259,10 @@ func newSide(x exchangeEvents, e spec.Event) *DifferingEvent {
 }
 
 // compareEvent returns the fields in which the events a and b differ, or nil if they match. It
-// leaves out volatile fields, which differ between recordings of the same target. The argument open
-// describes the two streams that contain the events: open.startsMidway is true if at least one of
-// them was resumed, and open.clientLeft is true if the client left at least one of them early. If
-// either is true, compareEvent ignores differences that result only from where a stream was cut. It
-// does not use the other fields of open.
-func (m *comparer) compareEvent(a, b spec.Event, open exchangeEvents) (fields []FieldDiff) {
+// leaves out volatile fields, which differ between recordings of the same target. If cut is true,
+// which means that at least one of the two streams was resumed or the client left it early, it
+// ignores differences that result only from that.
+func (m *comparer) compareEvent(a, b spec.Event, cut bool) (fields []FieldDiff) {
 	differ := func(name, va, vb string) {
 		if !m.volatile[string(a.Kind)+" "+name] && !m.volatile[string(b.Kind)+" "+name] {
 			va, vb = differingParts(va, vb)
@@ -296,28 +274,30 @@ func (m *comparer) compareEvent(a, b spec.Event, open exchangeEvents) (fields []
 	}
 	fa, fb := facts(a), facts(b)
 	for _, f := range fa {
-		i := slices.IndexFunc(fb, func(g comparedField) bool { return g.name == f.name })
-		switch {
-		case i < 0:
-			differ(f.name, f.value, "")
-		case !m.factsMatch(a.Kind, f, fb[i], open):
-			differ(f.name, f.value, fb[i].value)
+		if g, ok := factNamed(f.name, fb); !ok || !m.factsMatch(a.Kind, f, g, cut) {
+			differ(f.name, f.value, g.value)
 		}
 	}
 	for _, g := range fb {
-		if !slices.ContainsFunc(fa, func(f comparedField) bool { return f.name == g.name }) {
+		if _, ok := factNamed(g.name, fa); !ok {
 			differ(g.name, "", g.value)
 		}
 	}
 	return fields
 }
 
-// factsMatch reports whether a and b, two values of the same fact, match according to a.comparison
-// or, if open states that a stream was cut, could differ only for that reason. Ids that match are
-// recorded as in [comparer.matchIDs]. The argument kind is the kind of the events that have the
-// facts, and open has the same meaning as in [comparer.compareEvent].
-func (m *comparer) factsMatch(kind spec.Kind, a, b comparedField, open exchangeEvents) bool {
-	cut := open.startsMidway || open.clientLeft
+// factNamed returns the fact in list that has the given name, and whether there is one.
+func factNamed(name string, list []comparedField) (comparedField, bool) {
+	if i := slices.IndexFunc(list, func(f comparedField) bool { return f.name == name }); i >= 0 {
+		return list[i], true
+	}
+	return comparedField{}, false
+}
+
+// factsMatch reports whether a and b, two values of the same fact of events of the given kind,
+// match according to a.comparison or, if cut is true, could differ only because a stream was cut.
+// Ids that match are recorded as in [comparer.matchIDs].
+func (m *comparer) factsMatch(kind spec.Kind, a, b comparedField, cut bool) bool {
 	switch {
 	case a.comparison == comparePresence || a.value == b.value && a.comparison == compareEqual:
 		return true
@@ -339,13 +319,11 @@ func (m *comparer) matchIDs(field, a, b string) bool {
 	if field == "message" || field == "cursor" { // unique only within a run
 		field += " " + m.scope
 	}
-	if m.idsAToB[field] == nil {
-		m.idsAToB[field], m.idsBToA[field] = map[string]string{}, map[string]string{}
-	}
-	to, known := m.idsAToB[field][a]
-	from, known2 := m.idsBToA[field][b]
-	if !known && !known2 {
-		m.idsAToB[field][a], m.idsBToA[field][b] = b, a
+	ofA, ofB := sideID{"A", field, a}, sideID{"B", field, b}
+	to, knownA := m.ids[ofA]
+	from, knownB := m.ids[ofB]
+	if !knownA && !knownB {
+		m.ids[ofA], m.ids[ofB] = b, a
 		return true
 	}
 	return to == b && from == a

@@ -66,10 +66,9 @@ type FieldDiff struct {
 const MaxDifferences = 100
 
 // Compare compares the first recording of a with the first recording of b. It ignores volatile
-// fields, which are those that differ between the recordings of a or between the recordings of b.
-// Nothing is compared if a conversation is incomplete, if it has no responses, or if the
-// conversations have no request in common. In these cases, the field Compared of the result is
-// false and Reason is set.
+// fields (see [RepeatedConversation]). Nothing is compared if a conversation is incomplete, if it
+// has no responses, or if the conversations have no request in common; then the field Compared of
+// the result is false and Reason is set.
 func Compare(a, b RepeatedConversation) ConversationDiff {
 	c := ConversationDiff{Name: a.Name, Differences: []Difference{}, Volatile: []string{}}
 	for _, side := range []struct {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -113,9 +114,8 @@ func (d Difference) fieldsKey() string {
 }
 
 // write writes to b those differences of the conversation that have not been shown before. The map
-// times holds, by [Difference.fieldsKey], how often each difference occurs in the dialect. write
-// sets the number to 0 once it has shown the difference. Differences that have the key "" are
-// always shown. The argument dialect is the name of the dialect.
+// times holds, by [Difference.fieldsKey], how often each difference occurs in the dialect, and 0
+// once it has been shown. Differences that have the key "" are always shown.
 func (c ConversationDiff) write(b *strings.Builder, dialect string, times map[string]int) {
 	lastHeading, titled := "", false
 	for _, d := range c.Differences {
@@ -194,22 +194,14 @@ func (d DialectReport) writeSummary(b *strings.Builder) {
 // title returns the kind of the event and its index in the exchange, such as "message.delta (event
 // 3)". If the event is not a frame, there is a dash in place of the index.
 func (s DifferingEvent) title() string {
-	return string(s.Kind) + " (event " + eventNumber(s.Event) + ")"
+	if s.Event < 0 {
+		return string(s.Kind) + " (event –)"
+	}
+	return fmt.Sprintf("%s (event %d)", s.Kind, s.Event)
 }
 
 // text returns the title and the facts of the event in one line.
-func (s DifferingEvent) text() string {
-	return s.title() + " " + s.Facts
-}
-
-// eventNumber returns event, the index of a frame, in decimal. If event is negative, which means
-// that the event is not a frame, it returns a dash.
-func eventNumber(event int) string {
-	if event < 0 {
-		return "–"
-	}
-	return strconv.Itoa(event)
-}
+func (s DifferingEvent) text() string { return s.title() + " " + s.Facts }
 
 // fieldValue returns v, the value of a field, in quotation marks. If v is "", which means that the
 // field is absent or empty, it returns a dash.
@@ -242,14 +234,12 @@ func writeRow(b *strings.Builder, mark, left, right string) {
 }
 
 // wrapColumn replaces the unprintable characters in s, and splits s into lines of at most
-// columnWidth characters. The result has at least one line.
+// columnWidth characters.
 func wrapColumn(s string) (all []string) {
-	runes := []rune(printableText(s))
-	for len(runes) > columnWidth {
-		all = append(all, string(runes[:columnWidth]))
-		runes = runes[columnWidth:]
+	for line := range slices.Chunk([]rune(printableText(s)), columnWidth) {
+		all = append(all, string(line))
 	}
-	return append(all, string(runes))
+	return all
 }
 
 // printableText returns s with U+FFFD in place of each unprintable character, because such

@@ -41,7 +41,7 @@ func Prefix[T ~string | ~[]byte](text T, limit int) T {
 // letter has more than six combining marks, those after the sixth are escaped even if they occur in
 // keep. Bytes that are not valid UTF-8 are replaced with U+FFFD. Backslashes in s are not escaped.
 func Escape(s, keep string) string {
-	if isPlainASCII(s) {
+	if !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r >= 0x7f }) { // nothing to escape
 		return s
 	}
 	var b strings.Builder
@@ -60,17 +60,6 @@ func Escape(s, keep string) string {
 		writeEscaped(&b, r)
 	}
 	return b.String()
-}
-
-// isPlainASCII reports whether s consists only of printable ASCII characters, so that nothing needs
-// to be escaped.
-func isPlainASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] >= 0x7f {
-			return false
-		}
-	}
-	return true
 }
 
 // writeEscaped writes the escape sequence of r to b: \n, \r, \t, or the code point in hexadecimal,
