@@ -57,9 +57,10 @@ func runVariants(t *Conversation) {
 // runForms plays the forms scenario. For each template whose requests start a run and are not
 // replies, except "prompt", it asks for two of the following: a text, a tool call, a failure at the
 // start and one in the middle. The seed determines which two. If [Target.Deep] is set, it asks for
-// all of them. Then it asks for an interrupt, if the target supports that. Finally, it requests the histories of all threads in which the server accepted a
-// prompt. If the server keeps the streams of its runs, runForms also requests the rest of a stream
-// from a cursor in its middle. The form of a request must not make a difference to its run. If the
+// all of them. In another thread, it asks for an interrupt, if the target supports that. Finally,
+// it requests the histories of the threads in which the server accepted one of the other prompts.
+// If the server keeps the streams of its runs, runForms also requests the rest of a stream from a
+// cursor in its middle. The form of a request must not make a difference to its run. If the
 // requests repeat the earlier messages of their thread, each prompt gets a new thread. runForms
 // sends nothing if the target is not scripted.
 func runForms(t *Conversation) {
@@ -111,8 +112,9 @@ func runForms(t *Conversation) {
 // sends invalid forms of another request. If the server refuses these, it sends a valid request for
 // a different run and, after a pause, the request of which it sent invalid forms, now valid. At the
 // end, the history of each thread must contain only the messages of the valid requests and the
-// replies to them, and the server must still report that it is healthy. All requests are sent on connections that are reused, on which a faulty server
-// may mix up an invalid request with the valid one before it.
+// replies to them, and the server must still report that it is healthy. All requests are sent on
+// connections that are reused, on which a faulty server may mix up an invalid request with the
+// valid one before it.
 func runCorrected(t *Conversation) {
 	t.keepAlive()
 	if t.SendAndRead("prompt", t.PromptEvent("text", "one")); !t.accepted {
