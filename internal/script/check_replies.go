@@ -25,12 +25,12 @@ func (s *RuleSet) CheckReplies(check ReplyCheckFunc) []Problem {
 	var problems []Problem
 	checked := map[string]bool{}
 	for _, r := range s.Rules() {
-		if !r.action.hasReply || r.Violates {
+		if r.Reply == nil || r.Violates {
 			continue
 		}
 		for _, d := range r.applicableDialects(s.dialects) {
-			shape := d.Name + "\x00" + stepSignature(r.action.steps)
-			if checked[shape] && !r.action.hasRawFrames() {
+			shape := d.Name + "\x00" + stepSignature(r.Reply)
+			if checked[shape] && !r.hasRawFrames() {
 				continue
 			}
 			checked[shape] = true
@@ -67,14 +67,14 @@ func (r *Rule) checkReply(d *dialect.Dialect, check ReplyCheckFunc) (p Problem, 
 		return p, true
 	}
 	at := filePosition{r.Line, r.column}
-	for _, s := range r.action.steps {
+	for _, s := range r.Reply {
 		if s.name == "raw" {
 			at = positionOf(s.node)
 			break
 		}
 	}
 	text := "the reply violates " + d.Name + ": " + violations[0]
-	if r.action.hasRawFrames() {
+	if r.hasRawFrames() {
 		text += "; set violates: true if that is intended"
 	}
 	return Problem{r.File, at.line, at.column, Error, text}, false
@@ -96,7 +96,7 @@ func (r *Rule) exampleReply(d *dialect.Dialect) (Reply, error) {
 		state:  NewState(),
 		groups: match,
 	}
-	if _, at, err := renderSteps(r.action.steps, newTemplateData(p)); err != nil {
+	if _, at, err := renderSteps(r.Reply, newTemplateData(p)); err != nil {
 		return Reply{}, fmt.Errorf("%s: %w", at.name, err)
 	}
 	return r.renderReply(p), nil

@@ -81,7 +81,7 @@ type mismatchReason func() string
 // capture groups, the tool result that matched and the number of conditions that held. It does not
 // check the conditions on scenario steps; State.claim does.
 func (r *Rule) match(p *matchContext) mismatchReason {
-	f, c := p.request, &r.conditions
+	f, c := p.request, &r.When
 	if !r.appliesTo(f.Dialect) {
 		return func() string { return "dialects: got " + f.Dialect.Name + ", want " + joinNames(r.dialects) }
 	}

@@ -93,13 +93,12 @@ func (c *toolCall) render(v *templateData) (m renderedCall, err error) {
 // [Rule.match] with p, and it must have succeeded. If a template fails, the reply is a refusal with
 // status 500.
 func (r *Rule) renderReply(p *matchContext) Reply {
-	a := &r.action
-	reply := Reply{Pace: a.pace, Faults: a.faults}
+	reply := Reply{Pace: r.Pace.Pace, Faults: r.Faults}
 	switch {
-	case a.status != nil:
-		reply.Refusal = a.status.renderRefusal(r, p)
-	case a.hasReply:
-		steps, at, err := renderSteps(a.steps, newTemplateData(p))
+	case r.Status != nil:
+		reply.Refusal = r.Status.renderRefusal(r, p)
+	case r.Reply != nil:
+		steps, at, err := renderSteps(r.Reply, newTemplateData(p))
 		if err != nil {
 			reply.Refusal = renderFailure(r, positionOf(at.node).line, at.name, err)
 			return reply

@@ -29,7 +29,7 @@ func (s *RuleSet) shadowedRules() (all []Problem) {
 				break
 			}
 		}
-		if r.maxMatches == 0 && len(r.conditions.ScenarioSteps) == 0 {
+		if r.Times == 0 && len(r.When.ScenarioSteps) == 0 {
 			shadowing = append(shadowing, r)
 		}
 	}
@@ -63,7 +63,7 @@ func (r *Rule) describe(other *Rule) string {
 // shadows reports whether it is certain that r matches every request that other matches. It ignores
 // conditions on scenario steps and maximum numbers of matches, so r must have neither.
 func (r *Rule) shadows(other *Rule) bool {
-	a, b := &r.conditions, &other.conditions
+	a, b := &r.When, &other.When
 	switch {
 	case !isSubset(other.dialects, r.dialects), !isSubset(b.Operations, a.Operations):
 		return false

@@ -99,8 +99,8 @@ func (s *State) currentStep(scenario string) string {
 // changes nothing and after is how long until the quota is renewed. Otherwise why is "" and after
 // is 0. All of this is one atomic operation, so that concurrent requests cannot exceed a limit.
 func (s *State) claim(r *Rule, now time.Time) (why string, after time.Duration) {
-	if r.maxMatches == 0 && r.quota.requests == 0 &&
-		len(r.transitions) == 0 && len(r.conditions.ScenarioSteps) == 0 {
+	if r.Times == 0 && r.quota.requests == 0 &&
+		len(r.Set) == 0 && len(r.When.ScenarioSteps) == 0 {
 		return "", 0
 	}
 	s.mu.Lock()
@@ -111,11 +111,11 @@ func (s *State) claim(r *Rule, now time.Time) (why string, after time.Duration) 
 	if after = s.spendQuota(r, now); after > 0 {
 		return "", after
 	}
-	if r.maxMatches > 0 {
+	if r.Times > 0 {
 		matched, _ := s.counters.get(r.counterKey)
 		s.counters.put(r.counterKey, matched+1)
 	}
-	for _, to := range r.transitions {
+	for _, to := range r.Set {
 		s.scenarios.put(to.scenario, to.step)
 	}
 	return "", 0
@@ -262,12 +262,12 @@ func (s *State) blockedReason(r *Rule) string {
 // not at the required step, or r has reached its maximum number of matches. It returns "" if
 // neither is the case. The caller must hold s.mu.
 func (s *State) blockedReasonLocked(r *Rule) string {
-	for _, want := range r.conditions.ScenarioSteps {
+	for _, want := range r.When.ScenarioSteps {
 		if at := s.currentStep(want.scenario); at != want.step {
 			return "state: " + want.scenario + " is at " + quoteTruncated(at) + ", want " + quoteTruncated(want.step)
 		}
 	}
-	if matched, _ := s.counters.get(r.counterKey); r.maxMatches > 0 && matched >= r.maxMatches {
+	if matched, _ := s.counters.get(r.counterKey); r.Times > 0 && matched >= r.Times {
 		return "times: already matched " + strconv.Itoa(matched) + " times, the maximum"
 	}
 	return ""
