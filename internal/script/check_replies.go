@@ -2,7 +2,6 @@ package script
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
@@ -58,8 +57,8 @@ func stepSignature(steps []step) (text string) {
 // ok is false and p is the problem to report. Otherwise ok is true. It is also true if the reply
 // cannot be checked because its templates need a real request.
 func (r *Rule) checkReply(d *dialect.Dialect, check ReplyCheckFunc) (p Problem, ok bool) {
-	reply, err := r.exampleReply(d)
-	if err != nil { // its templates need a real request
+	reply := r.exampleReply(d)
+	if reply.Agent == nil { // its templates need a real request
 		return p, true
 	}
 	violations := check(d, reply.Agent(reply.Pace.Chunk, func(time.Duration) {}))
@@ -81,23 +80,19 @@ func (r *Rule) checkReply(d *dialect.Dialect, check ReplyCheckFunc) (p Problem, 
 }
 
 // exampleReply returns the reply of the rule to a minimal request in dialect d, in which each
-// capture group of the rule's regular expressions has the value "1". It returns an error if a
+// capture group of the rule's regular expressions has the value "1". The reply has no agent if a
 // template fails, for example because it needs something that this request lacks.
-func (r *Rule) exampleReply(d *dialect.Dialect) (Reply, error) {
+func (r *Rule) exampleReply(d *dialect.Dialect) Reply {
 	match := map[string]string{}
 	for group := range r.groups {
 		match[group] = "1"
 	}
-	p := &matchContext{
+	return r.renderReply(&matchContext{
 		request: &RequestContext{
 			Dialect: d, Operation: runOperation, Parsed: &spec.Event{Thread: "thread", Run: "run"},
 			Now: time.Unix(0, 0), analyzed: true, turn: 1, lastInput: lastUser,
 		},
 		state:  NewState(),
 		groups: match,
-	}
-	if _, at, err := renderSteps(r.Reply, newTemplateData(p)); err != nil {
-		return Reply{}, fmt.Errorf("%s: %w", at.name, err)
-	}
-	return r.renderReply(p), nil
+	})
 }
