@@ -60,7 +60,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		r.Header = r.Header.Clone()
 		r.Header.Set("Last-Event-Id", vary.DecodeCursor(cursor))
 	}
-	defer out.removeStream()
+	defer func() { s.streams.close(out.stream) }()
 	s.backend.ServeHTTP(out, r)
 	out.close()
 }
