@@ -57,7 +57,6 @@ type statusReply struct {
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
 // be a status code, or an object with the member code and optionally text, problem and retry-after.
-// Errors are added to the problems of the file; the returned error is always nil.
 func (s *statusReply) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	d := decoderOf(ctx)
 	if n.Type() != ast.MappingType {
@@ -74,7 +73,7 @@ type paceValue struct{ pace.Pace }
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. It stores in
 // p.Pace the result of [pace.Parse] for the value of the node n. If [pace.Parse] does not accept
-// the value, an error is added to the problems of the file. The returned error is always nil.
+// the value, an error is added to the problems of the file.
 func (p *paceValue) UnmarshalYAML(ctx context.Context, n ast.Node) (err error) {
 	var v any
 	if err = yaml.NodeToValue(n, &v); err == nil {
@@ -93,7 +92,7 @@ type faultList []fault.Spec
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
 // be an item or a list of items. For each invalid fault, an error is added to the problems of the
-// file. The returned error is always nil.
+// file.
 func (l *faultList) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	*l = faultList{}
 	for _, item := range itemsOf(n) {

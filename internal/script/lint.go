@@ -130,8 +130,8 @@ func (d *decoder) lintStep(s *step, served []*dialect.Dialect) {
 	for i := range s.children {
 		d.lintStep(&s.children[i], served)
 	}
-	kinds, instead := []spec.Kind{s.kind}, "is left out"
-	switch s.kind {
+	kinds, instead := []spec.Kind{stepKinds[s.name]}, "is left out"
+	switch kinds[0] {
 	case "", spec.Undecodable:
 		return
 	case spec.ToolStart:

@@ -83,15 +83,6 @@ func (s *State) SetStep(scenario, step string) {
 	s.scenarios.put(scenario, step)
 }
 
-// currentStep returns the current step of a scenario, or InitialStep if its step has not been set.
-// The caller must hold s.mu.
-func (s *State) currentStep(scenario string) string {
-	if step, ok := s.scenarios.get(scenario); ok {
-		return step
-	}
-	return InitialStep
-}
-
 // claim counts a match of rule r at the time now; the conditions of r other than those on scenario
 // steps must already be met. It updates the counter and the quota of r, and sets the scenario steps
 // that r sets. If a scenario is not at the step that r requires, or r has reached its maximum
@@ -105,7 +96,7 @@ func (s *State) claim(r *Rule, now time.Time) (why string, after time.Duration) 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if why := s.blockedReasonLocked(r); why != "" {
+	if why := s.blockedReason(r); why != "" {
 		return why, 0
 	}
 	if after = s.spendQuota(r, now); after > 0 {
@@ -249,21 +240,16 @@ func (m *boundedMap[T]) put(key string, v T) {
 // treated as equal.
 const maxKeyLength = 1024
 
-// blockedReason returns the reason why the state prevents rule r from matching, for example that a
-// scenario is not at the required step. It returns "" if the state does not prevent r from
-// matching. It is like blockedReasonLocked, but acquires s.mu, so the caller must not hold s.mu.
-func (s *State) blockedReason(r *Rule) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.blockedReasonLocked(r)
-}
-
-// blockedReasonLocked returns the reason why the state prevents rule r from matching: a scenario is
+// blockedReason returns the reason why the state prevents rule r from matching: a scenario is
 // not at the required step, or r has reached its maximum number of matches. It returns "" if
 // neither is the case. The caller must hold s.mu.
-func (s *State) blockedReasonLocked(r *Rule) string {
+func (s *State) blockedReason(r *Rule) string {
 	for _, want := range r.When.ScenarioSteps {
-		if at := s.currentStep(want.scenario); at != want.step {
+		at, ok := s.scenarios.get(want.scenario)
+		if !ok {
+			at = InitialStep
+		}
+		if at != want.step {
 			return "state: " + want.scenario + " is at " + quoteTruncated(at) + ", want " + quoteTruncated(want.step)
 		}
 	}
