@@ -173,14 +173,11 @@ func (v *templateData) randomWords(n int) (string, error) {
 	if v.spare -= 6 * n; v.spare < 0 {
 		return "", errTooLong
 	}
-	var b strings.Builder
-	for i := range n {
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteString(fillerWords[v.rng().IntN(len(fillerWords))])
+	words := make([]string, n)
+	for i := range words {
+		words[i] = fillerWords[v.rng().IntN(len(fillerWords))]
 	}
-	return b.String(), nil
+	return strings.Join(words, " "), nil
 }
 
 // repeat returns n copies of text, without a separator, and subtracts the length of the result from
