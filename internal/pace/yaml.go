@@ -131,25 +131,35 @@ func readFields(fields []field, m map[string]any, owner string) (set fieldSet, e
 }
 
 // read sets the field from v, a decoded YAML or JSON value. It returns an error if v has the wrong
-// type or is not a value that the field can have.
+// type or is not a value that the field can have. A duration may also be the number 0.
 func (f field) read(v any) error {
+	number, isNumber := toFloat(v)
 	switch to := f.at.(type) {
 	case *time.Duration:
-		return readDuration(to, v)
+		text, _ := v.(string)
+		d, err := time.ParseDuration(text)
+		if err != nil && !(isNumber && number == 0) {
+			return fmt.Errorf("got %s, want a duration (e.g. 300ms, 1.5s, 2m)", describe(v))
+		}
+		*to = d
 	case *float64:
-		return readNumber(to, v)
+		if !isNumber || math.IsNaN(number) || math.IsInf(number, 0) {
+			return fmt.Errorf("got %s, want a number", describe(v))
+		}
+		*to = number
 	case *int:
 		return readInt(to, v)
 	case *ChunkSize:
 		return to.read(v)
+	case *Jitter:
+		m, ok := v.(map[string]any)
+		if !ok {
+			return fmt.Errorf("got %s, want an object with one of %s", describe(v), joinNames(to.fields()))
+		}
+		_, err := readFields(to.fields(), m, "")
+		return err
 	}
-	j := f.at.(*Jitter)
-	m, ok := v.(map[string]any)
-	if !ok {
-		return fmt.Errorf("got %s, want an object with one of %s", describe(v), joinNames(j.fields()))
-	}
-	_, err := readFields(j.fields(), m, "")
-	return err
+	return nil
 }
 
 // read sets c from v, a decoded YAML or JSON value: the string "words", "characters" or "whole", or
@@ -169,33 +179,6 @@ func (c *ChunkSize) read(v any) error {
 		}
 		*c = ChunkSize(n)
 	}
-	return nil
-}
-
-// readDuration stores the decoded value v in *to. The value must be the number 0 or a string in the
-// syntax of time.ParseDuration; otherwise readDuration returns an error and leaves *to unchanged.
-func readDuration(to *time.Duration, v any) error {
-	if n, ok := toFloat(v); ok && n == 0 {
-		*to = 0
-		return nil
-	}
-	text, ok := v.(string)
-	d, err := time.ParseDuration(text)
-	if !ok || err != nil {
-		return fmt.Errorf("got %s, want a duration (e.g. 300ms, 1.5s, 2m)", describe(v))
-	}
-	*to = d
-	return nil
-}
-
-// readNumber stores the decoded value v in *to. If v is not a finite number, it returns an error
-// and leaves *to unchanged.
-func readNumber(to *float64, v any) error {
-	n, ok := toFloat(v)
-	if !ok || math.IsNaN(n) || math.IsInf(n, 0) {
-		return fmt.Errorf("got %s, want a number", describe(v))
-	}
-	*to = n
 	return nil
 }
 
