@@ -43,14 +43,6 @@ type responseWriter struct {
 	faulty   frameWriter         // last element of faults, or the client if faults is empty
 }
 
-// newResponseWriter returns a writer for the response to the request of x. What is written to it
-// passes through its stages, the last of which is client.
-func newResponseWriter(x *requestState, client *clientWriter) *responseWriter {
-	w := &responseWriter{exchange: x, client: client}
-	w.gate.client, w.gate.firstHeld = client, noFrame
-	return w
-}
-
 // Header implements http.ResponseWriter.
 func (w *responseWriter) Header() http.Header { return w.client.Header() }
 
