@@ -46,7 +46,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	ctx, end := context.WithCancelCause(r.Context())
 	defer end(nil)
 	ctx = context.WithValue(ctx, requestStateKey{}, x)
-	out := newResponseWriter(x, &clientWriter{ResponseWriter: w, exchange: x, ctx: ctx, cancel: end})
+	client := &clientWriter{ResponseWriter: w, exchange: x, ctx: ctx, cancel: end}
+	out := &responseWriter{exchange: x, client: client, gate: holdStage{client: client, firstHeld: noFrame}}
 	var err error
 	if x.overrides, err = parseOverrides(r.Header); err != nil {
 		http.Error(out, err.Error(), http.StatusBadRequest) // via out, so that the journal records it
@@ -60,7 +61,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		r.Header = r.Header.Clone()
 		r.Header.Set("Last-Event-Id", vary.DecodeCursor(cursor))
 	}
-	defer out.removeStream()
+	defer func() { s.streams.close(out.stream) }()
 	s.backend.ServeHTTP(out, r)
 	out.close()
 }

@@ -98,18 +98,14 @@ func (x *requestState) decide(h *reference.ParsedRequest) (found script.Decision
 	var mismatches []script.Mismatch
 	for _, set := range sets {
 		found = set.Decide(f, x.scope.state)
-		mismatches = append(mismatches, found.Mismatches...)
 		if found.Rule != nil {
-			mismatches = nil
-			break
+			x.entry.Matched(found.Rule.Name, nil)
+			return found
 		}
-	}
-	name := ""
-	if found.Rule != nil {
-		name = found.Rule.Name
+		mismatches = append(mismatches, found.Mismatches...)
 	}
 	found.Mismatches = mismatches
-	x.entry.Matched(name, journalMisses(mismatches))
+	x.entry.Matched("", journalMisses(mismatches))
 	return found
 }
 

@@ -2,7 +2,9 @@ package mockserver
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,21 +31,18 @@ type overrides struct {
 // value, parseOverrides returns an error.
 const maxOverrideHeader = 4096
 
-// overrideHeaders lists the X-Mock headers with the functions that parse their values.
-var overrideHeaders = []struct {
-	name string
-	read func(*overrides, string) error
-}{
-	{seedHeader, func(o *overrides, text string) error { return parseInto(&o.Seed, text, ParseSeed) }},
-	{"X-Mock-Fault", func(o *overrides, text string) error { return parseInto(&o.Faults, text, fault.Parse) }},
-	{"X-Mock-Pace", func(o *overrides, text string) error { return parseInto(&o.Pace, text, ParsePace) }},
-	{"X-Mock-Vary", func(o *overrides, text string) error {
+// overrideHeaders maps the name of each X-Mock header to the function that parses its value.
+var overrideHeaders = map[string]func(*overrides, string) error{
+	seedHeader:     func(o *overrides, text string) error { return parseInto(&o.Seed, text, ParseSeed) },
+	"X-Mock-Fault": func(o *overrides, text string) error { return parseInto(&o.Faults, text, fault.Parse) },
+	"X-Mock-Pace":  func(o *overrides, text string) error { return parseInto(&o.Pace, text, ParsePace) },
+	"X-Mock-Vary": func(o *overrides, text string) error {
 		if o.varyOff = text == "off"; o.varyOff {
 			return nil
 		}
 		return parseInto(&o.Vary, text, ParseSeed)
-	}},
-	{"X-Mock-Hold", func(o *overrides, text string) error { return parseInto(&o.Hold, text, parseEventNumber) }},
+	},
+	"X-Mock-Hold": func(o *overrides, text string) error { return parseInto(&o.Hold, text, parseEventNumber) },
 }
 
 // parseInto parses text with parse, stores a pointer to the result in *to, even if parse fails, and
@@ -61,22 +60,17 @@ func parseOverrides(h http.Header) (o overrides, err error) {
 		if !strings.HasPrefix(name, "X-Mock-") {
 			continue
 		}
-		names := make([]string, len(overrideHeaders))
-		at := -1
-		for i, one := range overrideHeaders {
-			if names[i] = one.name; one.name == name {
-				at = i
-			}
-		}
+		read, known := overrideHeaders[name]
 		switch {
-		case at < 0:
+		case !known:
+			names := slices.Collect(maps.Keys(overrideHeaders))
 			return o, fmt.Errorf("unknown header %.60s%s", name, near.Suggest(name, names))
 		case len(values) > 1:
 			return o, fmt.Errorf("header %s occurs %d times, want 1", name, len(values))
 		case len(values[0]) > maxOverrideHeader:
 			return o, fmt.Errorf("header %s has %d bytes, want at most %d", name, len(values[0]), maxOverrideHeader)
 		}
-		if err = overrideHeaders[at].read(&o, values[0]); err != nil {
+		if err = read(&o, values[0]); err != nil {
 			return o, fmt.Errorf("%s: %w", name, err)
 		}
 	}

@@ -35,17 +35,13 @@ func (x *requestState) newRand(purpose uint64) *rand.Rand {
 // specifies.
 func (s *Server) requestSeed(base uint64, test, method, target string, body []byte, cursor string) uint64 {
 	h := fnv.New64a()
-	var number [8]byte
-	binary.LittleEndian.PutUint64(number[:], base)
-	_, _ = h.Write(number[:])
+	_ = binary.Write(h, binary.LittleEndian, base)
 	for _, part := range []string{test, method, target, cursor} {
 		_, _ = io.WriteString(h, part)
 		_, _ = h.Write([]byte{0})
 	}
 	_, _ = h.Write(body)
-	sum := h.Sum64()
-	binary.LittleEndian.PutUint64(number[:], s.requests.next(sum))
-	_, _ = h.Write(number[:])
+	_ = binary.Write(h, binary.LittleEndian, s.requests.next(h.Sum64()))
 	return h.Sum64()
 }
 
@@ -113,9 +109,7 @@ func (s *Server) requestID() string {
 // seed of the server and the thread's id.
 func (s *Server) threadTag(thread string) uint32 {
 	h := fnv.New64a()
-	var number [8]byte
-	binary.LittleEndian.PutUint64(number[:], s.seed)
-	_, _ = h.Write(number[:])
+	_ = binary.Write(h, binary.LittleEndian, s.seed)
 	_, _ = io.WriteString(h, thread)
 	sum := h.Sum64()
 	return uint32(sum>>32) ^ uint32(sum)

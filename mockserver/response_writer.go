@@ -43,14 +43,6 @@ type responseWriter struct {
 	faulty   frameWriter         // last element of faults, or the client if faults is empty
 }
 
-// newResponseWriter returns a writer for the response to the request of x. What is written to it
-// passes through its stages, the last of which is client.
-func newResponseWriter(x *requestState, client *clientWriter) *responseWriter {
-	w := &responseWriter{exchange: x, client: client}
-	w.gate.client, w.gate.firstHeld = client, noFrame
-	return w
-}
-
 // Header implements http.ResponseWriter.
 func (w *responseWriter) Header() http.Header { return w.client.Header() }
 
@@ -167,7 +159,12 @@ func (w *responseWriter) Write(p []byte) (int, error) {
 	}
 	body := p
 	if w.isStream {
-		w.countFrames(p)
+		var split sse.FrameSplitter // p has only complete frames
+		for frame := range split.Split(p) {
+			if sse.HasFields(frame) {
+				w.frameCount.Add(1)
+			}
+		}
 	}
 	if w.varyJSON != nil {
 		body = w.varyJSON.EncodeReply(w.exchange.seed, p)
@@ -176,17 +173,6 @@ func (w *responseWriter) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
-}
-
-// countFrames adds the number of frames in p to w.frameCount. All frames in p must be complete.
-// Comments are not counted.
-func (w *responseWriter) countFrames(p []byte) {
-	var split sse.FrameSplitter
-	for frame := range split.Split(p) {
-		if sse.HasFields(frame) {
-			w.frameCount.Add(1)
-		}
-	}
 }
 
 // passesThrough reports whether bytes of the stream can be sent unchanged, without being split into
@@ -230,12 +216,4 @@ func (w *responseWriter) close() {
 		}
 	}
 	w.client.end()
-}
-
-// removeStream removes the response from the server's open streams. It does nothing if the response
-// is not an event stream.
-func (w *responseWriter) removeStream() {
-	if w.stream != nil {
-		w.exchange.server.streams.close(w.stream)
-	}
 }

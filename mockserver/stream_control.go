@@ -1,7 +1,6 @@
 package mockserver
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -34,8 +33,8 @@ type StreamStatus struct {
 // liveStreams holds the streams that the server is sending. It is safe for concurrent use.
 type liveStreams struct {
 	mu   sync.Mutex
-	last uint64             // id of the stream that was opened last
-	live map[string]*Stream // by id
+	last uint64    // id of the stream that was opened last
+	live []*Stream // the oldest first
 }
 
 // open creates a Stream with a new id for the response w, adds it to the open streams, and returns
@@ -43,33 +42,24 @@ type liveStreams struct {
 func (s *liveStreams) open(w *responseWriter) *Stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.live == nil {
-		s.live = map[string]*Stream{}
-	}
 	s.last++
 	one := &Stream{ID: strconv.FormatUint(s.last, 10), response: w}
-	s.live[one.ID] = one
+	s.live = append(s.live, one)
 	return one
 }
 
-// close removes one, a stream that open returned, from the open streams.
+// close removes one from the open streams. It does nothing if one is not among them.
 func (s *liveStreams) close(one *Stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.live, one.ID)
+	s.live = slices.DeleteFunc(s.live, func(other *Stream) bool { return other == one })
 }
 
 // all returns the open streams, the oldest first.
-func (s *liveStreams) all() (all []*Stream) {
+func (s *liveStreams) all() []*Stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, one := range s.live {
-		all = append(all, one)
-	}
-	slices.SortFunc(all, func(a, b *Stream) int {
-		return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
-	})
-	return all
+	return slices.Clone(s.live)
 }
 
 // Streams returns the open streams of the test with the id test, or of all tests if test is "", the
@@ -87,7 +77,12 @@ func (s *Server) Streams(test string) (all []*Stream) {
 func (s *Server) Stream(id string) *Stream {
 	s.streams.mu.Lock()
 	defer s.streams.mu.Unlock()
-	return s.streams.live[id]
+	for _, one := range s.streams.live {
+		if one.ID == id {
+			return one
+		}
+	}
+	return nil
 }
 
 // Test returns the id of the test to which the stream belongs, or "" if there is none. It is the

@@ -6,12 +6,12 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// The faults that no function of event_editor.go describes: arguments of editEvents and their
-// helpers.
+// The faults that no function of event_editor.go describes: edits, which are arguments of editEvents
+// and emit events with their argument r, and their helpers.
 
 // startLate returns an edit for editEvents that sends the first event of the run's content, such as
 // the start of a message, before the events that start the run. It does not change a run without
-// content. The edit emits events with r.
+// content.
 func startLate(r *eventEditor) func(*spec.Event) {
 	var held []spec.Event
 	released := false
@@ -47,7 +47,7 @@ func startLate(r *eventEditor) func(*spec.Event) {
 
 // repeatAtEnd returns an edit for editEvents that sends one event again after the last event of the
 // stream. The repeated event is the last delta or, if the run has no delta, the last event before
-// the terminal event. The edit emits events with r.
+// the terminal event.
 func repeatAtEnd(r *eventEditor) func(*spec.Event) {
 	var last, delta *spec.Event
 	seq := ""
@@ -73,8 +73,7 @@ func repeatAtEnd(r *eventEditor) func(*spec.Event) {
 }
 
 // failAndEnd returns an edit for editEvents that makes a run both fail and end successfully: it
-// sends an error event before the end event, or an end event after the error event. The edit emits
-// events with r.
+// sends an error event before the end event, or an end event after the error event.
 func failAndEnd(r *eventEditor) func(*spec.Event) {
 	return func(e *spec.Event) {
 		if e.Kind == spec.RunEnd {
@@ -141,7 +140,7 @@ func failRun(text string) func(Args) Effect {
 
 // repeatMessage returns an edit for editEvents that sends the start and the end of a message again
 // after that message has ended, so that they look like another message with the same id. It does so
-// for the first message that ends at or after the trigger. The edit emits events with r.
+// for the first message that ends at or after the trigger.
 func repeatMessage(r *eventEditor) func(*spec.Event) {
 	var start *spec.Event
 	isAffected := r.first(isMessageEnd)
@@ -163,9 +162,13 @@ func repeatMessage(r *eventEditor) func(*spec.Event) {
 // breakArguments returns an edit for editEvents that makes the arguments of tool calls invalid JSON
 // by appending a brace to them. It changes the first streamed tool call that ends at or after the
 // trigger. Independently of the trigger, it also changes each tool call that is sent in a single
-// event or as a part of one. The edit emits events with r.
+// event or as a part of one.
 func breakArguments(r *eventEditor) func(*spec.Event) {
 	isAffected := r.first(OfKind(spec.ToolEnd))
+	breakCalls := r.changeParts(spec.ToolCall, func(p *spec.Event) (keep bool) {
+		p.Text += "}"
+		return true
+	})
 	return func(e *spec.Event) {
 		if isAffected(e) {
 			r.insert(&spec.Event{
@@ -173,45 +176,43 @@ func breakArguments(r *eventEditor) func(*spec.Event) {
 				Message: e.Message, Call: e.Call, Text: "}", Seq: e.Seq,
 			}, addToNumber(e.Seq, -1))
 		}
-		r.pass(mapEvent(e, func(p spec.Event) (spec.Event, bool) {
-			if p.Kind == spec.ToolCall {
-				r.Applied()
-				p.Text += "}"
-			}
-			return p, true
-		}))
+		breakCalls(e)
 	}
 }
 
 // dropResults returns an edit for editEvents that drops all tool results, both events of their own
-// and parts of other events. The edit emits the other events with r.
+// and parts of other events.
 func dropResults(r *eventEditor) func(*spec.Event) {
+	drop := r.changeParts(spec.ToolResult, func(*spec.Event) (keep bool) { return false })
 	return func(e *spec.Event) {
 		if e.Kind == spec.ToolResult {
 			r.drop(e)
 			return
 		}
-		r.pass(mapEvent(e, func(p spec.Event) (spec.Event, bool) {
-			if p.Kind != spec.ToolResult {
-				return p, true
-			}
-			r.Applied()
-			return p, false
-		}))
+		drop(e)
 	}
 }
 
-// renameResults returns an edit for editEvents that changes the call id of each tool result,
-// whether it is an event of its own or a part of another event, to an id that no tool call has. The
-// edit emits events with r.
+// renameResults returns an edit for editEvents that changes the call id of each tool result to an
+// id that no tool call has.
 func renameResults(r *eventEditor) func(*spec.Event) {
+	return r.changeParts(spec.ToolResult, func(p *spec.Event) (keep bool) {
+		p.Call = unknownID
+		return true
+	})
+}
+
+// changeParts returns an edit for editEvents that applies change to copies of the tool calls or
+// tool results, whichever kind is, both events of their own and parts of other events. Parts for
+// which keep is false are left out.
+func (r *eventEditor) changeParts(kind spec.Kind, change func(p *spec.Event) (keep bool)) func(*spec.Event) {
 	return func(e *spec.Event) {
-		r.pass(mapEvent(e, func(p spec.Event) (spec.Event, bool) {
-			if p.Kind == spec.ToolResult {
-				r.Applied()
-				p.Call = unknownID
+		r.pass(mapEvent(e, func(p *spec.Event) bool {
+			if p.Kind != kind {
+				return true
 			}
-			return p, true
+			r.Applied()
+			return change(p)
 		}))
 	}
 }
@@ -235,7 +236,6 @@ func shiftNumbers(delta int64) func(Args) Effect {
 
 // sendTwice returns an edit for editEvents that sends one event twice with the same sequence
 // number. That event is the first one, at or after the trigger, for which r.isTarget returns true.
-// The edit emits events with r.
 func sendTwice(r *eventEditor) func(*spec.Event) {
 	isAffected := r.first(r.isTarget)
 	return func(e *spec.Event) {
@@ -285,37 +285,37 @@ func similarID(id string) string {
 // changeTexts appends a character to each text in the parts of e, at any depth. It replaces e.Parts
 // with a changed copy, so that other events with the same parts are not affected.
 func changeTexts(e *spec.Event) {
-	e.Parts = mapParts(e.Parts, func(p spec.Event) (spec.Event, bool) {
+	e.Parts = mapParts(e.Parts, func(p *spec.Event) (keep bool) {
 		if p.Text != "" {
 			p.Text += "?"
 		}
-		return p, true
+		return true
 	})
 }
 
-// mapEvent applies change to e and to the parts of e, at any depth, and returns the resulting
-// event. It does not modify e. Parts for which keep is false are left out; for e itself, keep is
-// ignored. If e has no parts and is neither a tool call nor a tool result, mapEvent returns e and
-// does not call change.
-func mapEvent(e *spec.Event, change func(spec.Event) (part spec.Event, keep bool)) *spec.Event {
+// mapEvent applies change to copies of e and of the parts of e, at any depth, and returns the
+// resulting event. Parts for which keep is false are left out; for e itself, keep is ignored. If e
+// has no parts and is neither a tool call nor a tool result, mapEvent returns e and does not call
+// change.
+func mapEvent(e *spec.Event, change func(p *spec.Event) (keep bool)) *spec.Event {
 	if e.Parts == nil && e.Kind != spec.ToolCall && e.Kind != spec.ToolResult {
 		return e
 	}
-	other, _ := change(*e)
+	other := *e
+	change(&other)
 	other.Parts = mapParts(other.Parts, change)
 	return &other
 }
 
-// mapParts returns a copy of list, a list of content parts, in which the results of change replace
-// the parts, at any depth. Parts for which keep is false are left out. The argument list is not
-// modified. If list is nil, the result is nil.
-func mapParts(list []spec.Event, change func(spec.Event) (part spec.Event, keep bool)) []spec.Event {
+// mapParts returns a copy of list, a list of content parts, with change applied to the parts, at any
+// depth. Parts for which keep is false are left out. If list is nil, the result is nil.
+func mapParts(list []spec.Event, change func(p *spec.Event) (keep bool)) []spec.Event {
 	if list == nil {
 		return nil
 	}
 	out := make([]spec.Event, 0, len(list))
 	for _, p := range list {
-		if p, keep := change(p); keep {
+		if change(&p) {
 			p.Parts = mapParts(p.Parts, change)
 			out = append(out, p)
 		}

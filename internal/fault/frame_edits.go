@@ -88,9 +88,7 @@ type jsonMembers = map[string]json.RawMessage
 // decodeMembers returns the members of data, a JSON object. It returns nil if data is anything
 // else.
 func decodeMembers(data []byte) (m jsonMembers) {
-	if json.Unmarshal(data, &m) != nil {
-		return nil
-	}
+	_ = json.Unmarshal(data, &m) // leaves m nil if data is not an object
 	return m
 }
 

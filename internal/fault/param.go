@@ -57,16 +57,14 @@ func (p Param) parseNumber(text string) (int64, error) {
 // "text". If Enum is not empty, the value must be in Enum. It must have at most maxTextSize bytes
 // and be valid UTF-8 without control characters. If Validate is set, Validate must accept it.
 func (p Param) validateText(text string) error {
-	if len(p.Enum) > 0 && !slices.Contains(p.Enum, text) {
+	switch {
+	case len(p.Enum) > 0 && !slices.Contains(p.Enum, text):
 		return fmt.Errorf("invalid value %q (want one of %s)", text, strings.Join(p.Enum, ", "))
-	}
-	if len(text) > maxTextSize {
+	case len(text) > maxTextSize:
 		return fmt.Errorf("the text has %d bytes, want at most %d", len(text), maxTextSize)
-	}
-	if !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
+	case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
 		return errors.New("the text contains control characters or invalid UTF-8")
-	}
-	if p.Validate != nil {
+	case p.Validate != nil:
 		return p.Validate(text)
 	}
 	return nil

@@ -30,8 +30,8 @@ func Parse(header string) (specs []Spec, err error) {
 		}
 		var name string
 		settings := map[string]string{}
-		if name, rest, err = parseName(rest); err != nil {
-			return nil, err
+		if name, rest = cutWord(rest); name == "" {
+			return nil, errors.New("missing fault name")
 		}
 		for strings.HasPrefix(rest, ";") {
 			var key, text string
@@ -58,18 +58,14 @@ func Parse(header string) (specs []Spec, err error) {
 	return specs, nil
 }
 
-// parseName parses the name of a fault at the beginning of s. The result rest is the text after the
-// name: "", or text that begins with a comma or semicolon. parseName returns an error if the name
-// is empty.
-func parseName(s string) (name, rest string, err error) {
+// cutWord returns the text in s before the first comma or semicolon, without white space around it,
+// and the rest of s, which is "" or begins with a comma or semicolon.
+func cutWord(s string) (word, rest string) {
 	i := strings.IndexAny(s, ",;")
 	if i < 0 {
 		i = len(s)
 	}
-	if name = strings.TrimSpace(s[:i]); name == "" {
-		return "", "", errors.New("missing fault name")
-	}
-	return name, s[i:], nil
+	return strings.TrimSpace(s[:i]), s[i:]
 }
 
 // parseSetting parses a setting "key=text" at the beginning of s, in which text may be quoted. The
@@ -84,11 +80,8 @@ func parseSetting(s string) (key, text, rest string, err error) {
 	}
 	s = strings.TrimLeft(s, " \t")
 	if !strings.HasPrefix(s, `"`) {
-		i := strings.IndexAny(s, ",;")
-		if i < 0 {
-			i = len(s)
-		}
-		return key, strings.TrimSpace(s[:i]), s[i:], nil
+		text, rest = cutWord(s)
+		return key, text, rest, nil
 	}
 	var b strings.Builder
 	for i := 1; i < len(s); i++ {

@@ -61,16 +61,30 @@ var triggerParams = map[string]Param{
 	"time":  {Name: "time", Doc: "after this time since the stream began", Type: "duration", Min: "0s", Max: "1h"},
 }
 
+// All lists all faults, ordered by category.
+var All = slices.Concat(
+	inCategory(CategoryResponse, responseFaults),
+	inCategory(CategoryProtocol, slices.Concat(protocolFaults, inTurnFaults, stateFaults)),
+	inCategory(CategoryResume, resumeFaults),
+	inCategory(CategoryWire, wireFaults),
+)
+
+// inCategory sets the category of each of the faults to c, and returns faults.
+func inCategory(c Category, faults []*Fault) []*Fault {
+	for _, f := range faults {
+		f.Category = c
+	}
+	return faults
+}
+
 // ByName returns the fault with the given name. If there is no such fault, it returns an error that
 // suggests similar names.
 func ByName(name string) (*Fault, error) {
+	var names []string
 	for _, f := range All {
 		if f.Name == name {
 			return f, nil
 		}
-	}
-	var names []string
-	for _, f := range All {
 		names = append(names, f.Name)
 	}
 	return nil, fmt.Errorf("unknown fault %q%s", name, near.Suggest(name, names))
@@ -140,7 +154,15 @@ func newSpec(name string, settings map[string]string) (Spec, error) {
 	for _, key := range slices.Sorted(maps.Keys(settings)) {
 		i := slices.IndexFunc(params, func(p Param) bool { return p.Name == key })
 		if i < 0 {
-			return Spec{}, fmt.Errorf("%s has no parameter %q%s", name, key, f.unknownKeyHint(key))
+			var names []string
+			for _, p := range params {
+				names = append(names, p.Name)
+			}
+			hint := near.Suggest(key, names)
+			if _, isTrigger := triggerParams[key]; isTrigger && len(f.Triggers) == 0 {
+				hint = ": this fault has no trigger"
+			}
+			return Spec{}, fmt.Errorf("%s has no parameter %q%s", name, key, hint)
 		}
 		v, err := params[i].parse(settings[key])
 		if err != nil {
@@ -151,20 +173,6 @@ func newSpec(name string, settings map[string]string) (Spec, error) {
 		}
 	}
 	return u, nil
-}
-
-// unknownKeyHint returns the text to append to the error message for the unknown parameter key. If
-// key is a kind of trigger and the fault supports no trigger, the text says so. Otherwise it
-// suggests known parameters.
-func (f *Fault) unknownKeyHint(key string) string {
-	var names []string
-	for _, p := range f.AllParams() {
-		names = append(names, p.Name)
-	}
-	if _, place := triggerParams[key]; place && len(f.Triggers) == 0 {
-		return ": this fault has no trigger"
-	}
-	return near.Suggest(key, names)
 }
 
 // setParam stores v as the trigger if key is a kind of trigger that the fault supports. Otherwise

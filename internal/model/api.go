@@ -1,5 +1,7 @@
 package model
 
+import "encoding/json"
+
 // A requestBody is the body of a request of the chat completions API.
 type requestBody struct {
 	Model    string            `json:"model"`
@@ -53,9 +55,9 @@ type toolDescription struct {
 // A describedFunction holds the name and the purpose of a tool, and the JSON Schema of its
 // arguments.
 type describedFunction struct {
-	Name        string         `json:"name"`
-	Description string         `json:"description,omitempty"`
-	Parameters  map[string]any `json:"parameters"`
+	Name        string                     `json:"name"`
+	Description string                     `json:"description,omitempty"`
+	Parameters  map[string]json.RawMessage `json:"parameters"`
 }
 
 // A responseChunk is the JSON data of one event in a streamed response of the OpenAI chat

@@ -60,7 +60,7 @@ func (r *modelRun) requestCompletion(messages []chatMessage) (*completionAssembl
 			return nil, errClientLeft
 		}
 		if a.finishReason != "" {
-			w.shortenTimeout()
+			w.idleTimeout = min(w.idleTimeout, trailingTimeout) // the model's output is complete
 		}
 	}
 	if err := w.classify(w.readErr, errTruncated); a.finishReason == "" || r.ctx.Err() != nil {

@@ -62,7 +62,12 @@ func (r *modelRun) conversation() ([]chatMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	known := callsByID(before)
+	known := map[string]state.Call{} // calls of the earlier messages, by id
+	for _, w := range before {
+		for _, c := range w.calls {
+			known[c.ID] = c
+		}
+	}
 	if repeats || users > 1 {
 		before = nil
 	}
@@ -104,17 +109,6 @@ func (r *modelRun) earlierMessages() (messages []chatMessage, err error) {
 	return messages, nil
 }
 
-// callsByID returns the tool calls in messages by their ids.
-func callsByID(messages []chatMessage) map[string]state.Call {
-	known := map[string]state.Call{}
-	for _, w := range messages {
-		for _, c := range w.calls {
-			known[c.ID] = c
-		}
-	}
-	return known
-}
-
 // describeClientTools returns the text of a system message that lists the client's tools, for
 // dialects in which a client cannot return results. In these dialects, the model may know of the
 // tools but must not call them. It returns "" if the client declares no tools or can return
@@ -138,8 +132,7 @@ func (r *modelRun) describeClientTools() string {
 	return "The user's application has these tools. They cannot be called here:" + b.String()
 }
 
-// A chatMessagesBuilder puts messages into the order that model servers require: each tool call
-// is followed immediately by its result, and each result belongs to a call.
+// A chatMessagesBuilder puts messages into the order that model servers require; see normalize.
 type chatMessagesBuilder struct {
 	messages      []chatMessage
 	knownCalls    map[string]state.Call // calls of earlier messages, by id

@@ -112,18 +112,13 @@ func (r *modelRun) toolDescriptions() (all []toolDescription) {
 // objectSchema returns schema, the JSON Schema of the arguments of a tool, as a decoded JSON object
 // with the type "object". The argument schema may also be a JSON string that contains the schema.
 // If schema is invalid or has a different type, the result allows any object.
-func objectSchema(schema []byte) map[string]any {
+func objectSchema(schema []byte) map[string]json.RawMessage {
 	schema = []byte(cmp.Or(jsonString(schema), string(schema)))
 	var members map[string]json.RawMessage
-	if json.Unmarshal(schema, &members) != nil {
-		members = nil
+	err := json.Unmarshal(schema, &members)
+	if kind, ok := members["type"]; err != nil || members == nil || ok && jsonString(kind) != "object" {
+		members = map[string]json.RawMessage{}
 	}
-	if kind, ok := members["type"]; ok && jsonString(kind) != "object" {
-		members = nil
-	}
-	all := map[string]any{"type": "object"}
-	for name, value := range members {
-		all[name] = value
-	}
-	return all
+	members["type"] = json.RawMessage(`"object"`)
+	return members
 }

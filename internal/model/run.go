@@ -26,16 +26,6 @@ type modelRun struct {
 // errClientLeft is the error of a run whose events are no longer consumed. It is never reported.
 var errClientLeft = errors.New("the client left")
 
-// fail emits the error event that ends the run if err wraps a runError. It does nothing if err is
-// nil. It also does nothing for any other error, which means that the events are no longer
-// consumed.
-func (r *modelRun) fail(err error) {
-	var f *runError
-	if errors.As(err, &f) {
-		r.Fail(f.text, f.code)
-	}
-}
-
 // askUntilDone sends requests to the model until it responds without a tool call, or calls a tool
 // that the client must run. After each other response, it runs the called tools and sends their
 // results to the model. It returns an error if a request fails, or if the model is not done after

@@ -202,7 +202,3 @@ func (w *upstreamExchange) read(p []byte) (n int, err error) {
 	w.remainingBytes -= n
 	return n, err
 }
-
-// shortenTimeout reduces the idle timeout to at most trailingTimeout. It must be called only after
-// the finish reason has arrived, when the model's output is complete.
-func (w *upstreamExchange) shortenTimeout() { w.idleTimeout = min(w.idleTimeout, trailingTimeout) }

@@ -134,41 +134,15 @@ func rangeError[T any](name string, got, from, to T) error {
 // field is set if it is not zero or if the value from which [Parse] read the Pace contains the
 // field.
 func (p Pace) Merge(over Pace) Pace {
-	if over.First != 0 || over.set&setFirst != 0 {
-		p.First = over.First
-	}
-	if over.Rate != 0 || over.set&setRate != 0 {
-		p.Rate = over.Rate
-	}
-	if over.Jitter != (Jitter{}) || over.set&setJitter != 0 {
-		p.Jitter = over.Jitter
-	}
-	if over.Burst != 0 || over.set&setBurst != 0 {
-		p.Burst = over.Burst
-	}
-	if over.Chunk != 0 || over.set&setChunk != 0 {
-		p.Chunk = over.Chunk
-	}
-	if over.Speed != 0 || over.set&setSpeed != 0 {
-		p.Speed = over.Speed
+	to := p.fields()
+	for i, f := range over.fields() {
+		if over.set.has(i) || !f.value().IsZero() {
+			to[i].value().Set(f.value())
+		}
 	}
 	p.set |= over.set
 	return p
 }
-
-// A fieldSet records which fields of a Pace were present in a parsed value, so that Merge can
-// distinguish an explicit zero from an absent field.
-type fieldSet uint8
-
-// The bits of a fieldSet, one for each field of a Pace.
-const (
-	setFirst fieldSet = 1 << iota
-	setRate
-	setJitter
-	setBurst
-	setChunk
-	setSpeed
-)
 
 // IsInstant reports whether all events of a reply with pace p are due at once.
 func (p Pace) IsInstant() bool { return p.First == 0 && p.Rate == 0 && p.Jitter.Fixed == 0 }

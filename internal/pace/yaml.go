@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -26,24 +27,53 @@ func (p *Pace) UnmarshalYAML(unmarshal func(any) error) error {
 	return nil
 }
 
+// A field is a field of a [Pace] or a [Jitter].
+type field struct {
+	name string // in scripts
+	at   any    // pointer to the field
+}
+
+// value returns the field as a settable value.
+func (f field) value() reflect.Value { return reflect.ValueOf(f.at).Elem() }
+
+// fields returns the fields of p in alphabetical order of their names.
+func (p *Pace) fields() []field {
+	return []field{
+		{"burst", &p.Burst}, {"chunk", &p.Chunk}, {"first", &p.First},
+		{"jitter", &p.Jitter}, {"rate", &p.Rate}, {"speed", &p.Speed},
+	}
+}
+
+// fields returns the fields of j in alphabetical order of their names.
+func (j *Jitter) fields() []field {
+	return []field{{"fixed", &j.Fixed}, {"lognormal", &j.Lognormal}, {"uniform", &j.Uniform}}
+}
+
+// A fieldSet records which fields were present in a parsed value, so that Merge can distinguish an
+// explicit zero from an absent field. It has a bit for each index in a list of fields.
+type fieldSet uint8
+
+// has reports whether the field with index i was present.
+func (s fieldSet) has(i int) bool { return s&(1<<i) != 0 }
+
 // MarshalJSON implements json.Marshaler. The result is an object with the fields of p that are set,
 // in the form that [Parse] accepts.
-func (p Pace) MarshalJSON() ([]byte, error) {
+func (p Pace) MarshalJSON() ([]byte, error) { return marshalFields(p.fields(), p.set) }
+
+// MarshalJSON implements json.Marshaler. The result is an object with the fields of j that are not
+// zero.
+func (j Jitter) MarshalJSON() ([]byte, error) { return marshalFields(j.fields(), 0) }
+
+// marshalFields returns a JSON object with those of the fields that are not zero or are in set.
+func marshalFields(fields []field, set fieldSet) ([]byte, error) {
 	object := map[string]any{}
-	for _, f := range []struct {
-		name  string
-		isSet bool
-		value any
-	}{
-		{"first", p.First != 0 || p.set&setFirst != 0, p.First.String()},
-		{"rate", p.Rate != 0 || p.set&setRate != 0, p.Rate},
-		{"jitter", p.Jitter != Jitter{} || p.set&setJitter != 0, p.Jitter},
-		{"burst", p.Burst != 0 || p.set&setBurst != 0, p.Burst},
-		{"chunk", p.Chunk != 0 || p.set&setChunk != 0, p.Chunk},
-		{"speed", p.Speed != 0 || p.set&setSpeed != 0, p.Speed},
-	} {
-		if f.isSet {
-			object[f.name] = f.value
+	for i, f := range fields {
+		if f.value().IsZero() && !set.has(i) {
+			continue
+		}
+		object[f.name] = f.value().Interface()
+		if d, ok := f.at.(*time.Duration); ok {
+			object[f.name] = d.String()
 		}
 	}
 	return json.Marshal(object)
@@ -51,22 +81,6 @@ func (p Pace) MarshalJSON() ([]byte, error) {
 
 // IsZero reports whether no field of p is set.
 func (p Pace) IsZero() bool { return p == Pace{} }
-
-// MarshalJSON implements json.Marshaler. The result is an object with the fields of j that are not
-// zero.
-func (j Jitter) MarshalJSON() ([]byte, error) {
-	object := map[string]any{}
-	if j.Fixed != 0 {
-		object["fixed"] = j.Fixed.String()
-	}
-	if j.Uniform != 0 {
-		object["uniform"] = j.Uniform
-	}
-	if j.Lognormal != 0 {
-		object["lognormal"] = j.Lognormal
-	}
-	return json.Marshal(object)
-}
 
 // MarshalJSON implements json.Marshaler. The result is a JSON number if c is a number of characters
 // greater than 1, and otherwise the name that String returns.
@@ -85,62 +99,65 @@ func Parse(v any) (Pace, error) {
 	m, ok := v.(map[string]any)
 	if !ok {
 		return p, fmt.Errorf("invalid pace: got %s, want an object such as {first: 300ms, rate: 40}, with any of %s",
-			describe(v), sortedNames(paceReaders))
+			describe(v), joinNames(p.fields()))
 	}
-	for _, name := range slices.Sorted(maps.Keys(m)) {
-		read, known := paceReaders[name]
-		if !known {
-			return p, fmt.Errorf("unknown field %s of a pace (want %s)", name, sortedNames(paceReaders))
-		}
-		if err := read(&p, m[name]); err != nil {
-			return p, fmt.Errorf("%s: %w", name, err)
-		}
+	set, err := readFields(p.fields(), m, " of a pace")
+	if err != nil {
+		return p, err
 	}
+	if _, given := m["speed"]; given && p.Speed == 0 {
+		return p, fmt.Errorf("speed: invalid speed 0 (1: as recorded, 2: twice as fast)")
+	}
+	p.set = set
 	return p, p.Check()
 }
 
-// paceReaders maps the name of each field of a pace to the function that parses its decoded value v
-// and stores it in p. The function returns an error if v has the wrong type or is not a value that
-// the field can have. [Pace.Check] checks the range of numbers.
-var paceReaders = map[string]func(p *Pace, v any) error{
-	"first":  func(p *Pace, v any) error { p.set |= setFirst; return readDuration(&p.First, v) },
-	"rate":   func(p *Pace, v any) error { p.set |= setRate; return readNumber(&p.Rate, v) },
-	"jitter": func(p *Pace, v any) error { p.set |= setJitter; return p.Jitter.read(v) },
-	"burst":  func(p *Pace, v any) error { p.set |= setBurst; return readInt(&p.Burst, v) },
-	"chunk":  func(p *Pace, v any) error { p.set |= setChunk; return p.Chunk.read(v) },
-	"speed": func(p *Pace, v any) error {
-		p.set |= setSpeed
-		if err := readNumber(&p.Speed, v); err != nil || p.Speed != 0 {
-			return err
-		}
-		return fmt.Errorf("invalid speed 0 (1: as recorded, 2: twice as fast)")
-	},
-}
-
-// jitterReaders maps the name of each field of a jitter to the function that parses its decoded
-// value v and stores it in j. The function returns an error if v has the wrong type.
-var jitterReaders = map[string]func(j *Jitter, v any) error{
-	"fixed":     func(j *Jitter, v any) error { return readDuration(&j.Fixed, v) },
-	"uniform":   func(j *Jitter, v any) error { return readNumber(&j.Uniform, v) },
-	"lognormal": func(j *Jitter, v any) error { return readNumber(&j.Lognormal, v) },
-}
-
-// read sets the fields of j from v, a decoded YAML or JSON object. It returns an error if v is not
-// an object, or if a field is unknown or has the wrong type. It does not check whether values are
-// in range; Check does.
-func (j *Jitter) read(v any) error {
-	m, ok := v.(map[string]any)
-	if !ok {
-		return fmt.Errorf("got %s, want an object with one of %s", describe(v), sortedNames(jitterReaders))
-	}
+// readFields sets fields from the members of m, an object that was decoded from YAML or JSON, and
+// returns the set of those that m has. It returns an error if a member is unknown or has the wrong
+// type; owner follows the name of an unknown member in its text. It does not check whether values
+// are in range; [Pace.Check] does.
+func readFields(fields []field, m map[string]any, owner string) (set fieldSet, err error) {
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		read, known := jitterReaders[name]
-		if !known {
-			return fmt.Errorf("unknown field %s (want %s)", name, sortedNames(jitterReaders))
+		i := slices.IndexFunc(fields, func(f field) bool { return f.name == name })
+		if i < 0 {
+			return set, fmt.Errorf("unknown field %s%s (want %s)", name, owner, joinNames(fields))
 		}
-		if err := read(j, m[name]); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+		if err := fields[i].read(m[name]); err != nil {
+			return set, fmt.Errorf("%s: %w", name, err)
 		}
+		set |= 1 << i
+	}
+	return set, nil
+}
+
+// read sets the field from v, a decoded YAML or JSON value. It returns an error if v has the wrong
+// type or is not a value that the field can have. A duration may also be the number 0.
+func (f field) read(v any) error {
+	number, isNumber := toFloat(v)
+	switch to := f.at.(type) {
+	case *time.Duration:
+		text, _ := v.(string)
+		d, err := time.ParseDuration(text)
+		if err != nil && !(isNumber && number == 0) {
+			return fmt.Errorf("got %s, want a duration (e.g. 300ms, 1.5s, 2m)", describe(v))
+		}
+		*to = d
+	case *float64:
+		if !isNumber || math.IsNaN(number) || math.IsInf(number, 0) {
+			return fmt.Errorf("got %s, want a number", describe(v))
+		}
+		*to = number
+	case *int:
+		return readInt(to, v)
+	case *ChunkSize:
+		return to.read(v)
+	case *Jitter:
+		m, ok := v.(map[string]any)
+		if !ok {
+			return fmt.Errorf("got %s, want an object with one of %s", describe(v), joinNames(to.fields()))
+		}
+		_, err := readFields(to.fields(), m, "")
+		return err
 	}
 	return nil
 }
@@ -162,33 +179,6 @@ func (c *ChunkSize) read(v any) error {
 		}
 		*c = ChunkSize(n)
 	}
-	return nil
-}
-
-// readDuration stores the decoded value v in *to. The value must be the number 0 or a string in the
-// syntax of time.ParseDuration; otherwise readDuration returns an error and leaves *to unchanged.
-func readDuration(to *time.Duration, v any) error {
-	if n, ok := toFloat(v); ok && n == 0 {
-		*to = 0
-		return nil
-	}
-	text, ok := v.(string)
-	d, err := time.ParseDuration(text)
-	if !ok || err != nil {
-		return fmt.Errorf("got %s, want a duration (e.g. 300ms, 1.5s, 2m)", describe(v))
-	}
-	*to = d
-	return nil
-}
-
-// readNumber stores the decoded value v in *to. If v is not a finite number, it returns an error
-// and leaves *to unchanged.
-func readNumber(to *float64, v any) error {
-	n, ok := toFloat(v)
-	if !ok || math.IsNaN(n) || math.IsInf(n, 0) {
-		return fmt.Errorf("got %s, want a number", describe(v))
-	}
-	*to = n
 	return nil
 }
 
@@ -239,7 +229,11 @@ func describe(v any) string {
 	return text[:min(len(text), 60)]
 }
 
-// sortedNames returns the keys of m in alphabetical order, joined by commas.
-func sortedNames[T any](m map[string]T) string {
-	return strings.Join(slices.Sorted(maps.Keys(m)), ", ")
+// joinNames returns the names of fields, joined by commas.
+func joinNames(fields []field) string {
+	var names []string
+	for _, f := range fields {
+		names = append(names, f.name)
+	}
+	return strings.Join(names, ", ")
 }

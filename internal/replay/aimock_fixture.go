@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"path/filepath"
 	"slices"
 )
@@ -93,12 +92,13 @@ type memberDecoders map[string]func(raw json.RawMessage)
 // readObject decodes the JSON object raw. For each member, in alphabetical order, it looks up the
 // name in known and calls the function found there with the value of the member. If known does not
 // have the name, it records a warning. If raw is not an object, it records an error. The parameter
-// what is the name of the object in these messages.
-func (c *fixtureConverter) readObject(what string, raw json.RawMessage, known memberDecoders) {
-	var all map[string]json.RawMessage
+// what is the name of the object in these messages. The result holds all members of the object.
+func (c *fixtureConverter) readObject(
+	what string, raw json.RawMessage, known memberDecoders,
+) (all map[string]json.RawMessage) {
 	if err := json.Unmarshal(raw, &all); err != nil || all == nil {
 		c.errorf("%s is not an object", what)
-		return
+		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if read := known[name]; read != nil {
@@ -107,6 +107,7 @@ func (c *fixtureConverter) readObject(what string, raw json.RawMessage, known me
 		}
 		c.warnf("%s: %s is ignored: unknown member", what, name)
 	}
+	return all
 }
 
 // ignoreMembers adds a function to known for each name in names. The function records a warning
@@ -137,32 +138,23 @@ func (c *fixtureConverter) readText(to *string, name string) func(json.RawMessag
 	}
 }
 
-// readNumber returns a function that decodes a JSON number and stores a pointer to it in *to. If
-// the value is not a number between low and high, inclusive, the function leaves *to unchanged and
-// records in c.problems an error about the current fixture, which is then omitted from the script.
-// The parameter name is the name of the value in this error.
-func (c *fixtureConverter) readNumber(to **float64, name string, low, high float64) func(json.RawMessage) {
-	return func(raw json.RawMessage) {
-		var n float64
-		err := json.Unmarshal(raw, &n)
-		if err != nil || string(raw) == "null" || n < low || n > high || math.IsNaN(n) {
-			c.errorf("%s must be a number from %v to %v, got %.60s", name, low, high, raw)
-			return
-		}
-		*to = &n
+// readNumber returns a function that decodes a JSON number, which must be an integer if T is int,
+// and stores a pointer to it in *to. If the value is not such a number between low and high,
+// inclusive, the function leaves *to unchanged and records an error in c. The parameter name is the
+// name of the value in this error.
+func readNumber[T int | float64](c *fixtureConverter, to **T, name string, low, high T) func(json.RawMessage) {
+	kind := "a number"
+	if _, ok := any(low).(int); ok {
+		kind = "an integer"
 	}
-}
-
-// readInteger is like readNumber, but also records an error if the number is not an integer.
-func (c *fixtureConverter) readInteger(to **float64, name string, low, high int) func(json.RawMessage) {
 	return func(raw json.RawMessage) {
 		var n float64
 		err := json.Unmarshal(raw, &n)
-		if err != nil || string(raw) == "null" || n < float64(low) || n > float64(high) || n != math.Trunc(n) {
-			c.errorf("%s must be an integer from %d to %d, got %.60s", name, low, high, raw)
+		if err != nil || string(raw) == "null" || n < float64(low) || n > float64(high) || float64(T(n)) != n {
+			c.errorf("%s must be %s from %v to %v, got %.60s", name, kind, low, high, raw)
 			return
 		}
-		*to = &n
+		*to = new(T(n))
 	}
 }
 

@@ -1,11 +1,6 @@
 package replay
 
-import (
-	"bytes"
-	"encoding/json"
-	"maps"
-	"slices"
-)
+import "encoding/json"
 
 // An aimockMatch holds the decoded members of the match object of an aimock fixture. The match
 // object states for which requests the fixture is used.
@@ -14,9 +9,9 @@ type aimockMatch struct {
 	// if absent.
 	user, toolCallID, resultText, toolName, context, endpoint string
 
-	hasUser, hasResult bool     // the members userMessage and toolResultContains are present
-	toolResult         *bool    // hasToolResult; nil if absent
-	turn, sequence     *float64 // turnIndex and sequenceIndex; nil if absent
+	hasUser, hasResult bool  // the members userMessage and toolResultContains are present
+	toolResult         *bool // hasToolResult; nil if absent
+	turn, sequence     *int  // turnIndex and sequenceIndex; nil if absent
 }
 
 // readMatch converts raw, the match object of a fixture, to the conditions of a rule. The result
@@ -25,20 +20,14 @@ type aimockMatch struct {
 func (c *fixtureConverter) readMatch(raw json.RawMessage) (conditions scriptObject, once bool) {
 	var is aimockMatch
 	known := memberDecoders{
-		"userMessage": func(raw json.RawMessage) {
-			is.hasUser = true
-			c.readText(&is.user, "userMessage")(raw)
-		},
-		"toolCallId": c.readText(&is.toolCallID, "toolCallId"),
-		"toolResultContains": func(raw json.RawMessage) {
-			is.hasResult = true
-			c.readText(&is.resultText, "toolResultContains")(raw)
-		},
-		"toolName":      c.readText(&is.toolName, "toolName"),
-		"context":       c.readText(&is.context, "context"),
-		"endpoint":      c.readText(&is.endpoint, "endpoint"),
-		"turnIndex":     c.readInteger(&is.turn, "turnIndex", 0, 1_000_000),
-		"sequenceIndex": c.readInteger(&is.sequence, "sequenceIndex", 0, 1_000_000),
+		"userMessage":        c.readText(&is.user, "userMessage"),
+		"toolCallId":         c.readText(&is.toolCallID, "toolCallId"),
+		"toolResultContains": c.readText(&is.resultText, "toolResultContains"),
+		"toolName":           c.readText(&is.toolName, "toolName"),
+		"context":            c.readText(&is.context, "context"),
+		"endpoint":           c.readText(&is.endpoint, "endpoint"),
+		"turnIndex":          readNumber(c, &is.turn, "turnIndex", 0, 1_000_000),
+		"sequenceIndex":      readNumber(c, &is.sequence, "sequenceIndex", 0, 1_000_000),
 		"hasToolResult": func(raw json.RawMessage) {
 			if json.Unmarshal(raw, &is.toolResult) != nil || is.toolResult == nil {
 				c.errorf("hasToolResult must be true or false, got %.60s", raw)
@@ -50,14 +39,15 @@ func (c *fixtureConverter) readMatch(raw json.RawMessage) (conditions scriptObje
 	c.ignoreMembers(known, "the rule matches any value: rules have no condition on system messages", "systemMessage")
 	c.rejectMembers(known, "no dialect has embeddings", "inputText")
 	c.rejectMembers(known, "a function cannot be converted", "predicate")
-	c.readObject("match", raw, known)
+	members := c.readObject("match", raw, known)
+	is.hasUser, is.hasResult = members["userMessage"] != nil, members["toolResultContains"] != nil
 	if is.endpoint != "" && is.endpoint != "chat" {
 		c.errorf("endpoint: the fixture is omitted: no dialect has an equivalent of %q", is.endpoint)
 	}
 	if c.failed {
 		return nil, false
 	}
-	return c.conditions(is), is.sequence != nil && c.isNextInSequence(raw, int(*is.sequence))
+	return c.conditions(is), is.sequence != nil && c.isNextInSequence(members, *is.sequence)
 }
 
 // conditions returns the conditions of a rule for a match object with the members m. If the members
@@ -92,7 +82,7 @@ func (c *fixtureConverter) conditions(m aimockMatch) (conditions scriptObject) {
 		} else {
 			c.warnf("turnIndex %v becomes turn %v: scripts count user messages from 1, not assistant messages from 0",
 				*m.turn, *m.turn+1)
-			conditions.set("turn", int(*m.turn)+1)
+			conditions.set("turn", *m.turn+1)
 		}
 	}
 	if m.toolName != "" {
@@ -123,25 +113,19 @@ func (c *fixtureConverter) toolResultCondition(m aimockMatch) (o scriptObject) {
 	return o
 }
 
-// isNextInSequence reports whether index, the sequenceIndex in the match object raw, is the next
-// index of its sequence. If so, it increments the next index of the sequence; otherwise it records
-// an error. Fixtures whose match objects differ only in the sequenceIndex form a sequence. Their
-// indexes must be 0, 1, 2 and so on in the order of the file, because the fixtures become rules
-// that match once each, in that order.
-func (c *fixtureConverter) isNextInSequence(raw json.RawMessage, index int) bool {
-	var all map[string]json.RawMessage
-	_ = json.Unmarshal(raw, &all) // cannot fail: readMatch decoded it already
-	delete(all, "sequenceIndex")
-	var key bytes.Buffer
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		key.WriteString(name + " ")
-		_ = json.Compact(&key, all[name])
-	}
-	if want := c.nextIndex[key.String()]; index != want {
+// isNextInSequence reports whether index, the sequenceIndex among the members of a match object, is
+// the next index of its sequence. If so, it increments the next index of the sequence; otherwise it
+// records an error. Fixtures whose match objects differ only in the sequenceIndex form a sequence.
+// Their indexes must be 0, 1, 2 and so on in the order of the file, because the fixtures become
+// rules that match once each, in that order. isNextInSequence modifies members.
+func (c *fixtureConverter) isNextInSequence(members map[string]json.RawMessage, index int) bool {
+	delete(members, "sequenceIndex")
+	key := compactJSON(members)
+	if want := c.nextIndex[key]; index != want {
 		c.errorf("sequenceIndex %d: the fixture is omitted: want %d, the next index among fixtures with the same match; "+
 			"put them in order, from 0", index, want)
 		return false
 	}
-	c.nextIndex[key.String()]++
+	c.nextIndex[key]++
 	return true
 }

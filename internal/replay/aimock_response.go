@@ -1,7 +1,9 @@
 package replay
 
 import (
+	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 )
 
@@ -21,15 +23,16 @@ type fixtureResponse struct {
 // in c, and the results must not be used.
 func (c *fixtureConverter) readResponse(raw json.RawMessage) (reply []any, refusal scriptObject) {
 	var s fixtureResponse
-	var status, after *float64
+	var status *int
+	var after *float64
 	known := memberDecoders{
 		"content":    func(raw json.RawMessage) { s.content, s.hasContent = c.readContent(raw), true },
 		"reasoning":  c.readText(&s.reasoning, "reasoning"),
 		"toolCalls":  func(raw json.RawMessage) { s.calls = c.readCalls(raw) },
 		"blocks":     func(raw json.RawMessage) { s.blocks = c.readBlocks(raw) },
 		"error":      func(raw json.RawMessage) { s.errorReply = c.readError(raw) },
-		"status":     c.readInteger(&status, "status", 100, 599),
-		"retryAfter": c.readNumber(&after, "retryAfter", 0, 86400),
+		"status":     readNumber(c, &status, "status", 100, 599),
+		"retryAfter": readNumber(c, &after, "retryAfter", 0, 86400),
 		"role":       func(raw json.RawMessage) { c.warnUnlessOneOf("role", raw, "assistant") },
 		"finishReason": func(raw json.RawMessage) {
 			c.warnUnlessOneOf("finishReason", raw, "stop", "tool_calls")
@@ -85,15 +88,11 @@ func (c *fixtureConverter) readCall(raw json.RawMessage, more memberDecoders) an
 	var name, id string
 	var arguments any = scriptObject{}
 	known := memberDecoders{
-		"name": c.readText(&name, "toolCalls: name"),
-		"id":   c.readText(&id, "toolCalls: id"), // learnToolNames has recorded it
-		"arguments": func(raw json.RawMessage) {
-			arguments = c.readArguments(raw)
-		},
+		"name":      c.readText(&name, "toolCalls: name"),
+		"id":        c.readText(&id, "toolCalls: id"), // learnToolNames has recorded it
+		"arguments": func(raw json.RawMessage) { arguments = c.readArguments(raw) },
 	}
-	for key, read := range more {
-		known[key] = read
-	}
+	maps.Copy(known, more)
 	c.readObject("toolCalls", raw, known)
 	if name == "" && !c.failed {
 		c.errorf("toolCalls: every call needs a name")
@@ -226,11 +225,8 @@ func (c *fixtureConverter) readError(raw json.RawMessage) scriptObject {
 // refusal, and retry-after. The parameter status is the status code; nil means 500. The parameter
 // after is the value of retry-after in seconds; nil means 1s for code 429, and no retry-after for
 // other codes. If the code is below 400, statusReply records an error.
-func (c *fixtureConverter) statusReply(refusal scriptObject, status, after *float64) scriptObject {
-	code := 500
-	if status != nil {
-		code = int(*status)
-	}
+func (c *fixtureConverter) statusReply(refusal scriptObject, status *int, after *float64) scriptObject {
+	code := *cmp.Or(status, new(500))
 	if code < 400 {
 		c.errorf("status %d: the fixture is omitted: the status of an error must be from 400 to 599", code)
 	}

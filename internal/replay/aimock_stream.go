@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"strconv"
@@ -11,7 +12,7 @@ import (
 // Pointers are nil for members that the fixture does not set.
 type aimockStreamOptions struct {
 	latency, disconnect    *float64           // latency and disconnectAfterMs, in milliseconds
-	chunk, truncate        *float64           // chunkSize in characters, and truncateAfterChunks
+	chunk, truncate        *int               // chunkSize in characters, and truncateAfterChunks
 	speed                  *float64           // replaySpeed: 2 means twice as fast
 	hasProfile, hasTimings bool               // streamingProfile and recordedTimings are present
 	profileTTFT            *float64           // ttft of streamingProfile: time to the first token, in milliseconds
@@ -31,27 +32,27 @@ const (
 // readStreamOptions adds to known, for each member of a fixture that defines timing or faults, a
 // function that decodes the member and stores its value in *p.
 func (c *fixtureConverter) readStreamOptions(known memberDecoders, p *aimockStreamOptions) {
-	known["latency"] = c.readNumber(&p.latency, "latency", 0, maxMilliseconds)
-	known["chunkSize"] = c.readInteger(&p.chunk, "chunkSize", 1, maxChunks)
-	known["truncateAfterChunks"] = c.readInteger(&p.truncate, "truncateAfterChunks", 0, maxChunks)
-	known["disconnectAfterMs"] = c.readNumber(&p.disconnect, "disconnectAfterMs", 0, maxMilliseconds)
-	known["replaySpeed"] = c.readNumber(&p.speed, "replaySpeed", 0.001, 1000)
+	known["latency"] = readNumber(c, &p.latency, "latency", 0, maxMilliseconds)
+	known["chunkSize"] = readNumber(c, &p.chunk, "chunkSize", 1, maxChunks)
+	known["truncateAfterChunks"] = readNumber(c, &p.truncate, "truncateAfterChunks", 0, maxChunks)
+	known["disconnectAfterMs"] = readNumber(c, &p.disconnect, "disconnectAfterMs", 0, maxMilliseconds)
+	known["replaySpeed"] = readNumber(c, &p.speed, "replaySpeed", 0.001, 1000)
 	known["streamingProfile"] = func(raw json.RawMessage) {
 		p.hasProfile = true
 		c.readObject("streamingProfile", raw, memberDecoders{
-			"ttft":   c.readNumber(&p.profileTTFT, "ttft", 0, maxMilliseconds),
-			"tps":    c.readNumber(&p.profileRate, "tps", 0, 1e6),
-			"jitter": c.readNumber(&p.profileJitter, "jitter", 0, 1),
+			"ttft":   readNumber(c, &p.profileTTFT, "ttft", 0, maxMilliseconds),
+			"tps":    readNumber(c, &p.profileRate, "tps", 0, 1e6),
+			"jitter": readNumber(c, &p.profileJitter, "jitter", 0, 1),
 		})
 	}
 	known["recordedTimings"] = func(raw json.RawMessage) { c.readTimings(raw, p) }
 	known["chaos"] = func(raw json.RawMessage) {
 		p.faultRates = map[string]float64{}
-		all := memberDecoders{"latencyMs": c.readNumber(&p.delay, "chaos: latencyMs", 0, 30_000)}
+		all := memberDecoders{"latencyMs": readNumber(c, &p.delay, "chaos: latencyMs", 0, 30_000)}
 		for _, name := range []string{"dropRate", "malformedRate", "disconnectRate", "rateLimitRate"} {
 			all[name] = func(raw json.RawMessage) {
 				var rate *float64
-				if c.readNumber(&rate, "chaos: "+name, 0, 1)(raw); rate != nil {
+				if readNumber(c, &rate, "chaos: "+name, 0, 1)(raw); rate != nil {
 					p.faultRates[name] = *rate
 				}
 			}
@@ -64,10 +65,10 @@ func (c *fixtureConverter) readStreamOptions(known memberDecoders, p *aimockStre
 // token in p.ttft and the mean interval between chunks in p.meanGap, both in milliseconds; a time
 // that raw does not contain becomes 0. If raw is invalid, readTimings records an error.
 func (c *fixtureConverter) readTimings(raw json.RawMessage, p *aimockStreamOptions) {
-	var first *float64
+	first := new(0.0)
 	var gaps []float64
 	c.readObject("recordedTimings", raw, memberDecoders{
-		"ttftMs": c.readNumber(&first, "ttftMs", 0, maxMilliseconds),
+		"ttftMs": readNumber(c, &first, "ttftMs", 0, maxMilliseconds),
 		"interChunkDelaysMs": func(raw json.RawMessage) {
 			if json.Unmarshal(raw, &gaps) != nil {
 				c.errorf("recordedTimings: interChunkDelaysMs must be a list of numbers")
@@ -75,10 +76,7 @@ func (c *fixtureConverter) readTimings(raw json.RawMessage, p *aimockStreamOptio
 		},
 		"totalDurationMs": func(json.RawMessage) {}, // the sum of the others
 	})
-	p.hasTimings = true
-	if first != nil {
-		p.ttft = *first
-	}
+	p.hasTimings, p.ttft = true, *first
 	for _, gap := range gaps {
 		p.meanGap += gap / float64(len(gaps))
 	}
@@ -91,10 +89,7 @@ func (c *fixtureConverter) setPace(rule *scriptObject, p aimockStreamOptions) {
 	var o scriptObject
 	switch {
 	case p.hasTimings:
-		times := 1.0
-		if p.speed != nil {
-			times = *p.speed
-		}
+		times := *cmp.Or(p.speed, new(1.0))
 		if p.hasProfile || p.latency != nil {
 			c.warnf("streamingProfile and latency are ignored: recordedTimings take precedence")
 		}
@@ -124,7 +119,7 @@ func (c *fixtureConverter) setPace(rule *scriptObject, p aimockStreamOptions) {
 		c.warnf("replaySpeed is ignored: the fixture lacks recordedTimings")
 	}
 	if p.chunk != nil {
-		o.set("chunk", int(*p.chunk))
+		o.set("chunk", *p.chunk)
 	}
 	if len(o) > 0 {
 		rule.set("pace", o)
@@ -155,7 +150,7 @@ func (c *fixtureConverter) setFaults(rule *scriptObject, p aimockStreamOptions, 
 	if p.truncate != nil {
 		c.warnf("truncateAfterChunks %v becomes an abort before event %v: scripts count all events, not only chunks",
 			*p.truncate, *p.truncate)
-		add("abort", scriptObject{{"event", int(*p.truncate)}})
+		add("abort", scriptObject{{"event", *p.truncate}})
 	}
 	if p.disconnect != nil {
 		add("abort", scriptObject{{"time", milliseconds(*p.disconnect)}})

@@ -117,8 +117,9 @@ func convertRecording(
 			o.Dialect.Name, cmp.Or(o.Dialect.Base, "/"))...)
 	}
 	for i, c := range conversations {
-		out := RecordedConversation{
-			Dialect: t.Dialect, Target: t.Target, StartedAt: t.Recorded, Trace: c, Secrets: slices.Clone(o.Secrets),
+		out := &transcript.Transcript{
+			Comment: "Converted from " + filepath.Base(path) + ".", Dialect: t.Dialect, Target: t.Target,
+			Recorded: t.Recorded, Trace: c, Secrets: slices.Clone(o.Secrets),
 		}
 		if o.Dialect != nil {
 			out.Dialect = o.Dialect.Name
@@ -132,14 +133,11 @@ func convertRecording(
 			out.Secrets = append(out.Secrets, exchangeSecrets(x, request)...)
 			out.Trace.Exchanges[j].At = x.At - start
 		}
-		tr := out.Transcript()
-		tr.Recorded = t.Recorded
-		tr.Comment = "Converted from " + filepath.Base(path) + "."
 		name := fileStem(path)
 		if len(conversations) > 1 {
 			name = fmt.Sprintf("%s-%d", name, i+1)
 		}
-		files = append(files, OutputFile{Name: name + ".txtar", Data: transcript.Format(tr)})
+		files = append(files, OutputFile{Name: name + ".txtar", Data: transcript.Format(out)})
 	}
 	return files, problems
 }

@@ -287,36 +287,25 @@ func (s *recordingSearch) respond(f candidate) *Response {
 		if is.Run != "" || s.operation.StartsRun {
 			b.mapRun(x.run(), cmp.Or(is.Run, x.run()))
 		}
-		for recorded, now := range userMessagePairs(x.request.Parts, is.Parts) {
-			b.mapID(recorded, now)
-		}
+		b.mapUserMessages(x.request.Parts, is.Parts)
 		ids = b.currentIDs
 	}
 	return x.newResponse(f.resumeAt, ids)
 }
 
-// userMessagePairs returns an iterator over pairs of message ids. Each pair consists of the id of a
-// user message in recorded and the id of the corresponding user message in current. These arguments
-// are the parts of the recorded request and of the current request. The iterator begins with the
+// mapUserMessages records which ids of user messages correspond to each other. The arguments are
+// the parts of the recorded request and of the current request. mapUserMessages begins with the
 // last user messages and goes backwards as long as their texts are equal.
-func userMessagePairs(recorded, current []spec.Event) func(func(string, string) bool) {
-	users := func(parts []spec.Event) (all []spec.Event) {
-		for _, p := range parts {
-			if p.Kind == spec.InputUser {
-				all = append(all, p)
-			}
+func (b *threadBinding) mapUserMessages(recorded, current []spec.Event) {
+	isOther := func(p spec.Event) bool { return p.Kind != spec.InputUser }
+	recorded = slices.DeleteFunc(slices.Clone(recorded), isOther)
+	current = slices.DeleteFunc(slices.Clone(current), isOther)
+	for i := range min(len(recorded), len(current)) {
+		was, is := recorded[len(recorded)-1-i], current[len(current)-1-i]
+		if was.Text != is.Text {
+			return
 		}
-		return all
-	}
-	return func(yield func(string, string) bool) {
-		recorded, current := users(recorded), users(current)
-		for len(recorded) > 0 && len(current) > 0 {
-			a, b := recorded[len(recorded)-1], current[len(current)-1]
-			if a.Text != b.Text || !yield(a.Message, b.Message) {
-				return
-			}
-			recorded, current = recorded[:len(recorded)-1], current[:len(current)-1]
-		}
+		b.mapID(was.Message, is.Message)
 	}
 }
 
@@ -340,12 +329,10 @@ func (s *recordingSearch) reasons() (all []string) {
 // streamEndOf returns the way in which the recorded response r ended.
 func streamEndOf(r spec.Response) StreamEnd {
 	switch {
-	case r.Status == 0 && errors.Is(r.End, spec.ErrReset):
+	case errors.Is(r.End, spec.ErrReset):
 		return Reset
 	case r.Status == 0:
 		return NoResponse
-	case errors.Is(r.End, spec.ErrReset):
-		return Reset
 	case errors.Is(r.End, spec.ErrTruncated), errors.Is(r.End, spec.ErrNotHTTP):
 		return Truncated
 	case errors.Is(r.End, spec.ErrIdleTimeout):

@@ -258,17 +258,14 @@ func dialectNames(dialects []*dialect.Dialect) string {
 // if x cannot be replayed. The index, conversation, method and response of e must already be set.
 func (b *libraryBuilder) prepareExchange(e *storedExchange, x spec.Exchange) bool {
 	d := e.conversation.dialect
-	e.request = d.ParseRequest(x.Request)
-	switch {
-	case x.Request.Method == "":
+	e.request, e.operation = d.ParseRequest(x.Request), d.Operation(x.Request)
+	if x.Request.Method == "" {
 		i := slices.IndexFunc(d.Operations(), func(o *dialect.Operation) bool { return o.IsStream })
 		if i < 0 {
 			b.warnf(e, "ignored: it has no request, and %s has no streams", d.Name)
 			return false
 		}
 		e.operation = d.Operations()[i]
-	default:
-		e.operation = d.Operation(x.Request)
 	}
 	switch {
 	case e.operation == nil:

@@ -164,11 +164,18 @@ type responseForwarder struct {
 
 // forward sends to the client the part of received that has not been sent yet. The argument
 // received is the response of the recorded server so far. The first call sends only the status and
-// the header. forward returns true if the client has left, so that the recorder stops receiving.
+// the header, without hop-by-hop fields. forward returns true if the client has left, so that the
+// recorder stops receiving.
 func (b *responseForwarder) forward(received spec.Response) bool {
 	if b.status == 0 {
 		b.status = received.Status
-		b.writeHeader(received)
+		h, length := b.w.Header(), received.Header.Get("Content-Length")
+		for _, f := range withoutHopByHop(received.Header, "Proxy-Authorization", "Expect") {
+			h.Add(f.Name, f.Value)
+		}
+		if _, err := strconv.Atoi(length); err == nil && !received.Header.Has("Transfer-Encoding") {
+			h.Set("Content-Length", length) // so that the client detects a truncated body
+		}
 		b.w.WriteHeader(received.Status)
 		b.err = b.flush()
 		return b.err != nil
@@ -180,20 +187,6 @@ func (b *responseForwarder) forward(received spec.Response) bool {
 		b.sent = len(received.Body)
 	}
 	return b.err != nil
-}
-
-// writeHeader copies the header fields of received, the response of the recorded server, to the
-// header of the response to the client, except hop-by-hop fields. It keeps a declared
-// Content-Length, so that the client detects a truncated body.
-func (b *responseForwarder) writeHeader(received spec.Response) {
-	h := b.w.Header()
-	for _, f := range withoutHopByHop(received.Header, "Proxy-Authorization", "Expect") {
-		h.Add(f.Name, f.Value)
-	}
-	length := received.Header.Get("Content-Length")
-	if _, err := strconv.Atoi(length); err == nil && !received.Header.Has("Transfer-Encoding") {
-		h.Set("Content-Length", length)
-	}
 }
 
 // flush sends buffered data to the client, if the writer supports that. It returns an error if the
@@ -258,8 +251,8 @@ func (r *Recorder) classify(x spec.Exchange, request spec.Event) (thread, skipRe
 		return "", d.Name + " has no such operation"
 	}
 	thread = request.Thread
-	resp := x.Response
-	switch media := resp.Header.MediaType(); {
+	resp, media := x.Response, x.Response.Header.MediaType()
+	switch {
 	case resp.Status == 0:
 		return thread, fmt.Sprintf("no response: %v", resp.End)
 	case resp.End != nil && !errors.Is(resp.End, spec.ErrClientLeft):
@@ -283,8 +276,7 @@ func (r *Recorder) classify(x spec.Exchange, request spec.Event) (thread, skipRe
 		ended = ended || slices.Contains(endKinds, e.Kind)
 	}
 	mustEnd := frames > 0 || request.Cursor == "" // there may be no events after a cursor
-	if media := resp.Header.MediaType(); media == spec.EventStream && resp.End == nil && request.PollLimit == "" &&
-		mustEnd && !ended {
+	if media == spec.EventStream && resp.End == nil && request.PollLimit == "" && mustEnd && !ended {
 		return thread, fmt.Sprintf("the stream ended after %d events without a terminal event", frames)
 	}
 	return thread, ""
@@ -294,5 +286,3 @@ func (r *Recorder) classify(x spec.Exchange, request spec.Event) (thread, skipRe
 // stream that ended without such an event, except where that is allowed, such as a resumed stream
 // without further events.
 var endKinds = []spec.Kind{spec.RunEnd, spec.RunError, spec.RunRefused, spec.Done}
-
-var _ http.Handler = (*Recorder)(nil)

@@ -27,10 +27,11 @@ type RecordingDir struct {
 // OpenRecordingDir opens the directory dir for recordings, and creates it and its parents if they
 // do not exist. The caller must close the result.
 func OpenRecordingDir(dir string) (*RecordingDir, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("cannot open the directory of recordings: %w", err)
+	var root *os.Root
+	err := os.MkdirAll(dir, 0o755)
+	if err == nil {
+		root, err = os.OpenRoot(dir)
 	}
-	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the directory of recordings: %w", err)
 	}
@@ -53,10 +54,11 @@ func (f *RecordingDir) Save(c RecordedConversation) error {
 	}
 	tmp := "." + name + "-" + rand.Text()[:8]
 	defer f.root.Remove(tmp)
-	if err := f.root.WriteFile(tmp, transcript.Format(c.Transcript()), 0o644); err != nil {
-		return fmt.Errorf("cannot write recording %s: %w", name, err)
+	err = f.root.WriteFile(tmp, transcript.Format(c.Transcript()), 0o644)
+	if err == nil {
+		err = f.root.Rename(tmp, name)
 	}
-	if err := f.root.Rename(tmp, name); err != nil {
+	if err != nil {
 		return fmt.Errorf("cannot write recording %s: %w", name, err)
 	}
 	return nil

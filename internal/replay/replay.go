@@ -134,7 +134,9 @@ func (a *Response) TimedChunks(speed float64) iter.Seq2[time.Duration, []byte] {
 	return func(yield func(time.Duration, []byte) bool) {
 		done, due := 0, time.Duration(0)
 		for _, p := range a.arrivals {
-			due = scaleDelay(p.At, speed)
+			if speed > 0 {
+				due = time.Duration(float64(p.At) / speed)
+			}
 			if p.End > done && !yield(due, a.Body[done:p.End:p.End]) {
 				return
 			}

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/streamassay/streamassay/internal/sse"
@@ -16,11 +17,11 @@ type resumePoint struct {
 }
 
 // indexResponse decodes the response of recorded, the exchange from which x was made. It sets
-// x.serverIDs and, if the response is a readable event stream, x.resumePoints.
+// x.serverIDs and, if the response is an event stream without a content coding, x.resumePoints.
 func (x *storedExchange) indexResponse(recorded spec.Exchange) {
 	one := spec.Trace{Exchanges: []spec.Exchange{recorded}}
 	ends := map[int]int{}
-	if x.isReadableStream() {
+	if x.response.Header.MediaType() == spec.EventStream && x.isUnencoded() {
 		for item, err := range sse.Items(x.response.Body, 0) {
 			if err == nil && item.Kind == sse.Event && !item.Incomplete {
 				ends[item.Offset] = afterLineEnd(x.response.Body, item.End)
@@ -31,21 +32,11 @@ func (x *storedExchange) indexResponse(recorded spec.Exchange) {
 		if e.Kind == spec.HTTPRequest {
 			continue
 		}
-		if x.serverIDs.thread == "" {
-			x.serverIDs.thread = e.Thread
-		}
-		if x.serverIDs.run == "" {
-			x.serverIDs.run = e.Run
-		}
+		x.serverIDs = responseIDs{cmp.Or(x.serverIDs.thread, e.Thread), cmp.Or(x.serverIDs.run, e.Run)}
 		if end, ok := ends[e.Offset]; ok && e.IsFrame() && e.Cursor != "" {
 			x.resumePoints = append(x.resumePoints, resumePoint{cursor: e.Cursor, offset: end, at: e.At - recorded.At})
 		}
 	}
-}
-
-// isReadableStream reports whether the response of x is an event stream without a content coding.
-func (x *storedExchange) isReadableStream() bool {
-	return x.response.Header.MediaType() == spec.EventStream && x.isUnencoded()
 }
 
 // isUnencoded reports whether the response of x has no content coding, so that ids in it can be

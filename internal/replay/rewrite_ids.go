@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
-	"time"
 
 	"github.com/streamassay/streamassay/spec"
 )
@@ -64,8 +63,8 @@ func jsonStringBody(s string) string {
 }
 
 // compactJSON returns v as JSON without insignificant white space. The argument v must be a string,
-// which is encoded, or a json.RawMessage with valid JSON. The characters <, > and & are not
-// escaped.
+// which is encoded, or valid JSON: a json.RawMessage or a map of them, which is sorted. The
+// characters <, > and & are not escaped.
 func compactJSON(v any) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
@@ -167,14 +166,4 @@ func rewriteWords(text string, pairs map[string]string) string {
 		}
 	}
 	return b.String()
-}
-
-// scaleDelay returns the time at which something that arrived at the time at in the recording is
-// due in the replay. Both times are counted from the request. The parameter speed is relative to
-// the recording: 2 means twice as fast. If speed is not positive, the result is 0.
-func scaleDelay(at time.Duration, speed float64) time.Duration {
-	if !(speed > 0) {
-		return 0
-	}
-	return time.Duration(float64(at) / speed)
 }

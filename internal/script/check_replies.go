@@ -2,7 +2,6 @@ package script
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
@@ -25,12 +24,12 @@ func (s *RuleSet) CheckReplies(check ReplyCheckFunc) []Problem {
 	var problems []Problem
 	checked := map[string]bool{}
 	for _, r := range s.Rules() {
-		if !r.action.hasReply || r.Violates {
+		if r.Reply == nil || r.Violates {
 			continue
 		}
 		for _, d := range r.applicableDialects(s.dialects) {
-			shape := d.Name + "\x00" + stepSignature(r.action.steps)
-			if checked[shape] && !r.action.hasRawFrames() {
+			shape := d.Name + "\x00" + stepSignature(r.Reply)
+			if checked[shape] && !r.hasRawFrames() {
 				continue
 			}
 			checked[shape] = true
@@ -58,8 +57,8 @@ func stepSignature(steps []step) (text string) {
 // ok is false and p is the problem to report. Otherwise ok is true. It is also true if the reply
 // cannot be checked because its templates need a real request.
 func (r *Rule) checkReply(d *dialect.Dialect, check ReplyCheckFunc) (p Problem, ok bool) {
-	reply, err := r.exampleReply(d)
-	if err != nil { // its templates need a real request
+	reply := r.exampleReply(d)
+	if reply.Agent == nil { // its templates need a real request
 		return p, true
 	}
 	violations := check(d, reply.Agent(reply.Pace.Chunk, func(time.Duration) {}))
@@ -67,37 +66,33 @@ func (r *Rule) checkReply(d *dialect.Dialect, check ReplyCheckFunc) (p Problem, 
 		return p, true
 	}
 	at := filePosition{r.Line, r.column}
-	for _, s := range r.action.steps {
+	for _, s := range r.Reply {
 		if s.name == "raw" {
 			at = positionOf(s.node)
 			break
 		}
 	}
 	text := "the reply violates " + d.Name + ": " + violations[0]
-	if r.action.hasRawFrames() {
+	if r.hasRawFrames() {
 		text += "; set violates: true if that is intended"
 	}
 	return Problem{r.File, at.line, at.column, Error, text}, false
 }
 
 // exampleReply returns the reply of the rule to a minimal request in dialect d, in which each
-// capture group of the rule's regular expressions has the value "1". It returns an error if a
+// capture group of the rule's regular expressions has the value "1". The reply has no agent if a
 // template fails, for example because it needs something that this request lacks.
-func (r *Rule) exampleReply(d *dialect.Dialect) (Reply, error) {
+func (r *Rule) exampleReply(d *dialect.Dialect) Reply {
 	match := map[string]string{}
 	for group := range r.groups {
 		match[group] = "1"
 	}
-	p := &matchContext{
+	return r.renderReply(&matchContext{
 		request: &RequestContext{
 			Dialect: d, Operation: runOperation, Parsed: &spec.Event{Thread: "thread", Run: "run"},
 			Now: time.Unix(0, 0), analyzed: true, turn: 1, lastInput: lastUser,
 		},
 		state:  NewState(),
 		groups: match,
-	}
-	if _, at, err := renderSteps(r.action.steps, newTemplateData(p)); err != nil {
-		return Reply{}, fmt.Errorf("%s: %w", at.name, err)
-	}
-	return r.renderReply(p), nil
+	})
 }

@@ -68,7 +68,11 @@ func (s *RuleSet) mismatches(f *RequestContext, st *State) []Mismatch {
 		why := r.match(&p)
 		if why == nil {
 			p.conditionsMet++
-			why = func() string { return st.blockedReason(r) }
+			why = func() string {
+				st.mu.Lock()
+				defer st.mu.Unlock()
+				return st.blockedReason(r)
+			}
 		}
 		all = append(all, rankedRule{r, why, p.conditionsMet})
 	}

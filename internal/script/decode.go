@@ -18,7 +18,8 @@ const maxProblems = 100
 
 // A decoder decodes one script file. It calls the UnmarshalYAML methods of this package only for
 // nodes that satisfy the schema. Methods with a context parameter get the decoder from the context,
-// and add to its problems the errors that the schema does not rule out.
+// and add to its problems the errors that the schema does not rule out. The methods return only
+// those errors that their comments mention.
 type decoder struct {
 	file     string             // name of the file, for problems
 	dialects []*dialect.Dialect // the served dialects
@@ -75,7 +76,7 @@ func (d *decoder) add(p Problem) {
 type textValue string
 
 // UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The node n must be a
-// scalar. The error is always nil.
+// scalar.
 func (t *textValue) UnmarshalYAML(n ast.Node) error {
 	*t = textValue(scalarText(n))
 	return nil
@@ -86,7 +87,7 @@ func (t *textValue) UnmarshalYAML(n ast.Node) error {
 type textList []string
 
 // UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The node n must be a
-// scalar or a list of scalars. The error is always nil.
+// scalar or a list of scalars.
 func (l *textList) UnmarshalYAML(n ast.Node) error {
 	*l = nil
 	for _, item := range itemsOf(n) {

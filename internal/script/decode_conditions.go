@@ -17,7 +17,7 @@ const runOperation = "run"
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
 // be an integer, which is then the only value in the range, or an object with the optional members
 // min (default 1) and max (default: no upper limit). If min exceeds max, an error is added to the
-// problems of the file. The returned error is always nil.
+// problems of the file.
 func (s *intRange) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	d := decoderOf(ctx)
 	if n.Type() != ast.MappingType {
@@ -73,8 +73,7 @@ func (t *textMatcher) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 type headerMatchers []headerMatcher
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
-// be an object. Errors in conditions are added to the problems of the file; the returned error is
-// always nil.
+// be an object.
 func (all *headerMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	for _, m := range yamltree.Fields(n) {
 		h := headerMatcher{scalarText(m.Key), &textMatcher{}}
@@ -91,8 +90,7 @@ func (all *headerMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error 
 type bodyMatchers []bodyMatcher
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
-// be an object. Errors in conditions are added to the problems of the file; the returned error is
-// always nil.
+// be an object.
 func (all *bodyMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	d := decoderOf(ctx)
 	for _, m := range yamltree.Fields(n) {
@@ -127,7 +125,7 @@ func (all *bodyMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 type scenarioSteps []scenarioStep
 
 // UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The node n must be an
-// object. The error is always nil.
+// object.
 func (all *scenarioSteps) UnmarshalYAML(n ast.Node) error {
 	for _, m := range yamltree.Fields(n) {
 		*all = append(*all, scenarioStep{scalarText(m.Key), scalarText(m.Value)})

@@ -14,7 +14,6 @@ import (
 type step struct {
 	node         ast.Node       // the node of the step in the script
 	name         string         // the kind of step, as the script names it
-	kind         spec.Kind      // the kind of event that a dialect must have to express the step; see stepKinds
 	text         textTemplate   // the text; for an image, its URL
 	code         textTemplate   // the code of an error
 	calls        []toolCall     // tool calls, all open at the same time
@@ -45,8 +44,7 @@ var stepKinds = map[string]spec.Kind{
 type stepList []step
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
-// be a step or a list of steps. Errors in steps are added to the problems of the file; the returned
-// error is always nil.
+// be a step or a list of steps.
 func (all *stepList) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	d := decoderOf(ctx)
 	*all = stepList{}
@@ -62,11 +60,10 @@ func (all *stepList) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 // decode.
 func (d *decoder) decodeStep(n ast.Node) (s step) {
 	key, value := "text", n
-	s.node = n
 	if all := yamltree.Fields(n); all != nil {
 		key, value = scalarText(all[0].Key), all[0].Value
 	}
-	s.name, s.kind = key, stepKinds[key]
+	s.node, s.name = n, key
 	before := len(d.templates)
 	isObject, isList := value.Type() == ast.MappingType, value.Type() == ast.SequenceType
 	switch {

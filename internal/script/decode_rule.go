@@ -27,38 +27,25 @@ type ruleDefaults struct {
 	Faults   faultList // not used by rules with faults of their own
 }
 
-// A ruleDocument holds the members of a rule in a script.
+// A ruleDocument holds the members of a rule in a script. If Status is not nil, the response is
+// that error, and Reply is not used. Otherwise, the reply consists of the steps in Reply or, if
+// Reply is nil, the server's own agent replies.
 type ruleDocument struct {
 	Name     textValue
-	Priority int          // rules of higher priority are tried first
-	When     conditions   // what a request must meet to match the rule
-	Reply    stepList     // the reply; nil: none
-	Status   *statusReply // error status to send instead of a reply; nil: none
-	Default  bool         // states explicitly that the server's own agent replies; has no effect
-	Pace     paceValue
-	Faults   faultList
+	Priority int           // rules of higher priority are tried first
+	When     conditions    // what a request must meet to match the rule
+	Reply    stepList      // the reply; nil: none
+	Status   *statusReply  // error response to send instead of an event stream; nil: none
+	Default  bool          // states explicitly that the server's own agent replies; has no effect
+	Pace     paceValue     // timing of the response
+	Faults   faultList     // faults to inject into the response
 	Set      scenarioSteps // scenario steps to set when the rule matches
 	Times    int           // maximum number of matches; 0 means no limit
-	Quota    quotaDocument
+	Quota    struct {      // maximum number of requests in a time window of length Per; 0 means no limit
+		Requests int
+		Per      durationValue
+	}
 	Violates bool // the raw frames of the reply violate the protocol on purpose
-}
-
-// A quotaDocument holds the members of a rule's quota in a script: the maximum number of requests
-// in a time window of length Per. The zero value means no limit.
-type quotaDocument struct {
-	Requests int
-	Per      durationValue
-}
-
-// A ruleAction holds the effect of a rule on the response. If status is not nil, the response is
-// that error, and the rule's steps are not used. Otherwise, the reply consists of the steps if
-// hasReply is true, and the server's own agent replies if it is false.
-type ruleAction struct {
-	steps    []step       // may be empty even if hasReply is true
-	hasReply bool         // whether the script states a reply
-	status   *statusReply // error response to send instead of an event stream; nil: none
-	pace     pace.Pace    // timing of the response
-	faults   []fault.Spec // faults to inject into the response
 }
 
 // A statusReply is a response with an error status. It is sent instead of an event stream.
@@ -70,7 +57,6 @@ type statusReply struct {
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
 // be a status code, or an object with the member code and optionally text, problem and retry-after.
-// Errors are added to the problems of the file; the returned error is always nil.
 func (s *statusReply) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	d := decoderOf(ctx)
 	if n.Type() != ast.MappingType {
@@ -87,7 +73,7 @@ type paceValue struct{ pace.Pace }
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. It stores in
 // p.Pace the result of [pace.Parse] for the value of the node n. If [pace.Parse] does not accept
-// the value, an error is added to the problems of the file. The returned error is always nil.
+// the value, an error is added to the problems of the file.
 func (p *paceValue) UnmarshalYAML(ctx context.Context, n ast.Node) (err error) {
 	var v any
 	if err = yaml.NodeToValue(n, &v); err == nil {
@@ -106,7 +92,7 @@ type faultList []fault.Spec
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
 // be an item or a list of items. For each invalid fault, an error is added to the problems of the
-// file. The returned error is always nil.
+// file.
 func (l *faultList) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	*l = faultList{}
 	for _, item := range itemsOf(n) {
@@ -192,22 +178,17 @@ func (d *decoder) checkDialectNames(n ast.Node) {
 // d.groups, and adds the problems that it finds to d.problems.
 func (d *decoder) decodeRule(n ast.Node, name string, defaults ruleDefaults) *Rule {
 	d.templates, d.groups = nil, map[string]bool{}
-	doc := ruleDocument{Faults: defaults.Faults}
-	d.decode(n, &doc)
 	at := positionOf(n)
 	rule := &Rule{
 		Name: name, File: d.file, Line: at.line, column: at.column,
-		Priority: doc.Priority, Violates: doc.Violates,
-		dialects: defaults.dialects, conditions: doc.When, groups: d.groups,
-		action: ruleAction{
-			steps: doc.Reply, hasReply: doc.Reply != nil, status: doc.Status,
-			pace: defaults.Pace.Merge(doc.Pace.Pace), faults: doc.Faults,
-		},
-		maxMatches: doc.Times, quota: requestQuota{doc.Quota.Requests, time.Duration(doc.Quota.Per)}, transitions: doc.Set,
+		dialects: defaults.dialects, groups: d.groups, ruleDocument: ruleDocument{Faults: defaults.Faults},
 	}
+	d.decode(n, &rule.ruleDocument)
+	rule.Pace.Pace = defaults.Pace.Merge(rule.Pace.Pace)
+	rule.quota = requestQuota{rule.Quota.Requests, time.Duration(rule.Quota.Per)}
 	rule.counterKey = d.file + "\x00" + rule.Name
-	if rule.conditions.Operations == nil {
-		rule.conditions.Operations = textList{runOperation}
+	if rule.When.Operations == nil {
+		rule.When.Operations = textList{runOperation}
 	}
 	d.lintRule(rule, n)
 	return rule
@@ -215,8 +196,8 @@ func (d *decoder) decodeRule(n ast.Node, name string, defaults ruleDefaults) *Ru
 
 // hasRawFrames reports whether the reply has raw frames, which are sent as they are written and may
 // violate the protocol.
-func (a *ruleAction) hasRawFrames() bool {
-	return slices.ContainsFunc(a.steps, func(s step) bool { return s.name == "raw" })
+func (r *Rule) hasRawFrames() bool {
+	return slices.ContainsFunc(r.Reply, func(s step) bool { return s.name == "raw" })
 }
 
 // appliesTo reports whether the rule applies to dialect d: its list of dialects is empty, or

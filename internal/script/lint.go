@@ -23,8 +23,8 @@ func (d *decoder) lintRule(rule *Rule, n ast.Node) {
 			d.errorf(w.node, "%s: invalid template: %v", nameOf(w.node), err)
 		}
 	}
-	d.inferLast(&rule.conditions, n)
-	if rule.Violates && !rule.action.hasRawFrames() {
+	d.inferLast(&rule.When, n)
+	if rule.Violates && !rule.hasRawFrames() {
 		d.warnf(lookup(n, "violates"), "violates has no effect in a rule without raw frames: remove it")
 	}
 	served := rule.applicableDialects(d.dialects)
@@ -34,16 +34,16 @@ func (d *decoder) lintRule(rule *Rule, n ast.Node) {
 	if faults := member(n, "faults"); faults != nil {
 		d.lintFaults(rule, served, faults.Value)
 	}
-	for i := range rule.action.steps {
-		d.lintStep(&rule.action.steps[i], served)
+	for i := range rule.Reply {
+		d.lintStep(&rule.Reply[i], served)
 		if !rule.Violates {
-			d.lintRawFrame(&rule.action.steps[i], served)
+			d.lintRawFrame(&rule.Reply[i], served)
 		}
 	}
-	if rule.conditions.ToolResult != nil && !supportsAny(served, spec.InputToolResult) {
+	if rule.When.ToolResult != nil && !supportsAny(served, spec.InputToolResult) {
 		d.warnf(lookup(n, "when"), "tool-result never matches: clients of %s send no tool results", dialectNames(served))
 	}
-	if rule.conditions.Resume != nil && !supportsAny(served, spec.InputResume) {
+	if rule.When.Resume != nil && !supportsAny(served, spec.InputResume) {
 		d.warnf(lookup(n, "when"), "resume never matches: clients of %s send no answers to interrupts", dialectNames(served))
 	}
 }
@@ -101,7 +101,7 @@ func dialectNames(dialects []*dialect.Dialect) string {
 // them. The argument served holds the served dialects to which the rule applies, and at is the node
 // of the list of faults.
 func (d *decoder) lintFaults(rule *Rule, served []*dialect.Dialect, at ast.Node) {
-	for i, use := range rule.action.faults {
+	for i, use := range rule.Faults {
 		var lacks []*dialect.Dialect
 		var need spec.Kind
 		if use.Fault == nil { // the parameters are invalid
@@ -130,8 +130,8 @@ func (d *decoder) lintStep(s *step, served []*dialect.Dialect) {
 	for i := range s.children {
 		d.lintStep(&s.children[i], served)
 	}
-	kinds, instead := []spec.Kind{s.kind}, "is left out"
-	switch s.kind {
+	kinds, instead := []spec.Kind{stepKinds[s.name]}, "is left out"
+	switch kinds[0] {
 	case "", spec.Undecodable:
 		return
 	case spec.ToolStart:
@@ -159,10 +159,7 @@ func (d *decoder) lintRawFrame(s *step, served []*dialect.Dialect) {
 	if s.name != "raw" || s.hasTemplates {
 		return
 	}
-	b, err := s.render(newTemplateData(&matchContext{request: &RequestContext{Parsed: &spec.Event{}}, state: NewState()}))
-	if err != nil {
-		return
-	}
+	b := s.render(newTemplateData(&matchContext{request: &RequestContext{Parsed: &spec.Event{}}, state: NewState()}))
 	for _, of := range served {
 		if why := frameViolation(of, []byte(b.text)); why != "" {
 			instead := "set violates: true if that is intended"

@@ -81,7 +81,7 @@ type mismatchReason func() string
 // capture groups, the tool result that matched and the number of conditions that held. It does not
 // check the conditions on scenario steps; State.claim does.
 func (r *Rule) match(p *matchContext) mismatchReason {
-	f, c := p.request, &r.conditions
+	f, c := p.request, &r.When
 	if !r.appliesTo(f.Dialect) {
 		return func() string { return "dialects: got " + f.Dialect.Name + ", want " + joinNames(r.dialects) }
 	}
@@ -235,32 +235,20 @@ func (c *conditions) matchBody(p *matchContext) mismatchReason {
 // whether the request has the text. If a regular expression matches, match stores its capture
 // groups in p.groups.
 func (t *textMatcher) match(p *matchContext, what, text string, present bool) mismatchReason {
-	if t == nil {
+	switch {
+	case t == nil:
 		return nil
-	}
-	if t.exists != nil && *t.exists != present {
-		return func() string {
-			if present {
-				return what + ": present, want absent"
-			}
-			return what + ": missing"
-		}
-	}
-	if t.hasNoTextCondition() {
-		return nil
-	}
-	if !present {
+	case present && t.exists != nil && !*t.exists:
+		return func() string { return what + ": present, want absent" }
+	case !present && (t.exists != nil && *t.exists || !t.hasNoTextCondition()):
 		return func() string { return what + ": missing" }
-	}
-	if t.equals != nil && text != *t.equals {
+	case t.equals != nil && text != *t.equals:
 		return func() string { return what + ": got " + quoteTruncated(text) + ", want " + quoteTruncated(*t.equals) }
-	}
-	if t.contains != nil && !strings.Contains(text, *t.contains) {
+	case t.contains != nil && !strings.Contains(text, *t.contains):
 		return func() string {
 			return what + ": got " + quoteTruncated(text) + ", which does not contain " + quoteTruncated(*t.contains)
 		}
-	}
-	if t.matches == nil {
+	case t.matches == nil:
 		return nil
 	}
 	found := t.matches.FindStringSubmatch(text)

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -31,32 +32,24 @@ type renderedCall struct {
 
 // renderSteps executes the templates of the steps with the data in v and returns the rendered
 // steps. If a template fails, all is nil, at is the element of steps that contains the template,
-// and err is the error.
-func renderSteps(steps []step, v *templateData) (all []renderedStep, at *step, err error) {
+// and v.err is the error.
+func renderSteps(steps []step, v *templateData) (all []renderedStep, at *step) {
 	for i := range steps {
-		b, err := steps[i].render(v)
-		if err != nil {
-			return nil, &steps[i], err
+		b := steps[i].render(v)
+		if v.err != nil {
+			return nil, &steps[i]
 		}
 		all = append(all, b)
 	}
-	return all, nil, nil
+	return all, nil
 }
 
 // render executes the templates of the step with the data in v and returns the rendered step. It
-// stops at the first template that fails and returns its error.
-func (s *step) render(v *templateData) (b renderedStep, err error) {
-	b.name, b.wait = s.name, s.wait
-	if b.text, err = s.text.render(v); err != nil {
-		return b, err
-	}
-	if b.code, err = s.code.render(v); err != nil {
-		return b, err
-	}
-	if s.data != nil {
-		if b.text, err = s.data.renderJSON(v); err != nil {
-			return b, err
-		}
+// stops at the first template that fails, and stores the error in v.err.
+func (s *step) render(v *templateData) renderedStep {
+	b := renderedStep{name: s.name, wait: s.wait, text: v.render(s.text), code: v.render(s.code)}
+	if s.data != nil && v.err == nil {
+		b.text, v.err = s.data.renderJSON(v)
 		if s.name == "raw" {
 			b.text = "data: " + b.text
 		}
@@ -64,44 +57,30 @@ func (s *step) render(v *templateData) (b renderedStep, err error) {
 	if s.name == "raw" {
 		b.text = strings.TrimRight(b.text, "\r\n") + "\n\n"
 	}
-	for i := range s.calls {
-		c, err := s.calls[i].render(v)
-		if err != nil {
-			return b, err
+	for _, c := range s.calls {
+		m := renderedCall{name: v.render(c.name), arguments: v.render(c.arguments), hasResult: c.result != nil}
+		if m.hasResult {
+			m.result = v.render(c.result)
 		}
-		b.calls = append(b.calls, c)
+		b.calls = append(b.calls, m)
 	}
-	b.children, _, err = renderSteps(s.children, v)
-	return b, err
-}
-
-// render executes the templates of the tool call with the data in v and returns the rendered call.
-// It stops at the first template that fails and returns its error.
-func (c *toolCall) render(v *templateData) (m renderedCall, err error) {
-	if m.name, err = c.name.render(v); err != nil {
-		return m, err
-	}
-	if m.arguments, err = c.arguments.render(v); err != nil || c.result == nil {
-		return m, err
-	}
-	m.hasResult = true
-	m.result, err = c.result.render(v)
-	return m, err
+	b.children, _ = renderSteps(s.children, v)
+	return b
 }
 
 // renderReply returns the reply of the rule to the request in p. The caller must have called
 // [Rule.match] with p, and it must have succeeded. If a template fails, the reply is a refusal with
 // status 500.
 func (r *Rule) renderReply(p *matchContext) Reply {
-	a := &r.action
-	reply := Reply{Pace: a.pace, Faults: a.faults}
+	reply := Reply{Pace: r.Pace.Pace, Faults: r.Faults}
 	switch {
-	case a.status != nil:
-		reply.Refusal = a.status.renderRefusal(r, p)
-	case a.hasReply:
-		steps, at, err := renderSteps(a.steps, newTemplateData(p))
-		if err != nil {
-			reply.Refusal = renderFailure(r, positionOf(at.node).line, at.name, err)
+	case r.Status != nil:
+		reply.Refusal = r.Status.renderRefusal(r, p)
+	case r.Reply != nil:
+		v := newTemplateData(p)
+		steps, at := renderSteps(r.Reply, v)
+		if at != nil {
+			reply.Refusal = renderFailure(r, positionOf(at.node).line, at.name, v.err)
 			return reply
 		}
 		st := p.state
@@ -128,14 +107,11 @@ func renderFailure(r *Rule, line int, what string, err error) *fault.CannedRespo
 // templates of s for the request in p. If a template fails, the response has status 500.
 func (s *statusReply) renderRefusal(r *Rule, p *matchContext) *fault.CannedResponse {
 	v := newTemplateData(p)
-	text, err := s.Text.render(v)
-	if err == nil {
-		var code string
-		if code, err = s.Problem.render(v); err == nil {
-			return &fault.CannedResponse{Status: s.Code, Code: code, Message: text, RetryAfter: time.Duration(s.RetryAfter)}
-		}
+	text, code := v.render(s.Text), v.render(s.Problem)
+	if v.err != nil {
+		return renderFailure(r, r.Line, "status", v.err)
 	}
-	return renderFailure(r, r.Line, "status", err)
+	return &fault.CannedResponse{Status: s.Code, Code: code, Message: text, RetryAfter: time.Duration(s.RetryAfter)}
 }
 
 // A player emits the events of one scripted reply. It splits texts into the pieces that chunk
@@ -184,15 +160,11 @@ func (p *player) playStep(b *renderedStep) {
 // compactJSON removes insignificant white space from text if it is JSON, and returns any other text
 // unchanged.
 func compactJSON(text string) string {
-	var v json.RawMessage
-	if json.Unmarshal([]byte(text), &v) != nil {
+	var b bytes.Buffer
+	if json.Compact(&b, []byte(text)) != nil {
 		return text
 	}
-	data, err := encodeJSON(v)
-	if err != nil {
-		return text
-	}
-	return data
+	return b.String()
 }
 
 func (p *player) playMessage(inner []renderedStep) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -154,14 +155,4 @@ func lookupPointer(v any, pointer string) (any, bool) {
 }
 
 // isJSONPointer reports whether text is a JSON pointer (RFC 6901, section 3).
-func isJSONPointer(text string) bool {
-	if text != "" && text[0] != '/' {
-		return false
-	}
-	for i := range len(text) {
-		if text[i] == '~' && (i+1 == len(text) || text[i+1] != '0' && text[i+1] != '1') {
-			return false
-		}
-	}
-	return true
-}
+var isJSONPointer = regexp.MustCompile(`^(/([^~]|~[01])*)?$`).MatchString

@@ -89,21 +89,16 @@ func (s *RuleSet) Rules() []*Rule {
 
 // A Rule maps requests that meet its conditions to a reply.
 type Rule struct {
-	Name     string // from the script; "rule 3" if the third rule of a file has no name
-	File     string // name of the source
-	Line     int    // line of the rule in the file, from 1
-	Priority int    // rules of higher priority are tried first
-	Violates bool   // the raw frames of its reply violate the protocol on purpose
+	Name string // from the script; "rule 3" if the third rule of a file has no name
+	File string // name of the source
+	Line int    // line of the rule in the file, from 1
+	ruleDocument
 
-	counterKey  string   // key of its counter and quota in a State; reloading the file does not change it
-	column      int      // column of the rule in the file, from 1
-	dialects    textList // names of dialects or families; empty means all dialects
-	conditions  conditions
-	groups      map[string]bool // capture groups of its regular expressions, by number and name
-	action      ruleAction
-	maxMatches  int // maximum number of matches; 0 means no limit
-	quota       requestQuota
-	transitions scenarioSteps // scenario steps to set when the rule matches
+	counterKey string          // key of its counter and quota in a State; reloading the file does not change it
+	column     int             // column of the rule in the file, from 1
+	dialects   textList        // names of dialects or families; empty means all dialects
+	groups     map[string]bool // capture groups of its regular expressions, by number and name
+	quota      requestQuota
 }
 
 // A requestQuota is the number of requests that a rule serves in each time window of length per. It

@@ -29,7 +29,7 @@ func (s *RuleSet) shadowedRules() (all []Problem) {
 				break
 			}
 		}
-		if r.maxMatches == 0 && len(r.conditions.ScenarioSteps) == 0 {
+		if r.Times == 0 && len(r.When.ScenarioSteps) == 0 {
 			shadowing = append(shadowing, r)
 		}
 	}
@@ -63,7 +63,7 @@ func (r *Rule) describe(other *Rule) string {
 // shadows reports whether it is certain that r matches every request that other matches. It ignores
 // conditions on scenario steps and maximum numbers of matches, so r must have neither.
 func (r *Rule) shadows(other *Rule) bool {
-	a, b := &r.conditions, &other.conditions
+	a, b := &r.When, &other.When
 	switch {
 	case !isSubset(other.dialects, r.dialects), !isSubset(b.Operations, a.Operations):
 		return false
@@ -107,13 +107,8 @@ func (c *conditions) coversRest(other *conditions) bool {
 // isSubset reports whether every string in the set these is also in the set those. Each argument
 // lists the strings of a set, except that an empty list stands for the set of all possible strings.
 func isSubset(these, those []string) bool {
-	if len(those) == 0 {
-		return true
-	}
-	if len(these) == 0 {
-		return false
-	}
-	return !slices.ContainsFunc(these, func(one string) bool { return !slices.Contains(those, one) })
+	isMissing := func(one string) bool { return !slices.Contains(those, one) }
+	return len(those) == 0 || len(these) > 0 && !slices.ContainsFunc(these, isMissing)
 }
 
 // covers reports whether every integer in the range other is also in the range s.
@@ -129,23 +124,19 @@ func (r *toolResultMatcher) covers(other *toolResultMatcher) bool {
 // covers reports whether it is certain that t matches every text that other matches. Both t and
 // other may be nil; a nil matcher matches every text, even an absent one.
 func (t *textMatcher) covers(other *textMatcher) bool {
-	if t == nil {
+	switch {
+	case t == nil:
 		return true
-	}
-	if other == nil {
+	case other == nil:
 		return false
-	}
-	if t.exists != nil && (other.exists == nil && *t.exists && other.hasNoTextCondition() ||
-		other.exists != nil && *other.exists != *t.exists || other.exists == nil && !*t.exists) {
+	case t.exists != nil && (other.exists == nil && *t.exists && other.hasNoTextCondition() ||
+		other.exists != nil && *other.exists != *t.exists || other.exists == nil && !*t.exists):
 		return false
-	}
-	if other.equals != nil {
+	case other.equals != nil:
 		return t.match(&matchContext{}, "", *other.equals, true) == nil
-	}
-	if t.equals != nil {
+	case t.equals != nil:
 		return false
-	}
-	if t.contains != nil && (other.contains == nil || !strings.Contains(*other.contains, *t.contains)) {
+	case t.contains != nil && (other.contains == nil || !strings.Contains(*other.contains, *t.contains)):
 		return false
 	}
 	return t.matches == nil || other.matches != nil && t.matches.String() == other.matches.String()

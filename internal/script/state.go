@@ -83,15 +83,6 @@ func (s *State) SetStep(scenario, step string) {
 	s.scenarios.put(scenario, step)
 }
 
-// currentStep returns the current step of a scenario, or InitialStep if its step has not been set.
-// The caller must hold s.mu.
-func (s *State) currentStep(scenario string) string {
-	if step, ok := s.scenarios.get(scenario); ok {
-		return step
-	}
-	return InitialStep
-}
-
 // claim counts a match of rule r at the time now; the conditions of r other than those on scenario
 // steps must already be met. It updates the counter and the quota of r, and sets the scenario steps
 // that r sets. If a scenario is not at the step that r requires, or r has reached its maximum
@@ -99,23 +90,23 @@ func (s *State) currentStep(scenario string) string {
 // changes nothing and after is how long until the quota is renewed. Otherwise why is "" and after
 // is 0. All of this is one atomic operation, so that concurrent requests cannot exceed a limit.
 func (s *State) claim(r *Rule, now time.Time) (why string, after time.Duration) {
-	if r.maxMatches == 0 && r.quota.requests == 0 &&
-		len(r.transitions) == 0 && len(r.conditions.ScenarioSteps) == 0 {
+	if r.Times == 0 && r.quota.requests == 0 &&
+		len(r.Set) == 0 && len(r.When.ScenarioSteps) == 0 {
 		return "", 0
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if why := s.blockedReasonLocked(r); why != "" {
+	if why := s.blockedReason(r); why != "" {
 		return why, 0
 	}
 	if after = s.spendQuota(r, now); after > 0 {
 		return "", after
 	}
-	if r.maxMatches > 0 {
+	if r.Times > 0 {
 		matched, _ := s.counters.get(r.counterKey)
 		s.counters.put(r.counterKey, matched+1)
 	}
-	for _, to := range r.transitions {
+	for _, to := range r.Set {
 		s.scenarios.put(to.scenario, to.step)
 	}
 	return "", 0
@@ -249,25 +240,20 @@ func (m *boundedMap[T]) put(key string, v T) {
 // treated as equal.
 const maxKeyLength = 1024
 
-// blockedReason returns the reason why the state prevents rule r from matching, for example that a
-// scenario is not at the required step. It returns "" if the state does not prevent r from
-// matching. It is like blockedReasonLocked, but acquires s.mu, so the caller must not hold s.mu.
-func (s *State) blockedReason(r *Rule) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.blockedReasonLocked(r)
-}
-
-// blockedReasonLocked returns the reason why the state prevents rule r from matching: a scenario is
+// blockedReason returns the reason why the state prevents rule r from matching: a scenario is
 // not at the required step, or r has reached its maximum number of matches. It returns "" if
 // neither is the case. The caller must hold s.mu.
-func (s *State) blockedReasonLocked(r *Rule) string {
-	for _, want := range r.conditions.ScenarioSteps {
-		if at := s.currentStep(want.scenario); at != want.step {
+func (s *State) blockedReason(r *Rule) string {
+	for _, want := range r.When.ScenarioSteps {
+		at, ok := s.scenarios.get(want.scenario)
+		if !ok {
+			at = InitialStep
+		}
+		if at != want.step {
 			return "state: " + want.scenario + " is at " + quoteTruncated(at) + ", want " + quoteTruncated(want.step)
 		}
 	}
-	if matched, _ := s.counters.get(r.counterKey); r.maxMatches > 0 && matched >= r.maxMatches {
+	if matched, _ := s.counters.get(r.counterKey); r.Times > 0 && matched >= r.Times {
 		return "times: already matched " + strconv.Itoa(matched) + " times, the maximum"
 	}
 	return ""

@@ -2,6 +2,7 @@ package script
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/streamassay/streamassay/internal/near"
+	"github.com/streamassay/streamassay/spec"
 )
 
 // The maximum sizes of templates and of their results, which bound the memory for one request.
@@ -48,8 +50,9 @@ type templateData struct {
 
 	request   *RequestContext
 	state     *State
-	remaining int // number of bytes that the results of further templates in the reply may have
-	spare     int // number of bytes that repeat and words may still return; a template may discard them
+	remaining int   // number of bytes that the results of further templates in the reply may have
+	spare     int   // number of bytes that repeat and words may still return; a template may discard them
+	err       error // error of the first template that failed in the method render; nil: none did
 }
 
 // newTemplateData returns the data for the templates of the reply to the request in p. The groups
@@ -66,11 +69,8 @@ func newTemplateData(p *matchContext) *templateData {
 	if p.toolResult != nil {
 		v.Tool, v.Call, v.Result = p.toolName(p.toolResult), p.toolResult.Call, p.toolResult.Text
 	}
-	for _, part := range p.request.Parsed.Parts {
-		if part.Kind == "ask.resume" {
-			v.Resume = part.Text
-		}
-	}
+	answer, _ := p.request.Parsed.Last(spec.InputResume)
+	v.Resume = answer.Text
 	return v
 }
 
@@ -80,8 +80,8 @@ func (v *templateData) funcs() template.FuncMap {
 	return template.FuncMap{
 		"header":  func(name string) string { return v.request.Request.Header.Get(name) },
 		"body":    v.bodyValue,
-		"json":    func(of any) (string, error) { return encodeJSON(of) },
-		"uuid":    v.uuid,
+		"json":    encodeJSON,
+		"uuid":    func() string { return NewUUID(v.rng()) },
 		"seq":     v.seq,
 		"now":     v.now,
 		"random":  v.random,
@@ -91,7 +91,7 @@ func (v *templateData) funcs() template.FuncMap {
 		"upper":   strings.ToUpper,
 		"lower":   strings.ToLower,
 		"trim":    strings.TrimSpace,
-		"default": defaultText,
+		"default": func(fallback, text string) string { return cmp.Or(text, fallback) }, // a template can pipe in text
 		"add":     func(a, b int) int { return a + b },
 	}
 }
@@ -118,9 +118,6 @@ func (v *templateData) rng() *rand.Rand {
 	}
 	return v.request.Rand
 }
-
-// uuid returns a random UUID of version 4 (RFC 9562).
-func (v *templateData) uuid() string { return NewUUID(v.rng()) }
 
 // NewUUID returns the text of a UUID of version 4 (RFC 9562) whose random bits are drawn from r.
 func NewUUID(r *rand.Rand) string {
@@ -176,14 +173,11 @@ func (v *templateData) randomWords(n int) (string, error) {
 	if v.spare -= 6 * n; v.spare < 0 {
 		return "", errTooLong
 	}
-	var b strings.Builder
-	for i := range n {
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteString(fillerWords[v.rng().IntN(len(fillerWords))])
+	words := make([]string, n)
+	for i := range words {
+		words[i] = fillerWords[v.rng().IntN(len(fillerWords))]
 	}
-	return b.String(), nil
+	return strings.Join(words, " "), nil
 }
 
 // repeat returns n copies of text, without a separator, and subtracts the length of the result from
@@ -196,15 +190,6 @@ func (v *templateData) repeat(n int, text string) (string, error) {
 		return "", errTooLong
 	}
 	return strings.Repeat(text, n), nil
-}
-
-// defaultText returns text or, if text is empty, fallback. The argument text is the last one so
-// that a template can pipe a text into the function.
-func defaultText(fallback, text string) string {
-	if text == "" {
-		return fallback
-	}
-	return text
 }
 
 // compileTemplate compiles text to a textTemplate. It returns an error if the template does not
@@ -264,6 +249,17 @@ func (b *limitedBuilder) Write(data []byte) (int, error) {
 		return 0, errTooLong
 	}
 	return b.Builder.Write(data)
+}
+
+// render returns the result of w.render(v). If that or an earlier call has failed, it returns "", and
+// v.err is the error.
+func (v *templateData) render(w interface {
+	render(*templateData) (string, error)
+}) (text string) {
+	if v.err == nil {
+		text, v.err = w.render(v)
+	}
+	return text
 }
 
 // render executes the template with the data in v and returns its result, whose length it subtracts

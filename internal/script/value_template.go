@@ -13,7 +13,7 @@ import (
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
 // be a scalar; a number or a boolean stands for its text in the file. If the text contains template
 // actions, it is compiled and added to the templates of the rule. If a template is invalid, an
-// error is added to the problems of the file. The returned error is always nil.
+// error is added to the problems of the file.
 func (w *textTemplate) UnmarshalYAML(ctx context.Context, n ast.Node) (err error) {
 	d := decoderOf(ctx)
 	if *w, err = compileTemplate(scalarText(n)); err != nil {
