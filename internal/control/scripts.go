@@ -33,10 +33,7 @@ var scriptMediaTypes = []string{"application/yaml", "application/x-yaml", "text/
 func (s *server) loadScripts(
 	w http.ResponseWriter, r *http.Request,
 ) (text []byte, set *script.RuleSet, found []scriptProblem, err error) {
-	if _, err = requestMediaType(r, scriptMediaTypes...); err != nil {
-		return nil, nil, nil, err
-	}
-	if text, err = readBody(w, r, maxScript); err != nil {
+	if text, _, err = readBody(w, r, maxScript, scriptMediaTypes...); err != nil {
 		return nil, nil, nil, err
 	}
 	if len(text) == 0 {
@@ -58,8 +55,7 @@ func (s *server) checkScripts(w http.ResponseWriter, r *http.Request, query url.
 	if err != nil {
 		return err
 	}
-	writeJSON(w, map[string]any{"ok": set != nil, "problems": problems})
-	return nil
+	return writeJSON(w, map[string]any{"ok": set != nil, "problems": problems})
 }
 
 // putScripts handles PUT /v1/scripts: it replaces the script of the test in the query or, without a
@@ -83,8 +79,7 @@ func (s *server) putScripts(w http.ResponseWriter, r *http.Request, query url.Va
 	s.dropForgottenTests()
 	s.mock.UpdateSettings(test, func(now *mockserver.RuntimeSettings) { now.Scripts = set })
 	s.scriptSources[test] = scriptSource{set, text}
-	writeJSON(w, map[string]any{"ok": true, "problems": problems})
-	return nil
+	return writeJSON(w, map[string]any{"ok": true, "problems": problems})
 }
 
 // dropForgottenTests removes the script sources of tests that the mock does not know any more. The
@@ -132,8 +127,7 @@ func (s *server) getScripts(w http.ResponseWriter, r *http.Request, query url.Va
 	if hasSource {
 		response["source"] = string(source.text)
 	}
-	writeJSON(w, response)
-	return nil
+	return writeJSON(w, response)
 }
 
 // ruleInfos returns descriptions of the rules in set, in the order in which the rules are tried.
@@ -164,11 +158,5 @@ func (s *server) deleteScripts(w http.ResponseWriter, r *http.Request, query url
 		s.mock.UpdateSettings(test, func(now *mockserver.RuntimeSettings) { now.Scripts = nil })
 	}
 	w.WriteHeader(http.StatusNoContent)
-	return nil
-}
-
-// getScriptSchema handles GET /v1/scripts/schema: it responds with the JSON Schema of scripts.
-func (s *server) getScriptSchema(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	writeBody(w, http.StatusOK, "application/schema+json", script.Schema())
 	return nil
 }

@@ -26,8 +26,7 @@ func (s *server) getSettings(w http.ResponseWriter, r *http.Request, query url.V
 	if s.isKnownTest(test) {
 		now = s.mock.Settings(test)
 	}
-	writeJSON(w, now)
-	return nil
+	return writeJSON(w, now)
 }
 
 // putSettings handles PUT /v1/settings: it replaces the settings of the test in the query or,
@@ -55,10 +54,7 @@ func (s *server) patchSettings(w http.ResponseWriter, r *http.Request, query url
 func (s *server) changeSettings(
 	w http.ResponseWriter, r *http.Request, test string, base func(mockserver.RuntimeSettings) mockserver.RuntimeSettings,
 ) error {
-	if _, err := requestMediaType(r, "application/json", "application/merge-patch+json"); err != nil {
-		return err
-	}
-	data, err := readBody(w, r, maxBody)
+	data, _, err := readBody(w, r, maxBody, "application/json", "application/merge-patch+json")
 	if err != nil {
 		return err
 	}
@@ -84,8 +80,7 @@ func (s *server) changeSettings(
 			_ = settingReaders[name](now, text) // was validated above
 		}
 	})
-	writeJSON(w, s.mock.Settings(test))
-	return nil
+	return writeJSON(w, s.mock.Settings(test))
 }
 
 // deleteSettings handles DELETE /v1/settings: it removes the settings of the test in the query or,
@@ -229,8 +224,7 @@ func (s *server) getState(w http.ResponseWriter, r *http.Request, query url.Valu
 	if s.isKnownTest(test) {
 		now = s.mock.ScriptState(test).ScenarioSteps()
 	}
-	writeJSON(w, currentSteps{now})
-	return nil
+	return writeJSON(w, currentSteps{now})
 }
 
 // putState handles PUT /v1/state, whose body is a currentSteps. In the scripts of the test in the
@@ -264,6 +258,5 @@ func (s *server) putState(w http.ResponseWriter, r *http.Request, query url.Valu
 	for scenario, step := range to.Steps {
 		state.SetStep(scenario, step)
 	}
-	writeJSON(w, currentSteps{state.ScenarioSteps()})
-	return nil
+	return writeJSON(w, currentSteps{state.ScenarioSteps()})
 }

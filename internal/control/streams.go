@@ -24,9 +24,7 @@ const (
 // listStreams handles GET /v1/streams: it responds with {"streams": LIST}, the states of the open
 // streams of the test in the query or, without a test, of all open streams.
 func (s *server) listStreams(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	test := query.Get("test")
-	writeJSON(w, map[string]any{"streams": s.streamStatuses(test)})
-	return nil
+	return writeJSON(w, map[string]any{"streams": s.streamStatuses(query.Get("test"))})
 }
 
 // streamStatuses returns the states of the open streams of the test with the id test, or of all
@@ -63,8 +61,7 @@ func (s *server) onStream(
 		if err := change(w, r, one); err != nil {
 			return err
 		}
-		writeJSON(w, one.Status())
-		return nil
+		return writeJSON(w, one.Status())
 	}
 }
 
@@ -156,26 +153,25 @@ func injectFrame(w http.ResponseWriter, r *http.Request, one *mockserver.Stream)
 // readFrame returns the frame in the body of a request. The body is the frame itself or, with the
 // media type application/json, an object: either {"frame": TEXT}, where TEXT is the frame, or
 // {"event": DATA}, where DATA is the JSON value of which readFrame makes a frame. For any other
-// body, readFrame returns an error with status 400, or an error of requestMediaType or readBody.
+// body, readFrame returns an error with status 400, or an error of readBody.
 func readFrame(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	mediaType, err := requestMediaType(r,
+	data, mediaType, err := readBody(w, r, maxFrame,
 		"application/json", "text/plain", "text/event-stream", "application/octet-stream")
 	if err != nil {
 		return nil, err
 	}
 	const example = `{"frame": "data: {}\n\n"}, {"event": {"type": "X"}}, or the raw frame as text/plain`
 	if mediaType != "application/json" {
-		frame, err := readBody(w, r, maxFrame)
-		if err == nil && len(frame) == 0 {
-			err = badRequest("missing body (e.g. %s)", example)
+		if len(data) == 0 {
+			return nil, badRequest("missing body (e.g. %s)", example)
 		}
-		return frame, err
+		return data, nil
 	}
 	var to struct {
 		Frame *string         `json:"frame"`
 		Event json.RawMessage `json:"event"`
 	}
-	if err := readJSON(w, r, &to, example); err != nil {
+	if err := decodeBody(data, &to, example); err != nil {
 		return nil, err
 	}
 	switch {
@@ -230,16 +226,16 @@ func (s *server) endStream(w http.ResponseWriter, r *http.Request, query url.Val
 	if sent > *to.Event {
 		return conflict("event %d has been sent already (%d events so far)", *to.Event, sent)
 	}
-	if err := s.admitLong(w); err != nil {
+	release, err := s.admitLong(w)
+	if err != nil {
 		return err
 	}
 	one.Hold(*to.Event)
 	go func() {
-		defer s.longRequests.release()
+		defer release()
 		s.endAt(one, fault.StreamEnd(to.How), *to.Event)
 	}()
-	writeBody(w, http.StatusAccepted, "application/json", encodeJSON(one.Status()))
-	return nil
+	return writeEncoded(w, http.StatusAccepted, "application/json", one.Status())
 }
 
 // pollInterval is the interval at which endAt polls the stream.
