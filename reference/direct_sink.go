@@ -39,8 +39,7 @@ func (p *directSink) cancelOnError(err error) {
 }
 
 // finish writes the buffered frames to the response. With HTTP/1 they are flushed when the handler
-// of the request returns. With later versions, finish flushes them itself, because net/http would
-// otherwise add a Content-Length, which a stream must not have.
+// of the request returns; with later versions, finish flushes them itself.
 func (p *directSink) finish() {
 	p.cancelOnError(p.stream.writeBuffered())
 	if p.stream.r.ProtoMajor != 1 { // else net/http would add a Content-Length, which a stream must not have

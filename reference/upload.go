@@ -68,12 +68,13 @@ func (s *Server) uploadedFile(part spec.Event) (f files.File, ok bool) {
 	return s.cfg.Files.ParseLink(part.Text)
 }
 
-// referencesForeignFile reports whether a request has an image that its user did not upload to this
-// server. It returns false on a server without uploads, which accepts any image. The error is any
-// error from the file store.
-func (s *Server) referencesForeignFile(c *requestContext) (bool, error) {
+var errForeignImage = errors.New("the image was not uploaded here")
+
+// checkImages returns errForeignImage if a request has an image that its user did not upload to this
+// server, or an error from the file store. A server without uploads accepts any image.
+func (s *Server) checkImages(c *requestContext) error {
 	if !s.acceptsUploads {
-		return false, nil
+		return nil
 	}
 	for _, message := range c.event.Parts {
 		for _, part := range message.Parts {
@@ -82,18 +83,18 @@ func (s *Server) referencesForeignFile(c *requestContext) (bool, error) {
 			}
 			f, ok := s.uploadedFile(part)
 			if !ok {
-				return true, nil
+				return errForeignImage
 			}
 			_, owner, err := s.cfg.Files.Find(c.r.Context(), f.Path)
-			if err != nil && !errors.Is(err, files.ErrNotFound) {
-				return false, err
-			}
-			if err != nil || owner != c.user {
-				return true, nil
+			switch {
+			case errors.Is(err, files.ErrNotFound), err == nil && owner != c.user:
+				return errForeignImage
+			case err != nil:
+				return err
 			}
 		}
 	}
-	return false, nil
+	return nil
 }
 
 // serveAttach stores the file that the request contains and responds with a signed link to it. The
@@ -165,7 +166,7 @@ func (s *Server) refuseFile(c *requestContext, err error) {
 		s.refuse(c, http.StatusRequestEntityTooLarge, "", err.Error())
 	case is(files.ErrEmpty, speech.ErrEmpty):
 		s.refuseViolation(c, s.dialect.PartViolation(c.op, spec.InputFile, "minLength"))
-	case is(files.ErrNotImage, speech.ErrNotWAV):
+	case is(files.ErrNotImage, errForeignImage, speech.ErrNotWAV):
 		s.refuse(c, http.StatusUnprocessableEntity, "", err.Error())
 	default:
 		s.cfg.Log.Error("a file cannot be processed", "dialect", s.dialect.Name, "op", c.op.Name, "err", err)
