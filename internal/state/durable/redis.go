@@ -22,6 +22,7 @@ import (
 // configuration makes it.
 type redisStore struct {
 	*redisClient
+	*state.Notifier
 	replica    string // random id of this store
 	cfg        state.Config
 	lastToken  atomic.Int64 // what nextToken returned last
@@ -63,6 +64,7 @@ func OpenRedis(ctx context.Context, url string, cfg state.Config) (state.Store, 
 		return nil, err
 	}
 	s.subscriber, s.heartbeat = newSubscriber(s), newHeartbeat(s, newRedisClient(address))
+	s.Notifier = state.NewNotifier(maxQueuedCancels, s.subscriber.setWatched)
 	if err := s.startBackground(ctx); err != nil {
 		_ = s.Close() // err is more useful
 		return nil, err

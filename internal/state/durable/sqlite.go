@@ -64,7 +64,8 @@ func OpenSQLite(path string, cfg state.Config) (state.Store, error) {
 
 func newSQLiteStore(path string, cfg state.Config) (_ *sqliteStore, err error) {
 	s := &sqliteStore{
-		Notifier: state.NewNotifier(), jobs: make(chan *writeJob, maxBatchJobs), closing: make(chan struct{}),
+		Notifier: state.NewNotifier(state.MaxCanceled, nil),
+		jobs:     make(chan *writeJob, maxBatchJobs), closing: make(chan struct{}),
 	}
 	if s.path, err = filepath.Abs(path); err != nil {
 		return nil, err
