@@ -45,6 +45,8 @@ func newRunRegistry(cfg Config) *runRegistry {
 	h := &runRegistry{
 		store: cfg.Store, maxStreams: cfg.Limits.StreamsPerUser, servers: map[string]*Server{},
 		done: make(chan struct{}), running: map[string][]*run{}, streamCounts: map[string]int{},
+		reads:      sharedReads{active: map[sharedReadKey]*sharedRead{}},
+		storeWaits: storeWaitLog{waiting: map[*run]time.Time{}},
 	}
 	if h.store == nil {
 		h.store, h.ownsStore = state.NewMemory(state.Config{MaxRuns: cfg.Limits.FinishedRuns, Now: cfg.Now}), true
@@ -68,10 +70,7 @@ func (h *runRegistry) supervise() {
 	}
 	for {
 		select {
-		case ref, ok := <-h.store.Canceled():
-			if !ok {
-				return
-			}
+		case ref := <-h.store.Canceled():
 			for _, r := range h.runsOf(ref.Thread) {
 				if ref.Run == "" || r.ref.Run == ref.Run {
 					r.cancel(errCanceled)

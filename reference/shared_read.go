@@ -44,9 +44,6 @@ func (all *sharedReads) read(ctx context.Context, store state.Store, key sharedR
 	first := r == nil
 	if first {
 		r = &sharedRead{key: key, done: make(chan struct{})}
-		if all.active == nil {
-			all.active = map[sharedReadKey]*sharedRead{}
-		}
 		all.active[key] = r
 	}
 	r.holders++

@@ -144,8 +144,7 @@ func decodeStrict(data []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		var mismatch *json.UnmarshalTypeError
-		if errors.As(err, &mismatch) {
+		if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			return fmt.Errorf("%s: unexpected JSON type %s", mismatch.Field, mismatch.Value)
 		}
 		if errors.Is(err, io.ErrUnexpectedEOF) {

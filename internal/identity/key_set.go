@@ -264,12 +264,10 @@ func fetch(ctx context.Context, u *url.URL) ([]byte, error) {
 // withoutAddress returns the error that err wraps, without the URL or path that err quotes. It
 // returns err itself if err quotes neither.
 func withoutAddress(err error) error {
-	var fetchErr *url.Error
-	var file *os.PathError
-	switch {
-	case errors.As(err, &fetchErr):
-		return fetchErr.Err
-	case errors.As(err, &file):
+	if fetching, ok := errors.AsType[*url.Error](err); ok {
+		return fetching.Err
+	}
+	if file, ok := errors.AsType[*os.PathError](err); ok {
 		return file.Err
 	}
 	return err

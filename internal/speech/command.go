@@ -48,7 +48,7 @@ func NewCommand(line string, cfg Config) (Transcriber, error) {
 		return nil, fmt.Errorf("speech: exec: %w", err)
 	}
 	run := func(ctx context.Context, wav []byte) (string, error) { return runCommand(ctx, words, wav) }
-	return requireWAV(withLimits(run, cfg.withDefaults())), nil
+	return withLimits(run, cfg.withDefaults()), nil
 }
 
 // splitCommand splits a command line into the program and its arguments at white space, except

@@ -73,8 +73,7 @@ func ParseWAV(data []byte) (WAVInfo, error) {
 // wavChunks holds what ParseWAV needs of a WAV file: the fmt and data chunks, as slices of the
 // file's data, and the comment.
 type wavChunks struct {
-	fmt, data []byte
-	hasData   bool // has a data chunk, which may be empty
+	fmt, data []byte // nil: none; data may be empty
 	comment   string
 }
 
@@ -95,8 +94,8 @@ func readChunks(data []byte) (c wavChunks, err error) {
 		}
 		body = body[:size]
 		switch {
-		case id == "data" && !c.hasData:
-			c.data, c.hasData = body, true
+		case id == "data" && c.data == nil:
+			c.data = body
 		case cut && id == "fmt ":
 			return c, fmt.Errorf("%w: it ends within the fmt chunk", ErrNotWAV)
 		case id == "fmt " && c.fmt == nil:
@@ -109,7 +108,7 @@ func readChunks(data []byte) (c wavChunks, err error) {
 	switch {
 	case c.fmt == nil:
 		return c, fmt.Errorf("%w: it has no fmt chunk", ErrNotWAV)
-	case !c.hasData:
+	case c.data == nil:
 		return c, fmt.Errorf("%w: it has no data chunk", ErrNotWAV)
 	}
 	return c, nil

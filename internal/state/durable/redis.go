@@ -58,7 +58,11 @@ func OpenRedis(ctx context.Context, url string, cfg state.Config) (state.Store, 
 	}
 	cfg.MaxRuns = cmp.Or(cfg.MaxRuns, RedisMaxRuns)
 	cfg.DeadAfter = cmp.Or(cfg.DeadAfter, 3*time.Second)
-	s := &redisStore{redisClient: newRedisClient(address), replica: rand.Text(), cfg: cfg}
+	s := &redisStore{
+		redisClient: newRedisClient(address), replica: rand.Text(), cfg: cfg,
+		locks:     appendLocks{byRun: map[state.RunRef]*appendLock{}},
+		uncertain: possiblyStartedRuns{runs: map[state.RunRef]uncertainStart{}},
+	}
 	if err := s.checkServer(ctx); err != nil {
 		_ = s.close() // err is more useful
 		return nil, err

@@ -104,7 +104,6 @@ return {}
 func (p *heartbeat) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	// If this fails, the other replicas claim the runs after Config.DeadAfter.
 	_, _ = p.client.runScript(ctx, leaveScript, "", "", p.store.replica)
 	_ = p.client.close() // no call is in progress
 }

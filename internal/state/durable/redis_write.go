@@ -15,13 +15,9 @@ var (
 )
 
 func (s *redisStore) StartRun(ctx context.Context, b state.RunRequest) (state.StartRunResult, error) {
-	keepEvents := "0"
-	if b.KeepEvents {
-		keepEvents = "1"
-	}
 	token := cmp.Or(s.uncertain.takeToken(b), s.nextToken())
 	startedAt := encodeTime(b.StartedAt)
-	args, err := appendMessages([]any{b.Thread, b.Run, b.Owner, b.TaskID, startedAt, keepEvents,
+	args, err := appendMessages([]any{b.Thread, b.Run, b.Owner, b.TaskID, startedAt, b.KeepEvents,
 		s.replica, token, state.RandomTag(), s.cfg.DeadAfter.Milliseconds()}, b.Messages)
 	if err != nil {
 		return state.StartRunResult{}, err
@@ -63,12 +59,8 @@ func (s *redisStore) Append(ctx context.Context, run state.RunRef, update state.
 	}
 	defer s.locks.unlock(run, lock)
 	token := cmp.Or(lock.retryToken(update), s.nextToken())
-	end := "0"
-	if update.End {
-		end = "1"
-	}
 	args := make([]any, 0, 8+len(update.Events)+2*len(update.Messages))
-	args = append(args, run.Thread, run.Run, s.replica, token, end, s.cfg.MaxRuns, s.cfg.MaxBytes, len(update.Events))
+	args = append(args, run.Thread, run.Run, s.replica, token, update.End, s.cfg.MaxRuns, s.cfg.MaxBytes, len(update.Events))
 	for _, d := range update.Events {
 		args = append(args, d)
 	}

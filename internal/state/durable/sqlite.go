@@ -32,7 +32,7 @@ type sqliteStore struct {
 	path       string
 	openedFile os.FileInfo // identity of the file at path when it was opened
 	readDB     *sql.DB     // the connections of readers
-	statements *readStatements
+	statements readStatements
 	secret     []byte // what Secret returns
 
 	writer    *sqliteWriter
@@ -120,7 +120,7 @@ func (s *sqliteStore) openReaders(open *closers) (err error) {
 	if s.readDB, err = openDB(s.path, max(4, runtime.GOMAXPROCS(0)), open, busyTimeout, "query_only(1)"); err != nil {
 		return err
 	}
-	if s.statements, err = prepareReads(s.readDB); err != nil {
+	if s.statements, err = prepareReads(s.readDB, open); err != nil {
 		return err
 	}
 	if err = s.readDB.QueryRow("SELECT value FROM meta WHERE name = 'secret'").Scan(&s.secret); err != nil {
@@ -198,7 +198,10 @@ func makeFiles(path string) error {
 		case err == nil:
 			_ = f.Close() // nothing was written
 		case !errors.Is(err, os.ErrExist):
-			return fmt.Errorf("cannot create the file: %w", cause(err))
+			if withPath, ok := errors.AsType[*os.PathError](err); ok {
+				err = withPath.Err
+			}
+			return fmt.Errorf("cannot create the file: %w", err)
 		}
 	}
 	return nil
@@ -221,16 +224,6 @@ func lockFile(path string, open *closers) error {
 func isDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
-}
-
-// cause returns the operating system error that err wraps, without the path that err quotes. It
-// returns err itself if err wraps no such error.
-func cause(err error) error {
-	var p *os.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }
 
 func (s *sqliteStore) Secret(ctx context.Context) ([]byte, error) {
