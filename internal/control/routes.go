@@ -40,7 +40,8 @@ type route struct {
 }
 
 // Values of the query field of a route: noQuery for routes without query parameters, and perTest
-// for routes that apply to one test.
+// for routes that apply to the test that the query names or, without a test, to what all tests
+// share.
 var (
 	noQuery = []string{}
 	perTest = []string{"test"}

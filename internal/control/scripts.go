@@ -58,10 +58,9 @@ func (s *server) checkScripts(w http.ResponseWriter, r *http.Request, query url.
 	return writeJSON(w, map[string]any{"ok": set != nil, "problems": problems})
 }
 
-// putScripts handles PUT /v1/scripts: it replaces the script of the test in the query or, without a
-// test, the script that all tests share. It responds with {"ok": true, "problems": LIST}, where
-// problems holds the warnings about the new script. If the new script has errors, putScripts
-// changes nothing and returns an error with status 422 that lists them.
+// putScripts handles PUT /v1/scripts: it replaces the script of the test. It responds with {"ok":
+// true, "problems": LIST}, where problems holds the warnings about the new script. If the new script
+// has errors, putScripts changes nothing and returns an error with status 422 that lists them.
 func (s *server) putScripts(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	text, set, problems, err := s.loadScripts(w, r)
@@ -102,18 +101,13 @@ type ruleInfo struct {
 const yamlMediaType = "application/yaml"
 
 // getScripts handles GET /v1/scripts: it responds with a JSON object that contains the rules of the
-// test in the query or, without a test, the rules that all tests share, and the text of the script
-// if it was set by putScripts. If the client accepts YAML, it responds instead with only this text,
-// or with status 404 if putScripts has set no script.
+// test, and the text of the script if it was set by putScripts. If the client accepts YAML, it
+// responds instead with only this text, or with status 404 if putScripts has set no script.
 func (s *server) getScripts(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var now *script.RuleSet
-	if s.isKnownTest(test) {
-		now = s.mock.Settings(test).Scripts
-	}
-	source := s.scriptSources[test]
+	now, source := s.currentSettings(test).Scripts, s.scriptSources[test]
 	hasSource := now != nil && source.set == now
 	w.Header().Set("Vary", "Accept")
 	if accepts(r, yamlMediaType) {
@@ -147,8 +141,8 @@ func (s *server) isKnownTest(test string) bool {
 	return test == "" || slices.Contains(s.mock.Tests(), test)
 }
 
-// deleteScripts handles DELETE /v1/scripts: it removes the script of the test in the query or,
-// without a test, the script that all tests share, and responds with status 204.
+// deleteScripts handles DELETE /v1/scripts: it removes the script of the test and responds with
+// status 204.
 func (s *server) deleteScripts(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	s.mu.Lock()

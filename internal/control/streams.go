@@ -21,8 +21,8 @@ const (
 	maxEvent = 1 << 30 // greatest number of an event
 )
 
-// listStreams handles GET /v1/streams: it responds with {"streams": LIST}, the states of the open
-// streams of the test in the query or, without a test, of all open streams.
+// listStreams handles GET /v1/streams: it responds with {"streams": LIST}, the result of
+// streamStatuses for the test in the query.
 func (s *server) listStreams(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	return writeJSON(w, map[string]any{"streams": s.streamStatuses(query.Get("test"))})
 }
@@ -89,8 +89,7 @@ func checkEvent(event int) error {
 
 // holdStream handles POST /v1/streams/{id}/hold: it holds the stream before the event that the body
 // names. If the body names no event, a stream that is already held stays held before the same
-// event, and any other stream is held before its next event. Its caller, onStream, sends the
-// response.
+// event, and any other stream is held before its next event.
 func holdStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error {
 	var to struct {
 		Event *int `json:"event"`
@@ -109,8 +108,7 @@ func holdStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) 
 
 // stepStream handles POST /v1/streams/{id}/next: it lets further events of a held stream pass. The
 // body is {"events": N}, or empty for one event. The error has status 409 if the stream is not held
-// and status 400 if N is invalid, or it is an error of readJSON. The caller, onStream, sends the
-// response.
+// and status 400 if N is invalid, or it is an error of readJSON.
 func stepStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error {
 	n := 1
 	to := struct {
@@ -129,7 +127,7 @@ func stepStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) 
 }
 
 // releaseStream handles POST /v1/streams/{id}/release: it lets all events of the stream pass, both
-// those that are held and those that follow. Its caller, onStream, sends the response.
+// those that are held and those that follow.
 func releaseStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error {
 	one.Release()
 	return nil
@@ -137,8 +135,7 @@ func releaseStream(w http.ResponseWriter, r *http.Request, one *mockserver.Strea
 
 // injectFrame handles POST /v1/streams/{id}/inject: it sends the frame in the body to the client of
 // the stream, unchanged and between two frames of the run. The error has status 409 if the stream
-// has ended or its client left, or it is an error of readFrame. The caller, onStream, sends the
-// response to the request itself.
+// has ended or its client left, or it is an error of readFrame.
 func injectFrame(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error {
 	frame, err := readFrame(w, r)
 	if err != nil {
