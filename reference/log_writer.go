@@ -149,8 +149,7 @@ func (w *runLogWriter) writeLoop() {
 // appendWithRetry cancels the context of the run.
 func (w *runLogWriter) appendWithRetry(update state.RunUpdate, last int64) (first int64, ok bool) {
 	wait := minRetryWait
-	bounded := context.WithoutCancel(w.run.ctx)
-	bounded, cancel := context.WithTimeout(bounded, maxStoreOutage)
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(w.run.ctx), maxStoreOutage)
 	defer cancel()
 	defer func() { w.server.registry.storeWaits.noteDone(w.server, w.run, ok) }()
 	for {
@@ -170,11 +169,9 @@ func (w *runLogWriter) appendWithRetry(update state.RunUpdate, last int64) (firs
 			return 0, false
 		}
 		w.server.registry.storeWaits.noteWaiting(w.server, w.run, err)
-		timer := time.NewTimer(wait)
 		select {
-		case <-timer.C:
+		case <-time.After(wait):
 		case <-bounded.Done():
-			timer.Stop()
 			return 0, false
 		}
 		wait = min(2*wait, maxRetryWait)

@@ -67,7 +67,8 @@ func OpenRedis(ctx context.Context, url string, cfg state.Config) (state.Store, 
 		_ = s.close() // err is more useful
 		return nil, err
 	}
-	s.subscriber, s.heartbeat = newSubscriber(s), newHeartbeat(s, newRedisClient(address))
+	s.subscriber = newSubscriber(s)
+	s.heartbeat = &heartbeat{store: s, client: newRedisClient(address), halt: make(chan struct{})}
 	s.Notifier = state.NewNotifier(maxQueuedCancels, s.subscriber.setWatched)
 	if err := s.startBackground(ctx); err != nil {
 		_ = s.Close() // err is more useful

@@ -20,17 +20,11 @@ const maxTakeover = 100
 // replicas that may have runs.
 type heartbeat struct {
 	store  *redisStore
-	client *redisClient  // of its own, so that it does not wait for other calls
+	client *redisClient  // of its own, so that it does not wait for other calls; closed by leave
 	halt   chan struct{} // closed by tests to simulate the death of this replica
 
 	mu                    sync.Mutex
 	lastBeat, steadySince int64 // last heartbeat, and first one since a gap: server time in ms
-}
-
-// newHeartbeat returns a heartbeat for the store s. The heartbeat needs the client db for itself;
-// its leave method closes db.
-func newHeartbeat(s *redisStore, db *redisClient) *heartbeat {
-	return &heartbeat{store: s, client: db, halt: make(chan struct{})}
 }
 
 // beatScript records a heartbeat of a replica and returns the time of the server's clock in ms. Its
