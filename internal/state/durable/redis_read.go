@@ -30,12 +30,11 @@ func (s *redisStore) Thread(ctx context.Context, name string) (state.Thread, err
 	if v[0] == nil {
 		return state.Thread{}, state.ErrNotFound
 	}
-	a := luaReplyReader{values: v}
-	t := state.Thread{
-		Owner: a.nextText(), Tag: uint32(a.nextNumber()), // tags wrap around
-		LastPosition: a.nextNumber(), LastForgotten: a.nextNumber(),
-	}
-	return t, s.wrap(a.err)
+	var t state.Thread
+	var tag int64
+	_, err = redis.Scan(v, &t.Owner, &tag, &t.LastPosition, &t.LastForgotten)
+	t.Tag = uint32(tag) // tags wrap around
+	return t, s.wrap(err)
 }
 
 // afterScript returns the events of a run beyond a position. Its arguments are thread, run,
@@ -73,20 +72,21 @@ func (s *redisStore) EventsAfter(ctx context.Context, run state.RunRef, position
 	if err != nil {
 		return nil, false, err
 	}
-	a := luaReplyReader{values: reply}
-	if a.nextText() == "unknown" {
+	if len(reply) == 1 { // {'unknown'}
 		return nil, false, state.ErrNotFound
 	}
-	ended, complete := a.nextText() == "1", a.nextText() == "1"
-	for len(a.values) > 0 {
-		id, _, _ := strings.Cut(a.nextText(), "-")
-		if position, err = strconv.ParseInt(id, 10, 64); err != nil {
-			return nil, false, s.wrap(err)
+	var complete bool
+	reply, err = redis.Scan(reply, nil, &ended, &complete)
+	for err == nil && len(reply) > 0 {
+		var id string
+		var entry state.LogEntry
+		if reply, err = redis.Scan(reply, &id, &entry.Data); err == nil {
+			entry.Position, err = parseStreamID(id)
 		}
-		entries = append(entries, state.LogEntry{Position: position, Data: a.nextBytes()})
+		entries = append(entries, entry)
 	}
-	if a.err != nil {
-		return nil, false, s.wrap(a.err)
+	if err != nil {
+		return nil, false, s.wrap(err)
 	}
 	return entries, ended && complete, nil
 }
@@ -213,8 +213,7 @@ func (s *redisStore) messagePage(ctx context.Context, thread string, from, to in
 		if err != nil {
 			return nil, s.wrap(fmt.Errorf("message %s: %w", id, err))
 		}
-		number, _, _ := strings.Cut(id, "-")
-		if messages[i].Seq, err = strconv.ParseInt(number, 10, 64); err != nil {
+		if messages[i].Seq, err = parseStreamID(id); err != nil {
 			return nil, s.wrap(err)
 		}
 	}
@@ -237,4 +236,10 @@ func parseStreamEntry(entry any) (id string, value []byte, err error) {
 		return id, nil, err
 	}
 	return id, texts[1], nil
+}
+
+// parseStreamID returns the number in the id of a stream entry, which precedes the hyphen.
+func parseStreamID(id string) (int64, error) {
+	number, _, _ := strings.Cut(id, "-")
+	return strconv.ParseInt(number, 10, 64)
 }
