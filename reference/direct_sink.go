@@ -54,7 +54,7 @@ func (s *Server) playsInline() bool { return s.cfg.Inline && !s.resumable }
 // streamInline executes the run r in the calling goroutine and sends its stream as the response to
 // the request c.
 func (s *Server) streamInline(c *requestContext, r *run) {
-	l := &streamWriter{s: s, w: c.w, r: c.r, op: c.op, buf: make([]byte, 0, initialStreamBuffer)}
+	l := &streamWriter{requestContext: c, s: s, buf: make([]byte, 0, initialStreamBuffer)}
 	s.metrics.Streams.Inc()
 	defer s.metrics.Streams.Dec()
 	l.writeHead()

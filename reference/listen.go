@@ -26,10 +26,8 @@ const (
 
 // A streamWriter writes the event stream of one response.
 type streamWriter struct {
+	*requestContext
 	s      *Server
-	w      http.ResponseWriter
-	r      *http.Request
-	op     *dialect.Operation
 	events runLogReader // nil until the run is found
 	// findRun returns the run or, if the run does not exist, a channel that receives a value when
 	// it may have been started.
@@ -108,7 +106,7 @@ func (s *Server) serveListen(c *requestContext) {
 		return
 	}
 	ref := s.runRef(c.event.Thread, c.event.Run)
-	l := &streamWriter{s: s, w: c.w, r: c.r, op: c.op, threadTag: t.Tag}
+	l := &streamWriter{requestContext: c, s: s, threadTag: t.Tag}
 	if c.event.Cursor != "" {
 		if l.position, ok = parseCursor(t, c.event.Cursor); ok && l.position <= t.LastForgotten {
 			_, _, err := s.registry.store.EventsAfter(c.r.Context(), ref, l.position, 1)
@@ -281,8 +279,8 @@ func (l *streamWriter) buffer(data []byte) error {
 	return l.write(data)
 }
 
-// release releases the events that were last read from the store, so that they can be removed from
-// memory. It does nothing if the events do not come from the store.
+// release calls release of a storedLogReader, and does nothing if the events do not come from the
+// store.
 func (l *streamWriter) release() {
 	if h, ok := l.events.(*storedLogReader); ok {
 		h.release()

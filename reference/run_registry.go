@@ -84,10 +84,10 @@ func (h *runRegistry) supervise() {
 	}
 }
 
-// endOrphans ends orphans, which are runs whose server process is gone, by adding a terminal event
-// to each. These are the orphans that the store now assigns to this process and those in h.orphans,
-// which an earlier call could not end. Afterwards, h.orphans holds those that still could not be
-// ended, because the store failed or because this process does not serve their dialect.
+// endOrphans adds a terminal event to each of the orphans that the store now assigns to this process
+// and of those in h.orphans, which an earlier call could not end. Afterwards, h.orphans holds those
+// that still could not be ended, because the store failed or because this process does not serve
+// their dialect.
 func (h *runRegistry) endOrphans() {
 	ctx, cancel := context.WithTimeout(h.ctx, storeTimeout)
 	defer cancel()

@@ -49,7 +49,7 @@ func (s *Server) serveRun(c *requestContext) {
 		s.executeRun(c, r)
 	default:
 		go s.executeRun(c, r)
-		l := &streamWriter{s: s, w: c.w, r: c.r, op: c.op, events: r}
+		l := &streamWriter{requestContext: c, s: s, events: r}
 		if l.stream(); !s.resumable { // no client can receive the rest
 			r.cancel(errClientLeft)
 		}
@@ -130,9 +130,8 @@ func (s *Server) executeRun(c *requestContext, r *run) {
 // newID returns a new id, made for the request c by Config.NewID.
 func (s *Server) newID(c *requestContext) string { return s.cfg.NewID(c.r.Context()) }
 
-// respondAccepted responds that the run that info describes was accepted. It is used in dialects in
-// which another operation streams the events of the run. A repeated request receives the same
-// response.
+// respondAccepted responds that the run that info describes was accepted. A repeated request
+// receives the same response.
 func (s *Server) respondAccepted(c *requestContext, info state.StartRunResult) {
 	threadCreated := info.ThreadCreated || info.Existed && info.FirstMessage == 1
 	s.respond(c, spec.Event{

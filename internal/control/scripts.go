@@ -75,17 +75,11 @@ func (s *server) putScripts(w http.ResponseWriter, r *http.Request, query url.Va
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.dropForgottenTests()
+	known := append(s.mock.Tests(), "")
+	maps.DeleteFunc(s.scriptSources, func(test string, _ scriptSource) bool { return !slices.Contains(known, test) })
 	s.mock.UpdateSettings(test, func(now *mockserver.RuntimeSettings) { now.Scripts = set })
 	s.scriptSources[test] = scriptSource{set, text}
 	return writeJSON(w, map[string]any{"ok": true, "problems": problems})
-}
-
-// dropForgottenTests removes the script sources of tests that the mock does not know any more. The
-// caller must hold s.mu.
-func (s *server) dropForgottenTests() {
-	known := append(s.mock.Tests(), "")
-	maps.DeleteFunc(s.scriptSources, func(test string, _ scriptSource) bool { return !slices.Contains(known, test) })
 }
 
 // A ruleInfo describes a rule of a script in a response.
@@ -117,21 +111,15 @@ func (s *server) getScripts(w http.ResponseWriter, r *http.Request, query url.Va
 		writeBody(w, http.StatusOK, yamlMediaType, source.text)
 		return nil
 	}
-	response := map[string]any{"rules": ruleInfos(now)}
+	rules := []ruleInfo{} // in the order in which they are tried
+	for _, r := range now.Rules() {
+		rules = append(rules, ruleInfo{r.Name, r.File, r.Line, r.Priority, r.Violates})
+	}
+	response := map[string]any{"rules": rules}
 	if hasSource {
 		response["source"] = string(source.text)
 	}
 	return writeJSON(w, response)
-}
-
-// ruleInfos returns descriptions of the rules in set, in the order in which the rules are tried.
-// The result is never nil. The argument set may be nil.
-func ruleInfos(set *script.RuleSet) []ruleInfo {
-	all := []ruleInfo{}
-	for _, r := range set.Rules() {
-		all = append(all, ruleInfo{r.Name, r.File, r.Line, r.Priority, r.Violates})
-	}
-	return all
 }
 
 // isKnownTest reports whether the mock has settings of the test with the id test. It returns true

@@ -16,8 +16,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
@@ -161,12 +159,6 @@ func parseKeySet(text []byte) (*keySet, error) {
 			len(raw.Keys))
 	}
 	return set, nil
-}
-
-// isValidName reports whether s, the subject of a token, can be the name of a user: it has from 1
-// to maxName bytes and is valid UTF-8 without control characters.
-func isValidName(s string) bool {
-	return s != "" && len(s) <= maxName && utf8.ValidString(s) && strings.IndexFunc(s, unicode.IsControl) < 0
 }
 
 // A keySetLocation is the location of a set of keys: a URL or, if url is nil, the path of a file.

@@ -39,17 +39,15 @@ func (b *Notifier) Watch(thread string) (changed <-chan struct{}, stop func()) {
 	if b.watchers[thread] = append(b.watchers[thread], c); len(b.watchers[thread]) == 1 {
 		b.setWatched(thread, true)
 	}
-	return c, sync.OnceFunc(func() { b.removeWatcher(thread, c) })
-}
-
-func (b *Notifier) removeWatcher(thread string, c chan struct{}) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	rest := slices.DeleteFunc(b.watchers[thread], func(other chan struct{}) bool { return other == c })
-	if b.watchers[thread] = rest; len(rest) == 0 {
-		delete(b.watchers, thread)
-		b.setWatched(thread, false)
-	}
+	return c, sync.OnceFunc(func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		rest := slices.DeleteFunc(b.watchers[thread], func(other chan struct{}) bool { return other == c })
+		if b.watchers[thread] = rest; len(rest) == 0 {
+			delete(b.watchers, thread)
+			b.setWatched(thread, false)
+		}
+	})
 }
 
 // Notify wakes all watchers of a thread by sending to their channels. It never blocks.

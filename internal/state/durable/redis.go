@@ -63,7 +63,11 @@ func OpenRedis(ctx context.Context, url string, cfg state.Config) (state.Store, 
 		locks:     appendLocks{byRun: map[state.RunRef]*appendLock{}},
 		uncertain: possiblyStartedRuns{runs: map[state.RunRef]uncertainStart{}},
 	}
-	if err := s.checkServer(ctx); err != nil {
+	info, err := redis.String(s.do(ctx, "INFO"))
+	if why := unsuitableReason(info); err == nil && why != "" {
+		err = s.wrap(errors.New(why))
+	}
+	if err != nil {
 		_ = s.close() // err is more useful
 		return nil, err
 	}
@@ -97,19 +101,6 @@ func (s *redisStore) startBackground(ctx context.Context) error {
 	case <-ctx.Done():
 		return s.wrap(ctx.Err())
 	}
-}
-
-// checkServer returns an error if the server cannot be reached or is unsuitable as a store, for
-// example because it is too old.
-func (s *redisStore) checkServer(ctx context.Context) error {
-	info, err := redis.String(s.do(ctx, "INFO"))
-	if err != nil {
-		return err
-	}
-	if why := unsuitableReason(info); why != "" {
-		return s.wrap(errors.New(why))
-	}
-	return nil
 }
 
 // unsuitableReason returns why a server cannot be used as a store, or "" if it can. info is the
