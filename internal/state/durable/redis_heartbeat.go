@@ -161,8 +161,8 @@ func (s *redisStore) ClaimOrphans(ctx context.Context) ([]state.RunRef, error) {
 			t.pendingToken = s.nextToken()
 		}
 		since, known := s.heartbeat.steadiness()
-		ids, err := s.runScript(ctx, takeoverScript, "", "", s.replica, t.pendingToken,
-			maxTakeover, since, known, s.cfg.DeadAfter.Milliseconds())
+		ids, err := redis.Strings(s.runScript(ctx, takeoverScript, "", "", s.replica, t.pendingToken,
+			maxTakeover, since, known, s.cfg.DeadAfter.Milliseconds()))
 		if err != nil && len(runs) == 0 {
 			return nil, err
 		}
@@ -171,8 +171,7 @@ func (s *redisStore) ClaimOrphans(ctx context.Context) ([]state.RunRef, error) {
 		}
 		t.pendingToken = ""
 		for _, id := range ids {
-			text, _ := id.([]byte)
-			if run, ok := parseRunRef(string(text)); ok {
+			if run, ok := parseRunRef(id); ok {
 				runs = append(runs, run)
 			}
 		}

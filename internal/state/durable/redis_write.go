@@ -60,7 +60,8 @@ func (s *redisStore) Append(ctx context.Context, run state.RunRef, update state.
 	defer s.locks.unlock(run, lock)
 	token := cmp.Or(lock.retryToken(update), s.nextToken())
 	args := make([]any, 0, 8+len(update.Events)+2*len(update.Messages))
-	args = append(args, run.Thread, run.Run, s.replica, token, update.End, s.cfg.MaxRuns, s.cfg.MaxBytes, len(update.Events))
+	args = append(args, run.Thread, run.Run, s.replica, token, update.End,
+		s.cfg.MaxRuns, s.cfg.MaxBytes, len(update.Events))
 	for _, d := range update.Events {
 		args = append(args, d)
 	}

@@ -230,7 +230,8 @@ func (s *sqliteStore) Secret(ctx context.Context) ([]byte, error) {
 	return bytes.Clone(s.secret), ctx.Err()
 }
 
-// Ping implements [state.Store]. It writes to the SQLite file of the store, and checks that s.path
+// Ping implements [state.Store]. It writes 16 KiB to the SQLite file of the store and deletes them,
+// which needs new pages in the file, so that a full disk is detected. It also checks that s.path
 // still refers to the file that was opened, because data written to a removed file is lost.
 func (s *sqliteStore) Ping(ctx context.Context) error {
 	now, err := os.Stat(s.path)
@@ -240,22 +241,19 @@ func (s *sqliteStore) Ping(ctx context.Context) error {
 	if err != nil {
 		return s.wrap(err)
 	}
-	const insert = "INSERT OR REPLACE INTO meta (name, value) VALUES ('probe', zeroblob(16384))"
-	if err := s.probeWrite(ctx, insert); err != nil {
-		return err
+	for _, statement := range []string{
+		"INSERT OR REPLACE INTO meta (name, value) VALUES ('probe', zeroblob(16384))",
+		"DELETE FROM meta WHERE name = 'probe'",
+	} {
+		err := s.submit(ctx, 0, func(d *sqliteWriter) error {
+			_, err := d.conn.ExecContext(writeContext, statement)
+			return err
+		})
+		if err != nil {
+			return err
+		}
 	}
-	return s.probeWrite(ctx, "DELETE FROM meta WHERE name = 'probe'")
-}
-
-// probeWrite executes an SQL statement of Ping in the goroutine that makes all changes. It returns
-// an error if the statement fails, the store is closed, or ctx is done before the statement begins.
-// The blob that Ping inserts has 16 KiB, which needs new pages in the file, so that a full disk is
-// detected.
-func (s *sqliteStore) probeWrite(ctx context.Context, statement string) error {
-	return s.submit(ctx, 0, func(d *sqliteWriter) error {
-		_, err := d.conn.ExecContext(writeContext, statement)
-		return err
-	})
+	return nil
 }
 
 // Close closes the store when the transaction in progress is complete. Methods that access the file
