@@ -1,7 +1,6 @@
 package reference
 
 import (
-	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/streamassay/streamassay/internal/files"
 	"github.com/streamassay/streamassay/internal/speech"
-	"github.com/streamassay/streamassay/internal/state"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -39,24 +37,6 @@ func (s *Server) fileBaseURL(c *requestContext) string {
 	target, _ := s.target(c.r)
 	target, _, _ = strings.Cut(target, "?")
 	return strings.TrimSuffix(root, "/") + strings.TrimSuffix(path, target) + strings.TrimSuffix(filesPath, "/")
-}
-
-// requestMessages returns the messages that a request adds to its conversation,
-// including the images attached to them.
-func (s *Server) requestMessages(c *requestContext) []state.Message {
-	messages := requestedMessages(c.event, s.cfg.Now())
-	i := slices.IndexFunc(messages, func(m state.Message) bool { return m.Role == roleUser })
-	if i < 0 {
-		return messages
-	}
-	user, _ := c.event.Last(spec.InputUser)
-	for _, part := range user.Parts {
-		if f, ok := s.uploadedFile(part); ok {
-			file := state.Attachment{Path: f.Path, Type: cmp.Or(f.Type, part.Type)}
-			messages[i].Files = append(messages[i].Files, file)
-		}
-	}
-	return messages
 }
 
 // uploadedFile returns the uploaded file to which part links. ok is false if the server has no

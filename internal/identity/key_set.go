@@ -197,6 +197,11 @@ func (s keySetLocation) read(ctx context.Context) (*keySet, error) {
 	if err == nil {
 		set, err = parseKeySet(text)
 	}
+	if fetching, ok := errors.AsType[*url.Error](err); ok {
+		err = fetching.Err // the error below names the location without what may be secret
+	} else if file, ok := errors.AsType[*os.PathError](err); ok {
+		err = file.Err
+	}
 	if err != nil {
 		return nil, fmt.Errorf("keys at %s: %w", s, err)
 	}
@@ -212,14 +217,14 @@ func (s keySetLocation) readBytes(ctx context.Context) ([]byte, error) {
 	}
 	info, err := os.Stat(s.path)
 	if err != nil {
-		return nil, withoutAddress(err)
+		return nil, err
 	}
 	if !info.Mode().IsRegular() { // reading a pipe or a device may never end
 		return nil, errors.New("the path is not a regular file")
 	}
 	f, err := os.Open(s.path)
 	if err != nil {
-		return nil, withoutAddress(err)
+		return nil, err
 	}
 	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, maxKeySetBytes+1))
@@ -239,28 +244,16 @@ func fetch(ctx context.Context, u *url.URL) ([]byte, error) {
 	}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
-		return nil, withoutAddress(err)
+		return nil, err
 	}
 	req.Header.Set("Accept", "application/jwk-set+json, application/json")
 	res, err := client.Do(req)
 	if err != nil {
-		return nil, withoutAddress(err)
+		return nil, err
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("got status %d, want 200", res.StatusCode)
 	}
 	return io.ReadAll(io.LimitReader(res.Body, maxKeySetBytes+1))
-}
-
-// withoutAddress returns the error that err wraps, without the URL or path that err quotes. It
-// returns err itself if err quotes neither.
-func withoutAddress(err error) error {
-	if fetching, ok := errors.AsType[*url.Error](err); ok {
-		return fetching.Err
-	}
-	if file, ok := errors.AsType[*os.PathError](err); ok {
-		return file.Err
-	}
-	return err
 }

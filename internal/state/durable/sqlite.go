@@ -130,7 +130,8 @@ func (s *sqliteStore) openReaders(open *closers) (err error) {
 	return err
 }
 
-// closers is a list of resources. Its Close method closes them in reverse order and returns their
+// closers is a list of resources. Functions with a parameter of this type append what they open, and
+// their caller closes it. The Close method closes the resources in reverse order and returns their
 // errors, joined.
 type closers []io.Closer
 
@@ -147,8 +148,7 @@ func (c closers) Close() error {
 const busyTimeout = "busy_timeout(5000)"
 
 // openDB opens the database file at path with at most the given number of connections, and sets the
-// pragmas on each connection. It appends the database to open, the list of resources that the
-// caller must close.
+// pragmas on each connection.
 func openDB(path string, connections int, open *closers, pragmas ...string) (*sql.DB, error) {
 	slashed := filepath.ToSlash(path)
 	if !strings.HasPrefix(slashed, "/") {
@@ -168,8 +168,6 @@ func openDB(path string, connections int, open *closers, pragmas ...string) (*sq
 }
 
 // connect opens the database file at path with a single connection, on which it sets the pragmas.
-// It appends the database and the connection to open, the list of resources that the caller must
-// close.
 func connect(path string, open *closers, pragmas ...string) (*sql.Conn, error) {
 	db, err := openDB(path, 1, open, pragmas...)
 	if err != nil {

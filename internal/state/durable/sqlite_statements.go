@@ -50,8 +50,7 @@ func prepareWrites(conn *sql.Conn, open *closers) (w writeStatements, err error)
 }
 
 // prepare prepares SQL statements with db, which is a *sql.Conn or a *sql.DB, and stores each of them
-// where its key points. It appends them to open, because statements of a *sql.Conn are not closed
-// with it.
+// where its key points.
 func prepare(db interface {
 	PrepareContext(ctx context.Context, text string) (*sql.Stmt, error)
 }, open *closers, texts map[**sql.Stmt]string) (err error) {
@@ -59,7 +58,7 @@ func prepare(db interface {
 		if *to, err = db.PrepareContext(writeContext, text); err != nil {
 			return err
 		}
-		*open = append(*open, *to)
+		*open = append(*open, *to) // statements of a *sql.Conn are not closed with it
 	}
 	return nil
 }
