@@ -39,8 +39,7 @@ func (p *directSink) cancelOnError(err error) {
 }
 
 // finish writes the buffered frames to the response. With HTTP/1 they are flushed when the handler
-// of the request returns. With later versions, finish flushes them itself, because net/http would
-// otherwise add a Content-Length, which a stream must not have.
+// of the request returns; with later versions, finish flushes them itself.
 func (p *directSink) finish() {
 	p.cancelOnError(p.stream.writeBuffered())
 	if p.stream.r.ProtoMajor != 1 { // else net/http would add a Content-Length, which a stream must not have
@@ -55,7 +54,7 @@ func (s *Server) playsInline() bool { return s.cfg.Inline && !s.resumable }
 // streamInline executes the run r in the calling goroutine and sends its stream as the response to
 // the request c.
 func (s *Server) streamInline(c *requestContext, r *run) {
-	l := &streamWriter{s: s, w: c.w, r: c.r, op: c.op, buf: make([]byte, 0, initialStreamBuffer)}
+	l := &streamWriter{requestContext: c, s: s, buf: make([]byte, 0, initialStreamBuffer)}
 	s.metrics.Streams.Inc()
 	defer s.metrics.Streams.Dec()
 	l.writeHead()

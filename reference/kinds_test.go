@@ -53,7 +53,7 @@ func encodeRun(o *dialect.Operation, events ...spec.Event) (sent []spec.Event) {
 	now := func() time.Time { return time.Unix(0, 0) }
 	enc := newEventFeatures(o).newEncoder("t", "r", now, func(e *spec.Event) { sent = append(sent, *e) })
 	for _, e := range slices.Concat([]spec.Event{{Kind: spec.RunStart}}, events, []spec.Event{{Kind: spec.RunEnd}}) {
-		enc.encode(e)
+		enc.encode(&e)
 	}
 	return sent
 }

@@ -26,14 +26,12 @@ const (
 
 // A streamWriter writes the event stream of one response.
 type streamWriter struct {
+	*requestContext
 	s      *Server
-	w      http.ResponseWriter
-	r      *http.Request
-	op     *dialect.Operation
 	events runLogReader // nil until the run is found
 	// findRun returns the run or, if the run does not exist, a channel that receives a value when
-	// it may have been started. The error is any error from the store.
-	findRun func() (runLogReader, <-chan struct{}, error)
+	// it may have been started.
+	findRun func() (runLogReader, <-chan struct{})
 
 	position       int64  // position of the last event written
 	threadTag      uint32 // tag of the thread, which is part of cursors
@@ -88,16 +86,14 @@ func (h *storedLogReader) release() {
 	h.current = nil
 }
 
-// exists reports whether the store contains the run. It returns an error if the store fails.
-func (h *storedLogReader) exists() (bool, error) {
+// isMissing reports whether the store does not contain the run. If the store fails, it returns
+// false, and eventsAfter returns the error.
+func (h *storedLogReader) isMissing() bool {
 	ctx, cancel := context.WithTimeout(h.ctx, storeTimeout)
 	defer cancel()
 	const beyondAll = 1 << 62
 	_, _, err := h.registry.store.EventsAfter(ctx, h.ref, beyondAll, 1)
-	if errors.Is(err, state.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
+	return errors.Is(err, state.ErrNotFound)
 }
 
 // serveListen streams the events of a run that another request started. The stream begins after the
@@ -110,7 +106,7 @@ func (s *Server) serveListen(c *requestContext) {
 		return
 	}
 	ref := s.runRef(c.event.Thread, c.event.Run)
-	l := &streamWriter{s: s, w: c.w, r: c.r, op: c.op, threadTag: t.Tag}
+	l := &streamWriter{requestContext: c, s: s, threadTag: t.Tag}
 	if c.event.Cursor != "" {
 		if l.position, ok = parseCursor(t, c.event.Cursor); ok && l.position <= t.LastForgotten {
 			_, _, err := s.registry.store.EventsAfter(c.r.Context(), ref, l.position, 1)
@@ -138,16 +134,15 @@ func (s *Server) serveListen(c *requestContext) {
 	l.keepAlive, _ = c.op.AppendEvent(nil, &spec.Event{Kind: spec.Comment, Text: c.op.KeepAlive()})
 	changed, stop := s.registry.store.Watch(ref.Thread)
 	defer stop()
-	l.findRun = func() (runLogReader, <-chan struct{}, error) {
+	l.findRun = func() (runLogReader, <-chan struct{}) {
 		if r := s.registry.findRun(ref); r != nil {
-			return r, nil, nil
+			return r, nil
 		}
 		h := &storedLogReader{ctx: c.r.Context(), registry: s.registry, ref: ref, threadTag: t.Tag, changed: changed}
-		known, err := h.exists()
-		if !known && err == nil {
-			return nil, changed, nil
+		if h.isMissing() {
+			return nil, changed
 		}
-		return h, nil, err
+		return h, nil
 	}
 	defer l.release()
 	if s.cfg.EventSource && l.position > 0 && l.isComplete() {
@@ -160,8 +155,7 @@ func (s *Server) serveListen(c *requestContext) {
 // isComplete reports whether the run has ended and has no events after the client's position, so
 // that there is nothing left to send. It returns false if the run does not exist or cannot be read.
 func (l *streamWriter) isComplete() bool {
-	var err error
-	if l.events, _, err = l.findRun(); l.events == nil || err != nil {
+	if l.events, _ = l.findRun(); l.events == nil {
 		return false
 	}
 	rest, ended, _, err := l.events.eventsAfter(l.position)
@@ -190,41 +184,36 @@ func (l *streamWriter) stream() {
 	if l.r.Method == http.MethodHead {
 		return
 	}
-	var poll *time.Timer
-	var polled <-chan time.Time
-	if l.keepAlive != nil {
-		poll = time.NewTimer(l.s.cfg.PollInterval)
-		polled = poll.C
-		defer poll.Stop()
+	poll := time.NewTimer(l.s.cfg.PollInterval)
+	defer poll.Stop()
+	if l.keepAlive == nil {
+		poll.Stop()
 	}
 	runtime.Gosched() // lets a run that has just been started emit its first events
 	for silent := 0; ; {
-		result := l.writePending()
-		if result.err != nil || result.ended {
+		wrote, done, changed := l.writePending()
+		if done {
 			return
 		}
-		if result.wrote && l.keepAlive != nil {
+		if wrote && l.keepAlive != nil {
 			silent = 0
 			poll.Reset(l.s.cfg.PollInterval)
 		}
-		if result.changed == closedChannel {
+		if changed == closedChannel {
 			continue
 		}
 		if l.flush() != nil {
 			return
 		}
 		select {
-		case <-result.changed:
+		case <-changed:
 			runtime.Gosched() // gathers events that are emitted at the same time into one write
-		case <-polled:
-			if l.write(l.keepAlive) != nil {
-				return
-			}
-			if silent++; silent >= l.maxSilentPolls {
+		case <-poll.C:
+			if silent++; l.write(l.keepAlive) != nil || silent >= l.maxSilentPolls {
 				return
 			}
 			poll.Reset(l.s.cfg.PollInterval)
-		case <-result.shutdown:
+		case <-l.shutdown():
 			return
 		case <-l.r.Context().Done():
 			return
@@ -246,41 +235,31 @@ func (l *streamWriter) writeHead() {
 	extendWriteDeadline(l.w)
 }
 
-// A writeResult is the result of one call of writePending.
-type writeResult struct {
-	wrote    bool            // new events were written to the client or to the write buffer
-	ended    bool            // the run has ended and has no further events
-	changed  <-chan struct{} // receives or is closed when there may be more events
-	shutdown <-chan struct{} // closed when the server shuts down and the stream must end; nil: it ends with the run
-	err      error           // the client has left, or the store failed
-}
-
-// writePending writes the events that have been added to the run since the last call, and returns
-// the channels to wait on before the next call. If it returns closedChannel as changed, some of the
-// events may still be in the write buffer.
-func (l *streamWriter) writePending() (g writeResult) {
-	var changed <-chan struct{}
+// writePending writes the events that have been added to the run since the last call. wrote reports
+// whether there were any. done reports whether the stream must end, because the run has ended, the
+// client has left or the store failed. Otherwise, changed receives or is closed when there may be
+// more events. If changed is closedChannel, some of the events may still be in the write buffer.
+func (l *streamWriter) writePending() (wrote, done bool, changed <-chan struct{}) {
 	if l.events == nil {
-		l.events, changed, g.err = l.findRun()
+		l.events, changed = l.findRun()
 	}
-	if l.events == nil { // the run may still be started, but not during a shutdown
-		return writeResult{changed: changed, shutdown: l.s.ctx.Done(), err: g.err}
+	if l.events == nil { // the run may still be started
+		return false, false, changed
 	}
 	events, ended, changed, err := l.events.eventsAfter(l.position)
-	g = writeResult{wrote: len(events) > 0, ended: ended, changed: changed, shutdown: l.shutdown(), err: err}
 	for _, e := range events {
 		l.position = e.Position
 		if l.keepAlive != nil {
 			l.buf = l.s.features.op.AppendCursor(l.buf, formatCursor(e.Position, l.threadTag))
 		}
-		if g.err == nil {
-			g.err = l.buffer(e.Data)
+		if err == nil {
+			err = l.buffer(e.Data)
 		}
 	}
-	if g.err == nil && changed != closedChannel {
-		g.err = l.writeBuffered()
+	if err == nil && changed != closedChannel {
+		err = l.writeBuffered()
 	}
-	return g
+	return len(events) > 0, ended || err != nil, changed
 }
 
 // buffer appends an encoded event to the write buffer and writes the contents of the buffer to the
@@ -300,8 +279,8 @@ func (l *streamWriter) buffer(data []byte) error {
 	return l.write(data)
 }
 
-// release releases the events that were last read from the store, so that they can be removed from
-// memory. It does nothing if the events do not come from the store.
+// release calls release of a storedLogReader, and does nothing if the events do not come from the
+// store.
 func (l *streamWriter) release() {
 	if h, ok := l.events.(*storedLogReader); ok {
 		h.release()
@@ -313,7 +292,7 @@ func (l *streamWriter) release() {
 // stream.
 func (l *streamWriter) shutdown() <-chan struct{} {
 	if _, here := l.events.(*run); here {
-		return nil // its terminal event ends the stream
+		return nil
 	}
 	return l.s.ctx.Done()
 }
@@ -344,11 +323,10 @@ func (l *streamWriter) write(data []byte) error {
 
 func (l *streamWriter) flush() error {
 	extendWriteDeadline(l.w)
-	err := http.NewResponseController(l.w).Flush()
-	if errors.Is(err, http.ErrNotSupported) {
-		return nil
+	if err := http.NewResponseController(l.w).Flush(); !errors.Is(err, http.ErrNotSupported) {
+		return err
 	}
-	return err
+	return nil
 }
 
 // extendWriteDeadline gives the client writeTimeout to accept the next write. A connection keeps
@@ -358,7 +336,8 @@ func extendWriteDeadline(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
 }
 
-// A fileResponseWriter is the response writer for a file: it gives the client writeTimeout to accept each write.
+// A fileResponseWriter is the response writer for a file: it gives the client writeTimeout to accept
+// each write.
 type fileResponseWriter struct{ http.ResponseWriter }
 
 func (w fileResponseWriter) Write(data []byte) (int, error) {

@@ -149,8 +149,7 @@ func (w *runLogWriter) writeLoop() {
 // appendWithRetry cancels the context of the run.
 func (w *runLogWriter) appendWithRetry(update state.RunUpdate, last int64) (first int64, ok bool) {
 	wait := minRetryWait
-	bounded := context.WithoutCancel(w.run.ctx)
-	bounded, cancel := context.WithTimeout(bounded, maxStoreOutage)
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(w.run.ctx), maxStoreOutage)
 	defer cancel()
 	defer func() { w.server.registry.storeWaits.noteDone(w.server, w.run, ok) }()
 	for {
@@ -170,11 +169,9 @@ func (w *runLogWriter) appendWithRetry(update state.RunUpdate, last int64) (firs
 			return 0, false
 		}
 		w.server.registry.storeWaits.noteWaiting(w.server, w.run, err)
-		timer := time.NewTimer(wait)
 		select {
-		case <-timer.C:
+		case <-time.After(wait):
 		case <-bounded.Done():
-			timer.Stop()
 			return 0, false
 		}
 		wait = min(2*wait, maxRetryWait)
@@ -188,8 +185,8 @@ const maxStoreOutage = 10 * time.Minute
 // wasStored checks whether update was stored although Append returned an error. If so, ok is true
 // and first is the position of the update's first event, or 0 if the update has no events. ok is
 // false if update was not stored, if the store cannot be read, or if update has no events and does
-// not end the run, since such an update leaves no trace that could be checked. last is the position
-// of the last event of the run that was stored before update, or 0 if there is none.
+// not end the run, since such an update leaves no trace that could be checked. last is as for
+// appendWithRetry.
 func (w *runLogWriter) wasStored(ctx context.Context, update state.RunUpdate, last int64) (first int64, ok bool) {
 	ctx, stop := context.WithTimeout(ctx, storeTimeout)
 	defer stop()

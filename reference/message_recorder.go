@@ -18,17 +18,22 @@ const (
 	roleTool      = "tool"
 )
 
-// requestedMessages returns the messages that a request adds to its conversation: its last user
-// message, and the tool results and interrupt replies that follow this message. It leaves out what
-// precedes the message, because that repeats the history. at becomes the time of each returned
-// message.
-func requestedMessages(event spec.Event, at time.Time) (messages []state.Message) {
-	for _, part := range event.Parts {
-		m := state.Message{Run: event.Run, Text: part.Text, At: at}
+// requestMessages returns the messages that a request adds to its conversation: its last user
+// message with the images attached to it, and the tool results and interrupt replies that follow
+// this message. It leaves out what precedes the message, because that repeats the history.
+func (s *Server) requestMessages(c *requestContext) (messages []state.Message) {
+	at := s.cfg.Now()
+	for _, part := range c.event.Parts {
+		m := state.Message{Run: c.event.Run, Text: part.Text, At: at}
 		switch part.Kind {
 		case spec.InputUser:
 			messages = messages[:0]
 			m.Role = roleUser
+			for _, image := range part.Parts {
+				if f, ok := s.uploadedFile(image); ok {
+					m.Files = append(m.Files, state.Attachment{Path: f.Path, Type: cmp.Or(f.Type, image.Type)})
+				}
+			}
 		case spec.InputResume: // for agents only: it is not a message of the user
 			m.Role, m.Hidden = roleUser, true
 		case spec.InputToolResult:
@@ -36,7 +41,7 @@ func requestedMessages(event spec.Event, at time.Time) (messages []state.Message
 		default:
 			continue
 		}
-		m.ID = cmp.Or(part.Message, event.Run+"-u"+strconv.Itoa(len(messages)+1))
+		m.ID = cmp.Or(part.Message, c.event.Run+"-u"+strconv.Itoa(len(messages)+1))
 		messages = append(messages, m)
 	}
 	return messages

@@ -59,9 +59,8 @@ func (r *run) notify() {
 	}
 }
 
-// eventsAfter returns the events of the run whose positions in the thread are greater than
-// position, and whether the run has ended. If it has not, changed is closed when there are more
-// events or the run ends. The error is always nil. The caller must not modify the events.
+// eventsAfter implements runLogReader. If the run has not ended, changed is closed when there are
+// more events or the run ends. The error is always nil. The caller must not modify the events.
 func (r *run) eventsAfter(position int64) (
 	events []state.LogEntry, ended bool, changed <-chan struct{}, err error,
 ) {

@@ -51,12 +51,9 @@ func (v *dialectFeatures) newEncoder(thread, run string, now func() time.Time, a
 	}
 }
 
-// encode converts an event of the agent to zero or more events of the dialect and emits them. It
-// ignores events after the end of the run.
-func (t *runEncoder) encode(e spec.Event) { t.encodeInPlace(&e) }
-
-// encodeInPlace does the same as encode but does not copy the event e, and may modify it.
-func (t *runEncoder) encodeInPlace(e *spec.Event) {
+// encode converts e, an event of the agent, to zero or more events of the dialect and emits them. It
+// ignores events after the end of the run. It may modify e.
+func (t *runEncoder) encode(e *spec.Event) {
 	if t.ended {
 		return
 	}
@@ -71,7 +68,7 @@ func (t *runEncoder) encodeInPlace(e *spec.Event) {
 	case spec.MessageStart, spec.ReasoningStart:
 		t.messageFor(e.Kind, e.Message, e.Role, e.Type)
 	case spec.MessageDelta, spec.ReasoningDelta:
-		t.addDelta(e)
+		t.addText(e.Kind, e.Message, e.Role, e.Text)
 	case spec.ContentPart, spec.ContentEnd:
 		t.addContent(e)
 	case spec.MessageEnd, spec.ReasoningEnd:
@@ -175,8 +172,6 @@ func (m *openMessage) initContent(e *spec.Event, k spec.Kind) {
 	*e = spec.Event{Kind: k, Message: m.start.Message, Index: strconv.Itoa(len(m.parts))}
 }
 
-func (t *runEncoder) addDelta(e *spec.Event) { t.addText(e.Kind, e.Message, e.Role, e.Text) }
-
 // addText emits text as a delta of kind k, which belongs to the open message or reasoning with the
 // given id. If none with that id is open, addText first starts one with the given role: reasoning
 // if k is a kind of reasoning event, and otherwise a message. If one is open, role is ignored.
@@ -220,7 +215,7 @@ func (t *runEncoder) addContent(e *spec.Event) {
 		t.addText(spec.MessageDelta, e.Message, "", e.Text)
 		return
 	}
-	kind := t.dialectFeatures.contentKind(e.Type)
+	kind := t.contentKind(e.Type)
 	if kind == "" {
 		t.addText(spec.MessageDelta, e.Message, "", "\n"+e.Text)
 		return
@@ -286,10 +281,9 @@ func (t *runEncoder) addToolEvent(e *spec.Event) {
 	switch {
 	case e.Kind == spec.ToolEnd:
 		delete(t.pendingCalls, e.Call)
-		t.emitEnclosed(call, t.dialectFeatures.callMessage)
+		t.emitEnclosed(call, t.callMessage)
 	case t.snapshotStatus != "":
-		in := t.dialectFeatures.callMessage
-		m := t.messageFor(spec.MessageStart, call.Message, in.role, in.kind)
+		m := t.messageFor(spec.MessageStart, call.Message, t.callMessage.role, t.callMessage.kind)
 		var part spec.Event
 		m.initContent(&part, spec.ToolCall)
 		part.Call, part.Name, part.Text, part.Status = call.Call, call.Name, call.Text, t.snapshotStatus

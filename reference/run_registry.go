@@ -45,6 +45,8 @@ func newRunRegistry(cfg Config) *runRegistry {
 	h := &runRegistry{
 		store: cfg.Store, maxStreams: cfg.Limits.StreamsPerUser, servers: map[string]*Server{},
 		done: make(chan struct{}), running: map[string][]*run{}, streamCounts: map[string]int{},
+		reads:      sharedReads{active: map[sharedReadKey]*sharedRead{}},
+		storeWaits: storeWaitLog{waiting: map[*run]time.Time{}},
 	}
 	if h.store == nil {
 		h.store, h.ownsStore = state.NewMemory(state.Config{MaxRuns: cfg.Limits.FinishedRuns, Now: cfg.Now}), true
@@ -68,10 +70,7 @@ func (h *runRegistry) supervise() {
 	}
 	for {
 		select {
-		case ref, ok := <-h.store.Canceled():
-			if !ok {
-				return
-			}
+		case ref := <-h.store.Canceled():
 			for _, r := range h.runsOf(ref.Thread) {
 				if ref.Run == "" || r.ref.Run == ref.Run {
 					r.cancel(errCanceled)
@@ -85,10 +84,10 @@ func (h *runRegistry) supervise() {
 	}
 }
 
-// endOrphans ends orphans, which are runs whose server process is gone, by adding a terminal event
-// to each. These are the orphans that the store now assigns to this process and those in h.orphans,
-// which an earlier call could not end. Afterwards, h.orphans holds those that still could not be
-// ended, because the store failed or because this process does not serve their dialect.
+// endOrphans adds a terminal event to each of the orphans that the store now assigns to this process
+// and of those in h.orphans, which an earlier call could not end. Afterwards, h.orphans holds those
+// that still could not be ended, because the store failed or because this process does not serve
+// their dialect.
 func (h *runRegistry) endOrphans() {
 	ctx, cancel := context.WithTimeout(h.ctx, storeTimeout)
 	defer cancel()

@@ -59,10 +59,10 @@ var promptHandlers = map[string]func(a *scriptedTurn, arguments string) bool{
 	"recall":      (*scriptedTurn).sendPreviousText,
 	"state":       (*scriptedTurn).changeState,
 	"steps":       func(a *scriptedTurn, _ string) bool { return a.sendStep("one") && a.sendStep("two") },
-	"slow":        (*scriptedTurn).sendSlow,
-	"many":        (*scriptedTurn).sendMany,
-	"large":       (*scriptedTurn).sendLarge,
-	"idle":        (*scriptedTurn).waitIdle,
+	"slow":        withNumbers((*scriptedTurn).sendSlow, maxDeltas, maxPauseMillis),
+	"many":        withNumbers(func(a *scriptedTurn, n []int) { a.sendNumbers(n[0], 0) }, maxDeltas),
+	"large":       withNumbers((*scriptedTurn).sendLarge, maxTextBytes),
+	"idle":        withNumbers((*scriptedTurn).waitIdle, maxPauseMillis),
 	"error":       (*scriptedTurn).fail,
 	"error-mid":   (*scriptedTurn).failMidway,
 }
@@ -311,65 +311,54 @@ func (a *scriptedTurn) interrupt(payload string) bool {
 	return true
 }
 
-// parseNumbers parses text, the arguments of a prompt, as whole numbers separated by white space.
-// ok is false unless there are as many numbers as limits, and each number is from 0 to its limit.
-func parseNumbers(text string, limits ...int) (numbers []int, ok bool) {
-	fields := strings.Fields(text)
-	for i, field := range fields {
-		n, err := strconv.Atoi(field)
-		if err != nil || n < 0 || i >= len(limits) || n > limits[i] {
-			return nil, false
+// withNumbers returns a handler of a prompt whose arguments are whole numbers, separated by white
+// space, which it passes to handle. The handler returns false unless there are as many numbers as
+// limits, and each number is from 0 to its limit.
+func withNumbers(handle func(a *scriptedTurn, n []int), limits ...int) func(*scriptedTurn, string) bool {
+	return func(a *scriptedTurn, arguments string) bool {
+		fields := strings.Fields(arguments)
+		if len(fields) != len(limits) {
+			return false
 		}
-		numbers = append(numbers, n)
+		numbers := make([]int, len(fields))
+		for i, field := range fields {
+			n, err := strconv.Atoi(field)
+			if err != nil || n < 0 || n > limits[i] {
+				return false
+			}
+			numbers[i] = n
+		}
+		handle(a, numbers)
+		return true
 	}
-	return numbers, len(numbers) == len(limits)
 }
 
 const maxPauseMillis = int(maxPause / time.Millisecond)
 
-func (a *scriptedTurn) sendSlow(arguments string) bool {
-	n, ok := parseNumbers(arguments, maxDeltas, maxPauseMillis)
-	return ok && a.sendNumbers(n[0], time.Duration(n[1])*time.Millisecond)
-}
-
-func (a *scriptedTurn) sendMany(arguments string) bool {
-	n, ok := parseNumbers(arguments, maxDeltas)
-	return ok && a.sendNumbers(n[0], 0)
-}
+func (a *scriptedTurn) sendSlow(n []int) { a.sendNumbers(n[0], time.Duration(n[1])*time.Millisecond) }
 
 // sendNumbers emits a message of n deltas, which contain the numbers from 1 to n. Delta number i
-// is sent i-1 intervals after the first one, so that delays do not accumulate. It always returns
-// true.
-func (a *scriptedTurn) sendNumbers(n int, interval time.Duration) bool {
+// is sent i-1 intervals after the first one, so that delays do not accumulate.
+func (a *scriptedTurn) sendNumbers(n int, interval time.Duration) {
 	id := a.NewMessageID()
 	a.emitText(spec.MessageStart, id, "")
 	start := time.Now()
 	for i := range n {
 		a.WaitUntil(start.Add(time.Duration(i) * interval))
 		if a.Stopped() {
-			return true
+			return
 		}
 		a.emitText(spec.MessageDelta, id, strconv.Itoa(i+1)+" ")
 	}
 	a.emitText(spec.MessageEnd, id, "")
-	return true
 }
 
-func (a *scriptedTurn) sendLarge(arguments string) bool {
-	n, ok := parseNumbers(arguments, maxTextBytes)
-	if !ok {
-		return false
-	}
+func (a *scriptedTurn) sendLarge(n []int) {
 	const line = "0123456789abcdef"
 	a.EmitMessage(strings.Repeat(line, n[0]/len(line)+1)[:n[0]])
-	return true
 }
 
-func (a *scriptedTurn) waitIdle(arguments string) bool {
-	n, ok := parseNumbers(arguments, maxPauseMillis)
-	if ok {
-		a.WaitUntil(time.Now().Add(time.Duration(n[0]) * time.Millisecond))
-		a.sendText("done")
-	}
-	return ok
+func (a *scriptedTurn) waitIdle(n []int) {
+	a.WaitUntil(time.Now().Add(time.Duration(n[0]) * time.Millisecond))
+	a.sendText("done")
 }

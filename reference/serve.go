@@ -26,7 +26,7 @@ type requestContext struct {
 	op       *dialect.Operation
 	unrouted bool       // the request matches no operation: op only determines how errors are encoded
 	user     string     // the authenticated user; "" if the operation requires no credentials
-	event    spec.Event // the decoded request; empty before parse is called
+	event    spec.Event // the decoded request; empty before dispatch decodes it
 	override Override   // what Config.Intercept changes
 }
 
@@ -174,18 +174,25 @@ func (s *Server) refuseUnrouted(c *requestContext, req spec.Request) {
 	s.refuse(c, http.StatusMethodNotAllowed, "", req.Method+" is not allowed here")
 }
 
-// dispatch decodes a request and calls the method that serves its operation. It refuses a request
-// with status 413 if the body exceeds maxBody. However, if the dialect's document states a limit
-// that is at most maxBody, the method parse refuses the request instead, with the response that the
-// document requires.
+// dispatch decodes a request and calls the method that serves its operation, unless the request
+// violates the dialect's document or Config.Intercept refuses or serves it. dispatch refuses a
+// request with status 413 if the body exceeds maxBody. However, if the dialect's document states a
+// limit that is at most maxBody, the response is the one that the document requires.
 func (s *Server) dispatch(c *requestContext, req spec.Request) {
 	maxBytes, documented := s.maxBody(c.op), int64(c.op.MaxBodyBytes())
 	if int64(len(req.Body)) > maxBytes && (documented == 0 || documented > maxBytes) {
 		s.refuse(c, http.StatusRequestEntityTooLarge, "", fmt.Sprintf("the body exceeds %d bytes", maxBytes))
 		return
 	}
-	if !s.parse(c, req) {
+	c.event = s.dialect.ParseRequest(req)
+	if !s.intercept(c, req) {
 		return
+	}
+	for _, violation := range c.event.Violations {
+		if len(violation.Refusals) > 0 { // violations without a documented refusal are accepted
+			s.refuseViolation(c, violation)
+			return
+		}
 	}
 	handlers[s.kinds[c.op]](s, c)
 }
@@ -200,23 +207,6 @@ var handlers = map[string]func(*Server, *requestContext){
 	opAttach:     (*Server).serveAttach,
 	opSign:       (*Server).serveSign,
 	opTranscribe: (*Server).serveTranscribe,
-}
-
-// parse decodes a request and stores the result in c. ok is false if parse has sent the response,
-// because the request violates the dialect's document or because Config.Intercept refused or served
-// the request.
-func (s *Server) parse(c *requestContext, req spec.Request) (ok bool) {
-	c.event = s.dialect.ParseRequest(req)
-	if !s.intercept(c, req) {
-		return false
-	}
-	for _, violation := range c.event.Violations {
-		if len(violation.Refusals) > 0 { // violations without a documented refusal are accepted
-			s.refuseViolation(c, violation)
-			return false
-		}
-	}
-	return true
 }
 
 // openStream registers an open stream of the user. The caller must call release when the stream
@@ -237,12 +227,11 @@ func (s *Server) respond(c *requestContext, e spec.Event) { s.writeResponse(c, c
 // writeResponse sends the encoded response a to the client of the request c, and counts it in the
 // metrics.
 func (s *Server) writeResponse(c *requestContext, a dialect.EncodedResponse) {
-	name := c.op.Name
+	name, w := c.op.Name, c.w
 	if c.unrouted {
 		name = metrics.OtherOperation
 	}
 	s.metrics.ResponseSent(name, a.Status)
-	w := c.w
 	if a.MediaType != "" {
 		media := a.MediaType
 		if strings.HasPrefix(media, "text/") {

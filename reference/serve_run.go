@@ -23,13 +23,8 @@ func (s *Server) serveRun(c *requestContext) {
 	if idGenerated {
 		c.event.Run = s.newID(c)
 	}
-	foreign, err := s.referencesForeignFile(c)
-	if err != nil {
+	if err := s.checkImages(c); err != nil {
 		s.refuseFile(c, err)
-		return
-	}
-	if foreign {
-		s.refuse(c, http.StatusUnprocessableEntity, "", "the image was not uploaded here")
 		return
 	}
 	if !c.op.IsStream {
@@ -54,7 +49,7 @@ func (s *Server) serveRun(c *requestContext) {
 		s.executeRun(c, r)
 	default:
 		go s.executeRun(c, r)
-		l := &streamWriter{s: s, w: c.w, r: c.r, op: c.op, events: r}
+		l := &streamWriter{requestContext: c, s: s, events: r}
 		if l.stream(); !s.resumable { // no client can receive the rest
 			r.cancel(errClientLeft)
 		}
@@ -94,15 +89,12 @@ func (s *Server) startRun(c *requestContext, idGenerated bool) (r *run, info sta
 		}
 		info, err = s.registry.store.StartRun(c.r.Context(), b)
 	}
-	if err != nil || info.Existed {
-		s.active.Done()
-	}
 	if err != nil {
 		s.refuseStoreError(c, err)
-		return nil, info, false
 	}
-	if info.Existed {
-		return nil, info, true
+	if err != nil || info.Existed {
+		s.active.Done()
+		return nil, info, err == nil
 	}
 	parent := s.ctx
 	if c.op.IsStream && s.playsInline() {
@@ -138,9 +130,8 @@ func (s *Server) executeRun(c *requestContext, r *run) {
 // newID returns a new id, made for the request c by Config.NewID.
 func (s *Server) newID(c *requestContext) string { return s.cfg.NewID(c.r.Context()) }
 
-// respondAccepted responds that the run that info describes was accepted. It is used in dialects in
-// which another operation streams the events of the run. A repeated request receives the same
-// response.
+// respondAccepted responds that the run that info describes was accepted. A repeated request
+// receives the same response.
 func (s *Server) respondAccepted(c *requestContext, info state.StartRunResult) {
 	threadCreated := info.ThreadCreated || info.Existed && info.FirstMessage == 1
 	s.respond(c, spec.Event{
@@ -263,7 +254,7 @@ func (t *runEncoder) encodeTerminal(cause error) (outcome metrics.RunOutcome) {
 	default:
 		outcome = metrics.Failed
 	}
-	t.encodeInPlace(&t.last)
+	t.encode(&t.last)
 	return outcome
 }
 
@@ -289,7 +280,7 @@ func (s *Server) runAgent(r *run, agent Agent, t *runEncoder, out sink) (cause e
 		if e.Kind == spec.RunEnd || e.Kind == spec.RunError {
 			return nil
 		}
-		t.encodeInPlace(&t.last)
+		t.encode(&t.last)
 		out.addMessages(t.messages.takeCompleted())
 	}
 	return context.Cause(r.ctx)
@@ -298,8 +289,8 @@ func (s *Server) runAgent(r *run, agent Agent, t *runEncoder, out sink) (cause e
 // stopEvent returns the terminal event of a run that the server ends for the given cause. A cause
 // that does not wrap a stopReason means that the client left.
 func stopEvent(cause error) spec.Event {
-	var reason *stopReason
-	if !errors.As(cause, &reason) {
+	reason, ok := errors.AsType[*stopReason](cause)
+	if !ok {
 		reason = errClientLeft // a request's context has no further cause
 	}
 	return spec.Event{Kind: spec.RunError, Text: reason.text, Status: reason.status}
@@ -327,14 +318,14 @@ func (s *Server) encodeEvent(dst []byte, e *spec.Event) []byte {
 // store. It returns true if the run has ended or no longer exists, and false if the store failed
 // and the caller should try again.
 func (s *Server) endOrphan(ctx context.Context, ref state.RunRef) bool {
-	var update state.RunUpdate
+	update := state.RunUpdate{End: true}
 	thread := ref.Thread[len(s.dialect.Name)+1:]
 	t := s.features.newEncoder(thread, ref.Run, s.cfg.Now, func(e *spec.Event) {
 		update.Events = append(update.Events, s.encodeEvent(newFrameBuffer(), e))
 	})
 	t.started = true
-	t.encode(stopEvent(errOrphaned))
-	update.End = true
+	final := stopEvent(errOrphaned)
+	t.encode(&final)
 	_, _, err := s.registry.store.Append(ctx, ref, update)
 	if err != nil && !errors.Is(err, state.ErrNotFound) {
 		s.cfg.Log.Warn("an abandoned run could not be ended", "dialect", s.dialect.Name, "run", ref.Run, "err", err)

@@ -44,9 +44,6 @@ func (all *sharedReads) read(ctx context.Context, store state.Store, key sharedR
 	first := r == nil
 	if first {
 		r = &sharedRead{key: key, done: make(chan struct{})}
-		if all.active == nil {
-			all.active = map[sharedReadKey]*sharedRead{}
-		}
 		all.active[key] = r
 	}
 	r.holders++
@@ -64,7 +61,9 @@ func (all *sharedReads) read(ctx context.Context, store state.Store, key sharedR
 	defer cancel()
 	r.events, r.ended, r.err = store.EventsAfter(storeCtx, key.ref, key.position, maxReadEvents)
 	if r.err != nil || len(r.events) == 0 { // a later read may return more
+		all.mu.Lock()
 		all.forget(r)
+		all.mu.Unlock()
 	}
 	close(r.done)
 	return r
@@ -78,16 +77,14 @@ func (all *sharedReads) release(r *sharedRead) {
 	}
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	if r.holders--; r.holders == 0 && all.active[r.key] == r {
-		delete(all.active, r.key)
+	if r.holders--; r.holders == 0 {
+		all.forget(r)
 	}
 }
 
 // forget removes a batch, so that later calls of read fetch the events again. Callers that hold the
-// batch can still use it.
+// batch can still use it. The caller of forget must hold all.mu.
 func (all *sharedReads) forget(r *sharedRead) {
-	all.mu.Lock()
-	defer all.mu.Unlock()
 	if all.active[r.key] == r {
 		delete(all.active, r.key)
 	}

@@ -23,9 +23,6 @@ func (l *storeWaitLog) noteWaiting(s *Server, r *run, reason error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	if l.waiting == nil {
-		l.waiting = map[*run]time.Time{}
-	}
 	if _, known := l.waiting[r]; !known {
 		l.waiting[r] = now
 	}

@@ -1,7 +1,6 @@
 package reference
 
 import (
-	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/streamassay/streamassay/internal/files"
 	"github.com/streamassay/streamassay/internal/speech"
-	"github.com/streamassay/streamassay/internal/state"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -41,24 +39,6 @@ func (s *Server) fileBaseURL(c *requestContext) string {
 	return strings.TrimSuffix(root, "/") + strings.TrimSuffix(path, target) + strings.TrimSuffix(filesPath, "/")
 }
 
-// requestMessages returns the messages that a request adds to its conversation,
-// including the images attached to them.
-func (s *Server) requestMessages(c *requestContext) []state.Message {
-	messages := requestedMessages(c.event, s.cfg.Now())
-	i := slices.IndexFunc(messages, func(m state.Message) bool { return m.Role == roleUser })
-	if i < 0 {
-		return messages
-	}
-	user, _ := c.event.Last(spec.InputUser)
-	for _, part := range user.Parts {
-		if f, ok := s.uploadedFile(part); ok {
-			file := state.Attachment{Path: f.Path, Type: cmp.Or(f.Type, part.Type)}
-			messages[i].Files = append(messages[i].Files, file)
-		}
-	}
-	return messages
-}
-
 // uploadedFile returns the uploaded file to which part links. ok is false if the server has no
 // uploads, or part is not an image of a request or does not contain a link to an upload.
 func (s *Server) uploadedFile(part spec.Event) (f files.File, ok bool) {
@@ -68,12 +48,13 @@ func (s *Server) uploadedFile(part spec.Event) (f files.File, ok bool) {
 	return s.cfg.Files.ParseLink(part.Text)
 }
 
-// referencesForeignFile reports whether a request has an image that its user did not upload to this
-// server. It returns false on a server without uploads, which accepts any image. The error is any
-// error from the file store.
-func (s *Server) referencesForeignFile(c *requestContext) (bool, error) {
+var errForeignImage = errors.New("the image was not uploaded here")
+
+// checkImages returns errForeignImage if a request has an image that its user did not upload to this
+// server, or an error from the file store. A server without uploads accepts any image.
+func (s *Server) checkImages(c *requestContext) error {
 	if !s.acceptsUploads {
-		return false, nil
+		return nil
 	}
 	for _, message := range c.event.Parts {
 		for _, part := range message.Parts {
@@ -82,18 +63,18 @@ func (s *Server) referencesForeignFile(c *requestContext) (bool, error) {
 			}
 			f, ok := s.uploadedFile(part)
 			if !ok {
-				return true, nil
+				return errForeignImage
 			}
 			_, owner, err := s.cfg.Files.Find(c.r.Context(), f.Path)
-			if err != nil && !errors.Is(err, files.ErrNotFound) {
-				return false, err
-			}
-			if err != nil || owner != c.user {
-				return true, nil
+			switch {
+			case errors.Is(err, files.ErrNotFound), err == nil && owner != c.user:
+				return errForeignImage
+			case err != nil:
+				return err
 			}
 		}
 	}
-	return false, nil
+	return nil
 }
 
 // serveAttach stores the file that the request contains and responds with a signed link to it. The
@@ -165,7 +146,7 @@ func (s *Server) refuseFile(c *requestContext, err error) {
 		s.refuse(c, http.StatusRequestEntityTooLarge, "", err.Error())
 	case is(files.ErrEmpty, speech.ErrEmpty):
 		s.refuseViolation(c, s.dialect.PartViolation(c.op, spec.InputFile, "minLength"))
-	case is(files.ErrNotImage, speech.ErrNotWAV):
+	case is(files.ErrNotImage, errForeignImage, speech.ErrNotWAV):
 		s.refuse(c, http.StatusUnprocessableEntity, "", err.Error())
 	default:
 		s.cfg.Log.Error("a file cannot be processed", "dialect", s.dialect.Name, "op", c.op.Name, "err", err)

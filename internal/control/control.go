@@ -26,7 +26,7 @@ type Config struct {
 type server struct {
 	mock         *mockserver.Server
 	cfg          Config
-	longRequests semaphore // limits requests that wait or listen
+	longRequests chan struct{} // holds a value for each request that waits or listens
 
 	mu            sync.Mutex              // serializes changes of scripts, settings and state
 	scriptSources map[string]scriptSource // scripts that requests have set, by the id of the test
@@ -55,28 +55,10 @@ const (
 func New(m *mockserver.Server, cfg Config) http.Handler {
 	s := &server{
 		mock: m, cfg: cfg,
-		longRequests: make(semaphore, maxLongRequests), scriptSources: map[string]scriptSource{},
+		longRequests: make(chan struct{}, maxLongRequests), scriptSources: map[string]scriptSource{},
 	}
 	return s.guard(s.newMux())
 }
 
 // journal returns the journal of the mock.
 func (s *server) journal() *journal.Journal { return s.mock.Journal() }
-
-// A semaphore limits the number of concurrent holders to the capacity of the channel.
-type semaphore chan struct{}
-
-// tryAcquire acquires the semaphore and returns true. If the number of holders has reached the
-// capacity, it returns false without waiting.
-func (s semaphore) tryAcquire() bool {
-	select {
-	case s <- struct{}{}:
-		return true
-	default:
-		return false
-	}
-}
-
-// release releases the semaphore. It must be called once for each call of tryAcquire that returned
-// true.
-func (s semaphore) release() { <-s }

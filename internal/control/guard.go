@@ -33,12 +33,12 @@ func (s *server) guard(inner http.Handler) http.Handler {
 			w.Header().Set(name, value)
 		}
 		if !s.isAllowedHost(r.Host) {
-			writeProblem(w, problemf(http.StatusMisdirectedRequest,
+			writeError(w, problemf(http.StatusMisdirectedRequest,
 				"host %.100q is not allowed (want 127.0.0.1, [::1] or localhost)", r.Host))
 			return
 		}
 		if err := protection.Check(r); err != nil || !isSameOrigin(r) && isUnsafeMethod(r.Method) {
-			writeProblem(w, problemf(http.StatusForbidden,
+			writeError(w, problemf(http.StatusForbidden,
 				"changes requested by pages of another origin (%.100q) are not allowed", r.Header.Get("Origin")))
 			return
 		}

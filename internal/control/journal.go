@@ -46,8 +46,7 @@ func (s *server) listExchanges(w http.ResponseWriter, r *http.Request, query url
 	}
 	page, total := s.journal().List(f)
 	w.Header().Set("X-Total-Count", strconv.Itoa(total))
-	writeJSON(w, map[string]any{"exchanges": page, "total": total})
-	return nil
+	return writeJSON(w, map[string]any{"exchanges": page, "total": total})
 }
 
 // accepts reports whether the Accept header of r lists mediaType explicitly, with any weight.
@@ -92,8 +91,7 @@ func (s *server) getExchange(w http.ResponseWriter, r *http.Request, query url.V
 	if err != nil {
 		return err
 	}
-	writeJSON(w, record)
-	return nil
+	return writeJSON(w, record)
 }
 
 // clearJournal handles DELETE /v1/journal: it removes the exchanges of the test in the query, or
@@ -112,7 +110,8 @@ func (s *server) clearJournal(w http.ResponseWriter, r *http.Request, query url.
 // context that is done when the client leaves or the control port shuts down, and a function that
 // the caller must call after serving the request. Any error is one of admitLong.
 func (s *server) acquireLong(w http.ResponseWriter, r *http.Request) (context.Context, func(), error) {
-	if err := s.admitLong(w); err != nil {
+	release, err := s.admitLong(w)
+	if err != nil {
 		return nil, nil, err
 	}
 	ctx, stop := context.WithCancel(r.Context())
@@ -123,19 +122,21 @@ func (s *server) acquireLong(w http.ResponseWriter, r *http.Request) (context.Co
 		case <-ctx.Done():
 		}
 	}()
-	return ctx, func() { stop(); s.longRequests.release() }, nil
+	return ctx, func() { stop(); release() }, nil
 }
 
-// admitLong acquires s.longRequests, which the caller must release. If maxLongRequests requests
-// hold it already, admitLong sets Retry-After in the header of w and returns an error with status
+// admitLong adds a value to s.longRequests; the caller must call release once to remove it. If the
+// channel is full, admitLong sets Retry-After in the header of w and returns an error with status
 // 503.
-func (s *server) admitLong(w http.ResponseWriter) error {
-	if s.longRequests.tryAcquire() {
-		return nil
+func (s *server) admitLong(w http.ResponseWriter) (release func(), err error) {
+	select {
+	case s.longRequests <- struct{}{}:
+		return func() { <-s.longRequests }, nil
+	default:
+		w.Header().Set("Retry-After", "1")
+		return nil, problemf(http.StatusServiceUnavailable,
+			"%d requests are waiting or listening already, the maximum", maxLongRequests)
 	}
-	w.Header().Set("Retry-After", "1")
-	return problemf(http.StatusServiceUnavailable,
-		"%d requests are waiting or listening already, the maximum", maxLongRequests)
 }
 
 // keepAliveInterval is the time between two comments in the event stream of the journal. The

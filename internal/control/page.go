@@ -33,7 +33,7 @@ var templates = sync.OnceValue(func() *template.Template {
 		"raw":   displayText,
 		"frame": func(raw journal.BodyBytes) string { return strings.TrimRight(displayText(raw), "\r\n") },
 		"rfc":   func(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) },
-	}).ParseFS(assets, "*.html"))
+	}).ParseFS(pageTemplates, "*.html"))
 })
 
 // displayText returns raw for display: as text or, if it is not valid UTF-8, as "base64: " followed

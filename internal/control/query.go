@@ -65,16 +65,10 @@ func parseFilter(q url.Values) (f journal.Filter, err error) {
 			return f, badRequest("invalid after %.40q (want the id of an exchange)", after)
 		}
 	}
-	return f, checkFilter(f)
-}
-
-// checkFilter returns an error with status 400 if a field of f has an invalid value, and otherwise
-// nil.
-func checkFilter(f journal.Filter) error {
 	if err := f.Check(); err != nil {
-		return badRequest("%v", err)
+		return f, badRequest("%v", err)
 	}
-	return nil
+	return f, nil
 }
 
 // intParam returns the value of the parameter with the given name in the query q, or fallback if

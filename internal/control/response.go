@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"os"
@@ -31,46 +32,50 @@ func problemf(status int, format string, args ...any) *apiError {
 	return &apiError{status: status, text: fmt.Sprintf(format, args...)}
 }
 
-// badRequest returns an error that is sent with status 400. Its text is formatted from format and
-// args as by [fmt.Sprintf].
+// badRequest is problemf with status 400.
 func badRequest(format string, args ...any) error {
 	return problemf(http.StatusBadRequest, format, args...)
 }
 
-// notFound returns an error that is sent with status 404. Its text is formatted from format and
-// args as by [fmt.Sprintf].
+// notFound is problemf with status 404.
 func notFound(format string, args ...any) error {
 	return problemf(http.StatusNotFound, format, args...)
 }
 
-// conflict returns an error that is sent with status 409. Its text is formatted from format and
-// args as by [fmt.Sprintf].
+// conflict is problemf with status 409.
 func conflict(format string, args ...any) error {
 	return problemf(http.StatusConflict, format, args...)
 }
 
-// writeProblem sends apiErr as an RFC 9457 problem, with the media type application/problem+json.
-func writeProblem(w http.ResponseWriter, apiErr *apiError) {
-	body := map[string]any{
-		"type": "about:blank", "title": http.StatusText(apiErr.status), "status": apiErr.status, "detail": apiErr.text,
-	}
-	for name, value := range apiErr.members {
-		body[name] = value
-	}
-	writeBody(w, apiErr.status, "application/problem+json", encodeJSON(body))
-}
-
-// writeError sends err as an RFC 9457 problem. If err is not an apiError, the status is 500 and
-// the text of err is not sent.
+// writeError sends err as an RFC 9457 problem, with the media type application/problem+json. If err
+// is not an apiError, the status is 500 and the text of err is not sent.
 func writeError(w http.ResponseWriter, err error) {
 	apiErr := problemf(http.StatusInternalServerError, "internal error")
 	errors.As(err, &apiErr)
-	writeProblem(w, apiErr)
+	body := map[string]any{
+		"type": "about:blank", "title": http.StatusText(apiErr.status), "status": apiErr.status, "detail": apiErr.text,
+	}
+	maps.Copy(body, apiErr.members)
+	_ = writeEncoded(w, apiErr.status, "application/problem+json", body) // can be encoded
 }
 
-// writeJSON writes a response with status 200 and the JSON encoding of v as its body.
-func writeJSON(w http.ResponseWriter, v any) {
-	writeBody(w, http.StatusOK, "application/json", encodeJSON(v))
+// writeJSON writes a response with status 200 and the JSON encoding of v as its body. If v cannot be
+// encoded, it writes nothing and returns an error.
+func writeJSON(w http.ResponseWriter, v any) error {
+	return writeEncoded(w, http.StatusOK, "application/json", v)
+}
+
+// writeEncoded is like writeJSON, but the response has the given status and media type. It does not
+// escape <, > and & in the JSON.
+func writeEncoded(w http.ResponseWriter, status int, media string, v any) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	writeBody(w, status, media, b.Bytes())
+	return nil
 }
 
 // writeBody writes a response with the given status, media type and body. It ignores errors from
@@ -81,61 +86,48 @@ func writeBody(w http.ResponseWriter, status int, media string, body []byte) {
 	_, _ = w.Write(body) // fails only if the client left
 }
 
-// encodeJSON returns the JSON encoding of v, without escaping <, > and &, followed by a newline. If v
-// cannot be encoded, which callers must rule out, the result is empty.
-func encodeJSON(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(v)
-	return b.Bytes()
-}
-
-// requestMediaType returns the media type of the request body, or the first element of known if the
-// request has no Content-Type. It returns an error with status 415 if the media type is not listed
-// in known, which must not be empty.
-func requestMediaType(r *http.Request, known ...string) (string, error) {
-	contentType := r.Header.Get("Content-Type")
-	if contentType == "" {
-		return known[0], nil
+// readBody returns the body of a request and the media type of the body, which is the first element
+// of known if the request has no Content-Type. It returns an error with status 415 if the media type
+// is not listed in known, 413 if the body is longer than limit bytes, 408 if it does not arrive
+// within writeTimeout, or 400 if it is incomplete.
+func readBody(w http.ResponseWriter, r *http.Request, limit int64, known ...string) (
+	data []byte, mediaType string, err error,
+) {
+	mediaType = known[0]
+	if contentType := r.Header.Get("Content-Type"); contentType != "" {
+		mediaType, _, err = mime.ParseMediaType(contentType)
+		if err != nil || !slices.Contains(known, mediaType) {
+			return nil, "", problemf(http.StatusUnsupportedMediaType,
+				"invalid Content-Type %.100q (want %s)", contentType, strings.Join(known, " or "))
+		}
 	}
-	mediaType, _, err := mime.ParseMediaType(contentType)
-	if err != nil || !slices.Contains(known, mediaType) {
-		return "", problemf(http.StatusUnsupportedMediaType,
-			"invalid Content-Type %.100q (want %s)", contentType, strings.Join(known, " or "))
-	}
-	return mediaType, nil
-}
-
-// readBody returns the request body. It returns an error with status 413 if the body is longer than
-// limit bytes, 408 if it does not arrive within writeTimeout, or 400 if it is incomplete.
-func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(writeTimeout))
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	data, err = io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return nil, problemf(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", large.Limit)
+		err = problemf(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", large.Limit)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, problemf(http.StatusRequestTimeout, "the body did not arrive within %v", writeTimeout)
+		err = problemf(http.StatusRequestTimeout, "the body did not arrive within %v", writeTimeout)
 	case err != nil:
-		return nil, badRequest("the body is incomplete")
+		err = badRequest("the body is incomplete")
 	}
-	return data, nil
+	return data, mediaType, err
 }
 
-// readJSON decodes the JSON body of a request and stores the result in into, which must be a
-// pointer. If the body is missing, is not valid JSON or has unknown members, it returns an error
-// with status 400 that quotes example, a valid body. Other errors are those of requestMediaType and
-// readBody.
+// readJSON decodes the JSON body of a request as decodeBody does. Other errors are those of readBody.
 func readJSON(w http.ResponseWriter, r *http.Request, into any, example string) error {
-	if _, err := requestMediaType(r, "application/json"); err != nil {
-		return err
-	}
-	data, err := readBody(w, r, maxBody)
+	data, _, err := readBody(w, r, maxBody, "application/json")
 	if err != nil {
 		return err
 	}
+	return decodeBody(data, into, example)
+}
+
+// decodeBody decodes data, the JSON body of a request, and stores the result in into, which must be
+// a pointer. If the body is missing, is not valid JSON or has unknown members, it returns an error
+// with status 400 that quotes example, a valid body.
+func decodeBody(data []byte, into any, example string) error {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return badRequest("missing body (e.g. %s)", example)
 	}
@@ -152,8 +144,7 @@ func decodeStrict(data []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		var mismatch *json.UnmarshalTypeError
-		if errors.As(err, &mismatch) {
+		if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			return fmt.Errorf("%s: unexpected JSON type %s", mismatch.Field, mismatch.Value)
 		}
 		if errors.Is(err, io.ErrUnexpectedEOF) {

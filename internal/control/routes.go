@@ -1,19 +1,29 @@
 package control
 
 import (
-	_ "embed"
+	"embed"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/streamassay/streamassay/internal/script"
 )
 
-// openAPI is the OpenAPI description of the control API, in YAML.
-//
-//go:embed openapi.yaml
-var openAPI []byte
+// The OpenAPI description of the control API, in YAML, and the templates, the script and the style
+// sheet of the HTML pages.
+var (
+	//go:embed openapi.yaml
+	openAPI []byte
+	//go:embed page.html exchange.html parts.html
+	pageTemplates embed.FS
+	//go:embed page.js
+	pageScript []byte
+	//go:embed page.css
+	pageStyle []byte
+)
 
 // A routeHandlerFunc handles the request r and responds by means of w. The argument query holds the
 // query parameters of r, or is nil if the route ignores them. If a routeHandlerFunc returns an
@@ -30,7 +40,8 @@ type route struct {
 }
 
 // Values of the query field of a route: noQuery for routes without query parameters, and perTest
-// for routes that apply to one test.
+// for routes that apply to the test that the query names or, without a test, to what all tests
+// share.
 var (
 	noQuery = []string{}
 	perTest = []string{"test"}
@@ -39,9 +50,9 @@ var (
 // apiRoutes returns the routes that openapi.yaml documents.
 func (s *server) apiRoutes() []route {
 	return []route{
-		{"GET", "/healthz", nil, s.getHealth},
-		{"GET", "/openapi.yaml", nil, s.getDocument},
-		{"GET", "/v1/status", noQuery, s.getStatus},
+		{"GET", "/healthz", nil, serveJSON(func() any { return map[string]bool{"ok": true} })},
+		{"GET", "/openapi.yaml", nil, serveBody("application/yaml", openAPI)},
+		{"GET", "/v1/status", noQuery, serveJSON(s.currentStatus)},
 		{"GET", "/v1/journal", append(slices.Clone(filterParams), "limit", "offset"), s.listExchanges},
 		{"DELETE", "/v1/journal", perTest, s.clearJournal},
 		{"GET", "/v1/journal/feed", perTest, s.streamEvents},
@@ -59,17 +70,17 @@ func (s *server) apiRoutes() []route {
 		{"PUT", "/v1/scripts", perTest, s.putScripts},
 		{"DELETE", "/v1/scripts", perTest, s.deleteScripts},
 		{"POST", "/v1/scripts/check", noQuery, s.checkScripts},
-		{"GET", "/v1/scripts/schema", noQuery, s.getScriptSchema},
+		{"GET", "/v1/scripts/schema", noQuery, serveBody("application/schema+json", script.Schema())},
 		{"GET", "/v1/settings", perTest, s.getSettings},
 		{"PUT", "/v1/settings", perTest, s.putSettings},
 		{"PATCH", "/v1/settings", perTest, s.patchSettings},
 		{"DELETE", "/v1/settings", perTest, s.deleteSettings},
 		{"GET", "/v1/state", perTest, s.getState},
 		{"PUT", "/v1/state", perTest, s.putState},
-		{"GET", "/v1/clock", noQuery, s.getClock},
+		{"GET", "/v1/clock", noQuery, serveJSON(s.currentTime)},
 		{"PUT", "/v1/clock", noQuery, s.putClock},
 		{"POST", "/v1/reset", perTest, s.resetMock},
-		{"GET", "/v1/faults", noQuery, s.listFaults},
+		{"GET", "/v1/faults", noQuery, serveJSON(allFaults)},
 	}
 }
 
@@ -78,8 +89,8 @@ func (s *server) pageRoutes() []route {
 	return []route{
 		{"GET", "/{$}", pageFilters, s.servePage},
 		{"GET", "/exchanges/{id}", noQuery, s.serveExchangePage},
-		{"GET", "/page.js", noQuery, serveAsset("page.js", "text/javascript; charset=utf-8")},
-		{"GET", "/page.css", noQuery, serveAsset("page.css", "text/css; charset=utf-8")},
+		{"GET", "/page.js", noQuery, serveBody("text/javascript; charset=utf-8", pageScript)},
+		{"GET", "/page.css", noQuery, serveBody("text/css; charset=utf-8", pageStyle)},
 	}
 }
 
@@ -96,7 +107,7 @@ func (s *server) newMux() http.Handler {
 		byPath[at.path][at.method] = at
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		writeProblem(w, problemf(http.StatusNotFound, "unknown path %.100q (see /openapi.yaml)", r.URL.Path))
+		writeError(w, problemf(http.StatusNotFound, "unknown path %.100q (see /openapi.yaml)", r.URL.Path))
 	})
 	return mux
 }
@@ -116,7 +127,7 @@ func (routes methodRoutes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		allow := strings.Join(slices.Sorted(maps.Keys(routes)), ", ")
 		w.Header().Set("Allow", allow)
-		writeProblem(w, problemf(http.StatusMethodNotAllowed, "method %.20q is not allowed (want %s)", r.Method, allow))
+		writeError(w, problemf(http.StatusMethodNotAllowed, "method %.20q is not allowed (want %s)", r.Method, allow))
 		return
 	}
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
@@ -129,15 +140,15 @@ func (routes methodRoutes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// getHealth handles GET /healthz: it responds with {"ok": true}, which shows that the mock is
-// running.
-func (s *server) getHealth(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	writeJSON(w, map[string]bool{"ok": true})
-	return nil
+// serveJSON returns a handler that responds with the JSON encoding of what get returns.
+func serveJSON[T any](get func() T) routeHandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request, query url.Values) error { return writeJSON(w, get()) }
 }
 
-// getDocument handles GET /openapi.yaml: it responds with the description of this API.
-func (s *server) getDocument(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	writeBody(w, http.StatusOK, "application/yaml", openAPI)
-	return nil
+// serveBody returns a handler that responds with the given media type and body.
+func serveBody(media string, body []byte) routeHandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request, query url.Values) error {
+		writeBody(w, http.StatusOK, media, body)
+		return nil
+	}
 }

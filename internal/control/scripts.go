@@ -33,10 +33,7 @@ var scriptMediaTypes = []string{"application/yaml", "application/x-yaml", "text/
 func (s *server) loadScripts(
 	w http.ResponseWriter, r *http.Request,
 ) (text []byte, set *script.RuleSet, found []scriptProblem, err error) {
-	if _, err = requestMediaType(r, scriptMediaTypes...); err != nil {
-		return nil, nil, nil, err
-	}
-	if text, err = readBody(w, r, maxScript); err != nil {
+	if text, _, err = readBody(w, r, maxScript, scriptMediaTypes...); err != nil {
 		return nil, nil, nil, err
 	}
 	if len(text) == 0 {
@@ -58,14 +55,12 @@ func (s *server) checkScripts(w http.ResponseWriter, r *http.Request, query url.
 	if err != nil {
 		return err
 	}
-	writeJSON(w, map[string]any{"ok": set != nil, "problems": problems})
-	return nil
+	return writeJSON(w, map[string]any{"ok": set != nil, "problems": problems})
 }
 
-// putScripts handles PUT /v1/scripts: it replaces the script of the test in the query or, without a
-// test, the script that all tests share. It responds with {"ok": true, "problems": LIST}, where
-// problems holds the warnings about the new script. If the new script has errors, putScripts
-// changes nothing and returns an error with status 422 that lists them.
+// putScripts handles PUT /v1/scripts: it replaces the script of the test. It responds with {"ok":
+// true, "problems": LIST}, where problems holds the warnings about the new script. If the new script
+// has errors, putScripts changes nothing and returns an error with status 422 that lists them.
 func (s *server) putScripts(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	text, set, problems, err := s.loadScripts(w, r)
@@ -80,18 +75,11 @@ func (s *server) putScripts(w http.ResponseWriter, r *http.Request, query url.Va
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.dropForgottenTests()
-	s.mock.UpdateSettings(test, func(now *mockserver.RuntimeSettings) { now.Scripts = set })
-	s.scriptSources[test] = scriptSource{set, text}
-	writeJSON(w, map[string]any{"ok": true, "problems": problems})
-	return nil
-}
-
-// dropForgottenTests removes the script sources of tests that the mock does not know any more. The
-// caller must hold s.mu.
-func (s *server) dropForgottenTests() {
 	known := append(s.mock.Tests(), "")
 	maps.DeleteFunc(s.scriptSources, func(test string, _ scriptSource) bool { return !slices.Contains(known, test) })
+	s.mock.UpdateSettings(test, func(now *mockserver.RuntimeSettings) { now.Scripts = set })
+	s.scriptSources[test] = scriptSource{set, text}
+	return writeJSON(w, map[string]any{"ok": true, "problems": problems})
 }
 
 // A ruleInfo describes a rule of a script in a response.
@@ -107,18 +95,13 @@ type ruleInfo struct {
 const yamlMediaType = "application/yaml"
 
 // getScripts handles GET /v1/scripts: it responds with a JSON object that contains the rules of the
-// test in the query or, without a test, the rules that all tests share, and the text of the script
-// if it was set by putScripts. If the client accepts YAML, it responds instead with only this text,
-// or with status 404 if putScripts has set no script.
+// test, and the text of the script if it was set by putScripts. If the client accepts YAML, it
+// responds instead with only this text, or with status 404 if putScripts has set no script.
 func (s *server) getScripts(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var now *script.RuleSet
-	if s.isKnownTest(test) {
-		now = s.mock.Settings(test).Scripts
-	}
-	source := s.scriptSources[test]
+	now, source := s.currentSettings(test).Scripts, s.scriptSources[test]
 	hasSource := now != nil && source.set == now
 	w.Header().Set("Vary", "Accept")
 	if accepts(r, yamlMediaType) {
@@ -128,22 +111,15 @@ func (s *server) getScripts(w http.ResponseWriter, r *http.Request, query url.Va
 		writeBody(w, http.StatusOK, yamlMediaType, source.text)
 		return nil
 	}
-	response := map[string]any{"rules": ruleInfos(now)}
+	rules := []ruleInfo{} // in the order in which they are tried
+	for _, r := range now.Rules() {
+		rules = append(rules, ruleInfo{r.Name, r.File, r.Line, r.Priority, r.Violates})
+	}
+	response := map[string]any{"rules": rules}
 	if hasSource {
 		response["source"] = string(source.text)
 	}
-	writeJSON(w, response)
-	return nil
-}
-
-// ruleInfos returns descriptions of the rules in set, in the order in which the rules are tried.
-// The result is never nil. The argument set may be nil.
-func ruleInfos(set *script.RuleSet) []ruleInfo {
-	all := []ruleInfo{}
-	for _, r := range set.Rules() {
-		all = append(all, ruleInfo{r.Name, r.File, r.Line, r.Priority, r.Violates})
-	}
-	return all
+	return writeJSON(w, response)
 }
 
 // isKnownTest reports whether the mock has settings of the test with the id test. It returns true
@@ -153,8 +129,8 @@ func (s *server) isKnownTest(test string) bool {
 	return test == "" || slices.Contains(s.mock.Tests(), test)
 }
 
-// deleteScripts handles DELETE /v1/scripts: it removes the script of the test in the query or,
-// without a test, the script that all tests share, and responds with status 204.
+// deleteScripts handles DELETE /v1/scripts: it removes the script of the test and responds with
+// status 204.
 func (s *server) deleteScripts(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	s.mu.Lock()
@@ -164,11 +140,5 @@ func (s *server) deleteScripts(w http.ResponseWriter, r *http.Request, query url
 		s.mock.UpdateSettings(test, func(now *mockserver.RuntimeSettings) { now.Scripts = nil })
 	}
 	w.WriteHeader(http.StatusNoContent)
-	return nil
-}
-
-// getScriptSchema handles GET /v1/scripts/schema: it responds with the JSON Schema of scripts.
-func (s *server) getScriptSchema(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	writeBody(w, http.StatusOK, "application/schema+json", script.Schema())
 	return nil
 }

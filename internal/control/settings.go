@@ -18,47 +18,44 @@ import (
 const exampleSettings = `{"seed": 7, "faults": ["abort; event=3"], "pace": {"first": "300ms", "rate": 40}, ` +
 	`"vary": 1, "hold": 0}`
 
-// getSettings handles GET /v1/settings: it responds with the settings of the test in the query or,
-// without a test, with those that all tests share.
+// getSettings handles GET /v1/settings: it responds with the settings of the test.
 func (s *server) getSettings(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	test := query.Get("test")
-	var now mockserver.RuntimeSettings
+	return writeJSON(w, s.currentSettings(query.Get("test")))
+}
+
+// currentSettings returns the settings of a test, which are empty if the mock does not know the test.
+func (s *server) currentSettings(test string) (now mockserver.RuntimeSettings) {
 	if s.isKnownTest(test) {
 		now = s.mock.Settings(test)
 	}
-	writeJSON(w, now)
-	return nil
+	return now
 }
 
-// putSettings handles PUT /v1/settings: it replaces the settings of the test in the query or,
-// without a test, those that all tests share. Settings that the body does not contain are removed,
-// except scripts and recordings. putSettings responds with the new settings.
+// removeSettings removes all settings from now except scripts and recordings.
+func removeSettings(now *mockserver.RuntimeSettings) {
+	*now = mockserver.RuntimeSettings{Scripts: now.Scripts, Replay: now.Replay}
+}
+
+// putSettings handles PUT /v1/settings: it removes the settings of the test (see removeSettings) and
+// sets those that the body contains. It responds as changeSettings does.
 func (s *server) putSettings(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	return s.changeSettings(w, r, query.Get("test"), func(now mockserver.RuntimeSettings) mockserver.RuntimeSettings {
-		return mockserver.RuntimeSettings{Scripts: now.Scripts, Replay: now.Replay}
-	})
+	return s.changeSettings(w, r, query.Get("test"), removeSettings)
 }
 
-// patchSettings handles PATCH /v1/settings: it changes the settings of the test in the query or,
-// without a test, those that all tests share. As in a JSON merge patch (RFC 7396), it sets the
-// settings that the body contains and removes those that are null in the body. patchSettings
-// responds with the new settings.
+// patchSettings handles PATCH /v1/settings. As in a JSON merge patch (RFC 7396), it sets the
+// settings of the test that the body contains and removes those that are null in the body. It
+// responds as changeSettings does.
 func (s *server) patchSettings(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	keep := func(now mockserver.RuntimeSettings) mockserver.RuntimeSettings { return now }
-	return s.changeSettings(w, r, query.Get("test"), keep)
+	return s.changeSettings(w, r, query.Get("test"), func(*mockserver.RuntimeSettings) {})
 }
 
-// changeSettings changes the settings of the test with the id test, or those that all tests share
-// if test is "". The new settings are those that base returns for the current ones, changed by the
-// settings in the body of the request. changeSettings responds with the new settings. If the body
-// or a setting in it is invalid, it changes nothing and returns an error.
+// changeSettings changes the settings of a test, first by prepare and then by the settings in the
+// body of the request, and responds with the new settings. If the body or a setting in it is
+// invalid, it changes nothing and returns an error.
 func (s *server) changeSettings(
-	w http.ResponseWriter, r *http.Request, test string, base func(mockserver.RuntimeSettings) mockserver.RuntimeSettings,
+	w http.ResponseWriter, r *http.Request, test string, prepare func(*mockserver.RuntimeSettings),
 ) error {
-	if _, err := requestMediaType(r, "application/json", "application/merge-patch+json"); err != nil {
-		return err
-	}
-	data, err := readBody(w, r, maxBody)
+	data, _, err := readBody(w, r, maxBody, "application/json", "application/merge-patch+json")
 	if err != nil {
 		return err
 	}
@@ -79,26 +76,22 @@ func (s *server) changeSettings(
 		}
 	}
 	s.mock.UpdateSettings(test, func(now *mockserver.RuntimeSettings) {
-		*now = base(*now)
+		prepare(now)
 		for name, text := range values {
 			_ = settingReaders[name](now, text) // was validated above
 		}
 	})
-	writeJSON(w, s.mock.Settings(test))
-	return nil
+	return writeJSON(w, s.mock.Settings(test))
 }
 
-// deleteSettings handles DELETE /v1/settings: it removes the settings of the test in the query or,
-// without a test, those that all tests share, except scripts and recordings. It responds with
-// status 204.
+// deleteSettings handles DELETE /v1/settings: it removes the settings of the test (see
+// removeSettings) and responds with status 204.
 func (s *server) deleteSettings(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.isKnownTest(test) {
-		s.mock.UpdateSettings(test, func(now *mockserver.RuntimeSettings) {
-			*now = mockserver.RuntimeSettings{Scripts: now.Scripts, Replay: now.Replay}
-		})
+		s.mock.UpdateSettings(test, removeSettings)
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
@@ -221,22 +214,19 @@ const (
 )
 
 // getState handles GET /v1/state: it responds with a currentSteps, which holds the current step of
-// each scenario in the scripts of the test in the query or, without a test, in those that all tests
-// share.
+// each scenario in the scripts of the test.
 func (s *server) getState(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	now := map[string]string{}
 	if s.isKnownTest(test) {
 		now = s.mock.ScriptState(test).ScenarioSteps()
 	}
-	writeJSON(w, currentSteps{now})
-	return nil
+	return writeJSON(w, currentSteps{now})
 }
 
-// putState handles PUT /v1/state, whose body is a currentSteps. In the scripts of the test in the
-// query or, without a test, in those that all tests share, it sets the current steps of the
-// scenarios that the body names and sets all other scenarios back to their first step. It responds
-// with the resulting currentSteps.
+// putState handles PUT /v1/state, whose body is a currentSteps. In the scripts of the test, it sets
+// the current steps of the scenarios that the body names and sets all other scenarios back to their
+// first step. It responds with the resulting currentSteps.
 func (s *server) putState(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	var to currentSteps
@@ -264,6 +254,5 @@ func (s *server) putState(w http.ResponseWriter, r *http.Request, query url.Valu
 	for scenario, step := range to.Steps {
 		state.SetStep(scenario, step)
 	}
-	writeJSON(w, currentSteps{state.ScenarioSteps()})
-	return nil
+	return writeJSON(w, currentSteps{state.ScenarioSteps()})
 }

@@ -34,7 +34,7 @@ type journalSize struct {
 	Forgotten uint64 `json:"forgotten"`
 }
 
-// currentStatus returns the status of the mock.
+// currentStatus returns the status of the mock, the response to GET /v1/status.
 func (s *server) currentStatus() mockStatus {
 	_, exchanges := s.journal().List(journal.Filter{Limit: 1})
 	now := mockStatus{
@@ -48,12 +48,6 @@ func (s *server) currentStatus() mockStatus {
 	return now
 }
 
-// getStatus handles GET /v1/status: it responds with the status of the mock.
-func (s *server) getStatus(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	writeJSON(w, s.currentStatus())
-	return nil
-}
-
 // A clockChange is the body of a request that sets the clock. Exactly one field must be set.
 type clockChange struct {
 	Time    *time.Time `json:"time"`    // stop the clock at this time
@@ -61,15 +55,14 @@ type clockChange struct {
 	Advance *string    `json:"advance"` // stop the clock at its current time plus this duration, such as "5m"
 }
 
-// getClock handles GET /v1/clock: it responds with {"time": TIME}, the time of the mock's clock.
-func (s *server) getClock(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	writeJSON(w, map[string]time.Time{"time": s.mock.Clock().Now()})
-	return nil
+// currentTime returns the time of the mock's clock as {"time": TIME}, the response to GET /v1/clock.
+func (s *server) currentTime() map[string]time.Time {
+	return map[string]time.Time{"time": s.mock.Clock().Now()}
 }
 
 // putClock handles PUT /v1/clock: it stops the clock, either at a given time or at the current time
 // plus a given duration, or lets the clock run again. The body is a clockChange. The response is
-// the same as for getClock.
+// a result of currentTime.
 func (s *server) putClock(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	const example = `{"time": "2026-01-01T00:00:00Z"}, {"advance": "5m"} or {"run": true}`
 	var to clockChange
@@ -91,8 +84,7 @@ func (s *server) putClock(w http.ResponseWriter, r *http.Request, query url.Valu
 	default:
 		return badRequest("want exactly one of time, advance and run (e.g. %s)", example)
 	}
-	writeJSON(w, map[string]time.Time{"time": clock.Now()})
-	return nil
+	return writeJSON(w, s.currentTime())
 }
 
 // resetMock handles POST /v1/reset. If the query names a test, resetMock discards the settings, the
@@ -124,8 +116,9 @@ type faultDescription struct {
 	Params []fault.Param `json:"params"`
 }
 
-// allFaults returns descriptions of all faults, in the order of [fault.All].
-func allFaults() []faultDescription {
+// allFaults returns {"faults": LIST}, the response to GET /v1/faults. The list contains descriptions
+// of all faults, in the order of [fault.All].
+func allFaults() map[string][]faultDescription {
 	all := []faultDescription{}
 	for _, f := range fault.All {
 		one := faultDescription{
@@ -137,12 +130,5 @@ func allFaults() []faultDescription {
 		}
 		all = append(all, one)
 	}
-	return all
-}
-
-// listFaults handles GET /v1/faults: it responds with {"faults": LIST}, the descriptions of all
-// faults.
-func (s *server) listFaults(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	writeJSON(w, map[string]any{"faults": allFaults()})
-	return nil
+	return map[string][]faultDescription{"faults": all}
 }

@@ -21,12 +21,10 @@ const (
 	maxEvent = 1 << 30 // greatest number of an event
 )
 
-// listStreams handles GET /v1/streams: it responds with {"streams": LIST}, the states of the open
-// streams of the test in the query or, without a test, of all open streams.
+// listStreams handles GET /v1/streams: it responds with {"streams": LIST}, the result of
+// streamStatuses for the test in the query.
 func (s *server) listStreams(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	test := query.Get("test")
-	writeJSON(w, map[string]any{"streams": s.streamStatuses(test)})
-	return nil
+	return writeJSON(w, map[string]any{"streams": s.streamStatuses(query.Get("test"))})
 }
 
 // streamStatuses returns the states of the open streams of the test with the id test, or of all
@@ -63,23 +61,13 @@ func (s *server) onStream(
 		if err := change(w, r, one); err != nil {
 			return err
 		}
-		writeJSON(w, one.Status())
-		return nil
+		return writeJSON(w, one.Status())
 	}
 }
 
 // getStream handles GET /v1/streams/{id}. It does nothing, because onStream responds with the state
 // of the stream.
 func getStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error { return nil }
-
-// readOptionalJSON is like readJSON, except that it returns nil and leaves into unchanged if the
-// request has no body.
-func readOptionalJSON(w http.ResponseWriter, r *http.Request, into any, example string) error {
-	if r.ContentLength == 0 {
-		return nil
-	}
-	return readJSON(w, r, into, example)
-}
 
 // checkEvent returns an error with status 400 if event, the index of an event in a stream, is
 // negative or greater than maxEvent.
@@ -92,14 +80,15 @@ func checkEvent(event int) error {
 
 // holdStream handles POST /v1/streams/{id}/hold: it holds the stream before the event that the body
 // names. If the body names no event, a stream that is already held stays held before the same
-// event, and any other stream is held before its next event. Its caller, onStream, sends the
-// response.
+// event, and any other stream is held before its next event.
 func holdStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error {
 	var to struct {
 		Event *int `json:"event"`
 	}
-	if err := readOptionalJSON(w, r, &to, `{"event": 3}`); err != nil {
-		return err
+	if r.ContentLength != 0 {
+		if err := readJSON(w, r, &to, `{"event": 3}`); err != nil {
+			return err
+		}
 	}
 	now := one.Status()
 	event := cmp.Or(to.Event, now.Held, &now.Events)
@@ -112,15 +101,16 @@ func holdStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) 
 
 // stepStream handles POST /v1/streams/{id}/next: it lets further events of a held stream pass. The
 // body is {"events": N}, or empty for one event. The error has status 409 if the stream is not held
-// and status 400 if N is invalid, or it is an error of readJSON. The caller, onStream, sends the
-// response.
+// and status 400 if N is invalid, or it is an error of readJSON.
 func stepStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error {
 	n := 1
 	to := struct {
 		Events *int `json:"events"`
 	}{&n}
-	if err := readOptionalJSON(w, r, &to, `{"events": 1}`); err != nil {
-		return err
+	if r.ContentLength != 0 {
+		if err := readJSON(w, r, &to, `{"events": 1}`); err != nil {
+			return err
+		}
 	}
 	if to.Events == nil || *to.Events < 1 || *to.Events > maxEvent {
 		return badRequest("invalid events (want a number from 1 to %d)", maxEvent)
@@ -132,7 +122,7 @@ func stepStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) 
 }
 
 // releaseStream handles POST /v1/streams/{id}/release: it lets all events of the stream pass, both
-// those that are held and those that follow. Its caller, onStream, sends the response.
+// those that are held and those that follow.
 func releaseStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error {
 	one.Release()
 	return nil
@@ -140,8 +130,7 @@ func releaseStream(w http.ResponseWriter, r *http.Request, one *mockserver.Strea
 
 // injectFrame handles POST /v1/streams/{id}/inject: it sends the frame in the body to the client of
 // the stream, unchanged and between two frames of the run. The error has status 409 if the stream
-// has ended or its client left, or it is an error of readFrame. The caller, onStream, sends the
-// response to the request itself.
+// has ended or its client left, or it is an error of readFrame.
 func injectFrame(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error {
 	frame, err := readFrame(w, r)
 	if err != nil {
@@ -156,26 +145,25 @@ func injectFrame(w http.ResponseWriter, r *http.Request, one *mockserver.Stream)
 // readFrame returns the frame in the body of a request. The body is the frame itself or, with the
 // media type application/json, an object: either {"frame": TEXT}, where TEXT is the frame, or
 // {"event": DATA}, where DATA is the JSON value of which readFrame makes a frame. For any other
-// body, readFrame returns an error with status 400, or an error of requestMediaType or readBody.
+// body, readFrame returns an error with status 400, or an error of readBody.
 func readFrame(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	mediaType, err := requestMediaType(r,
+	data, mediaType, err := readBody(w, r, maxFrame,
 		"application/json", "text/plain", "text/event-stream", "application/octet-stream")
 	if err != nil {
 		return nil, err
 	}
 	const example = `{"frame": "data: {}\n\n"}, {"event": {"type": "X"}}, or the raw frame as text/plain`
 	if mediaType != "application/json" {
-		frame, err := readBody(w, r, maxFrame)
-		if err == nil && len(frame) == 0 {
-			err = badRequest("missing body (e.g. %s)", example)
+		if len(data) == 0 {
+			return nil, badRequest("missing body (e.g. %s)", example)
 		}
-		return frame, err
+		return data, nil
 	}
 	var to struct {
 		Frame *string         `json:"frame"`
 		Event json.RawMessage `json:"event"`
 	}
-	if err := readJSON(w, r, &to, example); err != nil {
+	if err := decodeBody(data, &to, example); err != nil {
 		return nil, err
 	}
 	switch {
@@ -230,16 +218,16 @@ func (s *server) endStream(w http.ResponseWriter, r *http.Request, query url.Val
 	if sent > *to.Event {
 		return conflict("event %d has been sent already (%d events so far)", *to.Event, sent)
 	}
-	if err := s.admitLong(w); err != nil {
+	release, err := s.admitLong(w)
+	if err != nil {
 		return err
 	}
 	one.Hold(*to.Event)
 	go func() {
-		defer s.longRequests.release()
+		defer release()
 		s.endAt(one, fault.StreamEnd(to.How), *to.Event)
 	}()
-	writeBody(w, http.StatusAccepted, "application/json", encodeJSON(one.Status()))
-	return nil
+	return writeEncoded(w, http.StatusAccepted, "application/json", one.Status())
 }
 
 // pollInterval is the interval at which endAt polls the stream.

@@ -18,10 +18,7 @@ func (s *server) verifyCalls(w http.ResponseWriter, r *http.Request, query url.V
 	if err != nil {
 		return err
 	}
-	if _, err := requestMediaType(r, "application/json", "application/yaml"); err != nil {
-		return err
-	}
-	data, err := readBody(w, r, maxBody)
+	data, _, err := readBody(w, r, maxBody, "application/json", "application/yaml")
 	if err != nil {
 		return err
 	}
@@ -34,11 +31,9 @@ func (s *server) verifyCalls(w http.ResponseWriter, r *http.Request, query url.V
 	}
 	failures := s.journal().Verify(f, expected)
 	if len(failures) == 0 {
-		writeJSON(w, map[string]any{"ok": true})
-		return nil
+		return writeJSON(w, map[string]any{"ok": true})
 	}
-	writeJSON(w, map[string]any{"ok": false, "failures": failures})
-	return nil
+	return writeJSON(w, map[string]any{"ok": false, "failures": failures})
 }
 
 // waitForExchanges handles POST /v1/wait. The body contains a filter, a number n, by default 1, and
@@ -67,8 +62,8 @@ func (s *server) waitForExchanges(w http.ResponseWriter, r *http.Request, query 
 		}
 	}
 	f := to.Filter
-	if err := checkFilter(f); err != nil {
-		return err
+	if err := f.Check(); err != nil {
+		return badRequest("%v", err)
 	}
 	ctx, leave, err := s.acquireLong(w, r)
 	if err != nil {
@@ -84,6 +79,5 @@ func (s *server) waitForExchanges(w http.ResponseWriter, r *http.Request, query 
 	if err != nil && ctx.Err() != nil {
 		return problemf(http.StatusServiceUnavailable, "the mock is shutting down")
 	}
-	writeJSON(w, map[string]any{"ok": err == nil, "seen": seen, "wanted": n})
-	return nil
+	return writeJSON(w, map[string]any{"ok": err == nil, "seen": seen, "wanted": n})
 }

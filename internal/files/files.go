@@ -131,8 +131,11 @@ func (s *Store) Find(ctx context.Context, path string) (f File, owner string, er
 	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
 	defer cancel()
 	attrs, err := s.storage.Stat(ctx, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return File{}, "", ErrNotFound
+	}
 	if err != nil {
-		return File{}, "", lookupError(err)
+		return File{}, "", unavailable(err)
 	}
 	owner, ok := attrs.Metadata["owner"]
 	if owner, err = url.PathUnescape(owner); !ok || err != nil { // not written by Put
@@ -152,13 +155,3 @@ func (s *Store) Ping(ctx context.Context) error {
 }
 
 func unavailable(err error) error { return fmt.Errorf("%w: %w", ErrUnavailable, err) }
-
-// lookupError returns the error to report for err, with which the storage failed to find or open a
-// file. That is ErrNotFound if err says that the file does not exist, and otherwise an error that
-// wraps ErrUnavailable and err.
-func lookupError(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return ErrNotFound
-	}
-	return unavailable(err)
-}

@@ -3,13 +3,11 @@ package files
 import (
 	"context"
 	"errors"
-	"io"
+	"io/fs"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/streamassay/streamassay/internal/files/blob"
 )
 
 // Time limits of serving a file.
@@ -41,12 +39,14 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), sendTimeout)
 	defer cancel()
-	content, attributes, err := s.openFile(ctx, cancel, f.Path)
-	if errors.Is(err, ErrNotFound) {
+	late := time.AfterFunc(storageTimeout, cancel)
+	content, attributes, err := s.storage.Open(ctx, f.Path)
+	late.Stop()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		writeError(w, http.StatusNotFound, ErrNotFound.Error())
 		return
-	}
-	if err != nil {
+	case err != nil:
 		writeError(w, http.StatusServiceUnavailable, ErrUnavailable.Error())
 		return
 	}
@@ -75,21 +75,6 @@ func setHeaders(h http.Header, kind string) {
 	if kind == svgType || extensions[kind] == "" {
 		h.Set("Content-Disposition", "attachment")
 	}
-}
-
-// openFile opens the file at path for reading; the caller must close it. If the storage takes
-// longer than storageTimeout, openFile calls cancel, which must cancel ctx. The error is
-// ErrNotFound or wraps ErrUnavailable.
-func (s *Store) openFile(
-	ctx context.Context, cancel context.CancelFunc, path string,
-) (io.ReadSeekCloser, blob.Attributes, error) {
-	late := time.AfterFunc(storageTimeout, cancel)
-	defer late.Stop()
-	content, attributes, err := s.storage.Open(ctx, path)
-	if err != nil {
-		return nil, attributes, lookupError(err)
-	}
-	return content, attributes, nil
 }
 
 // writeError sends a response with the given status, the given text as its body, and a header that

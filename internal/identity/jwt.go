@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/go-jose/go-jose/v4/jwt"
 )
@@ -111,7 +114,11 @@ func (k *JWTAuthenticator) isValid(c jwt.Claims) bool {
 	if k.cfg.Audience != "" {
 		want.AnyAudience = jwt.Audience{k.cfg.Audience}
 	}
-	return c.Expiry != nil && isValidName(c.Subject) && c.ValidateWithLeeway(want, clockSkew) == nil
+	name := c.Subject
+	if name == "" || len(name) > maxName || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
+		return false
+	}
+	return c.Expiry != nil && c.ValidateWithLeeway(want, clockSkew) == nil
 }
 
 // refresh reads the keys again, unless that was tried less than MinRefreshInterval ago. If another

@@ -16,8 +16,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
@@ -163,12 +161,6 @@ func parseKeySet(text []byte) (*keySet, error) {
 	return set, nil
 }
 
-// isValidName reports whether s, the subject of a token, can be the name of a user: it has from 1
-// to maxName bytes and is valid UTF-8 without control characters.
-func isValidName(s string) bool {
-	return s != "" && len(s) <= maxName && utf8.ValidString(s) && strings.IndexFunc(s, unicode.IsControl) < 0
-}
-
 // A keySetLocation is the location of a set of keys: a URL or, if url is nil, the path of a file.
 type keySetLocation struct {
 	url  *url.URL
@@ -205,6 +197,11 @@ func (s keySetLocation) read(ctx context.Context) (*keySet, error) {
 	if err == nil {
 		set, err = parseKeySet(text)
 	}
+	if fetching, ok := errors.AsType[*url.Error](err); ok {
+		err = fetching.Err // the error below names the location without what may be secret
+	} else if file, ok := errors.AsType[*os.PathError](err); ok {
+		err = file.Err
+	}
 	if err != nil {
 		return nil, fmt.Errorf("keys at %s: %w", s, err)
 	}
@@ -220,14 +217,14 @@ func (s keySetLocation) readBytes(ctx context.Context) ([]byte, error) {
 	}
 	info, err := os.Stat(s.path)
 	if err != nil {
-		return nil, withoutAddress(err)
+		return nil, err
 	}
 	if !info.Mode().IsRegular() { // reading a pipe or a device may never end
 		return nil, errors.New("the path is not a regular file")
 	}
 	f, err := os.Open(s.path)
 	if err != nil {
-		return nil, withoutAddress(err)
+		return nil, err
 	}
 	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, maxKeySetBytes+1))
@@ -247,30 +244,16 @@ func fetch(ctx context.Context, u *url.URL) ([]byte, error) {
 	}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
-		return nil, withoutAddress(err)
+		return nil, err
 	}
 	req.Header.Set("Accept", "application/jwk-set+json, application/json")
 	res, err := client.Do(req)
 	if err != nil {
-		return nil, withoutAddress(err)
+		return nil, err
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("got status %d, want 200", res.StatusCode)
 	}
 	return io.ReadAll(io.LimitReader(res.Body, maxKeySetBytes+1))
-}
-
-// withoutAddress returns the error that err wraps, without the URL or path that err quotes. It
-// returns err itself if err quotes neither.
-func withoutAddress(err error) error {
-	var fetchErr *url.Error
-	var file *os.PathError
-	switch {
-	case errors.As(err, &fetchErr):
-		return fetchErr.Err
-	case errors.As(err, &file):
-		return file.Err
-	}
-	return err
 }

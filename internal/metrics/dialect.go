@@ -2,7 +2,6 @@ package metrics
 
 import (
 	"strconv"
-	"sync/atomic"
 
 	"github.com/VictoriaMetrics/metrics"
 )
@@ -18,7 +17,8 @@ const (
 )
 
 // DialectCounters are the metrics of one dialect, that is one version of a protocol. Their series
-// are looked up once, in [Counters.ForDialect], so that counting is a single atomic addition.
+// are looked up once, in [Counters.ForDialect], so that counting is a single atomic addition. Only
+// those of refusals are looked up each time, because most statuses never occur.
 type DialectCounters struct {
 	Streams     *metrics.Gauge // streams that are open
 	RunsStarted *metrics.Counter
@@ -29,8 +29,7 @@ type DialectCounters struct {
 	counters       *Counters
 	name           string
 	operations     map[string]*statusClasses
-	otherOperation *statusClasses                       // for unknown operations
-	refusals       [200]atomic.Pointer[metrics.Counter] // by status minus 400; nil until the first such response
+	otherOperation *statusClasses // for unknown operations
 }
 
 // statusClasses counts the responses of an operation by the first digit of their status, which is
@@ -89,19 +88,6 @@ func (d *DialectCounters) ResponseSent(operation string, status int) {
 	}
 	c[class].Inc()
 	if class >= 4 {
-		d.refusalCounter(status).Inc()
+		d.counters.counter("refusals_total", "dialect", d.name, "status", strconv.Itoa(status)).Inc()
 	}
-}
-
-// refusalCounter returns the counter of the responses with the given status, which must be from 400
-// to 599. It creates the series of a status when it is first called with that status, because most
-// statuses never occur.
-func (d *DialectCounters) refusalCounter(status int) *metrics.Counter {
-	place := &d.refusals[status-400]
-	if c := place.Load(); c != nil {
-		return c
-	}
-	c := d.counters.counter("refusals_total", "dialect", d.name, "status", strconv.Itoa(status))
-	place.Store(c)
-	return c
 }

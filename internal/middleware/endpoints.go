@@ -21,14 +21,12 @@ func (f *outermostHandler) processEndpoint(r *http.Request) http.HandlerFunc {
 		return nil
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		return methodNotAllowed
+		return func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Allow", "GET, HEAD")
+			writeText(w, http.StatusMethodNotAllowed, r.Method+" is not allowed here")
+		}
 	}
 	return serve
-}
-
-func methodNotAllowed(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Allow", "GET, HEAD")
-	writeText(w, http.StatusMethodNotAllowed, r.Method+" is not allowed here")
 }
 
 // serveHealth responds with status 200, which shows that the process is alive.

@@ -93,7 +93,12 @@ func (f *outermostHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a := &statusRecorder{ResponseWriter: w}
 	if f.cfg.Log.Enabled(r.Context(), level) {
 		start := time.Now()
-		defer func() { f.logRequest(r, a, level, ids[0], time.Since(start)) }()
+		defer func() { // without the query, which may contain secrets
+			f.cfg.Log.LogAttrs(r.Context(), level, "request",
+				slog.String("method", r.Method), slog.String("path", loggedPath(r)),
+				slog.Int("status", a.status), slog.Int64("bytes", a.bytes),
+				slog.Duration("took", time.Since(start)), slog.String("id", ids[0]), slog.String("remote", r.RemoteAddr))
+		}()
 	}
 	defer f.recoverPanic(r, a, ids[0])
 	switch {
@@ -111,18 +116,6 @@ const alphanumerics = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234
 // to 128 bytes and contains only ASCII letters, digits and the characters +-./:_=@.
 func isSafeID(id string) bool {
 	return id != "" && len(id) <= 128 && strings.Trim(id, alphanumerics+"+-./:_=@") == ""
-}
-
-// logRequest logs the served request r at the given level, with its id, the status and size that
-// response has recorded, and took, the time from the receipt of r to the end of the response. It
-// does not log the query of r, which may contain secrets.
-func (f *outermostHandler) logRequest(
-	r *http.Request, response *statusRecorder, level slog.Level, id string, took time.Duration,
-) {
-	f.cfg.Log.LogAttrs(r.Context(), level, "request",
-		slog.String("method", r.Method), slog.String("path", loggedPath(r)),
-		slog.Int("status", response.status), slog.Int64("bytes", response.bytes),
-		slog.Duration("took", took), slog.String("id", id), slog.String("remote", r.RemoteAddr))
 }
 
 // maxLoggedPath is the maximum length, in bytes, of a path in a log record.

@@ -48,12 +48,11 @@ func NewCommand(line string, cfg Config) (Transcriber, error) {
 		return nil, fmt.Errorf("speech: exec: %w", err)
 	}
 	run := func(ctx context.Context, wav []byte) (string, error) { return runCommand(ctx, words, wav) }
-	return requireWAV(withLimits(run, cfg.withDefaults())), nil
+	return withLimits(run, cfg.withDefaults()), nil
 }
 
-// splitCommand splits a command line into the program and its arguments at white space, except
-// within '...' or "...". Backslashes have no special meaning; a quotation mark of one kind can be
-// written within a pair of the other kind. It returns an error if a closing quote is missing.
+// splitCommand splits a command line into the program and its arguments, as NewCommand describes. It
+// returns an error if a closing quote is missing.
 func splitCommand(line string) (words []string, err error) {
 	var word strings.Builder
 	var quote rune
@@ -100,9 +99,12 @@ func runCommand(ctx context.Context, words []string, wav []byte) (string, error)
 	if !strings.Contains(strings.Join(words[1:], " "), pathPlaceholder) {
 		cmd.Stdin = bytes.NewReader(wav)
 	} else {
-		var remove func()
-		path, remove, err = writeTempFile(wav)
-		defer remove()
+		dir, err := os.MkdirTemp("", "speech-") // 0700
+		defer os.RemoveAll(dir)
+		path = filepath.Join(dir, "recording.wav")
+		if err == nil {
+			err = os.WriteFile(path, wav, 0o600)
+		}
 		if err != nil {
 			return "", fmt.Errorf("%w: cannot write the recording: %w", ErrUnavailable, err)
 		}
@@ -128,17 +130,6 @@ func runCommand(ctx context.Context, words []string, wav []byte) (string, error)
 }
 
 var errOutputTooLong = fmt.Errorf("the output of the command exceeds %d bytes", maxOutput)
-
-// writeTempFile writes a recording to a temporary file that only the user of this process can read.
-// The caller must call remove, which deletes the file and is never nil, even after an error.
-func writeTempFile(wav []byte) (path string, remove func(), err error) {
-	dir, err := os.MkdirTemp("", "speech-") // 0700
-	if err != nil {
-		return "", func() {}, err
-	}
-	path = filepath.Join(dir, "recording.wav")
-	return path, func() { _ = os.RemoveAll(dir) }, os.WriteFile(path, wav, 0o600)
-}
 
 // An outputBuffer keeps the first maxOutput bytes of the output of a command and discards the rest.
 // Each call of Write that discards bytes also calls onFull, which should end the command. Write

@@ -46,7 +46,7 @@ func NewOpenAI(base string, cfg Config) (Transcriber, error) {
 	}
 	noRedirects := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	s := &openAIClient{cfg, u.JoinPath("audio/transcriptions").String(), &http.Client{CheckRedirect: noRedirects}}
-	return requireWAV(withLimits(s.transcribe, cfg)), nil
+	return withLimits(s.transcribe, cfg), nil
 }
 
 // transcribe sends a recording to the service and returns the text of the recording. It repeats the

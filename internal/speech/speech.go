@@ -48,7 +48,10 @@ func (c Config) withDefaults() Config {
 // None returns a transcriber without a speech recognizer. It returns ErrUnavailable for each valid
 // WAV file, and the error of ParseWAV for other data.
 func None() Transcriber {
-	return requireWAV(func(context.Context, []byte) (string, error) { return "", ErrUnavailable })
+	return func(_ context.Context, wav []byte) (string, error) {
+		_, err := ParseWAV(wav)
+		return "", cmp.Or(err, ErrUnavailable)
+	}
 }
 
 // Scripted is a [Transcriber] for tests. It returns the comment in the WAV data (the ICMT chunk in
@@ -65,24 +68,17 @@ func Scripted(_ context.Context, wav []byte) (string, error) {
 	return fmt.Sprintf("This recording lasts %.1f seconds.", info.Duration.Seconds()), nil
 }
 
-// requireWAV returns a transcriber that calls next for valid WAV files and returns the error of
-// ParseWAV for all others.
-func requireWAV(next Transcriber) Transcriber {
+// withLimits returns a transcriber that calls next for valid WAV files and returns the error of
+// ParseWAV for all others. It makes at most cfg.MaxConcurrent calls of next at a time. cfg.Timeout
+// limits the duration of each call, including the wait for its turn. Both must be positive. A call
+// that fails after its timeout, or after its ctx is done, returns an error that wraps
+// ErrUnavailable.
+func withLimits(next Transcriber, cfg Config) Transcriber {
+	slots := make(chan struct{}, cfg.MaxConcurrent)
 	return func(ctx context.Context, wav []byte) (string, error) {
 		if _, err := ParseWAV(wav); err != nil {
 			return "", err
 		}
-		return next(ctx, wav)
-	}
-}
-
-// withLimits returns a transcriber that makes at most cfg.MaxConcurrent calls of next at a time.
-// cfg.Timeout limits the duration of each call, including the wait for its turn. Both must be
-// positive. A call that fails after its timeout, or after its ctx is done, returns an error that
-// wraps ErrUnavailable.
-func withLimits(next Transcriber, cfg Config) Transcriber {
-	slots := make(chan struct{}, cfg.MaxConcurrent)
-	return func(ctx context.Context, wav []byte) (string, error) {
 		ctx, cancel := context.WithTimeout(ctx, cfg.Timeout)
 		defer cancel()
 		select {

@@ -52,36 +52,28 @@ func ParseWAV(data []byte) (WAVInfo, error) {
 	case len(data) < 12 || string(data[:4]) != "RIFF" || string(data[8:12]) != "WAVE":
 		return WAVInfo{}, fmt.Errorf("%w: it does not begin with RIFF and WAVE", ErrNotWAV)
 	}
-	c, err := readChunks(data)
+	format, samples, comment, err := readChunks(data)
 	if err != nil {
 		return WAVInfo{}, err
 	}
-	info, frame, err := parseFormat(c.fmt)
+	info, frame, err := parseFormat(format)
 	if err != nil {
 		return WAVInfo{}, err
 	}
-	frames := int64(len(c.data) / frame)
+	frames := int64(len(samples) / frame)
 	if frames == 0 {
 		return WAVInfo{}, fmt.Errorf("%w: it has no samples", ErrEmpty)
 	}
 	rate := int64(info.Rate)
 	info.Duration = time.Duration(frames/rate)*time.Second + time.Duration(frames%rate)*time.Second/time.Duration(rate)
-	info.Comment = c.comment
+	info.Comment = comment
 	return info, nil
 }
 
-// wavChunks holds what ParseWAV needs of a WAV file: the fmt and data chunks, as slices of the
-// file's data, and the comment.
-type wavChunks struct {
-	fmt, data []byte
-	hasData   bool // has a data chunk, which may be empty
-	comment   string
-}
-
-// readChunks finds the chunks of a WAV file that ParseWAV needs. They may come in any order and
-// with other chunks between them. The error wraps ErrNotWAV if the fmt or the data chunk is
-// missing, or if the fmt chunk is incomplete.
-func readChunks(data []byte) (c wavChunks, err error) {
+// readChunks returns the content of the fmt and data chunks of a WAV file, and the comment. The
+// chunks may come in any order and with other chunks between them. The error wraps ErrNotWAV if the
+// fmt or the data chunk is missing, or if the fmt chunk is incomplete.
+func readChunks(data []byte) (format, samples []byte, comment string, err error) {
 	end := uint64(binary.LittleEndian.Uint32(data[4:])) + 8 // size of the file according to its header
 	for at := 12; len(data)-at >= 8; {
 		id, size := string(data[at:at+4]), uint64(binary.LittleEndian.Uint32(data[at+4:]))
@@ -95,24 +87,24 @@ func readChunks(data []byte) (c wavChunks, err error) {
 		}
 		body = body[:size]
 		switch {
-		case id == "data" && !c.hasData:
-			c.data, c.hasData = body, true
+		case id == "data" && samples == nil:
+			samples = body
 		case cut && id == "fmt ":
-			return c, fmt.Errorf("%w: it ends within the fmt chunk", ErrNotWAV)
-		case id == "fmt " && c.fmt == nil:
-			c.fmt = body
-		case id == "LIST" && len(body) >= 4 && string(body[:4]) == "INFO" && c.comment == "":
-			c.comment = readComment(body[4:])
+			return nil, nil, "", fmt.Errorf("%w: it ends within the fmt chunk", ErrNotWAV)
+		case id == "fmt " && format == nil:
+			format = body
+		case id == "LIST" && len(body) >= 4 && string(body[:4]) == "INFO" && comment == "":
+			comment = readComment(body[4:])
 		}
 		at += 8 + int(size) + int(size&1)
 	}
 	switch {
-	case c.fmt == nil:
-		return c, fmt.Errorf("%w: it has no fmt chunk", ErrNotWAV)
-	case !c.hasData:
-		return c, fmt.Errorf("%w: it has no data chunk", ErrNotWAV)
+	case format == nil:
+		err = fmt.Errorf("%w: it has no fmt chunk", ErrNotWAV)
+	case samples == nil:
+		err = fmt.Errorf("%w: it has no data chunk", ErrNotWAV)
 	}
-	return c, nil
+	return format, samples, comment, err
 }
 
 // parseFormat parses b, the fmt chunk of a WAV file without the chunk header. It sets all fields of

@@ -57,7 +57,7 @@ const MemoryMaxRuns = 1000
 // that it receives, and returns the same slices. Callers must not modify them.
 func NewMemory(cfg Config) Resetter {
 	m := &memory{
-		Notifier:  NewNotifier(),
+		Notifier:  NewNotifier(MaxCanceled, nil),
 		maxRuns:   cmp.Or(cfg.MaxRuns, MemoryMaxRuns),
 		maxBytes:  cmp.Or(cfg.MaxBytes, 256<<20),
 		lastTag:   RandomTag(),

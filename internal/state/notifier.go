@@ -5,22 +5,29 @@ import (
 	"sync"
 )
 
-// maxCanceled is the capacity of the channel that Canceled returns, in runs. If the channel is
-// full, further canceled runs are dropped; the processes that execute those runs then learn from
-// Append that they were canceled.
-const maxCanceled = 1024
+// MaxCanceled is the capacity of the channel that Canceled returns, in runs, for a store that only
+// one process uses.
+const MaxCanceled = 1024
 
-// A Notifier implements the methods Watch and Canceled of [Store] for stores that only one process
-// uses.
+// A Notifier implements the methods Watch and Canceled of [Store].
 type Notifier struct {
-	mu       sync.Mutex
-	watchers map[string][]chan struct{} // by thread
-	canceled chan RunRef                // what Canceled returns
+	mu         sync.Mutex
+	watchers   map[string][]chan struct{} // by thread
+	canceled   chan RunRef                // what Canceled returns
+	setWatched func(thread string, watched bool)
 }
 
-// NewNotifier returns a notifier without watchers.
-func NewNotifier() *Notifier {
-	return &Notifier{watchers: map[string][]chan struct{}{}, canceled: make(chan RunRef, maxCanceled)}
+// NewNotifier returns a notifier without watchers. The channel that Canceled returns holds up to
+// maxCanceled runs. If setWatched is not nil, the notifier calls it, never concurrently, when a
+// thread gets its first watcher (watched is true) and when its last one leaves. The function must
+// not call methods of the notifier.
+func NewNotifier(maxCanceled int, setWatched func(thread string, watched bool)) *Notifier {
+	if setWatched == nil {
+		setWatched = func(string, bool) {}
+	}
+	return &Notifier{
+		watchers: map[string][]chan struct{}{}, canceled: make(chan RunRef, maxCanceled), setWatched: setWatched,
+	}
 }
 
 func (b *Notifier) Canceled() <-chan RunRef { return b.canceled }
@@ -29,17 +36,18 @@ func (b *Notifier) Watch(thread string) (changed <-chan struct{}, stop func()) {
 	c := make(chan struct{}, 1)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.watchers[thread] = append(b.watchers[thread], c)
-	return c, func() { b.removeWatcher(thread, c) }
-}
-
-func (b *Notifier) removeWatcher(thread string, c chan struct{}) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	rest := slices.DeleteFunc(b.watchers[thread], func(other chan struct{}) bool { return other == c })
-	if b.watchers[thread] = rest; len(rest) == 0 {
-		delete(b.watchers, thread)
+	if b.watchers[thread] = append(b.watchers[thread], c); len(b.watchers[thread]) == 1 {
+		b.setWatched(thread, true)
 	}
+	return c, sync.OnceFunc(func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		rest := slices.DeleteFunc(b.watchers[thread], func(other chan struct{}) bool { return other == c })
+		if b.watchers[thread] = rest; len(rest) == 0 {
+			delete(b.watchers, thread)
+			b.setWatched(thread, false)
+		}
+	})
 }
 
 // Notify wakes all watchers of a thread by sending to their channels. It never blocks.
@@ -54,8 +62,8 @@ func (b *Notifier) Notify(thread string) {
 	}
 }
 
-// NotifyCanceled sends run to the channel that Canceled returns, or drops it if the channel is
-// full.
+// NotifyCanceled sends run to the channel that Canceled returns. If the channel is full, it drops
+// run; the process that executes the run then learns from Append that it was canceled.
 func (b *Notifier) NotifyCanceled(run RunRef) {
 	select {
 	case b.canceled <- run:

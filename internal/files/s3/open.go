@@ -57,7 +57,10 @@ func Open(location string) (blob.Storage, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.DisableCompression = true // the length of an object is that of its response
 	return &bucket{
-		url: endpoint, region: cmp.Or(region, "us-east-1"), credentials: credentials.New(newCredentialsProvider()),
+		url: endpoint, region: cmp.Or(region, "us-east-1"),
+		credentials: credentials.New(&credentialsProvider{credentials.Chain{Providers: []credentials.Provider{
+			&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}, &credentials.IAM{},
+		}}}),
 		client: &http.Client{
 			Transport:     transport,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -112,12 +115,6 @@ var errNoCredentials = errors.New("s3: found no credentials: neither in the envi
 // A credentialsProvider returns the credentials from the first source in its Chain that has any. It
 // returns errNoCredentials if none has, whereas the Chain alone would return empty credentials.
 type credentialsProvider struct{ credentials.Chain }
-
-func newCredentialsProvider() *credentialsProvider {
-	return &credentialsProvider{credentials.Chain{Providers: []credentials.Provider{
-		&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}, &credentials.IAM{},
-	}}}
-}
 
 func (p *credentialsProvider) RetrieveWithCredContext(c *credentials.CredContext) (credentials.Value, error) {
 	v, err := p.Chain.RetrieveWithCredContext(c)

@@ -115,7 +115,7 @@ func (b *bucket) doAndClose(ctx context.Context, method, path string, header htt
 // responds that there is no such object.
 func (b *bucket) do(
 	ctx context.Context, method, path string, header http.Header, body []byte,
-) (res *http.Response, err error) {
+) (*http.Response, error) {
 	sum := sha256.Sum256(body)
 	header.Set("X-Amz-Content-Sha256", hex.EncodeToString(sum[:]))
 	for n := 1; ; n++ {

@@ -22,6 +22,7 @@ import (
 // configuration makes it.
 type redisStore struct {
 	*redisClient
+	*state.Notifier
 	replica    string // random id of this store
 	cfg        state.Config
 	lastToken  atomic.Int64 // what nextToken returned last
@@ -57,12 +58,22 @@ func OpenRedis(ctx context.Context, url string, cfg state.Config) (state.Store, 
 	}
 	cfg.MaxRuns = cmp.Or(cfg.MaxRuns, RedisMaxRuns)
 	cfg.DeadAfter = cmp.Or(cfg.DeadAfter, 3*time.Second)
-	s := &redisStore{redisClient: newRedisClient(address), replica: rand.Text(), cfg: cfg}
-	if err := s.checkServer(ctx); err != nil {
+	s := &redisStore{
+		redisClient: newRedisClient(address), replica: rand.Text(), cfg: cfg,
+		locks:     appendLocks{byRun: map[state.RunRef]*appendLock{}},
+		uncertain: possiblyStartedRuns{runs: map[state.RunRef]uncertainStart{}},
+	}
+	info, err := redis.String(s.do(ctx, "INFO"))
+	if why := unsuitableReason(info); err == nil && why != "" {
+		err = s.wrap(errors.New(why))
+	}
+	if err != nil {
 		_ = s.close() // err is more useful
 		return nil, err
 	}
-	s.subscriber, s.heartbeat = newSubscriber(s), newHeartbeat(s, newRedisClient(address))
+	s.subscriber = newSubscriber(s)
+	s.heartbeat = &heartbeat{store: s, client: newRedisClient(address), halt: make(chan struct{})}
+	s.Notifier = state.NewNotifier(maxQueuedCancels, s.subscriber.setWatched)
 	if err := s.startBackground(ctx); err != nil {
 		_ = s.Close() // err is more useful
 		return nil, err
@@ -90,19 +101,6 @@ func (s *redisStore) startBackground(ctx context.Context) error {
 	case <-ctx.Done():
 		return s.wrap(ctx.Err())
 	}
-}
-
-// checkServer returns an error if the server cannot be reached or is unsuitable as a store, for
-// example because it is too old.
-func (s *redisStore) checkServer(ctx context.Context) error {
-	info, err := redis.String(s.do(ctx, "INFO"))
-	if err != nil {
-		return err
-	}
-	if why := unsuitableReason(info); why != "" {
-		return s.wrap(errors.New(why))
-	}
-	return nil
 }
 
 // unsuitableReason returns why a server cannot be used as a store, or "" if it can. info is the

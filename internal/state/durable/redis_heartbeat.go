@@ -20,17 +20,11 @@ const maxTakeover = 100
 // replicas that may have runs.
 type heartbeat struct {
 	store  *redisStore
-	client *redisClient  // of its own, so that it does not wait for other calls
+	client *redisClient  // of its own, so that it does not wait for other calls; closed by leave
 	halt   chan struct{} // closed by tests to simulate the death of this replica
 
 	mu                    sync.Mutex
 	lastBeat, steadySince int64 // last heartbeat, and first one since a gap: server time in ms
-}
-
-// newHeartbeat returns a heartbeat for the store s. The heartbeat needs the client db for itself;
-// its leave method closes db.
-func newHeartbeat(s *redisStore, db *redisClient) *heartbeat {
-	return &heartbeat{store: s, client: db, halt: make(chan struct{})}
 }
 
 // beatScript records a heartbeat of a replica and returns the time of the server's clock in ms. Its
@@ -104,7 +98,6 @@ return {}
 func (p *heartbeat) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	// If this fails, the other replicas claim the runs after Config.DeadAfter.
 	_, _ = p.client.runScript(ctx, leaveScript, "", "", p.store.replica)
 	_ = p.client.close() // no call is in progress
 }
@@ -168,8 +161,8 @@ func (s *redisStore) ClaimOrphans(ctx context.Context) ([]state.RunRef, error) {
 			t.pendingToken = s.nextToken()
 		}
 		since, known := s.heartbeat.steadiness()
-		ids, err := s.runScript(ctx, takeoverScript, "", "", s.replica, t.pendingToken,
-			maxTakeover, since, known, s.cfg.DeadAfter.Milliseconds())
+		ids, err := redis.Strings(s.runScript(ctx, takeoverScript, "", "", s.replica, t.pendingToken,
+			maxTakeover, since, known, s.cfg.DeadAfter.Milliseconds()))
 		if err != nil && len(runs) == 0 {
 			return nil, err
 		}
@@ -178,8 +171,7 @@ func (s *redisStore) ClaimOrphans(ctx context.Context) ([]state.RunRef, error) {
 		}
 		t.pendingToken = ""
 		for _, id := range ids {
-			text, _ := id.([]byte)
-			if run, ok := parseRunRef(string(text)); ok {
+			if run, ok := parseRunRef(id); ok {
 				runs = append(runs, run)
 			}
 		}

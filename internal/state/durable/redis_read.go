@@ -30,12 +30,11 @@ func (s *redisStore) Thread(ctx context.Context, name string) (state.Thread, err
 	if v[0] == nil {
 		return state.Thread{}, state.ErrNotFound
 	}
-	a := luaReplyReader{values: v}
-	t := state.Thread{
-		Owner: a.nextText(), Tag: uint32(a.nextNumber()), // tags wrap around
-		LastPosition: a.nextNumber(), LastForgotten: a.nextNumber(),
-	}
-	return t, s.wrap(a.err)
+	var t state.Thread
+	var tag int64
+	_, err = redis.Scan(v, &t.Owner, &tag, &t.LastPosition, &t.LastForgotten)
+	t.Tag = uint32(tag) // tags wrap around
+	return t, s.wrap(err)
 }
 
 // afterScript returns the events of a run beyond a position. Its arguments are thread, run,
@@ -73,20 +72,21 @@ func (s *redisStore) EventsAfter(ctx context.Context, run state.RunRef, position
 	if err != nil {
 		return nil, false, err
 	}
-	a := luaReplyReader{values: reply}
-	if a.nextText() == "unknown" {
+	if len(reply) == 1 { // {'unknown'}
 		return nil, false, state.ErrNotFound
 	}
-	ended, complete := a.nextText() == "1", a.nextText() == "1"
-	for len(a.values) > 0 {
-		id, _, _ := strings.Cut(a.nextText(), "-")
-		if position, err = strconv.ParseInt(id, 10, 64); err != nil {
-			return nil, false, s.wrap(err)
+	var complete bool
+	reply, err = redis.Scan(reply, nil, &ended, &complete)
+	for err == nil && len(reply) > 0 {
+		var id string
+		var entry state.LogEntry
+		if reply, err = redis.Scan(reply, &id, &entry.Data); err == nil {
+			entry.Position, err = parseStreamID(id)
 		}
-		entries = append(entries, state.LogEntry{Position: position, Data: a.nextBytes()})
+		entries = append(entries, entry)
 	}
-	if a.err != nil {
-		return nil, false, s.wrap(a.err)
+	if err != nil {
+		return nil, false, s.wrap(err)
 	}
 	return entries, ended && complete, nil
 }
@@ -114,7 +114,11 @@ func (s *redisStore) hashNumber(ctx context.Context, key, field string) (int64, 
 func (s *redisStore) DayMessages(ctx context.Context, thread, before string) (
 	day string, messages []state.Message, more bool, err error,
 ) {
-	days, err := s.latestDays(ctx, thread, before)
+	latest := "+"
+	if before != "" {
+		latest = "(" + before
+	}
+	days, err := redis.Strings(s.do(ctx, "ZRANGE", s.key("d:", thread), latest, "-", "BYLEX", "REV", "LIMIT", 0, 2))
 	if err != nil || len(days) == 0 {
 		return "", nil, false, err
 	}
@@ -131,19 +135,6 @@ func (s *redisStore) DayMessages(ctx context.Context, thread, before string) (
 		return "", nil, false, err
 	}
 	return days[0], messages, len(days) > 1, nil
-}
-
-// latestDays returns the two latest days on which a thread has messages that are not hidden, latest
-// first, or fewer if there are fewer. Days have the form of [state.Message.Day]. If before is not
-// "", latestDays considers only days earlier than before.
-func (s *redisStore) latestDays(ctx context.Context, thread, before string) ([]string, error) {
-	latest := "+"
-	if before != "" {
-		latest = "(" + before
-	}
-	days, err := redis.Strings(s.do(ctx,
-		"ZRANGE", s.key("d:", thread), latest, "-", "BYLEX", "REV", "LIMIT", 0, 2))
-	return days, err
 }
 
 // LatestThread implements [state.Store]. It reads the owner's threads in pages, those with the
@@ -166,42 +157,29 @@ func (s *redisStore) LatestThread(ctx context.Context, owner, prefix string) (th
 // or "" if there is none. It considers only threads whose score is above seen, the lower bound of a
 // Redis range: "-inf", or "(" followed by a score. front is the value of seen for the next scan,
 // which finds only threads in which a run was started since this scan began. If front equals seen,
-// no further scan is needed.
+// no further scan is needed. The score of a thread is a number as the server writes it; it is
+// greatest for the thread in which a run was started last.
 func (s *redisStore) scanLatest(ctx context.Context, owner, prefix, seen string) (thread, front string, err error) {
 	front = seen
 	for below := "+inf"; ; {
-		page, err := s.threadPage(ctx, owner, below, seen)
+		page, err := redis.Strings(s.do(ctx, // names and scores, alternately
+			"ZRANGE", s.key("o:", owner), below, seen, "BYSCORE", "REV", "LIMIT", 0, maxThreadPage, "WITHSCORES"))
 		if err != nil {
 			return "", "", err
 		}
-		for _, t := range page {
-			if strings.HasPrefix(t.name, prefix) {
-				return t.name, front, nil
+		for i := 0; i < len(page); i += 2 {
+			if strings.HasPrefix(page[i], prefix) {
+				return page[i], front, nil
 			}
 		}
 		if len(page) == 0 {
 			return "", front, nil
 		}
 		if below == "+inf" {
-			front = "(" + page[0].score
+			front = "(" + page[1]
 		}
-		below = "(" + page[len(page)-1].score
+		below = "(" + page[len(page)-1]
 	}
-}
-
-// A sortedSetMember is a thread in the sorted set of the threads of an owner. The score is a number
-// as the server writes it; it is greatest for the thread in which a run was started last. As a
-// bound of a range, "(" followed by the score excludes the thread with that score.
-type sortedSetMember struct{ name, score string }
-
-func (s *redisStore) threadPage(ctx context.Context, owner, below, seen string) ([]sortedSetMember, error) {
-	pairs, err := redis.Strings(s.do(ctx,
-		"ZRANGE", s.key("o:", owner), below, seen, "BYSCORE", "REV", "LIMIT", 0, maxThreadPage, "WITHSCORES"))
-	page := make([]sortedSetMember, 0, len(pairs)/2)
-	for pair := range slices.Chunk(pairs, 2) {
-		page = append(page, sortedSetMember{pair[0], pair[1]})
-	}
-	return page, err
 }
 
 // messages returns the messages of a thread whose numbers are at least from and at most to, in
@@ -222,8 +200,7 @@ func (s *redisStore) messages(ctx context.Context, thread string, from, to int64
 }
 
 func (s *redisStore) messagePage(ctx context.Context, thread string, from, to int64) ([]state.Message, error) {
-	found, err := redis.Values(s.do(ctx,
-		"XRANGE", s.key("m:", thread), streamID(from), streamID(to), "COUNT", maxReadItems))
+	found, err := redis.Values(s.do(ctx, "XRANGE", s.key("m:", thread), from, to, "COUNT", maxReadItems))
 	if err != nil {
 		return nil, err
 	}
@@ -236,8 +213,7 @@ func (s *redisStore) messagePage(ctx context.Context, thread string, from, to in
 		if err != nil {
 			return nil, s.wrap(fmt.Errorf("message %s: %w", id, err))
 		}
-		number, _, _ := strings.Cut(id, "-")
-		if messages[i].Seq, err = strconv.ParseInt(number, 10, 64); err != nil {
+		if messages[i].Seq, err = parseStreamID(id); err != nil {
 			return nil, s.wrap(err)
 		}
 	}
@@ -262,4 +238,8 @@ func parseStreamEntry(entry any) (id string, value []byte, err error) {
 	return id, texts[1], nil
 }
 
-func streamID(n int64) string { return strconv.FormatInt(n, 10) + "-0" }
+// parseStreamID returns the number in the id of a stream entry, which precedes the hyphen.
+func parseStreamID(id string) (int64, error) {
+	number, _, _ := strings.Cut(id, "-")
+	return strconv.ParseInt(number, 10, 64)
+}

@@ -39,9 +39,6 @@ func (ls *appendLocks) lock(ctx context.Context, run state.RunRef) (*appendLock,
 	ls.mu.Lock()
 	l := ls.byRun[run]
 	if l == nil {
-		if ls.byRun == nil {
-			ls.byRun = map[state.RunRef]*appendLock{}
-		}
 		l = &appendLock{sem: make(chan struct{}, 1)}
 		ls.byRun[run] = l
 	}

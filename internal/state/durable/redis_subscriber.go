@@ -2,12 +2,11 @@ package durable
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
-
-	"github.com/streamassay/streamassay/internal/state"
 )
 
 // Timing and limits of the subscription. A connection on which nothing is received for
@@ -22,80 +21,50 @@ const (
 )
 
 // A redisSubscriber receives on one connection what all replicas publish, and wakes the watchers
-// in this process.
+// in this process. A watcher is also woken when the server has confirmed the subscription to its
+// thread, because changes before that were not published to this replica.
 type redisSubscriber struct {
 	store *redisStore
 
 	mu          sync.Mutex
-	watchers    map[string]map[chan struct{}]struct{} // by channel of the server
-	dirty       map[string]struct{}                   // channels whose first watcher came or last one left
-	dirtySignal chan struct{}                         // receives when dirty is not empty
+	watched     map[string]bool // channels of the server that have watchers
+	dirty       map[string]bool // channels whose first watcher came or last one left
+	dirtySignal chan struct{}   // receives when dirty is not empty
 
-	canceled     chan state.RunRef // buffered
-	ready        chan error        // result of the first connection
-	wasConnected bool              // there was a connection before; used by run only
+	ready        chan error // result of the first connection
+	wasConnected bool       // there was a connection before; used by run only
 }
 
 func newSubscriber(s *redisStore) *redisSubscriber {
 	return &redisSubscriber{
 		store:       s,
-		watchers:    map[string]map[chan struct{}]struct{}{},
-		dirty:       map[string]struct{}{},
+		watched:     map[string]bool{},
+		dirty:       map[string]bool{},
 		dirtySignal: make(chan struct{}, 1),
-		canceled:    make(chan state.RunRef, maxQueuedCancels),
 		ready:       make(chan error, 1),
 	}
 }
 
-// signal sends to c, a channel with a capacity of one. It does nothing if a value is waiting in c.
-func signal(c chan struct{}) {
+// setWatched records that a thread has watchers now, or has none any more.
+func (h *redisSubscriber) setWatched(thread string, watched bool) {
+	channel := h.store.key("w:", thread)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.dirty[channel] = true
+	if watched {
+		h.watched[channel] = true
+	} else {
+		delete(h.watched, channel)
+	}
 	select {
-	case c <- struct{}{}:
-	default:
+	case h.dirtySignal <- struct{}{}:
+	default: // it was not received yet
 	}
 }
 
-func (s *redisStore) Canceled() <-chan state.RunRef { return s.subscriber.canceled }
-
-// Watch implements [state.Store]. The channel also receives a value when the server has confirmed
-// the subscription, because changes before that were not published to this replica.
-func (s *redisStore) Watch(thread string) (changed <-chan struct{}, stop func()) {
-	channel := s.key("w:", thread)
-	c := make(chan struct{}, 1)
-	s.subscriber.addWatcher(channel, c)
-	return c, sync.OnceFunc(func() { s.subscriber.removeWatcher(channel, c) })
-}
-
-func (h *redisSubscriber) addWatcher(channel string, c chan struct{}) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	set := h.watchers[channel]
-	if set == nil {
-		set = map[chan struct{}]struct{}{}
-		h.watchers[channel] = set
-		h.dirty[channel] = struct{}{}
-		signal(h.dirtySignal)
-	}
-	set[c] = struct{}{}
-}
-
-func (h *redisSubscriber) removeWatcher(channel string, c chan struct{}) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	set := h.watchers[channel]
-	if delete(set, c); len(set) == 0 {
-		delete(h.watchers, channel)
-		h.dirty[channel] = struct{}{}
-		signal(h.dirtySignal)
-	}
-}
-
+// notify wakes the watchers of the thread to which a channel of the server belongs.
 func (h *redisSubscriber) notify(channel string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for c := range h.watchers[channel] {
-		signal(c)
-	}
+	h.store.Notify(strings.TrimPrefix(channel, h.store.key("w:", "")))
 }
 
 // run keeps a connection with the subscriptions open until ctx is done. After a failure it waits
@@ -179,7 +148,7 @@ func (h *redisSubscriber) channels() []any {
 	defer h.mu.Unlock()
 	clear(h.dirty)
 	channels := []any{h.store.key("cancel", "")}
-	for channel := range h.watchers {
+	for channel := range h.watched {
 		channels = append(channels, channel)
 	}
 	return channels
@@ -216,7 +185,7 @@ func (h *redisSubscriber) takeChanges() (on, off []any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for channel := range h.dirty {
-		if h.watchers[channel] != nil {
+		if h.watched[channel] {
 			on = append(on, channel)
 		} else {
 			off = append(off, channel)
@@ -232,16 +201,15 @@ func (h *redisSubscriber) handleMessage(m redis.Message) {
 		return
 	}
 	if run, ok := parseRunRef(string(m.Data)); ok {
-		h.queueCancel(run)
+		h.store.NotifyCanceled(run)
 	}
 }
 
 // loadPendingCancels reads from the Redis server the runs that have not ended and for which Cancel
-// was called, and queues each of them for the channel that Canceled returns (see queueCancel). It
-// is called when a new connection has replaced a lost one, because what the server published in
-// between did not arrive. If reading fails, loadPendingCancels discards the error and returns; the
-// runs that it read before remain queued. Runs that are not queued are still canceled, because the
-// process that executes such a run learns of the cancellation from Append.
+// was called, and sends each of them to the channel that Canceled returns. It is called when a new
+// connection has replaced a lost one, because what the server published in between did not arrive.
+// If reading fails, loadPendingCancels returns. The runs that it did not send are still canceled,
+// because the process that executes such a run learns of the cancellation from Append.
 func (h *redisSubscriber) loadPendingCancels(ctx context.Context) {
 	for cursor := "0"; ; {
 		reply, err := redis.Values(h.store.do(ctx, "SSCAN", h.store.key("asked", ""), cursor, "COUNT", maxReadItems))
@@ -252,21 +220,11 @@ func (h *redisSubscriber) loadPendingCancels(ctx context.Context) {
 		ids, err := redis.Strings(page, err)
 		for _, id := range ids {
 			if run, ok := parseRunRef(id); ok {
-				h.queueCancel(run)
+				h.store.NotifyCanceled(run)
 			}
 		}
 		if err != nil || cursor == "0" {
 			return
 		}
-	}
-}
-
-// queueCancel queues a run for the channel that Canceled returns. If maxQueuedCancels runs are
-// waiting, it drops the run; the process that executes the run then learns from Append that it was
-// canceled.
-func (h *redisSubscriber) queueCancel(run state.RunRef) {
-	select {
-	case h.canceled <- run:
-	default:
 	}
 }

@@ -34,9 +34,6 @@ type uncertainStart struct {
 func (l *possiblyStartedRuns) add(b state.RunRequest, token string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.runs == nil {
-		l.runs = map[state.RunRef]uncertainStart{}
-	}
 	if len(l.runs) < maxUncertain {
 		l.runs[b.RunRef] = uncertainStart{b.TaskID, token, time.Now()}
 	}

@@ -4,7 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"strconv"
+
+	"github.com/gomodule/redigo/redis"
 
 	"github.com/streamassay/streamassay/internal/state"
 )
@@ -15,13 +16,9 @@ var (
 )
 
 func (s *redisStore) StartRun(ctx context.Context, b state.RunRequest) (state.StartRunResult, error) {
-	keepEvents := "0"
-	if b.KeepEvents {
-		keepEvents = "1"
-	}
 	token := cmp.Or(s.uncertain.takeToken(b), s.nextToken())
 	startedAt := encodeTime(b.StartedAt)
-	args, err := appendMessages([]any{b.Thread, b.Run, b.Owner, b.TaskID, startedAt, keepEvents,
+	args, err := appendMessages([]any{b.Thread, b.Run, b.Owner, b.TaskID, startedAt, b.KeepEvents,
 		s.replica, token, state.RandomTag(), s.cfg.DeadAfter.Milliseconds()}, b.Messages)
 	if err != nil {
 		return state.StartRunResult{}, err
@@ -31,17 +28,16 @@ func (s *redisStore) StartRun(ctx context.Context, b state.RunRequest) (state.St
 		s.uncertain.add(b, token)
 		return state.StartRunResult{}, err
 	}
-	f := luaReplyReader{values: reply}
-	found := f.nextText()
-	if found == "owner" {
+	if len(reply) == 1 { // {'owner'}
 		return state.StartRunResult{}, state.ErrNotOwner
 	}
-	g := state.StartRunResult{Existed: found == "again", ThreadCreated: f.nextText() == "1", TaskID: f.nextText()}
-	if g.StartedAt, err = decodeTime(f.nextText()); err != nil {
-		return state.StartRunResult{}, s.wrap(err)
+	var g state.StartRunResult
+	var kind string
+	if _, err = redis.Scan(reply, &kind, &g.ThreadCreated, &g.TaskID, &startedAt, &g.FirstMessage); err == nil {
+		g.StartedAt, err = decodeTime(startedAt)
 	}
-	g.FirstMessage = f.nextNumber()
-	return g, s.wrap(f.err)
+	g.Existed = kind == "again"
+	return g, s.wrap(err)
 }
 
 // appendMessages returns args, extended by two script arguments for each message: the JSON of the
@@ -63,12 +59,9 @@ func (s *redisStore) Append(ctx context.Context, run state.RunRef, update state.
 	}
 	defer s.locks.unlock(run, lock)
 	token := cmp.Or(lock.retryToken(update), s.nextToken())
-	end := "0"
-	if update.End {
-		end = "1"
-	}
 	args := make([]any, 0, 8+len(update.Events)+2*len(update.Messages))
-	args = append(args, run.Thread, run.Run, s.replica, token, end, s.cfg.MaxRuns, s.cfg.MaxBytes, len(update.Events))
+	args = append(args, run.Thread, run.Run, s.replica, token, update.End,
+		s.cfg.MaxRuns, s.cfg.MaxBytes, len(update.Events))
 	for _, d := range update.Events {
 		args = append(args, d)
 	}
@@ -80,47 +73,20 @@ func (s *redisStore) Append(ctx context.Context, run state.RunRef, update state.
 		lock.setUncertain(token, update)
 		return 0, false, err
 	}
-	f := luaReplyReader{values: reply}
-	switch f.nextText() {
-	case "unknown":
+	var result string
+	rest, err := redis.Scan(reply, &result)
+	switch {
+	case result == "unknown":
 		return 0, false, state.ErrNotFound
-	case "late":
+	case result == "late":
 		return 0, false, s.wrap(errSuperseded)
+	case err == nil:
+		_, err = redis.Scan(rest, &first, &canceled)
 	}
-	first = f.nextNumber()
-	return first, f.nextText() == "1", s.wrap(f.err)
+	return first, canceled, s.wrap(err)
 }
 
 func (s *redisStore) Cancel(ctx context.Context, run state.RunRef) error {
 	_, err := s.runScript(ctx, cancelScript, run.Thread, run.Run)
 	return err
-}
-
-// A luaReplyReader reads the values of a script's reply, which are all strings, one by one. If a
-// value is missing or invalid, its methods set err and return a meaningless value.
-type luaReplyReader struct {
-	values []any
-	err    error
-}
-
-func (a *luaReplyReader) nextText() string { return string(a.nextBytes()) }
-
-func (a *luaReplyReader) nextBytes() []byte {
-	if len(a.values) == 0 {
-		a.err = errUnexpectedReply
-		return nil
-	}
-	text, ok := a.values[0].([]byte)
-	if a.values = a.values[1:]; !ok {
-		a.err = errUnexpectedReply
-	}
-	return text
-}
-
-func (a *luaReplyReader) nextNumber() int64 {
-	n, err := strconv.ParseInt(a.nextText(), 10, 64)
-	if err != nil && a.err == nil {
-		a.err = err
-	}
-	return n
 }

@@ -32,7 +32,7 @@ type sqliteStore struct {
 	path       string
 	openedFile os.FileInfo // identity of the file at path when it was opened
 	readDB     *sql.DB     // the connections of readers
-	statements *readStatements
+	statements readStatements
 	secret     []byte // what Secret returns
 
 	writer    *sqliteWriter
@@ -64,7 +64,8 @@ func OpenSQLite(path string, cfg state.Config) (state.Store, error) {
 
 func newSQLiteStore(path string, cfg state.Config) (_ *sqliteStore, err error) {
 	s := &sqliteStore{
-		Notifier: state.NewNotifier(), jobs: make(chan *writeJob, maxBatchJobs), closing: make(chan struct{}),
+		Notifier: state.NewNotifier(state.MaxCanceled, nil),
+		jobs:     make(chan *writeJob, maxBatchJobs), closing: make(chan struct{}),
 	}
 	if s.path, err = filepath.Abs(path); err != nil {
 		return nil, err
@@ -119,7 +120,7 @@ func (s *sqliteStore) openReaders(open *closers) (err error) {
 	if s.readDB, err = openDB(s.path, max(4, runtime.GOMAXPROCS(0)), open, busyTimeout, "query_only(1)"); err != nil {
 		return err
 	}
-	if s.statements, err = prepareReads(s.readDB); err != nil {
+	if s.statements, err = prepareReads(s.readDB, open); err != nil {
 		return err
 	}
 	if err = s.readDB.QueryRow("SELECT value FROM meta WHERE name = 'secret'").Scan(&s.secret); err != nil {
@@ -129,7 +130,8 @@ func (s *sqliteStore) openReaders(open *closers) (err error) {
 	return err
 }
 
-// closers is a list of resources. Its Close method closes them in reverse order and returns their
+// closers is a list of resources. Functions with a parameter of this type append what they open, and
+// their caller closes it. The Close method closes the resources in reverse order and returns their
 // errors, joined.
 type closers []io.Closer
 
@@ -146,8 +148,7 @@ func (c closers) Close() error {
 const busyTimeout = "busy_timeout(5000)"
 
 // openDB opens the database file at path with at most the given number of connections, and sets the
-// pragmas on each connection. It appends the database to open, the list of resources that the
-// caller must close.
+// pragmas on each connection.
 func openDB(path string, connections int, open *closers, pragmas ...string) (*sql.DB, error) {
 	slashed := filepath.ToSlash(path)
 	if !strings.HasPrefix(slashed, "/") {
@@ -167,8 +168,6 @@ func openDB(path string, connections int, open *closers, pragmas ...string) (*sq
 }
 
 // connect opens the database file at path with a single connection, on which it sets the pragmas.
-// It appends the database and the connection to open, the list of resources that the caller must
-// close.
 func connect(path string, open *closers, pragmas ...string) (*sql.Conn, error) {
 	db, err := openDB(path, 1, open, pragmas...)
 	if err != nil {
@@ -197,7 +196,10 @@ func makeFiles(path string) error {
 		case err == nil:
 			_ = f.Close() // nothing was written
 		case !errors.Is(err, os.ErrExist):
-			return fmt.Errorf("cannot create the file: %w", cause(err))
+			if withPath, ok := errors.AsType[*os.PathError](err); ok {
+				err = withPath.Err
+			}
+			return fmt.Errorf("cannot create the file: %w", err)
 		}
 	}
 	return nil
@@ -222,21 +224,12 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// cause returns the operating system error that err wraps, without the path that err quotes. It
-// returns err itself if err wraps no such error.
-func cause(err error) error {
-	var p *os.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
-}
-
 func (s *sqliteStore) Secret(ctx context.Context) ([]byte, error) {
 	return bytes.Clone(s.secret), ctx.Err()
 }
 
-// Ping implements [state.Store]. It writes to the SQLite file of the store, and checks that s.path
+// Ping implements [state.Store]. It writes 16 KiB to the SQLite file of the store and deletes them,
+// which needs new pages in the file, so that a full disk is detected. It also checks that s.path
 // still refers to the file that was opened, because data written to a removed file is lost.
 func (s *sqliteStore) Ping(ctx context.Context) error {
 	now, err := os.Stat(s.path)
@@ -246,22 +239,19 @@ func (s *sqliteStore) Ping(ctx context.Context) error {
 	if err != nil {
 		return s.wrap(err)
 	}
-	const insert = "INSERT OR REPLACE INTO meta (name, value) VALUES ('probe', zeroblob(16384))"
-	if err := s.probeWrite(ctx, insert); err != nil {
-		return err
+	for _, statement := range []string{
+		"INSERT OR REPLACE INTO meta (name, value) VALUES ('probe', zeroblob(16384))",
+		"DELETE FROM meta WHERE name = 'probe'",
+	} {
+		err := s.submit(ctx, 0, func(d *sqliteWriter) error {
+			_, err := d.conn.ExecContext(writeContext, statement)
+			return err
+		})
+		if err != nil {
+			return err
+		}
 	}
-	return s.probeWrite(ctx, "DELETE FROM meta WHERE name = 'probe'")
-}
-
-// probeWrite executes an SQL statement of Ping in the goroutine that makes all changes. It returns
-// an error if the statement fails, the store is closed, or ctx is done before the statement begins.
-// The blob that Ping inserts has 16 KiB, which needs new pages in the file, so that a full disk is
-// detected.
-func (s *sqliteStore) probeWrite(ctx context.Context, statement string) error {
-	return s.submit(ctx, 0, func(d *sqliteWriter) error {
-		_, err := d.conn.ExecContext(writeContext, statement)
-		return err
-	})
+	return nil
 }
 
 // Close closes the store when the transaction in progress is complete. Methods that access the file

@@ -107,10 +107,7 @@ func (s *sqliteStore) StartRun(ctx context.Context, b state.RunRequest) (state.S
 		g, err = d.startRun(b, messages)
 		return err
 	})
-	if err != nil {
-		return state.StartRunResult{}, err
-	}
-	return g, nil
+	return g, err
 }
 
 func (s *sqliteStore) Append(ctx context.Context, run state.RunRef, update state.RunUpdate) (
@@ -171,22 +168,17 @@ var errCorrupt = errors.New("stored events are corrupt")
 // decode returns the events of the chunk whose positions are greater than the parameter after. last
 // is the position of the last event in the chunk. The error is errCorrupt if the chunk is invalid.
 func (c eventChunk) decode(last, after int64) (entries []state.LogEntry, err error) {
-	for sizes := c.sizes; len(sizes) > 0; c.count++ {
-		_, n := binary.Uvarint(sizes)
-		if n <= 0 {
-			return nil, errCorrupt
-		}
-		sizes = sizes[n:]
-	}
-	for position := last - c.count + 1; position <= last; position++ {
+	for len(c.sizes) > 0 {
 		size, n := binary.Uvarint(c.sizes)
-		if size > uint64(len(c.data)) {
+		if n <= 0 || size > uint64(len(c.data)) {
 			return nil, errCorrupt
 		}
-		if position > after {
-			entries = append(entries, state.LogEntry{Position: position, Data: c.data[:size:size]})
-		}
+		entries = append(entries, state.LogEntry{Data: c.data[:size:size]})
 		c.sizes, c.data = c.sizes[n:], c.data[size:]
 	}
-	return entries, nil
+	first := last - int64(len(entries)) + 1
+	for i := range entries {
+		entries[i].Position = first + int64(i)
+	}
+	return entries[max(after-first+1, 0):], nil
 }

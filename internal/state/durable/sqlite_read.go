@@ -135,7 +135,6 @@ func (s *sqliteStore) DayMessages(ctx context.Context, thread, before string) (
 	return day, messages, earlier != "", nil
 }
 
-// LatestThread implements [state.Store].
 func (s *sqliteStore) LatestThread(ctx context.Context, owner, prefix string) (thread string, err error) {
 	err = s.statements.latestThread.QueryRowContext(ctx, []byte(owner), []byte(prefix), len(prefix)).Scan(&thread)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -122,8 +122,8 @@ func prepareFile(conn *sql.Conn) error {
 // explain returns an error with advice for the user if err is an SQLite error with a known cause,
 // such as a file that another process has open. It returns any other error unchanged.
 func explain(err error) error {
-	var e *sqlite.Error
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*sqlite.Error](err)
+	if !ok {
 		return err
 	}
 	switch e.Code() & 0xff {

@@ -63,9 +63,7 @@ type cachedRun struct {
 // once it has begun.
 var writeContext = context.Background()
 
-// newWriter returns a writer that uses conn and notifies b, with the current counters from the
-// file. It appends its prepared statements to open, the list of resources that the caller must
-// close.
+// newWriter returns a writer that uses conn and notifies b, with the current counters from the file.
 func newWriter(conn *sql.Conn, cfg state.Config, b *state.Notifier, open *closers) (*sqliteWriter, error) {
 	d := &sqliteWriter{
 		conn: conn, notifier: b, baseTag: state.RandomTag(),
