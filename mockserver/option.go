@@ -71,7 +71,7 @@ func Fault(text string) Option {
 }
 
 // Pace returns an Option that sets the timing of replies. The argument text is a pace in the YAML
-// form that [ParsePace] accepts.
+// form that [ParsePace] accepts. [New] returns the error of ParsePace if the text is invalid.
 func Pace(text string) Option {
 	return func(o *configBuilder) (err error) {
 		o.Defaults.Pace, err = ParsePace(text)

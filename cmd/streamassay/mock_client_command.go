@@ -41,8 +41,8 @@ func waitForEnd(
 	}
 }
 
-// interruptExit returns an error that ends the program with the exit code for the signal that
-// canceled ctx.
+// interruptExit returns an error that ends the program with exit code 130 or 143, depending on
+// whether SIGINT or SIGTERM canceled ctx. One of them must have.
 func interruptExit(ctx context.Context) error {
 	i, _ := interruptedBy(ctx)
 	return exitError{code: i.exitCode()}

@@ -30,9 +30,9 @@ var (
 // error, it has not responded, and its caller sends the error as the response.
 type routeHandlerFunc func(w http.ResponseWriter, r *http.Request, query url.Values) error
 
-// A route is a method and a path pattern, with the handler for them. The field query lists the
-// query parameters that a request may have; a request with any other parameter is refused. If query
-// is nil, parameters are ignored.
+// A route is a method and a path pattern in the syntax of [http.ServeMux], with the handler for
+// them. The field query lists the query parameters that a request may have; a request with any
+// other parameter is refused with status 400. If query is nil, parameters are ignored.
 type route struct {
 	method, path string
 	query        []string

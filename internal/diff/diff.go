@@ -38,7 +38,7 @@ type ConversationDiff struct {
 // event that differs between the sides. An exchange that only one side has is represented by the
 // event for its request. If a side lacks the event, the pointer for that side is nil.
 type Difference struct {
-	Request string          `json:"asked"` // description of the request
+	Request string          `json:"asked"` // the operation, and the prompt if there is one; see describeRequest
 	A       *DifferingEvent `json:"a"`
 	B       *DifferingEvent `json:"b"`
 	Fields  []FieldDiff     `json:"fields,omitempty"` // fields that differ, if both sides have the event

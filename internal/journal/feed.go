@@ -11,17 +11,17 @@ import (
 // in which the field is set, unless all have it.
 type FeedEvent struct {
 	Kind    FeedEventKind `json:"note"`
-	ID      uint64        `json:"id,omitempty"` // id of the exchange; 0: the event is about no single exchange
-	Test    string        `json:"test"`
+	ID      uint64        `json:"id,omitempty"`      // id of the exchange; 0: the event is about no single exchange
+	Test    string        `json:"test"`              // id of the test; "": the request names no test
 	All     bool          `json:"all,omitempty"`     // reset: exchanges of all tests were removed
 	Dialect string        `json:"dialect,omitempty"` // opened
 	Op      string        `json:"op,omitempty"`      // opened
 	Text    string        `json:"text,omitempty"`    // opened: method and target; fault: as in FaultRecord.Name; closed: the EndReason
 	Status  int           `json:"status,omitempty"`  // head, closed
 	N       int           `json:"n"`                 // sent: number of the write, from 0; dropped: number of lost events
-	AtMS    float64       `json:"at_ms"`             // sent, closed: ms since the head was sent, or else since the request
+	AtMS    float64       `json:"at_ms"`             // sent, closed: ms since the head was sent; closed without a head: since the request
 	Bytes   int           `json:"bytes"`             // sent: size of the write; closed: size of the body
-	Raw     BodyBytes     `json:"raw,omitempty"`     // sent: the beginning of the written bytes
+	Raw     BodyBytes     `json:"raw,omitempty"`     // sent: the written bytes, at most maxEventBytes
 }
 
 // A FeedEventKind is the kind of change that an event reports.
