@@ -80,11 +80,11 @@ func endPreviousStream(next dialectHandler) dialectHandler {
 		}
 		latest[thread] = ended
 		mu.Unlock()
-		cut := streamEdit{frame: func(frame []byte) [][]byte {
+		cut := streamEdit{frame: func(frame []byte) []byte {
 			if ended.Load() {
 				return nil
 			}
-			return [][]byte{frame}
+			return frame
 		}}
 		if a := serveEdited(w, v.httpRequest, next, cut); a != nil {
 			a.send(w)

@@ -116,6 +116,6 @@ func changeLastFrame(change func(frame []byte) []byte) effectFactory {
 // argument.
 func changeComments(change func(comment []byte) []byte) middleware {
 	return editStreams(func(parsedRequest) streamEdit {
-		return streamEdit{comment: func(comment []byte) [][]byte { return [][]byte{change(comment)} }}
+		return streamEdit{comment: func(comment []byte) []byte { return change(comment) }}
 	})
 }

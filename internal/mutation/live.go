@@ -3,6 +3,7 @@ package mutation
 import (
 	"bytes"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -86,11 +87,11 @@ func (log *runTracker) watch(r *trackedRun, v parsedRequest, edit streamEdit) st
 		return edit
 	}
 	change := edit.frame
-	edit.frame = func(frame []byte) [][]byte {
+	edit.frame = func(frame []byte) []byte {
 		log.mu.Lock()
 		defer log.mu.Unlock()
 		e := v.decodeFrame(frame)
-		out := [][]byte{frame}
+		out := frame
 		if change != nil {
 			out = change(frame)
 		}
@@ -170,11 +171,11 @@ var liveMutants = []*Mutant{
 // repeats returns true. The stream is the response to the request v. The edit calls repeats when
 // the terminal event is sent.
 func repeatEnd(v parsedRequest, repeats func() bool) streamEdit {
-	return streamEdit{frame: func(frame []byte) [][]byte {
+	return streamEdit{frame: func(frame []byte) []byte {
 		k := v.decodeFrame(frame).Kind
 		if (k == spec.RunEnd || k == spec.RunError) && repeats() {
-			return [][]byte{frame, frame}
+			return slices.Concat(frame, frame)
 		}
-		return [][]byte{frame}
+		return frame
 	}}
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/streamassay/streamassay/spec"
@@ -33,22 +34,15 @@ func runID(e *spec.Event) string    { return e.Run }
 // distinguishes, such as its first characters, and is not called with "".
 func mergeIDs(slot idGetter, scope func(e *spec.Event) string, known func(id string) string) middleware {
 	return func(next dialectHandler) dialectHandler {
-		var mu sync.Mutex
-		first := map[string]string{} // scope and known(id) → id
+		var first sync.Map // scope and known(id) → id
 		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 			own := slot(v.parsed())
 			if own == "" || !v.parsed().Valid() {
 				next.ServeHTTP(w, v.httpRequest)
 				return
 			}
-			key := scope(v.parsed()) + "\x00" + known(own)
-			mu.Lock()
-			if first[key] == "" {
-				first[key] = own
-			}
-			other := first[key]
-			mu.Unlock()
-			serveAs(w, v, next, own, other)
+			other, _ := first.LoadOrStore(scope(v.parsed())+"\x00"+known(own), own)
+			serveAs(w, v, next, own, other.(string))
 		})(next)
 	}
 }
@@ -66,8 +60,7 @@ func serveAs(w http.ResponseWriter, v parsedRequest, next http.Handler, clientID
 		r.Target = strings.ReplaceAll(r.Target, escape(clientID), escape(serverID))
 	}
 	restore := func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(serverID), []byte(clientID)) }
-	edit := streamEdit{frame: func(frame []byte) [][]byte { return [][]byte{restore(frame)} }}
-	if a := serveEdited(w, v.withRequest(r), next, edit); a != nil {
+	if a := serveEdited(w, v.withRequest(r), next, streamEdit{frame: restore}); a != nil {
 		a.body = restore(a.body)
 		a.send(w)
 	}
@@ -241,7 +234,7 @@ func loseInput(input spec.Kind, begin func() (waits func(thread string), isLost 
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
 		waits, isLost := begin()
-		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+		return editRequests(func(v parsedRequest) *http.Request {
 			thread := v.parsed().Thread
 			_, replies := v.parsed().Last(input)
 			_, prompts := v.parsed().Prompt() // then the reply is part of the history
@@ -253,14 +246,13 @@ func loseInput(input spec.Kind, begin func() (waits func(thread string), isLost 
 			}
 			lost := replies && !prompts && v.parsed().Valid() && isLost(thread)
 			mu.Unlock()
-			r := v.httpRequest
 			if lost {
 				e := spec.Event{Thread: thread, Run: v.parsed().Run, Text: "go on"}
 				if other, err := v.dialect.BuildRequest("prompt", e); err == nil {
-					r = v.withRequest(other)
+					return v.withRequest(other)
 				}
 			}
-			next.ServeHTTP(w, r)
+			return v.httpRequest
 		})(next)
 	}
 }
@@ -270,22 +262,22 @@ func loseInput(input spec.Kind, begin func() (waits func(thread string), isLost 
 // contain that answer.
 var startTwiceWhileWaiting middleware = func(next dialectHandler) dialectHandler {
 	var waiting sync.Map // by thread id
-	return editStreams(func(v parsedRequest) streamEdit {
+	return editFrames(func(v parsedRequest) func([]byte) []byte {
 		thread := v.event.Thread
 		_, answers := v.event.Last(spec.InputResume)
 		_, waits := waiting.Load(thread)
 		if !v.startsRun() || !v.event.Valid() {
-			return streamEdit{}
+			return nil
 		}
 		if waiting.Delete(thread); strings.HasPrefix(v.event.Text, "conformance:interrupt") {
 			waiting.Store(thread, true)
 		}
-		return streamEdit{frame: func(frame []byte) [][]byte {
+		return func(frame []byte) []byte {
 			if waits && !answers && v.decodeFrame(frame).Kind == spec.RunStart {
-				return [][]byte{frame, frame}
+				return slices.Concat(frame, frame)
 			}
-			return [][]byte{frame}
-		}}
+			return frame
+		}
 	})(next)
 }
 
@@ -295,36 +287,24 @@ var startTwiceWhileWaiting middleware = func(next dialectHandler) dialectHandler
 // at least twelve requests, the middleware replaces the text of the delta with that of the latest
 // delta of this kind, which may come from a different stream.
 var crossWhenCrowded middleware = func(next dialectHandler) dialectHandler {
-	var mu sync.Mutex
-	open, latest := 0, ""
+	var open atomic.Int64
+	var latest atomic.Value
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
-		mu.Lock()
-		open++
-		mu.Unlock()
-		defer func() {
-			mu.Lock()
-			defer mu.Unlock()
-			open--
-		}()
-		edit := streamEdit{frame: func(frame []byte) [][]byte {
+		open.Add(1)
+		defer open.Add(-1)
+		edit := streamEdit{frame: func(frame []byte) []byte {
 			e := v.decodeFrame(frame)
 			isPlain := strconv.Quote(e.Text) == `"`+e.Text+`"`
 			if e.Kind != spec.MessageDelta || len(e.Text) < 100 || len(e.Text) > 1000 || !isPlain {
-				return [][]byte{frame}
+				return frame
 			}
-			mu.Lock()
-			latest = e.Text
-			mu.Unlock()
+			latest.Store(e.Text)
 			time.Sleep(20 * time.Millisecond)
-			mu.Lock()
-			defer mu.Unlock()
-			if open >= 12 {
-				frame = bytes.Replace(frame, []byte(e.Text), []byte(latest), 1)
+			if open.Load() >= 12 {
+				frame = bytes.Replace(frame, []byte(e.Text), []byte(latest.Load().(string)), 1)
 			}
-			return [][]byte{frame}
+			return frame
 		}}
-		if a := serveEdited(w, v.httpRequest, next, edit); a != nil {
-			a.send(w)
-		}
+		serveStream(w, v.httpRequest, next, edit)
 	})(next)
 }

@@ -55,7 +55,7 @@ var wireMutants = []*Mutant{
 		KilledBy:  map[string]string{"wire.utf-8": "?"},
 	}, {
 		Name: "latin-1", Doc: "texts are sent in Latin-1",
-		NewEffect: changeFrames(func(frame []byte) []byte { return bytes.ReplaceAll(frame, []byte("ü"), []byte{0xfc}) }),
+		NewEffect: replaceText("ü", "\xfc"),
 		KilledBy:  map[string]string{"wire.utf-8": "?"},
 		AlsoFails: alsoWithoutFrame,
 	}, {
@@ -106,18 +106,18 @@ var wireMutants = []*Mutant{
 	}, {
 		Name: "held-after-a-comment", Doc: "after the first keep-alive comment, all events are held until the end of the run",
 		Middleware: editStreams(func(parsedRequest) streamEdit {
-			var held [][]byte
+			var held []byte
 			holds := false
 			return streamEdit{
-				comment: func(comment []byte) [][]byte { holds = true; return [][]byte{comment} },
-				frame: func(frame []byte) [][]byte {
+				comment: func(comment []byte) []byte { holds = true; return comment },
+				frame: func(frame []byte) []byte {
 					if !holds {
-						return [][]byte{frame}
+						return frame
 					}
-					held = append(held, frame)
+					held = append(held, frame...)
 					return nil
 				},
-				end: func() [][]byte { return held },
+				end: func() []byte { return held },
 			}
 		}),
 		Needs:    []spec.Kind{"slot.limit"}, // other dialects have no such comments
@@ -141,11 +141,11 @@ var wireMutants = []*Mutant{
 		Middleware: editStreams(func(v parsedRequest) streamEdit {
 			begun := false
 			return streamEdit{
-				comment: func(comment []byte) [][]byte {
+				comment: func(comment []byte) []byte {
 					if begun {
 						return nil
 					}
-					return [][]byte{comment}
+					return comment
 				},
 				sent: func(frame []byte) { begun = begun || v.decodeFrame(frame).Kind == spec.MessageDelta },
 			}
