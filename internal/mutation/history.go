@@ -1,6 +1,7 @@
 package mutation
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -224,24 +225,22 @@ var historyThreadMutants = []*Mutant{
 func refusedIsLatest(next dialectHandler) dialectHandler {
 	return trackThreads(func(m *threadRegistry) middleware {
 		latest := map[string]string{} // by user; guarded by m.mu
-		return func(next dialectHandler) dialectHandler {
-			return interceptRequests(func(w http.ResponseWriter, v parsedRequest, inner http.Handler) {
-				m.mu.Lock()
-				if who := v.user(); v.startsRun() {
-					if latest[who] = ""; !v.parsed().Valid() && slices.Contains(m.threadsOf[who], v.parsed().Thread) {
-						latest[who] = v.parsed().Thread
-					}
+		note := editRequests(func(v parsedRequest) *http.Request {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			if who := v.user(); v.startsRun() {
+				if latest[who] = ""; !v.parsed().Valid() && slices.Contains(m.threadsOf[who], v.parsed().Thread) {
+					latest[who] = v.parsed().Thread
 				}
-				m.mu.Unlock()
-				inner.ServeHTTP(w, v.httpRequest)
-			})(editHistoryRequests(func(v parsedRequest, asked *spec.Event) {
-				m.mu.Lock()
-				defer m.mu.Unlock()
-				if thread := latest[v.user()]; asked.Thread == "" && thread != "" {
-					asked.Thread = thread
-				}
-			})(next))
-		}
+			}
+			return v.httpRequest
+		})
+		edit := editHistoryRequests(func(v parsedRequest, asked *spec.Event) {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			asked.Thread = cmp.Or(asked.Thread, latest[v.user()])
+		})
+		return func(next dialectHandler) dialectHandler { return note(edit(next)) }
 	})(next)
 }
 
@@ -268,9 +267,7 @@ func mixThreads(isMixed func(messages []spec.Event) bool) middleware {
 					e.Parts = append(e.Parts, m.messagesOf[other]...)
 				}
 			}
-			for i := range e.Parts { // keep the numbers in order
-				e.Parts[i].Seq = strconv.Itoa(i + 1)
-			}
+			renumber(e.Parts, func(i int) int { return i + 1 })
 		})
 	})
 }
@@ -322,14 +319,17 @@ func shiftTimestamps(shifts func(i int) bool, years, days int) middleware {
 	})
 }
 
-// renumberMessages returns a middleware that replaces the sequence number of each message in
-// histories with number(i), where i is the index of the message in its history, from 0.
+// renumber replaces the sequence number of each message of a history with number(i), where i is the
+// index of the message, from 0.
+func renumber(messages []spec.Event, number func(i int) int) {
+	for i := range messages {
+		messages[i].Seq = strconv.Itoa(number(i))
+	}
+}
+
+// renumberMessages returns a middleware that renumbers the messages in histories; see renumber.
 func renumberMessages(number func(i int) int) middleware {
-	return editHistories(func(_ parsedRequest, e *spec.Event) {
-		for i := range e.Parts {
-			e.Parts[i].Seq = strconv.Itoa(number(i))
-		}
-	})
+	return editHistories(func(_ parsedRequest, e *spec.Event) { renumber(e.Parts, number) })
 }
 
 // historyDayMutants are servers whose histories have a wrong day, wrong timestamps or wrong

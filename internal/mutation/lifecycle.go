@@ -212,14 +212,13 @@ func extraMessage(e *spec.Event) []spec.Event {
 // stopAfter returns the effectFactory of a fault that drops all events of a run after the first one
 // for which fits returns true.
 func stopAfter(fits func(*spec.Event) bool) effectFactory {
-	return func(fault.Args) fault.Effect {
+	return func(a fault.Args) fault.Effect {
 		over := false
-		return fault.Effect{OnEvent: func(e *spec.Event, emit func(*spec.Event)) {
-			if !over {
-				over = fits(e)
-				emit(e)
-			}
-		}}
+		return dropEvents(func(e *spec.Event) bool {
+			drops := over
+			over = over || fits(e)
+			return drops
+		})(a)
 	}
 }
 
@@ -257,17 +256,16 @@ func keepFailedOpen(fault.Args) fault.Effect {
 // to end, as a decimal number. If newLimit returns "", the limit is removed. A request without a
 // limit is not changed.
 func changeIdleLimit(newLimit func(limit string) string) middleware {
-	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+	return editRequests(func(v parsedRequest) *http.Request {
 		if !v.isOperation("listen") || v.event.PollLimit == "" {
-			next.ServeHTTP(w, v.httpRequest)
-			return
+			return v.httpRequest
 		}
-		bare := v.event
-		bare.PollLimit = newLimit(bare.PollLimit)
-		asked, err := v.dialect.BuildRequest("listen", bare)
+		asked := v.event
+		asked.PollLimit = newLimit(asked.PollLimit)
+		other, err := v.dialect.BuildRequest("listen", asked)
 		if err != nil {
-			asked = v.raw
+			return v.httpRequest
 		}
-		next.ServeHTTP(w, v.withRequest(asked))
+		return v.withRequest(other)
 	})
 }

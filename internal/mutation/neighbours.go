@@ -140,21 +140,21 @@ var similarRunMutants = []*Mutant{
 	}, {
 		Name: "run-of-another-thread", Doc: "the stream of a run has the events of the run with the same id in another thread",
 		Needs: []spec.Kind{spec.SlotCursor}, KilledBy: similarRunKills, AlsoFails: similarRunEffects,
-		Middleware: mergeIDs(threadID, func(e *spec.Event) string { return e.Run }, func(string) string { return "" }),
+		Middleware: mergeIDs(threadID, runID, func(string) string { return "" }),
 	}, {
 		Name: "cancels-the-last", Doc: "a cancel ends the last run of the conversation, whichever it names",
 		KilledBy: map[string]string{"cancel.spares-others": "http.close"}, AlsoFails: []string{"script.idle"}, // it is not streamed to its end
-		Middleware: redirectCancel(func(runs []string, _ string) []string { return runs[len(runs)-1:] }),
+		Middleware: redirectCancel(threadID, runID, func(runs []string, _ string) []string { return runs[len(runs)-1:] }),
 	}, {
 		Name: "cancels-by-prefix", Doc: "a cancel ends all runs of the conversation whose ids begin with the one it names",
 		KilledBy: map[string]string{"cancel.spares-others": "http.close"}, AlsoFails: []string{"script.idle"}, // it is not streamed to its end
-		Middleware: redirectCancel(func(runs []string, named string) []string {
+		Middleware: redirectCancel(threadID, runID, func(runs []string, named string) []string {
 			return slices.DeleteFunc(runs, func(run string) bool { return !strings.HasPrefix(run, named) })
 		}),
 	}, {
 		Name: "cancels-in-any-case", Doc: "a cancel ends all runs of the conversation whose ids differ from the one it names only in case",
 		KilledBy: map[string]string{"cancel.spares-others": "http.close"}, AlsoFails: []string{"script.idle"}, // it is not streamed to its end
-		Middleware: redirectCancel(func(runs []string, named string) []string {
+		Middleware: redirectCancel(threadID, runID, func(runs []string, named string) []string {
 			return slices.DeleteFunc(runs, func(run string) bool { return !strings.EqualFold(run, named) })
 		}),
 	},

@@ -7,7 +7,6 @@ import (
 	"html"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -34,8 +33,7 @@ func rewriteInput(k spec.Kind, begin func() func(v parsedRequest, text string) s
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
 		rewrite := begin()
-		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
-			r := v.httpRequest
+		return editRequests(func(v parsedRequest) *http.Request {
 			part, ok := v.event.Last(k)
 			if _, isPrompt := v.event.Prompt(); ok && v.startsRun() && v.event.Valid() && (k != spec.InputUser || isPrompt) {
 				var body any
@@ -50,32 +48,30 @@ func rewriteInput(k spec.Kind, begin func() func(v parsedRequest, text string) s
 				if text != received && isJSON {
 					other := v.raw
 					other.Body, _ = json.Marshal(replaceString(body, received, text))
-					r = v.withRequest(other)
+					return v.withRequest(other)
 				}
 			}
-			next.ServeHTTP(w, r)
+			return v.httpRequest
 		})(next)
 	}
 }
 
 // keepFirstTexts is a middleware that changes valid requests to start a run before the server
 // receives them. In each message that has several texts, it empties all texts except the first.
-func keepFirstTexts(next dialectHandler) dialectHandler {
-	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
-		r, other := v.httpRequest, v.raw
-		var body any
-		if v.startsRun() && v.event.Valid() && json.Unmarshal(v.raw.Body, &body) == nil {
-			for _, part := range v.event.Parts {
-				for _, text := range part.Texts[min(1, len(part.Texts)):] {
-					body = replaceString(body, text, "")
-				}
-			}
-			other.Body, _ = json.Marshal(body)
-			r = v.withRequest(other)
+var keepFirstTexts = editRequests(func(v parsedRequest) *http.Request {
+	var body any
+	if !v.startsRun() || !v.event.Valid() || json.Unmarshal(v.raw.Body, &body) != nil {
+		return v.httpRequest
+	}
+	for _, part := range v.event.Parts {
+		for _, text := range part.Texts[min(1, len(part.Texts)):] {
+			body = replaceString(body, text, "")
 		}
-		next.ServeHTTP(w, r)
-	})(next)
-}
+	}
+	other := v.raw
+	other.Body, _ = json.Marshal(body)
+	return v.withRequest(other)
+})
 
 // hasString reports whether the decoded JSON value v is a string equal to text, or contains such a
 // string at any depth. Names of members do not count.
@@ -153,20 +149,28 @@ func rewriteArguments(name string, rewrite func(arguments string) string) middle
 // the same user sent in the thread. The name does not include "conformance:". A prompt without
 // arguments is not replaced.
 func repeatFirst(name string) middleware {
-	return rewriteInput(spec.InputUser, func() func(parsedRequest, string) string {
+	return firstOfThread(spec.InputUser, "conformance:"+name+" ")
+}
+
+// firstOfThread returns a middleware that changes valid requests to start a run. If the text of the
+// last input of kind k begins with prefix, it is replaced with the first such text that the same
+// user sent in the thread.
+func firstOfThread(k spec.Kind, prefix string) middleware {
+	return rewriteInput(k, func() func(parsedRequest, string) string {
 		first := map[string]string{}
 		return func(v parsedRequest, text string) string {
-			if !strings.HasPrefix(text, "conformance:"+name+" ") {
+			if !strings.HasPrefix(text, prefix) {
 				return text
 			}
-			key := v.user() + v.event.User + "\n" + v.event.Thread
-			if first[key] == "" {
-				first[key] = text
-			}
+			key := threadKey(v)
+			first[key] = cmp.Or(first[key], text)
 			return first[key]
 		}
 	})
 }
+
+// threadKey returns a key for the user and the thread of the request v.
+func threadKey(v parsedRequest) string { return v.user() + v.event.User + "\n" + v.event.Thread }
 
 // replyToRecall returns a middleware that makes the server reply to the prompt conformance:recall
 // with recall(earlier). The argument earlier has the earlier prompts of the user in the thread,
@@ -175,9 +179,8 @@ func replyToRecall(recall func(earlier []string) string) middleware {
 	return rewriteInput(spec.InputUser, func() func(parsedRequest, string) string {
 		all := map[string][]string{}
 		return func(v parsedRequest, text string) string {
-			key := v.user() + v.event.User + "\n" + v.event.Thread
-			earlier := all[key]
-			all[key] = append(earlier, text)
+			earlier := all[threadKey(v)]
+			all[threadKey(v)] = append(earlier, text)
 			if text == "conformance:recall" && len(earlier) > 0 {
 				return "conformance:text " + recall(earlier)
 			}
@@ -381,9 +384,7 @@ func repeatMessages(k spec.Kind) middleware {
 				all = append(all, m)
 			}
 		}
-		for i := range all {
-			all[i].Seq = strconv.Itoa(i + 1)
-		}
+		renumber(all, func(i int) int { return i + 1 })
 		e.Parts = all
 	})
 }

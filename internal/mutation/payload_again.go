@@ -19,21 +19,6 @@ func cutAt(n int) func(text string) string {
 	}
 }
 
-// firstOfThread returns a middleware that changes valid requests to start a run. It replaces the
-// text of the last input of kind k with the first such text that the same user sent in the thread.
-func firstOfThread(k spec.Kind) middleware {
-	return rewriteInput(k, func() func(parsedRequest, string) string {
-		first := map[string]string{}
-		return func(v parsedRequest, text string) string {
-			key := v.user() + v.event.User + "\n" + v.event.Thread
-			if first[key] == "" {
-				first[key] = text
-			}
-			return first[key]
-		}
-	})
-}
-
 // rewriteLaterResult returns a middleware that changes requests with several tool results. It
 // replaces the text of the last result with rewrite(first), where first is the text of the first
 // result.
@@ -48,35 +33,29 @@ func rewriteLaterResult(rewrite func(first string) string) middleware {
 	})
 }
 
-// recallReply returns a middleware that makes the server reply to the prompt conformance:recall
+// recallReply is a middleware that makes the server reply to the prompt conformance:recall
 // with the last tool result, or answer to an interrupt, that a client has sent in the thread since
 // the previous prompt. If there is none, the server receives the prompt unchanged.
-func recallReply() middleware {
-	return func(next dialectHandler) dialectHandler {
-		var mu sync.Mutex
-		replies := map[string]string{}
-		return rewriteInput(spec.InputUser, func() func(parsedRequest, string) string {
-			return func(v parsedRequest, text string) string {
-				mu.Lock()
-				defer mu.Unlock()
-				reply := replies[v.event.Thread]
-				delete(replies, v.event.Thread)
-				if text == "conformance:recall" && reply != "" {
-					return "conformance:text " + reply
-				}
-				return text
+func recallReply(next dialectHandler) dialectHandler {
+	var replies sync.Map // thread id → text
+	recall := rewriteInput(spec.InputUser, func() func(parsedRequest, string) string {
+		return func(v parsedRequest, text string) string {
+			reply, _ := replies.LoadAndDelete(v.event.Thread)
+			if said, _ := reply.(string); text == "conformance:recall" && said != "" {
+				return "conformance:text " + said
 			}
-		})(interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
-			for _, k := range []spec.Kind{spec.InputToolResult, spec.InputResume} {
-				if part, ok := v.event.Last(k); ok && v.event.Valid() {
-					mu.Lock()
-					replies[v.event.Thread] = part.Text
-					mu.Unlock()
-				}
+			return text
+		}
+	})
+	remember := editRequests(func(v parsedRequest) *http.Request {
+		for _, k := range []spec.Kind{spec.InputToolResult, spec.InputResume} {
+			if part, ok := v.event.Last(k); ok && v.event.Valid() {
+				replies.Store(v.event.Thread, part.Text)
 			}
-			next.ServeHTTP(w, v.httpRequest)
-		})(next))
-	}
+		}
+		return v.httpRequest
+	})
+	return recall(remember(next))
 }
 
 // payloadAgainMutants are servers that cut long texts, use the first of two values in place of the
@@ -115,7 +94,7 @@ var payloadAgainMutants = []*Mutant{
 		Name: "second-result-is-the-first", Doc: "the second result of a client tool is taken for the first",
 		KilledBy:   map[string]string{"script.client-tool-result": "message.delta http.close run.end"},
 		AlsoFails:  []string{"script.client-tool-results"}, // the last of several results is the second
-		Middleware: firstOfThread(spec.InputToolResult),
+		Middleware: firstOfThread(spec.InputToolResult, ""),
 	}, {
 		Name: "first-of-two-results-used-twice", Doc: "of two results of client tools in one request, the first is used twice",
 		KilledBy:   map[string]string{"script.client-tool-results": "message.delta http.close run.end"},
@@ -127,13 +106,13 @@ var payloadAgainMutants = []*Mutant{
 	}, {
 		Name: "second-resume-is-the-first", Doc: "the second reply to an interrupt is taken for the first",
 		KilledBy:   map[string]string{"script.resume": "message.delta http.close run.end"},
-		Middleware: firstOfThread(spec.InputResume),
+		Middleware: firstOfThread(spec.InputResume, ""),
 	}, {
 		Name: "recalls-replies", Doc: "asked for the previous message after a tool result or a resumed run, the server repeats that reply",
 		KilledBy:   map[string]string{"script.recall": "message.delta http.close run.end"},
 		AlsoFails:  storedToo,
 		Needs:      []spec.Kind{spec.InputTool, spec.InputResume},
-		Middleware: recallReply(),
+		Middleware: recallReply,
 	}, {
 		Name: "user-deduplicated", Doc: "the history has a text that the user sent twice only once",
 		KilledBy: map[string]string{"history.tells-the-user": "history"},
