@@ -394,7 +394,7 @@ func repeatMessages(k spec.Kind) middleware {
 // as the n-th response before it. If n is 1, all responses use the same ids.
 func repeatMessageIDs(n int64) effectFactory {
 	var runs atomic.Int64
-	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
+	return editEvents(func() eventEdit {
 		names, run := map[string]string{}, runs.Add(1)%n
 		return func(e *spec.Event, emit func(*spec.Event)) {
 			other := *e

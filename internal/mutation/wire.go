@@ -2,6 +2,7 @@ package mutation
 
 import (
 	"bytes"
+	"math"
 	"time"
 
 	"github.com/streamassay/streamassay/internal/fault"
@@ -92,8 +93,10 @@ var wireMutants = []*Mutant{
 		AlsoFails: []string{matchesSchema}, // no stream that answers a plain prompt has a text
 	}, {
 		Name: "goes-on-and-on", Doc: "in place of the last event comments come, without end",
-		NewEffect: neverEnd,
-		KilledBy:  map[string]string{"wire.ends": "http.close"},
+		NewEffect: replaceLast(func(w fault.StreamWriter, _ []byte) error {
+			return sendComments(w, ": and on\n\n", 100*time.Millisecond, math.MaxInt) // until the client leaves
+		}),
+		KilledBy: map[string]string{"wire.ends": "http.close"},
 	}, {
 		Name: "all-at-the-end", Doc: "all events come at once, when the run is over",
 		Fault:     "gathered; streams=0",
@@ -157,26 +160,6 @@ var wireMutants = []*Mutant{
 		Middleware: changeComments(bytes.ToUpper),
 		KilledBy:   map[string]string{"wire.keep-alive-text": "comment"},
 	},
-}
-
-// neverEnd returns the effect of a fault that replaces the last frame of a stream with comments,
-// which are sent until the client leaves. It is an effectFactory.
-func neverEnd(fault.Args) fault.Effect {
-	return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter {
-		return &lastFrameEditor{out: w, change: func([]byte) []byte { return nil }, onClose: func() error {
-			for {
-				if _, err := w.Write([]byte(": and on\n\n")); err != nil {
-					return err
-				}
-				if err := w.Flush(); err != nil {
-					return err
-				}
-				if err := w.Sleep(100 * time.Millisecond); err != nil {
-					return err
-				}
-			}
-		}}
-	}}
 }
 
 // delayDeltas returns the effect of a fault that holds back the text deltas of a run until an event
