@@ -38,11 +38,10 @@ var identityMutants = []*Mutant{
 		NewEffect: replaceText(`"role":"assistant"`, `"role":"system"`),
 		Needs:     []spec.Kind{spec.MessageStart}, // or else texts have no message with a role
 		KilledBy:  map[string]string{"script.text": "message.end message.start"},
-	}, {
-		Name: "image-of-nothing", Doc: "asked for a text and an image, the server sends an image without a URL",
-		Script:   replyScript("contents", `[message: [text: see, image: '']]`),
-		KilledBy: map[string]string{"script.contents": "http.close"},
-	}, {
+	},
+	replyMutant("image-of-nothing", "asked for a text and an image, the server sends an image without a URL",
+		"contents", `[message: [text: see, image: '']]`, "script.contents", "http.close"),
+	{
 		Name: "one-run-id", Doc: "all runs have the same id",
 		NewEffect: changeEvents(anyEvent, func(e *spec.Event) { e.Run = "the-run" }),
 		KilledBy:  map[string]string{"run.ids-unique": "run.start"},
