@@ -139,12 +139,10 @@ var historyThreadMutants = []*Mutant{
 		Name: "thread-unread", Doc: "every history is that of the user's first conversation",
 		KilledBy:  map[string]string{"history.thread-as-asked": "history"},
 		AlsoFails: []string{"history.keeps-to-its-thread"}, // messages of one thread appear in the history of another
-		Middleware: trackThreads(func(m *threadRegistry) middleware {
-			return editHistoryRequests(func(v parsedRequest, asked *spec.Event) {
-				if first := m.firstThread(v.user()); first != "" && asked.Thread != "" {
-					asked.Thread = first
-				}
-			})
+		Middleware: chooseHistory(func(own []string, asked *spec.Event) {
+			if asked.Thread != "" && len(own) > 0 {
+				asked.Thread = own[0]
+			}
 		}),
 	}, {
 		Name: "thread-in-capitals", Doc: "the history of a short conversation has its id in capital letters",
@@ -162,7 +160,7 @@ var historyThreadMutants = []*Mutant{
 			isTool := func(m spec.Event) bool { return m.Kind == spec.HistoryTool }
 			e, ok := v.decodeReply(a)
 			if ok && e.Kind == spec.History && v.parsed().Thread != "" && slices.ContainsFunc(e.Parts, isTool) {
-				a.setNotFound(v)
+				a.refuse(v, http.StatusNotFound, "conversation not found")
 			}
 		}),
 	}, {
@@ -186,14 +184,10 @@ var historyThreadMutants = []*Mutant{
 	}, {
 		Name: "latest-is-before", Doc: "the last conversation but one is returned as the latest",
 		KilledBy: map[string]string{"history.latest": "history"},
-		Middleware: trackThreads(func(m *threadRegistry) middleware {
-			return editHistoryRequests(func(v parsedRequest, asked *spec.Event) {
-				m.mu.Lock()
-				defer m.mu.Unlock()
-				if all := m.threadsOf[v.user()]; asked.Thread == "" && len(all) > 1 {
-					asked.Thread = all[len(all)-2]
-				}
-			})
+		Middleware: chooseHistory(func(own []string, asked *spec.Event) {
+			if asked.Thread == "" && len(own) > 1 {
+				asked.Thread = own[len(own)-2]
+			}
 		}),
 	}, {
 		Name: "refused-is-latest", Doc: "a prompt that is refused makes its conversation the latest",
@@ -216,6 +210,18 @@ var historyThreadMutants = []*Mutant{
 			}
 		}),
 	},
+}
+
+// chooseHistory is like editHistoryRequests, but calls choose with the ids of the threads that the
+// user has started, oldest first, in place of the request.
+func chooseHistory(choose func(own []string, asked *spec.Event)) middleware {
+	return trackThreads(func(m *threadRegistry) middleware {
+		return editHistoryRequests(func(v parsedRequest, asked *spec.Event) {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			choose(m.threadsOf[v.user()], asked)
+		})
+	})
 }
 
 // refusedIsLatest is a middleware that treats the thread of an invalid prompt as the latest thread
@@ -276,10 +282,18 @@ func mixThreads(isMixed func(messages []spec.Event) bool) middleware {
 // certain day. It moves that day by the given number of days, which may be negative.
 func shiftQueriedDay(days int) middleware {
 	return editHistoryRequests(func(_ parsedRequest, asked *spec.Event) {
-		if day, err := time.Parse(time.DateOnly, asked.Day); err == nil {
-			asked.Day = day.AddDate(0, 0, days).Format(time.DateOnly)
-		}
+		asked.Day = addDays(asked.Day, days)
 	})
+}
+
+// addDays returns the day that is the given number of days after day, in the form YYYY-MM-DD. If
+// day does not have this form, addDays returns it unchanged.
+func addDays(day string, days int) string {
+	at, err := time.Parse(time.DateOnly, day)
+	if err != nil {
+		return day
+	}
+	return at.AddDate(0, 0, days).Format(time.DateOnly)
 }
 
 // editEarlierDay returns a middleware that edits the responses to requests for the part of a
@@ -291,13 +305,6 @@ func editEarlierDay(edit func(before string, e *spec.Event)) middleware {
 			edit(v.parsed().Day, e)
 		}
 	})
-}
-
-// dayBefore returns the day before the given one. Both have the form YYYY-MM-DD. The argument must
-// be a valid day.
-func dayBefore(day string) string {
-	at, _ := time.Parse(time.DateOnly, day)
-	return at.AddDate(0, 0, -1).Format(time.DateOnly)
 }
 
 // greetingMessages returns the messages of a history that consists of a single greeting from the
@@ -384,8 +391,9 @@ var historyDayMutants = []*Mutant{
 		Name: "more-denied", Doc: "a history with more: false has an earlier day",
 		KilledBy: map[string]string{"history.no-more-is-there": "history"},
 		Middleware: editEarlierDay(func(before string, e *spec.Event) {
-			if day := dayBefore(before); e.Day == "" && e.Thread != "" {
-				e.Day, e.Parts = day, greetingMessages(day+"T10:00:00Z")
+			if e.Day == "" && e.Thread != "" {
+				e.Day = addDays(before, -1)
+				e.Parts = greetingMessages(e.Day + "T10:00:00Z")
 			}
 		}),
 	}, {

@@ -75,13 +75,10 @@ var identityMutants = []*Mutant{
 		KilledBy:  map[string]string{"error.says-failed": "run.error"},
 	}, {
 		Name: "list-canceled", Doc: "the end of the run lists its messages as canceled",
-		NewEffect: changeEvents(fault.OfKind(spec.RunEnd), func(e *spec.Event) {
-			own := e.Kind
-			changeNested(e, func(p *spec.Event) {
-				if p.Kind != own && isMessage(p) {
-					p.Status = "canceled"
-				}
-			})
+		NewEffect: changeParts(fault.OfKind(spec.RunEnd), func(p *spec.Event) {
+			if p.Kind == spec.MessageEnd || p.Kind == spec.ReasoningEnd {
+				p.Status = "canceled"
+			}
 		}),
 		KilledBy: map[string]string{"run.output-matches": "run.end"},
 	}, {
@@ -108,10 +105,6 @@ var identityMutants = []*Mutant{
 		KilledBy:   map[string]string{"echo.thread-made": "run.end"},
 	},
 }
-
-// isMessage reports whether e is a complete message or complete reasoning: either the event that
-// ends it, or an element of the list of messages of a terminal event.
-func isMessage(e *spec.Event) bool { return e.Kind == spec.MessageEnd || e.Kind == spec.ReasoningEnd }
 
 // reportedTimes matches the members of a frame that state when a run ended and when it began, in
 // this order and with numbers as values. It has three groups: what follows "completed" in the name

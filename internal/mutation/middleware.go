@@ -203,15 +203,6 @@ func trackThreads(wrap func(m *threadRegistry) middleware) middleware {
 	}
 }
 
-func (m *threadRegistry) firstThread(who string) string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if all := m.threadsOf[who]; len(all) > 0 {
-		return all[0]
-	}
-	return ""
-}
-
 // editHistoryRequests returns a middleware that makes the server return a different history from
 // the requested one. It calls edit for each valid request v for a history. The argument history has
 // only the thread and the day that v names, and edit can change them in place. The server then

@@ -170,12 +170,12 @@ var simultaneousMutants = []*Mutant{
 		// The thread has another message in place of the input, and later requests may repeat the
 		// result.
 		AlsoFails:  []string{"script.recall", "script.resume", "script.text", "script.client-tool-results"},
-		Middleware: pendOnlyOnce(spec.InputToolResult),
+		Middleware: loseInput(spec.InputToolResult, pendsOnlyOnce),
 	}, {
 		Name: "one-interrupt-pending", Doc: "the answer to an interrupt is ignored if another thread was interrupted meanwhile",
 		KilledBy:   map[string]string{"script.resume": "message.delta http.close"},
 		AlsoFails:  []string{"script.recall", "script.text"}, // the thread has another message in place of the input
-		Middleware: pendOnlyOnce(spec.InputResume),
+		Middleware: loseInput(spec.InputResume, pendsOnlyOnce),
 	}, {
 		Name: "crossed-in-a-crowd", Doc: "while twelve replies are streamed, the texts of two are exchanged",
 		KilledBy: map[string]string{"script.text": "message.delta"},
@@ -188,12 +188,12 @@ var simultaneousMutants = []*Mutant{
 		Name: "waits-a-second-for-results", Doc: "a result of a client tool more than a second after the call is lost",
 		KilledBy:   map[string]string{"script.client-tool-result": "message.delta http.close run.end"},
 		AlsoFails:  []string{"script.*"},
-		Middleware: waitOneSecond(spec.InputToolResult),
+		Middleware: loseInput(spec.InputToolResult, waitsOneSecond),
 	}, {
 		Name: "waits-a-second-for-answers", Doc: "an answer more than a second after the interrupt is lost",
 		KilledBy:   map[string]string{"script.resume": "message.delta http.close run.end"},
 		AlsoFails:  []string{"script.*", "resume.continues"},
-		Middleware: waitOneSecond(spec.InputResume),
+		Middleware: loseInput(spec.InputResume, waitsOneSecond),
 	}, {
 		Name: "started-twice-while-waiting", Doc: "a run in place of the answer to an interrupt starts twice",
 		KilledBy:   map[string]string{"run.starts-in-turn": "run.start"},
@@ -202,38 +202,25 @@ var simultaneousMutants = []*Mutant{
 	},
 }
 
-// pendOnlyOnce returns a middleware that makes the server wait for input in only one thread at a
-// time: the thread that was the last to begin to wait. The argument input is the kind of the input.
-// Input for any other thread is lost; see loseInput.
-func pendOnlyOnce(input spec.Kind) middleware {
-	return loseInput(input, func() (waits func(thread string), isLost func(thread string) bool) {
-		last := ""
-		return func(thread string) { last = thread }, func(thread string) bool { return last != thread }
-	})
-}
+// pendsOnlyOnce reports, as the argument isLost of loseInput, that input is lost unless it is for
+// the thread that was the last to begin to wait.
+func pendsOnlyOnce(isLast bool, _ time.Duration) bool { return !isLast }
 
-// waitOneSecond returns a middleware that makes the server wait for input for one second only. The
-// argument input is the kind of the input. Later input is lost; see loseInput.
-func waitOneSecond(input spec.Kind) middleware {
-	return loseInput(input, func() (waits func(thread string), isLost func(thread string) bool) {
-		since := map[string]time.Time{}
-		return func(thread string) { since[thread] = time.Now() },
-			func(thread string) bool { return time.Since(since[thread]) > time.Second }
-	})
-}
+// waitsOneSecond reports, as the argument isLost of loseInput, that input is lost after a second.
+func waitsOneSecond(_ bool, waited time.Duration) bool { return waited > time.Second }
 
 // loseInput returns a middleware that makes the server lose input for which it waits. The argument
 // input is the kind of the input: a tool result ([spec.InputToolResult]) or the answer to an
-// interrupt ([spec.InputResume]). The function begin is called once for each server and returns two
-// functions: waits is called with each thread that may begin to wait, and isLost reports whether
-// input for a thread is lost. Calls of these functions do not overlap. A thread may begin to wait
+// interrupt ([spec.InputResume]). The function isLost reports whether input for a thread is lost. The
+// argument isLast is true if no other thread may have begun to wait since this one did, and waited is
+// the time since then, or the maximum if the thread never began to wait. A thread may begin to wait
 // with a valid prompt that offers a client tool or, if input is [spec.InputResume], also with the
 // prompt conformance:interrupt. In place of input that is lost, the server receives the prompt "go
 // on".
-func loseInput(input spec.Kind, begin func() (waits func(thread string), isLost func(thread string) bool)) middleware {
+func loseInput(input spec.Kind, isLost func(isLast bool, waited time.Duration) bool) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
-		waits, isLost := begin()
+		last, since := "", map[string]time.Time{} // the thread that was the last to begin to wait, and by thread
 		return editRequests(func(v parsedRequest) *http.Request {
 			thread := v.parsed().Thread
 			_, replies := v.parsed().Last(input)
@@ -242,9 +229,9 @@ func loseInput(input spec.Kind, begin func() (waits func(thread string), isLost 
 			asks := strings.HasPrefix(v.parsed().Text, "conformance:interrupt") && input == spec.InputResume || offers && prompts
 			mu.Lock()
 			if asks && v.parsed().Valid() {
-				waits(thread)
+				last, since[thread] = thread, time.Now()
 			}
-			lost := replies && !prompts && v.parsed().Valid() && isLost(thread)
+			lost := replies && !prompts && v.parsed().Valid() && isLost(last == thread, time.Since(since[thread]))
 			mu.Unlock()
 			if lost {
 				e := spec.Event{Thread: thread, Run: v.parsed().Run, Text: "go on"}

@@ -99,28 +99,20 @@ var replyAcceptedMutants = []*Mutant{
 // requested before the server had responded to any request to start a run in that thread. It delays
 // requests to start a run by 5 milliseconds, so that concurrent ones overlap.
 func reportConcurrentAsFirst(next dialectHandler) dialectHandler {
-	var mu sync.Mutex
-	accepted := map[string]bool{} // ids of threads
-	reply := func(v parsedRequest, isNew bool, a *bufferedResponse) {
-		mu.Lock()
-		defer mu.Unlock()
-		if e, ok := v.decodeReply(a); ok && isNew {
-			e.Created = "true"
-			v.encodeReply(a, e)
-		}
-		accepted[v.parsed().Thread] = true
-	}
+	var accepted sync.Map // ids of threads
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		if !v.startsRun() {
 			next.ServeHTTP(w, v.httpRequest)
 			return
 		}
-		mu.Lock()
-		isNew := !accepted[v.parsed().Thread]
-		mu.Unlock()
+		_, isKnown := accepted.Load(v.parsed().Thread)
 		time.Sleep(5 * time.Millisecond)
 		if a := serveEdited(w, v.httpRequest, next, streamEdit{}); a != nil {
-			reply(v, isNew, a)
+			if e, ok := v.decodeReply(a); ok && !isKnown {
+				e.Created = "true"
+				v.encodeReply(a, e)
+			}
+			accepted.Store(v.parsed().Thread, true)
 			a.send(w)
 		}
 	})(next)

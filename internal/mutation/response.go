@@ -224,10 +224,10 @@ func (a *bufferedResponse) send(w http.ResponseWriter) {
 	_, _ = w.Write(a.body) // an error means that the client has left
 }
 
-// setNotFound turns a, the response to the request v, into a refusal with status 404. The refusal
-// has the form in which the dialect reports an unknown thread.
-func (a *bufferedResponse) setNotFound(v parsedRequest) {
-	problem := spec.Event{Kind: spec.Problem, StatusCode: http.StatusNotFound, Text: "conversation not found"}
+// refuse turns a, the response to the request v, into a refusal with the given status and text. The
+// refusal has the form in which the dialect reports problems.
+func (a *bufferedResponse) refuse(v parsedRequest, status int, text string) {
+	problem := spec.Event{Kind: spec.Problem, StatusCode: status, Text: text}
 	encoded := v.dialect.Operation(v.raw).EncodeResponse(problem)
 	a.status, a.body = encoded.Status, encoded.Body
 	a.header.Set("Content-Type", encoded.MediaType)

@@ -141,10 +141,6 @@ func respondGone(a *bufferedResponse) {
 	a.status, a.body = http.StatusGone, []byte("the link has ended")
 }
 
-func respondUnauthorized(a *bufferedResponse) {
-	a.status, a.body = http.StatusUnauthorized, []byte("who asks?")
-}
-
 // corruptBody inverts the bits of the last byte of a.body in place. If the body is empty, it does
 // nothing.
 func corruptBody(a *bufferedResponse) {
@@ -191,8 +187,10 @@ var uploadLinkMutants = []*Mutant{
 			"attachment.link-gives-the-file":     "http.response",
 			"attachment.new-link-gives-the-file": "http.response",
 		},
-		AlsoFails:  alsoWithBadLinks,
-		Middleware: editLinkResponses(func(_ bool, a *bufferedResponse) { respondUnauthorized(a) }),
+		AlsoFails: alsoWithBadLinks,
+		Middleware: editLinkResponses(func(_ bool, a *bufferedResponse) {
+			a.status, a.body = http.StatusUnauthorized, []byte("who asks?")
+		}),
 	},
 }
 
