@@ -13,18 +13,17 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// acceptInvalid returns a middleware that makes the server accept the invalid requests whose
-// refusal the requirement with the given id prescribes. For each of them, it calls occurred and
-// passes on a valid request instead: the last one that the same user sent for the same operation,
-// if possible in the same thread. If the user has sent no valid request for the operation, the
-// middleware passes on the invalid request, which the server refuses, and does not call occurred.
+// acceptInvalid is like acceptInvalidForm, but makes the server accept requests of all forms.
 func acceptInvalid(occurred func(), requirement string) middleware {
 	return acceptInvalidForm(occurred, requirement, func(parsedRequest) bool { return true })
 }
 
-// acceptInvalidForm is like acceptInvalid, but makes the server accept only requests for which
-// isForm returns true. It calls isForm only with invalid requests whose refusal the requirement
-// prescribes.
+// acceptInvalidForm returns a middleware that makes the server accept the invalid requests whose
+// refusal the requirement with the given id prescribes and for which isForm returns true. For each
+// of them, it calls occurred and passes on a valid request instead: the last one that the same user
+// sent for the same operation, if possible in the same thread. If the user has sent no valid request
+// for the operation, the middleware passes on the invalid request, which the server refuses, and
+// does not call occurred.
 func acceptInvalidForm(occurred func(), requirement string, isForm func(parsedRequest) bool) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var lastValid sync.Map // key of lastValidKeys → spec.Request
@@ -198,12 +197,6 @@ func changeReplyStatus(e *spec.Event, a *bufferedResponse) {
 	default:
 		a.status = http.StatusOK
 	}
-}
-
-// changeReplyMediaType changes the Content-Type of the response a to a media type that no document
-// specifies. It can be passed to editPromisedReply as the argument edit.
-func changeReplyMediaType(_ *spec.Event, a *bufferedResponse) {
-	a.header.Set("Content-Type", "application/x-unknown")
 }
 
 // maxDefectiveBytes is the maximum size, in bytes, of the data of a frame, or of the body of a

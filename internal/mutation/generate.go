@@ -225,7 +225,9 @@ func (g *generator) addReplies() {
 			}
 			add("reply-status", "status", changeReplyStatus)
 			if e.MediaType != "" {
-				add("reply-media-type", "media type", changeReplyMediaType)
+				add("reply-media-type", "media type", func(_ *spec.Event, a *bufferedResponse) {
+					a.header.Set("Content-Type", "application/x-unknown") // which no document specifies
+				})
 			}
 		}
 	}

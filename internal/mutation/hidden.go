@@ -246,8 +246,9 @@ type serverHistory struct {
 	runs        map[string]runFacts  // run id → what the server knows about the run
 	seen        map[string]time.Time // thread id → time of the last request about the thread
 	connections map[string]bool      // set of the remote addresses of earlier requests
-	deltas      map[string]string    // thread id → text of the first text delta in its latest stream
 	count       int                  // number of runs that were started
+
+	deltas sync.Map // thread id → text of the first text delta in its latest stream; needs no mu
 }
 
 // hidden returns a value for Mutant.defect that gives a server the defect d under the given
@@ -258,7 +259,7 @@ func hidden(condition defectCondition, d conditionalDefect) func(occurred func()
 		return func(next dialectHandler) dialectHandler {
 			h := &serverHistory{
 				threads: map[string]*runFacts{}, runs: map[string]runFacts{}, seen: map[string]time.Time{},
-				connections: map[string]bool{}, deltas: map[string]string{},
+				connections: map[string]bool{},
 			}
 			return interceptRequests(func(w http.ResponseWriter, v parsedRequest, inner http.Handler) {
 				c := h.note(v)
@@ -270,10 +271,11 @@ func hidden(condition defectCondition, d conditionalDefect) func(occurred func()
 				}
 				var edit streamEdit
 				if isFaulty && d.edit != nil {
-					edit = d.edit(v, h.delta(v.parsed().Thread), occurred)
+					earlier, _ := h.deltas.Load(v.parsed().Thread)
+					text, _ := earlier.(string)
+					edit = d.edit(v, text, occurred)
 				}
-				a := serveEdited(w, v.httpRequest, inner, h.listening(v, edit))
-				if a != nil {
+				if a := serveEdited(w, v.httpRequest, inner, h.listening(v, edit)); a != nil {
 					h.noteStatus(v, a.status)
 					a.send(w)
 				}
@@ -293,18 +295,10 @@ func (h *serverHistory) listening(v parsedRequest, edit streamEdit) streamEdit {
 	edit.sent = func(frame []byte) {
 		if e := v.decodeFrame(frame); !done && e.Kind == spec.MessageDelta {
 			done = true
-			h.mu.Lock()
-			h.deltas[v.parsed().Thread] = e.Text
-			h.mu.Unlock()
+			h.deltas.Store(v.parsed().Thread, e.Text)
 		}
 	}
 	return edit
-}
-
-func (h *serverHistory) delta(thread string) string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.deltas[thread]
 }
 
 // note records the request v. If v is a valid request to start a run, or requests the stream of a

@@ -146,20 +146,17 @@ var replyHistoryMutants = []*Mutant{
 // the server has responded to a request for the history of the thread with status 404, the
 // middleware repeats that response as long as the history consists of a single user message.
 var hideUnanswered middleware = func(next dialectHandler) dialectHandler {
-	var mu sync.Mutex
-	unknown := map[string]bufferedResponse{}
+	var unknown sync.Map // thread id → bufferedResponse
 	return editResponses(func(v parsedRequest, a *bufferedResponse) {
 		if !v.isOperation("history") || v.parsed().Thread == "" {
 			return
 		}
-		mu.Lock()
-		defer mu.Unlock()
 		if a.status == http.StatusNotFound {
-			unknown[v.parsed().Thread] = *a
+			unknown.Store(v.parsed().Thread, *a)
 		}
-		before, asked := unknown[v.parsed().Thread]
+		before, asked := unknown.Load(v.parsed().Thread)
 		if e, ok := v.decodeReply(a); ok && asked && lacksReply(e.Parts) && len(e.Parts) == 1 {
-			*a = before
+			*a = before.(bufferedResponse)
 		}
 	})(next)
 }

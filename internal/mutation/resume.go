@@ -72,23 +72,20 @@ func (r *runFrames) firstFrame(v parsedRequest) []byte {
 	return nil
 }
 
-// editByIndex returns an edit of one stream that replaces each frame of the stream with the frames
-// that replace(n, frame) returns. The argument n is the index of the frame in the stream, from 0.
-func editByIndex(replace func(n int, frame []byte) []byte) streamEdit {
+// editFrameAt returns an edit of one stream that sends the frames that replace returns in place of
+// the frame with the given index, counted from 0.
+func editFrameAt(index int, replace func(frame []byte) []byte) streamEdit {
 	n := -1
-	return streamEdit{frame: func(f []byte) []byte { n++; return replace(n, f) }}
-}
-
-// dropFrame returns an edit of one stream that leaves out the frame with the given index, counted
-// from 0.
-func dropFrame(index int) streamEdit {
-	return editByIndex(func(n int, frame []byte) []byte {
-		if n == index {
-			return nil
+	return streamEdit{frame: func(frame []byte) []byte {
+		if n++; n == index {
+			return replace(frame)
 		}
 		return frame
-	})
+	}}
 }
+
+// dropFrame returns nil. As the argument replace of editFrameAt, it leaves out the frame.
+func dropFrame([]byte) []byte { return nil }
 
 // editLast returns an edit of one stream that sends the frames that replace returns in place of the
 // last frame. The edit holds back each frame until the next one arrives or the stream ends, because
@@ -130,8 +127,8 @@ var resumeStartMutants = []*Mutant{
 		Name: "resumed-with-the-first", Doc: "a resumed stream repeats the first event of the run",
 		KilledBy: map[string]string{"resume.starts-after-cursor": "run.start"},
 		Middleware: editResumed(func(v parsedRequest, r *runFrames) streamEdit {
-			return editByIndex(func(n int, frame []byte) []byte {
-				if _, at := r.findCursor(v); n > 0 || at < 1 { // otherwise it is the event of the cursor itself
+			return editFrameAt(0, func(frame []byte) []byte {
+				if _, at := r.findCursor(v); at < 1 { // otherwise it is the event of the cursor itself
 					return frame
 				}
 				return slices.Concat(r.firstFrame(v), frame)
@@ -145,11 +142,9 @@ var resumeStartMutants = []*Mutant{
 		Name: "resumed-inclusive-late", Doc: "a resumed stream sends the event of the cursor after the next one",
 		KilledBy: map[string]string{"resume.excludes-cursor": "message.delta message.end message.start run.start"},
 		Middleware: editResumed(func(v parsedRequest, r *runFrames) streamEdit {
-			return editByIndex(func(n int, frame []byte) []byte {
-				if old, _ := r.findCursor(v); n == 0 && old != nil {
-					return slices.Concat(frame, old)
-				}
-				return frame
+			return editFrameAt(0, func(frame []byte) []byte {
+				old, _ := r.findCursor(v)
+				return slices.Concat(frame, old)
 			})
 		}),
 	},
@@ -167,7 +162,7 @@ var resumeLossMutants = []*Mutant{
 		Name: "resumed-with-a-gap", Doc: "a stream that is taken up again lacks its second event",
 		KilledBy:   map[string]string{"resume.loses-nothing": "message.delta message.end run.end"},
 		AlsoFails:  []string{"resume.ends", "resume.takes-thread-cursor", "resume.twice-loses-nothing"}, // the second event may be the last one
-		Middleware: editResumed(func(parsedRequest, *runFrames) streamEdit { return dropFrame(1) }),
+		Middleware: editResumed(func(parsedRequest, *runFrames) streamEdit { return editFrameAt(1, dropFrame) }),
 	}, {
 		Name: "resumed-now", Doc: "a resumed stream sends only new events",
 		KilledBy: map[string]string{"resume.loses-nothing": "http.close"},
@@ -180,7 +175,7 @@ var resumeLossMutants = []*Mutant{
 			"resume.ends":          "http.close",
 			"resume.loses-nothing": "http.close",
 		},
-		Middleware: editResumed(func(parsedRequest, *runFrames) streamEdit { return editLast(func([]byte) []byte { return nil }) }),
+		Middleware: editResumed(func(parsedRequest, *runFrames) streamEdit { return editLast(dropFrame) }),
 		AlsoFails:  []string{"resume.takes-thread-cursor", "resume.twice-loses-nothing"}, // resuming from a cursor of the previous run, or twice, has the same defect
 	}, {
 		Name: "resumed-empty", Doc: "a resumed stream is empty",
@@ -188,10 +183,8 @@ var resumeLossMutants = []*Mutant{
 			"resume.ends":          "http.close",
 			"resume.loses-nothing": "http.close",
 		},
-		Middleware: editResumed(func(parsedRequest, *runFrames) streamEdit {
-			return editByIndex(func(int, []byte) []byte { return nil })
-		}),
-		AlsoFails: []string{"resume.takes-thread-cursor"}, // resuming from a cursor of the previous run has the same defect
+		Middleware: editResumed(func(parsedRequest, *runFrames) streamEdit { return streamEdit{frame: dropFrame} }),
+		AlsoFails:  []string{"resume.takes-thread-cursor"}, // resuming from a cursor of the previous run has the same defect
 	},
 }
 
@@ -221,7 +214,7 @@ var resumeThreadCursorMutants = []*Mutant{
 			if _, at := r.findCursor(v); at >= 0 {
 				return streamEdit{}
 			}
-			return dropFrame(0)
+			return editFrameAt(0, dropFrame)
 		}),
 		AlsoFails: []string{"resume.loses-nothing", "resume.twice-loses-nothing"}, // resuming from a cursor of the previous run has the same defect
 	},
@@ -238,9 +231,9 @@ var resumeContentMutants = []*Mutant{
 		Name: "told-with-more", Doc: "events have one member more when a stream is taken up again",
 		KilledBy: map[string]string{"resume.tells-the-same": "message.delta message.end message.start run.end run.start"},
 		Middleware: editResumed(func(parsedRequest, *runFrames) streamEdit {
-			return editByIndex(func(_ int, frame []byte) []byte {
+			return streamEdit{frame: func(frame []byte) []byte {
 				return bytes.Replace(frame, []byte("data: {"), []byte(`data: {"replayed":true,`), 1)
-			})
+			}}
 		}),
 	},
 }
@@ -279,7 +272,7 @@ var cancelMutants = []*Mutant{
 		// The end is missing in every stream of the run, resumed ones too, as if the server had
 		// stopped sending.
 		AlsoFails:  []string{"run.ends", "run.outlives-others", "wire.flushes", "resume.loses-nothing"},
-		Middleware: editCanceled(func([]byte) []byte { return nil }),
+		Middleware: editCanceled(dropFrame),
 	}, {
 		Name: "canceled-twice", Doc: "the terminal event of a cancelled run is sent twice",
 		KilledBy: map[string]string{"cancel.run-ends": "http.close"},
