@@ -158,13 +158,3 @@ func (t *endWatcher) Close() error {
 	}
 	return nil
 }
-
-// changeComments returns a middleware that replaces each comment in a stream with change(comment).
-// The argument and the result of change are the bytes of the whole comment, including its colon and
-// its line ends. If the result is nil, the comment is left out. The function change may modify its
-// argument.
-func changeComments(change func(comment []byte) []byte) middleware {
-	return editStreams(func(parsedRequest) streamEdit {
-		return streamEdit{comment: func(comment []byte) []byte { return change(comment) }}
-	})
-}

@@ -200,17 +200,7 @@ func rewriteText(k spec.Kind, rewrite func(text string) string) middleware {
 // dropNulls returns object, a JSON object, without the members whose value is null. Nested objects
 // keep such members. If object is not a JSON object, it is returned unchanged.
 func dropNulls(object string) string {
-	var members map[string]any
-	if json.Unmarshal([]byte(object), &members) != nil {
-		return object
-	}
-	for name, v := range members {
-		if v == nil {
-			delete(members, name)
-		}
-	}
-	text, _ := json.Marshal(members)
-	return string(text)
+	return string(withoutMembers([]byte(object), func(_ string, v any) bool { return v == nil }))
 }
 
 // squeeze returns s without white space at its ends, and with a single space in place of each other

@@ -28,8 +28,10 @@ var formDefects = []struct{ defect, prefix, noun string }{
 // because a server that refused them would refuse nearly every prompt.
 func (g *generator) addFormRejections() {
 	plain := map[string]bool{}
-	for _, form := range g.templateForms("prompt") {
-		plain[form.Name] = true
+	if r, err := g.dialect.BuildRequest("prompt", sampleEvent); err == nil {
+		for _, form := range formsOf(g.dialect.ParseRequest(r)) {
+			plain[form.Name] = true
+		}
 	}
 	for _, o := range g.dialect.Operations() {
 		if !o.StartsRun {
@@ -46,12 +48,11 @@ func (g *generator) addFormRejections() {
 				continue // a reply, which needs something to reply to
 			}
 			own, known := base.Requirement, maps.Clone(plain)
-			for _, form := range base.Facts().Forms() {
+			for _, form := range formsOf(base) {
 				known[form.Name] = true
 			}
 			for _, variant := range g.dialect.ValidVariants(r) {
-				e := g.dialect.ParseRequest(variant.Request)
-				for _, form := range e.Facts().Forms() {
+				for _, form := range formsOf(g.dialect.ParseRequest(variant.Request)) {
 					if !known[form.Name] {
 						g.addFormRejection(form, own, plain)
 					}
@@ -66,15 +67,9 @@ var sampleEvent = spec.Event{
 	Text: "conformance:text one", Thread: "550e8400-e29b-41d4-a716-446655440000", Run: "r", Name: "paint", Call: "c", ID: "i",
 }
 
-// templateForms returns the forms of the request that is built from the named template and
-// sampleEvent. It returns nil if the request has none, or if it cannot be built because the dialect
-// does not have the template.
-func (g *generator) templateForms(template string) []spec.RequestForm {
-	r, err := g.dialect.BuildRequest(template, sampleEvent)
-	if err != nil {
-		return nil
-	}
-	if forms := g.dialect.ParseRequest(r).Facts().Forms; forms != nil {
+// formsOf returns the forms of the request that was decoded as e, or nil if they are unknown.
+func formsOf(e spec.Event) []spec.RequestForm {
+	if forms := e.Facts().Forms; forms != nil {
 		return forms()
 	}
 	return nil
@@ -97,7 +92,7 @@ func (g *generator) addFormRejection(form spec.RequestForm, own string, plain ma
 			AlsoFails: alsoIfRefused,
 			defect: func(occurred func()) middleware {
 				return refuseForms(occurred, func(v parsedRequest) bool {
-					return slices.ContainsFunc(v.parsed().Facts().Forms(), func(f spec.RequestForm) bool {
+					return slices.ContainsFunc(formsOf(*v.parsed()), func(f spec.RequestForm) bool {
 						return f.Requirement == requirement && strings.HasPrefix(f.Name, kind.prefix) && !plain[f.Name]
 					})
 				})

@@ -84,7 +84,8 @@ func editFrameAt(index int, replace func(frame []byte) []byte) streamEdit {
 	}}
 }
 
-// dropFrame returns nil. As the argument replace of editFrameAt, it leaves out the frame.
+// dropFrame returns nil. In a streamEdit, or as the argument replace of editFrameAt, it leaves out
+// the frame or comment.
 func dropFrame([]byte) []byte { return nil }
 
 // editLast returns an edit of one stream that sends the frames that replace returns in place of the

@@ -136,7 +136,7 @@ var wireMutants = []*Mutant{
 		KilledBy: map[string]string{"wire.keep-alive-text": "comment"},
 	}, {
 		Name: "silent-when-limited", Doc: "a stream whose silence is limited is not kept alive until it ends",
-		Middleware: changeComments(func([]byte) []byte { return nil }),
+		Middleware: editStreams(func(parsedRequest) streamEdit { return streamEdit{comment: dropFrame} }),
 		KilledBy:   map[string]string{"wire.keeps-alive": "http.close"},
 		AlsoFails:  []string{"wire.keep-alive-text"}, // without comments their text cannot be checked
 	}, {
@@ -157,7 +157,7 @@ var wireMutants = []*Mutant{
 		AlsoFails: []string{"wire.keep-alive-text"}, // without comments their text cannot be checked
 	}, {
 		Name: "keep-alive-in-capitals", Doc: "the comments in a silence are spelled in capitals",
-		Middleware: changeComments(bytes.ToUpper),
+		Middleware: editStreams(func(parsedRequest) streamEdit { return streamEdit{comment: bytes.ToUpper} }),
 		KilledBy:   map[string]string{"wire.keep-alive-text": "comment"},
 	},
 }
