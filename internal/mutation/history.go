@@ -61,10 +61,6 @@ func dropMessages(kind spec.Kind) middleware {
 	})
 }
 
-// historyMutants are servers that return wrong histories. What is wrong is the content of the
-// messages, the thread, or the day, the timestamps or the sequence numbers.
-var historyMutants = slices.Concat(historyContentMutants, historyThreadMutants, historyDayMutants)
-
 // historyContentMutants are servers whose histories lack messages, images or tool results, or
 // contain them in altered form.
 var historyContentMutants = []*Mutant{

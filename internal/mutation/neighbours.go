@@ -14,11 +14,6 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// neighbourMutants are servers that mistake one thread or run for another, for example because the
-// ids are similar, that let threads that are active at the same time affect each other, or that
-// handle waiting for input incorrectly.
-var neighbourMutants = slices.Concat(similarThreadMutants, similarRunMutants, simultaneousMutants)
-
 // An idGetter returns an id of a certain kind, such as the thread id, from the decoded request e.
 // It returns "" if e does not have such an id.
 type idGetter func(e *spec.Event) string
@@ -66,12 +61,6 @@ func serveAs(w http.ResponseWriter, v parsedRequest, next http.Handler, clientID
 	}
 }
 
-// unscoped returns "". As the argument scope of mergeIDs, it puts all requests into one scope.
-func unscoped(*spec.Event) string { return "" }
-
-// stripLast returns id without its last byte. The id must not be empty.
-func stripLast(id string) string { return id[:len(id)-1] }
-
 // beforeMark returns the part of id before the first "/", "%" or "&". These characters are escaped
 // in URLs. If id contains none of them, beforeMark returns id.
 func beforeMark(id string) string {
@@ -81,38 +70,33 @@ func beforeMark(id string) string {
 	return id
 }
 
-// isolationKills is the [Mutant.KilledBy] of servers that treat two threads as one. The check
-// script.isolated finds such a server by a delta that repeats a message of the other thread.
-var isolationKills = map[string]string{"script.isolated": "message.delta"}
+// threadMutant returns a mutant that treats two threads as one if known returns the same value for
+// their ids; see mergeIDs. The check script.isolated finds it by a delta that repeats a message of
+// the other thread. The mutant applies only to dialects that have none of the kinds in without.
+func threadMutant(name, doc string, known func(id string) string, without ...spec.Kind) *Mutant {
+	unscoped := func(*spec.Event) string { return "" }
+	return &Mutant{
+		Name: name, Doc: doc, Without: without,
+		KilledBy: map[string]string{"script.isolated": "message.delta"},
+		// Both threads have the messages of the other.
+		AlsoFails:  []string{"script.recall", "history.*", "accepted.*", "message.ids-unique", "reply.as-promised"},
+		Middleware: mergeIDs(threadID, unscoped, known),
+	}
+}
 
-// isolationEffects lists globs, for [Mutant.AlsoFails], that match the ids of the checks that may
-// fail if a server treats two threads as one.
-var isolationEffects = []string{"script.recall", "history.*", "accepted.*", "message.ids-unique", "reply.as-promised"}
-
-// similarThreadMutants are servers that treat threads with similar ids as one thread.
+// similarThreadMutants are servers that treat threads with similar ids as one thread. Some do not
+// apply to dialects with cursors, in which the ids are UUIDs.
 var similarThreadMutants = []*Mutant{
-	{
-		Name: "threads-but-for-the-last-digit", Doc: "threads whose ids differ in the last character are one thread",
-		KilledBy: isolationKills, AlsoFails: isolationEffects,
-		Middleware: mergeIDs(threadID, unscoped, stripLast),
-	}, {
-		Name: "threads-but-for-the-first-digit", Doc: "threads whose ids differ in the first character are one thread",
-		KilledBy: isolationKills, AlsoFails: isolationEffects,
-		Middleware: mergeIDs(threadID, unscoped, func(id string) string { return id[1:] }),
-	}, {
-		// In dialects with cursors the ids are UUIDs.
-		Name: "threads-in-any-case", Doc: "threads whose ids differ in case are one thread", Without: []spec.Kind{spec.SlotCursor},
-		KilledBy: isolationKills, AlsoFails: isolationEffects,
-		Middleware: mergeIDs(threadID, unscoped, strings.ToLower),
-	}, {
-		Name: "threads-up-to-a-slash", Doc: "threads whose ids are the same up to a slash are one thread", Without: []spec.Kind{spec.SlotCursor},
-		KilledBy: isolationKills, AlsoFails: isolationEffects,
-		Middleware: mergeIDs(threadID, unscoped, beforeMark),
-	}, {
-		Name: "threads-of-limited-length", Doc: "threads whose ids have the same first 43 characters are one thread", Without: []spec.Kind{spec.SlotCursor},
-		KilledBy: isolationKills, AlsoFails: isolationEffects,
-		Middleware: mergeIDs(threadID, unscoped, func(id string) string { return id[:min(43, len(id))] }),
-	},
+	threadMutant("threads-but-for-the-last-digit", "threads whose ids differ in the last character are one thread",
+		func(id string) string { return id[:len(id)-1] }),
+	threadMutant("threads-but-for-the-first-digit", "threads whose ids differ in the first character are one thread",
+		func(id string) string { return id[1:] }),
+	threadMutant("threads-in-any-case", "threads whose ids differ in case are one thread",
+		strings.ToLower, spec.SlotCursor),
+	threadMutant("threads-up-to-a-slash", "threads whose ids are the same up to a slash are one thread",
+		beforeMark, spec.SlotCursor),
+	threadMutant("threads-of-limited-length", "threads whose ids have the same first 43 characters are one thread",
+		func(id string) string { return id[:min(43, len(id))] }, spec.SlotCursor),
 }
 
 // similarRunKills is the [Mutant.KilledBy] of servers that treat two runs as one. The check

@@ -226,9 +226,9 @@ func payloadMutant(
 	}
 }
 
-// payloadMutants are servers that change texts or JSON values before they send or store them,
-// forget some of them, or send an earlier one in place of a later one.
-var payloadMutants = slices.Concat([]*Mutant{
+// payloadMutants are servers that change texts or JSON values before they send or store them, or
+// forget some of them.
+var payloadMutants = []*Mutant{
 	payloadMutant("text-trimmed", "the white space at the ends of a text is lost",
 		"script.text", inText, storedToo, rewriteArguments("text", strings.TrimSpace)),
 	payloadMutant("line-ends-normalized", "a carriage return and line feed is sent as a line feed",
@@ -283,7 +283,7 @@ var payloadMutants = slices.Concat([]*Mutant{
 	},
 	payloadMutant("resume-trimmed", "the white space at the ends of the reply to an interrupt is lost",
 		"script.resume", inText, nil, rewriteText(spec.InputResume, strings.TrimSpace)),
-}, freshnessMutants, historyPayloadMutants, payloadAgainMutants)
+}
 
 // freshnessMutants are servers that send an earlier text, tool call, interrupt or message id where
 // a new one is expected.

@@ -2,16 +2,12 @@ package mutation
 
 import (
 	"net/http"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/streamassay/streamassay/spec"
 )
-
-// replyMutants are servers whose replies to valid requests are not what the document promises.
-var replyMutants = slices.Concat(replyHealthMutants, replyAcceptedMutants, replyHistoryMutants)
 
 // replyHealthMutants are servers whose health operation responds with a wrong status.
 var replyHealthMutants = []*Mutant{

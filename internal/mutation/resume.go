@@ -107,13 +107,6 @@ func editLast(replace func(frame []byte) []byte) streamEdit {
 	}
 }
 
-// resumeMutants are servers that resume streams wrongly, or that do not end the streams of canceled
-// runs correctly.
-var resumeMutants = slices.Concat(
-	resumeStartMutants, resumeLossMutants, resumeThreadCursorMutants, resumeContentMutants, cancelMutants,
-	resumeAgainMutants,
-)
-
 // resumeStartMutants are servers that repeat frames in a resumed stream, although the client has
 // already received them.
 var resumeStartMutants = []*Mutant{

@@ -13,12 +13,6 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// uploadMutants are servers with a defect in how they handle uploaded files, links to these files,
-// images in messages, or recordings of speech.
-var uploadMutants = slices.Concat(
-	uploadStoredMutants, uploadSignedMutants, uploadLinkMutants, uploadImageMutants, transcriptionMutants,
-)
-
 // editReply returns a middleware that calls edit for each reply e of the given kind that has a 2xx
 // status. The function edit changes e in place before the reply is sent.
 func editReply(kind spec.Kind, edit func(e *spec.Event)) middleware {
