@@ -21,9 +21,9 @@ func acceptInvalid(occurred func(), requirement string) middleware {
 // acceptInvalidForm returns a middleware that makes the server accept the invalid requests whose
 // refusal the requirement with the given id prescribes and for which isForm returns true. For each
 // of them, it calls occurred and passes on a valid request instead: the last one that the same user
-// sent for the same operation, if possible in the same thread. If the user has sent no valid request
-// for the operation, the middleware passes on the invalid request, which the server refuses, and
-// does not call occurred.
+// sent for the same operation, if possible in the same thread. If the user has sent no valid
+// request for the operation, the middleware passes on the invalid request, which the server
+// refuses, and does not call occurred.
 func acceptInvalidForm(occurred func(), requirement string, isForm func(parsedRequest) bool) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var lastValid sync.Map // key of lastValidKeys → spec.Request

@@ -25,8 +25,8 @@ func changeEvents(fits func(*spec.Event) bool, change func(*spec.Event)) effectF
 	}
 }
 
-// changeParts returns the effectFactory of a fault that changes those events of a run for which fits
-// returns true, and their parts. It calls change with copies of them, as changeNested does.
+// changeParts returns the effectFactory of a fault that changes those events of a run for which
+// fits returns true, and their parts. It calls change with copies of them, as changeNested does.
 func changeParts(fits func(*spec.Event) bool, change func(*spec.Event)) effectFactory {
 	return changeEvents(fits, func(e *spec.Event) { changeNested(e, change) })
 }
@@ -67,7 +67,9 @@ func insertFrame(data string) effectFactory {
 // last frame, and last is that frame, or nil if the stream has none.
 func replaceLast(send func(w fault.StreamWriter, last []byte) error) effectFactory {
 	return func(fault.Args) fault.Effect {
-		return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter { return &lastReplacer{out: w, send: send} }}
+		return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter {
+			return &lastReplacer{out: w, send: send}
+		}}
 	}
 }
 

@@ -74,8 +74,8 @@ func (g *generator) addInvalidForm(v parsedRequest) {
 }
 
 // violatedPlace returns the tokens of the JSON pointer to the only violation of the request v, and
-// the decoded values in the body to which the tokens lead: values[0] is the body, and values[i+1] is
-// the value after tokens[i]. If a value does not exist, it and those after it are missing. The
+// the decoded values in the body to which the tokens lead: values[0] is the body, and values[i+1]
+// is the value after tokens[i]. If a value does not exist, it and those after it are missing. The
 // results are nil if v does not have exactly one violation, or if the violation is not in a JSON
 // body.
 func violatedPlace(v parsedRequest) (tokens []string, values []any) {

@@ -195,12 +195,12 @@ func waitsOneSecond(_ bool, waited time.Duration) bool { return waited > time.Se
 
 // loseInput returns a middleware that makes the server lose input for which it waits. The argument
 // input is the kind of the input: a tool result ([spec.InputToolResult]) or the answer to an
-// interrupt ([spec.InputResume]). The function isLost reports whether input for a thread is lost. The
-// argument isLast is true if no other thread may have begun to wait since this one did, and waited is
-// the time since then, or the maximum if the thread never began to wait. A thread may begin to wait
-// with a valid prompt that offers a client tool or, if input is [spec.InputResume], also with the
-// prompt conformance:interrupt. In place of input that is lost, the server receives the prompt "go
-// on".
+// interrupt ([spec.InputResume]). The function isLost reports whether input for a thread is lost.
+// The argument isLast is true if no other thread may have begun to wait since this one did, and
+// waited is the time since then, or the maximum if the thread never began to wait. A thread may
+// begin to wait with a valid prompt that offers a client tool or, if input is [spec.InputResume],
+// also with the prompt conformance:interrupt. In place of input that is lost, the server receives
+// the prompt "go on".
 func loseInput(input spec.Kind, isLost func(isLast bool, waited time.Duration) bool) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex

@@ -106,7 +106,8 @@ has to pass, and a canary has to die, or none of this
 counts. %d mutants, %d plays.
 `, r.Summary(), len(r.mutantNames(func(Outcome) bool { return true })), len(r.Outcomes))
 	r.writeOutcomes(&b, "Survivors", Outcome.IsSurvivor, Outcome.Description)
-	r.writeOutcomes(&b, "Over-kills", Outcome.isOverKilled, func(o Outcome) string { return strings.Join(o.OverKills, ", ") })
+	r.writeOutcomes(&b, "Over-kills", Outcome.isOverKilled,
+		func(o Outcome) string { return strings.Join(o.OverKills, ", ") })
 	// The server may, for example, send none of the frames or replies that could have the defect,
 	// although the document describes them.
 	r.writeOutcomes(&b, "Equivalent to the correct server", func(o Outcome) bool { return o.IsEquivalent },

@@ -41,7 +41,7 @@ var stateMutants = []*Mutant{
 		KilledBy:  map[string]string{"messages.snapshot-agrees": "history"},
 	}, {
 		Name: "snapshot-shortened", Doc: "snapshots of the messages have only the beginnings of their texts",
-		NewEffect: changeParts(fault.OfKind(spec.History), func(part *spec.Event) { part.Text = part.Text[:len(part.Text)/2] }),
+		NewEffect: changeParts(fault.OfKind(spec.History), func(p *spec.Event) { p.Text = p.Text[:len(p.Text)/2] }),
 		KilledBy:  map[string]string{"messages.snapshot-agrees": "history"},
 	}, {
 		Name: "steps-untold", Doc: "asked for steps, the server sends only their messages",

@@ -81,8 +81,8 @@ func isCompletedText(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e
 func reportsFailure(frame []byte) bool { return bytes.Contains(frame, []byte("scripted failure")) }
 
 // keepOpen returns the effectFactory of a fault that keeps the body of a stream open for 30 seconds
-// after the last frame, and sends comments meanwhile. It affects only streams that have a frame or a
-// comment for which fits returns true. The function fits must not modify its argument.
+// after the last frame, and sends comments meanwhile. It affects only streams that have a frame or
+// a comment for which fits returns true. The function fits must not modify its argument.
 func keepOpen(fits func(frame []byte) bool) effectFactory {
 	return atEnd(fits, func(w fault.StreamWriter) error {
 		return sendComments(w, ": still here\n\n", 200*time.Millisecond, 150)
