@@ -15,9 +15,13 @@ func All(dialects []*dialect.Dialect) []*Mutant {
 		wireMutants, lineMutants, lifecycleMutants, inTurnMutants, chunkMutants, answerMutants,
 		identityMutants, messageMutants, contentMutants, toolMutants, continueMutants, scriptMutants,
 		sequenceMutants, refusalFormMutants,
-		echoMutants, replyMutants, resumeMutants, historyMutants, usersMutants, uploadMutants, limitMutants,
-		concurrencyMutants, streamEndMutants, historyOutcomeMutants, byteLimitMutants,
-		stateMutants, neighbourMutants, liveMutants, requestFormMutants, rangeMutants, payloadMutants,
+		echoMutants, replyHealthMutants, replyAcceptedMutants, replyHistoryMutants,
+		resumeStartMutants, resumeLossMutants, resumeThreadCursorMutants, resumeContentMutants, cancelMutants,
+		resumeAgainMutants, historyContentMutants, historyThreadMutants, historyDayMutants, usersMutants,
+		uploadStoredMutants, uploadSignedMutants, uploadLinkMutants, uploadImageMutants, transcriptionMutants,
+		limitMutants, concurrencyMutants, streamEndMutants, historyOutcomeMutants, byteLimitMutants, stateMutants,
+		similarThreadMutants, similarRunMutants, simultaneousMutants, liveMutants, requestFormMutants, rangeMutants,
+		payloadMutants, freshnessMutants, historyPayloadMutants, payloadAgainMutants,
 		hiddenMutants, generatedMutants(dialects),
 	)
 	return slices.DeleteFunc(list, func(m *Mutant) bool { return !slices.ContainsFunc(dialects, m.AppliesTo) })

@@ -38,17 +38,19 @@ var concurrencyMutants = []*Mutant{
 		Name: "cancels-them-all", Doc: "a cancel ends all runs of the conversation",
 		KilledBy:   map[string]string{"cancel.spares-others": "http.close"},
 		AlsoFails:  []string{"script.idle", "script.slow"}, // the run is not streamed to its end
-		Middleware: redirectCancel(func(runs []string, named string) []string { return runs }),
+		Middleware: redirectCancel(threadID, runID, func(runs []string, named string) []string { return runs }),
 	}, {
 		Name: "cancels-the-first", Doc: "a cancel ends the first run of the conversation, whichever it names",
 		KilledBy:   map[string]string{"cancel.spares-others": "http.close"},
 		AlsoFails:  []string{"script.idle", "script.slow"}, // the run is not streamed to its end
-		Middleware: redirectCancel(func(runs []string, named string) []string { return runs[:1] }),
+		Middleware: redirectCancel(threadID, runID, func(runs []string, named string) []string { return runs[:1] }),
 	}, {
 		Name: "cancels-in-all-threads", Doc: "a cancel also ends the runs with the same id in other conversations",
-		KilledBy:   map[string]string{"cancel.spares-others": "http.close"},
-		AlsoFails:  []string{"script.idle", "script.slow"}, // the run is not streamed to its end
-		Middleware: cancelInAllThreads,
+		KilledBy:  map[string]string{"cancel.spares-others": "http.close"},
+		AlsoFails: []string{"script.idle", "script.slow"}, // the run is not streamed to its end
+		Middleware: redirectCancel(runID, threadID, func(threads []string, named string) []string {
+			return append(slices.DeleteFunc(threads, func(t string) bool { return t == named }), named)
+		}),
 	}, {
 		Name: "cancels-although-it-refuses", Doc: "a cancel ends the run although it is refused for lack of permission",
 		KilledBy:   map[string]string{"cancel.spares-others": "http.close"},
@@ -65,29 +67,21 @@ var concurrencyMutants = []*Mutant{
 // endPreviousStream is a middleware that sends no more frames in the stream of a run once a valid
 // request starts the next run of the same thread.
 func endPreviousStream(next dialectHandler) dialectHandler {
-	var mu sync.Mutex
-	latest := map[string]*atomic.Bool{} // thread id → whether the stream of its latest run gets no more frames
-	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+	var latest sync.Map // thread id → *atomic.Bool: whether the stream of its latest run gets no more frames
+	return editFrames(func(v parsedRequest) func([]byte) []byte {
 		thread := v.parsed().Thread
 		if !v.startsRun() || !v.parsed().Valid() || thread == "" {
-			next.ServeHTTP(w, v.httpRequest)
-			return
+			return nil
 		}
 		ended := &atomic.Bool{}
-		mu.Lock()
-		if previous := latest[thread]; previous != nil {
-			previous.Store(true)
+		if previous, ok := latest.Swap(thread, ended); ok {
+			previous.(*atomic.Bool).Store(true)
 		}
-		latest[thread] = ended
-		mu.Unlock()
-		cut := streamEdit{frame: func(frame []byte) [][]byte {
+		return func(frame []byte) []byte {
 			if ended.Load() {
 				return nil
 			}
-			return [][]byte{frame}
-		}}
-		if a := serveEdited(w, v.httpRequest, next, cut); a != nil {
-			a.send(w)
+			return frame
 		}
 	})(next)
 }
@@ -95,9 +89,9 @@ func endPreviousStream(next dialectHandler) dialectHandler {
 // A cancellableStreams holds functions that end the open streams of a server, and remembers which
 // runs were canceled. The caller must hold mu to use the other fields.
 type cancellableStreams struct {
-	mu          sync.Mutex
-	cancelByRun map[string]map[string]context.CancelFunc // thread id → run id → function that ends the run's stream
-	canceled    map[threadRun]bool                       // whether a client canceled the run
+	mu       sync.Mutex
+	end      map[threadRun]context.CancelFunc // functions that end the streams of runs
+	canceled map[threadRun]bool               // whether a client canceled the run
 }
 
 // A threadRun identifies a run by the ids of its thread and of the run itself.
@@ -126,8 +120,8 @@ func (n *cancellableStreams) serveCancel(w http.ResponseWriter, v parsedRequest,
 // endOthers ends the open streams of all runs of a thread except one. The arguments are the id of
 // the thread and the id of the run whose stream stays open. The caller must hold n.mu.
 func (n *cancellableStreams) endOthers(thread, run string) {
-	for other, end := range n.cancelByRun[thread] {
-		if other != run {
+	for other, end := range n.end {
+		if other.thread == thread && other.run != run {
 			end()
 		}
 	}
@@ -140,9 +134,9 @@ func (n *cancellableStreams) endOthers(thread, run string) {
 // is locked while ended runs.
 func onRunEnd(ended func(n *cancellableStreams, thread, run string, canceled bool)) middleware {
 	return func(next dialectHandler) dialectHandler {
-		n := &cancellableStreams{cancelByRun: map[string]map[string]context.CancelFunc{}, canceled: map[threadRun]bool{}}
+		n := &cancellableStreams{end: map[threadRun]context.CancelFunc{}, canceled: map[threadRun]bool{}}
 		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
-			thread, run := v.parsed().Thread, v.parsed().Run
+			run := threadRun{v.parsed().Thread, v.parsed().Run}
 			if v.isOperation("cancel") && v.parsed().Valid() {
 				n.serveCancel(w, v, next)
 				return
@@ -154,14 +148,11 @@ func onRunEnd(ended func(n *cancellableStreams, thread, run string, canceled boo
 			ctx, end := context.WithCancel(v.httpRequest.Context())
 			defer end()
 			n.mu.Lock()
-			if n.cancelByRun[thread] == nil {
-				n.cancelByRun[thread] = map[string]context.CancelFunc{}
-			}
-			n.cancelByRun[thread][run] = end
+			n.end[run] = end
 			n.mu.Unlock()
 			defer func() {
 				n.mu.Lock()
-				delete(n.cancelByRun[thread], run)
+				delete(n.end, run)
 				n.mu.Unlock()
 			}()
 			names := v.parsed().Facts().WireNames
@@ -170,93 +161,61 @@ func onRunEnd(ended func(n *cancellableStreams, thread, run string, canceled boo
 				if isEnd(frame, spec.RunEnd) || isEnd(frame, spec.RunError) {
 					n.mu.Lock()
 					defer n.mu.Unlock()
-					ended(n, thread, run, n.canceled[threadRun{thread, run}])
+					ended(n, run.thread, run.run, n.canceled[run])
 				}
 			}}
-			if a := serveEdited(w, v.httpRequest.WithContext(ctx), next, notify); a != nil {
-				a.send(w)
-			}
+			serveStream(w, v.httpRequest.WithContext(ctx), next, notify)
 		})(next)
 	}
-}
-
-// cancelInAllThreads is a middleware that makes a valid request to cancel a run also cancel the
-// runs with the same id in other threads. It passes on the request once for each thread in which a
-// run with that id was started. The client receives the response for the thread that the request
-// names. If no run with that id was started in the named thread, only the original request is
-// passed on.
-func cancelInAllThreads(next dialectHandler) dialectHandler {
-	var mu sync.Mutex
-	threadsOf := map[string][]string{} // run id → threads
-	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
-		thread, run := v.parsed().Thread, v.parsed().Run
-		mu.Lock()
-		if v.startsRun() && v.parsed().Valid() {
-			threadsOf[run] = append(threadsOf[run], thread)
-		}
-		threads := slices.Clone(threadsOf[run])
-		mu.Unlock()
-		if v.isOperation("cancel") && v.parsed().Valid() && slices.Contains(threads, thread) {
-			for _, t := range threads {
-				other := v.raw
-				other.Target = strings.ReplaceAll(other.Target, url.PathEscape(thread), url.PathEscape(t))
-				if t != thread {
-					serveEdited(w, v.withRequest(other), next, streamEdit{})
-				}
-			}
-		}
-		next.ServeHTTP(w, v.httpRequest)
-	})(next)
 }
 
 // cancelDespiteRefusal is a middleware that repeats, as the primary user, each valid request to
 // cancel a run that the server refused with the status 401 or 403. The client receives the refusal.
 func cancelDespiteRefusal(next dialectHandler) dialectHandler {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
-		if !v.isOperation("cancel") || !v.parsed().Valid() {
-			next.ServeHTTP(w, v.httpRequest)
-			return
-		}
 		a := serveEdited(w, v.httpRequest, next, streamEdit{})
 		if a == nil {
 			return
 		}
-		if a.status == http.StatusUnauthorized || a.status == http.StatusForbidden {
+		isDenied := a.status == http.StatusUnauthorized || a.status == http.StatusForbidden
+		if isDenied && v.isOperation("cancel") && v.parsed().Valid() {
 			serveEdited(w, v.asUser(primaryUser), next, streamEdit{})
 		}
 		a.send(w)
 	})(next)
 }
 
-// redirectCancel returns a middleware that changes which runs a request to cancel a run cancels:
-// the server cancels the runs whose ids choose returns. The argument requested of choose is the id
-// of the run that the request names. The argument runs has the ids of all runs that were started in
-// the thread, oldest first; choose may modify it. The result of choose must not be empty. The
-// client receives the response to the last of the cancellations, in which the id of the canceled
-// run is replaced with requested. Requests that are invalid, or that name a run that was not
-// started in the thread, are passed on unchanged.
-func redirectCancel(choose func(runs []string, requested string) []string) middleware {
+// redirectCancel returns a middleware that changes which runs a request to cancel a run cancels.
+// Usually, scope is threadID and slot is runID: the server cancels the runs of the named thread
+// whose ids choose returns. The argument requested of choose is the id of the run that the request
+// names. The argument ids has the ids of all runs that were started in the thread, oldest first;
+// choose may modify it. If scope is runID and slot is threadID, the ids are those of the threads in
+// which a run with the named id was started. The result of choose must not be empty. The client
+// receives the response to the last of the cancellations, in which the chosen id is replaced with
+// requested. Requests that are invalid, or that name a run that was not started in the thread, are
+// passed on unchanged.
+func redirectCancel(scope, slot idGetter, choose func(ids []string, requested string) []string) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
-		opened := map[string][]string{} // thread → runs
+		started := map[string][]string{} // id of the scope → ids of the slot
 		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
-			thread, run := v.parsed().Thread, v.parsed().Run
+			in, requested := scope(v.parsed()), slot(v.parsed())
 			mu.Lock()
 			if v.startsRun() && v.parsed().Valid() {
-				opened[thread] = append(opened[thread], run)
+				started[in] = append(started[in], requested)
 			}
-			runs := slices.Clone(opened[thread])
+			ids := slices.Clone(started[in])
 			mu.Unlock()
-			if !v.isOperation("cancel") || !v.parsed().Valid() || !slices.Contains(runs, run) {
+			if !v.isOperation("cancel") || !v.parsed().Valid() || !slices.Contains(ids, requested) {
 				next.ServeHTTP(w, v.httpRequest)
 				return
 			}
 			var last *bufferedResponse
-			for _, victim := range choose(runs, run) {
+			for _, id := range choose(ids, requested) {
 				other := v.raw
-				other.Target = strings.ReplaceAll(other.Target, url.QueryEscape(run), url.QueryEscape(victim))
+				other.Target = strings.ReplaceAll(other.Target, url.QueryEscape(requested), url.QueryEscape(id))
 				if a := serveEdited(w, v.withRequest(other), next, streamEdit{}); a != nil {
-					a.body = bytes.ReplaceAll(a.body, []byte(victim), []byte(run))
+					a.body = bytes.ReplaceAll(a.body, []byte(id), []byte(requested))
 					last = a
 				}
 			}

@@ -30,7 +30,7 @@ var contentMutants = []*Mutant{
 		AlsoFails: []string{"message.content-equals"}, // the completed message has the unmodified text
 	}, {
 		Name: "wholes-are-empty", Doc: "no completed text has anything in it",
-		NewEffect: changeEvents(func(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Type == "text" }, func(e *spec.Event) { e.Text = "" }),
+		NewEffect: changeEvents(isCompletedText, func(e *spec.Event) { e.Text = "" }),
 		KilledBy:  map[string]string{"content.is-whole": "content.end"},
 		AlsoFails: []string{"message.content-equals"}, // the completed message has the unmodified text
 	}, {
@@ -40,7 +40,7 @@ var contentMutants = []*Mutant{
 		AlsoFails: []string{"message.content-equals"}, // only deltas were sent for it
 	}, {
 		Name: "text-in-pieces-only", Doc: "in place of a completed text an empty piece comes",
-		NewEffect: changeEvents(func(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Type == "text" }, func(e *spec.Event) {
+		NewEffect: changeEvents(isCompletedText, func(e *spec.Event) {
 			e.Kind, e.Text = spec.MessageDelta, ""
 		}),
 		KilledBy: map[string]string{"content.all-end": "run.end"},
@@ -60,8 +60,8 @@ var contentMutants = []*Mutant{
 		KilledBy: map[string]string{"content.ends-once": "content.end"},
 	}, {
 		Name: "piece-after-the-whole", Doc: "an empty piece of a text comes when the text was completed",
-		NewEffect: insertAfter(func(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Type == "text" }, func(e *spec.Event) []spec.Event {
-			return []spec.Event{withChange(e, func(o *spec.Event) { o.Kind, o.Text = spec.MessageDelta, "" })}
+		NewEffect: insertAfter(isCompletedText, func(e *spec.Event) []*spec.Event {
+			return []*spec.Event{withChange(e, func(o *spec.Event) { o.Kind, o.Text = spec.MessageDelta, "" })}
 		}),
 		KilledBy: map[string]string{"content.ends-once": "message.delta reasoning.delta"},
 	}, {
@@ -71,9 +71,7 @@ var contentMutants = []*Mutant{
 		AlsoFails: []string{"content.all-end", "delta.joins-to-whole", "message.content-equals", "script.text", "script.recall"}, // the content is complete at neither of the two places
 	}, {
 		Name: "places-from-one", Doc: "the places of contents are counted from 1",
-		NewEffect: changeEvents(anyEvent, func(e *spec.Event) {
-			changeNested(e, func(p *spec.Event) { p.Index = addToNumber(p.Index, 1) })
-		}),
-		KilledBy: map[string]string{"content.index-dense": "message.delta reasoning.delta tool.call tool.result"},
+		NewEffect: changeParts(anyEvent, func(p *spec.Event) { p.Index = addToNumber(p.Index, 1) }),
+		KilledBy:  map[string]string{"content.index-dense": "message.delta reasoning.delta tool.call tool.result"},
 	},
 }

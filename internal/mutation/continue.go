@@ -3,6 +3,7 @@ package mutation
 import (
 	"strings"
 
+	"github.com/streamassay/streamassay/internal/fault"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -57,16 +58,11 @@ func startsWith(prefix string) func(e *spec.Event) bool {
 // the events of the run, in order, until the result is true. The function change modifies a copy of
 // the event that ends the run, and this copy is sent instead.
 func changeEndAfter(fits func(*spec.Event) bool, change func(*spec.Event)) effectFactory {
-	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
+	return func(a fault.Args) fault.Effect {
 		found := false
-		return func(e *spec.Event, emit func(*spec.Event)) {
+		return changeEvents(func(e *spec.Event) bool {
 			found = found || fits(e)
-			if e.Kind == spec.RunEnd && found {
-				other := *e
-				change(&other)
-				e = &other
-			}
-			emit(e)
-		}
-	})
+			return found && e.Kind == spec.RunEnd
+		}, change)(a)
+	}
 }

@@ -13,73 +13,47 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// acceptInvalid returns a middleware that makes the server accept the invalid requests whose
-// refusal the requirement with the given id prescribes. For each of them, it calls occurred and
-// passes on a valid request instead: the last one that the same user sent for the same operation,
-// if possible in the same thread. If the user has sent no valid request for the operation, the
-// middleware passes on the invalid request, which the server refuses, and does not call occurred.
+// acceptInvalid is like acceptInvalidForm, but makes the server accept requests of all forms.
 func acceptInvalid(occurred func(), requirement string) middleware {
 	return acceptInvalidForm(occurred, requirement, func(parsedRequest) bool { return true })
 }
 
-// acceptInvalidForm is like acceptInvalid, but makes the server accept only requests for which
-// isForm returns true. It calls isForm only with invalid requests whose refusal the requirement
-// prescribes.
+// acceptInvalidForm returns a middleware that makes the server accept the invalid requests whose
+// refusal the requirement with the given id prescribes and for which isForm returns true. For each
+// of them, it calls occurred and passes on a valid request instead: the last one that the same user
+// sent for the same operation, if possible in the same thread. If the user has sent no valid
+// request for the operation, the middleware passes on the invalid request, which the server
+// refuses, and does not call occurred.
 func acceptInvalidForm(occurred func(), requirement string, isForm func(parsedRequest) bool) middleware {
 	return func(next dialectHandler) dialectHandler {
-		lastValid := lastValidRequests{}
-		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
-			r := v.httpRequest
-			if len(v.parsed().Violations) == 0 {
-				lastValid.remember(v)
-			} else if len(v.expectedRefusals(requirement, 0)) > 0 && isForm(v) {
-				if twin, ok := lastValid.find(v); ok {
-					occurred()
-					r = v.withRequest(twin)
+		var lastValid sync.Map // key of lastValidKeys → spec.Request
+		return editRequests(func(v parsedRequest) *http.Request {
+			e := v.parsed()
+			switch {
+			case len(e.Violations) > 0 && (len(v.expectedRefusals(requirement, 0)) == 0 || !isForm(v)):
+			case len(e.Violations) > 0:
+				for _, key := range lastValidKeys(v) {
+					if twin, ok := lastValid.Load(key); ok {
+						occurred()
+						return v.withRequest(twin.(spec.Request))
+					}
+				}
+			case e.Text == "" || strings.HasPrefix(e.Text, "conformance:text "): // other prompts may take long
+				for _, key := range lastValidKeys(v) {
+					lastValid.Store(key, v.raw)
 				}
 			}
-			next.ServeHTTP(w, r)
+			return v.httpRequest
 		})(next)
 	}
 }
 
-// A lastValidRequests holds, for each user and operation, the last valid request in each thread and
-// the last valid request in any thread. It leaves out requests with any prompt other than
-// conformance:text, because the responses to them may take long. The zero value is empty and ready
-// to use. The methods may be called concurrently.
-type lastValidRequests struct {
-	mu    sync.Mutex
-	byKey map[string]spec.Request // the keys are those that lastValidKeys returns
-}
-
+// lastValidKeys returns the keys under which acceptInvalidForm keeps a valid request and finds it
+// for an invalid one: one for the thread that v names, and then one for any thread. Requests of
+// other users, or for other operations, have other keys.
 func lastValidKeys(v parsedRequest) []string {
 	who := v.parsed().Operation + "\x00" + v.user() + "\x00"
 	return []string{who + v.parsed().Thread, who}
-}
-
-func (t *lastValidRequests) remember(v parsedRequest) {
-	if v.parsed().Text != "" && !strings.HasPrefix(v.parsed().Text, "conformance:text ") { // other prompts may take long
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.byKey == nil {
-		t.byKey = map[string]spec.Request{}
-	}
-	for _, key := range lastValidKeys(v) {
-		t.byKey[key] = v.raw
-	}
-}
-
-func (t *lastValidRequests) find(v parsedRequest) (r spec.Request, ok bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, key := range lastValidKeys(v) {
-		if r, ok = t.byKey[key]; ok {
-			return r, true
-		}
-	}
-	return r, false
 }
 
 // acceptDenied returns a middleware that makes the server accept the valid requests whose denial
@@ -163,21 +137,19 @@ func refuseWithStream(occurred func(), requirement string) middleware {
 	})
 }
 
-// refuseValid returns a middleware that makes the server refuse each valid request that exercises
-// the requirement with the given id, or whose operation the requirement is about. The middleware
-// calls occurred and passes on an invalid variant of the request instead, so that the refusal is
-// the server's own. If there is no invalid variant, it passes on the request unchanged and does not
-// call occurred.
-func refuseValid(occurred func(), requirement string) middleware {
-	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
-		r, e := v.httpRequest, v.parsed()
-		if e.Valid() && (e.Requirement == requirement || slices.Contains(e.Exercised, requirement)) {
+// refuseRequests returns a middleware that makes the server refuse the valid requests for which
+// refuses returns true. For each of them, it calls occurred and passes on an invalid variant of the
+// request instead, so that the refusal is the server's own. A request that has no such variant is
+// passed on unchanged, and occurred is not called.
+func refuseRequests(occurred func(), refuses func(parsedRequest) bool) middleware {
+	return editRequests(func(v parsedRequest) *http.Request {
+		if v.parsed().Valid() && refuses(v) {
 			if bad, ok := v.withDefect(); ok {
 				occurred()
-				r = v.withRequest(bad)
+				return v.withRequest(bad)
 			}
 		}
-		next.ServeHTTP(w, r)
+		return v.httpRequest
 	})
 }
 
@@ -227,12 +199,6 @@ func changeReplyStatus(e *spec.Event, a *bufferedResponse) {
 	}
 }
 
-// changeReplyMediaType changes the Content-Type of the response a to a media type that no document
-// specifies. It can be passed to editPromisedReply as the argument edit.
-func changeReplyMediaType(_ *spec.Event, a *bufferedResponse) {
-	a.header.Set("Content-Type", "application/x-unknown")
-}
-
 // maxDefectiveBytes is the maximum size, in bytes, of the data of a frame, or of the body of a
 // reply, that injectDefect changes. In larger data, it would take too long to find a place that can
 // have the defect.
@@ -257,17 +223,17 @@ func injectDefect(occurred func(), x dialect.PossibleDefect) middleware {
 			a.body = apply(o, a.status, a.body)
 		}
 	})
-	frames := editStreams(func(v parsedRequest) streamEdit {
+	frames := editFrames(func(v parsedRequest) func([]byte) []byte {
 		o := v.dialect.Operation(v.raw)
 		if o == nil || !o.IsStream {
-			return streamEdit{}
+			return nil
 		}
-		return streamEdit{frame: func(frame []byte) [][]byte {
+		return func(frame []byte) []byte {
 			if line, ok := sse.FindField(frame, "data"); ok {
 				frame = slices.Concat(frame[:line.ValueStart], apply(o, 0, line.Value), frame[line.ValueEnd():])
 			}
-			return [][]byte{frame}
-		}}
+			return frame
+		}
 	})
 	return func(next dialectHandler) dialectHandler { return replies(frames(next)) }
 }

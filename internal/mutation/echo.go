@@ -32,26 +32,29 @@ var echoMutants = []*Mutant{
 		AlsoFails: []string{"echo.thread", matchesSchema}, // an id that was sent is missing, too, and a schema may require it
 	}, {
 		Name: "conversations-stay-nameless", Doc: "the id of a conversation that the server created is not returned",
-		Middleware: hideCreatedThread,
+		Middleware: replaceCreatedThread("null"),
 		KilledBy:   map[string]string{"echo.thread-made": "run.end"},
 		AlsoFails:  []string{matchesSchema}, // a schema may require the id
 	},
 }
 
-// hideCreatedThread is a middleware that hides the ids of threads that the server creates. If a
-// request to start a run names no thread, the middleware replaces the id of the new thread with
-// null in all frames of the response, wherever the id is a complete JSON string.
-var hideCreatedThread = editStreams(func(v parsedRequest) streamEdit {
-	if v.event.Thread != "" || !v.startsRun() {
-		return streamEdit{}
-	}
-	return streamEdit{frame: func(frame []byte) [][]byte {
-		if thread := v.decodeFrame(frame).Thread; thread != "" {
-			frame = bytes.ReplaceAll(frame, []byte(`"`+thread+`"`), []byte("null"))
+// replaceCreatedThread returns a middleware that replaces the ids of threads that the server
+// creates with other, a JSON text. If a request to start a run names no thread, the middleware
+// replaces the id of the new thread in all frames of the response, wherever the id is a complete
+// JSON string.
+func replaceCreatedThread(other string) middleware {
+	return editFrames(func(v parsedRequest) func([]byte) []byte {
+		if v.event.Thread != "" || !v.startsRun() {
+			return nil
 		}
-		return [][]byte{frame}
-	}}
-})
+		return func(frame []byte) []byte {
+			if thread := v.decodeFrame(frame).Thread; thread != "" {
+				frame = bytes.ReplaceAll(frame, []byte(`"`+thread+`"`), []byte(other))
+			}
+			return frame
+		}
+	})
+}
 
 // decodeFrame decodes one frame of the response to the request v. If the frame stands for several
 // events, decodeFrame returns the last of them. If it stands for none, for example because it is a

@@ -1,6 +1,7 @@
 package mutation
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/streamassay/streamassay/internal/fault"
@@ -11,14 +12,17 @@ import (
 // is called once per response and returns what the fault does to that response.
 type effectFactory = func(fault.Args) fault.Effect
 
+// An eventEdit calls emit with each event that is to be sent in place of the event e of a run, if
+// any. It must not modify e or keep it after the call.
+type eventEdit = func(e *spec.Event, emit func(*spec.Event))
+
 // editEvents returns the effectFactory of a fault that replaces the events of runs. For each
-// response, it calls begin, which returns an edit. It calls the edit with each event e of the run,
-// in order, and the edit calls emit with each event that is to be sent in place of e, if any. The
-// edit must not modify e or keep it after the call. The emitted events get new sequence numbers,
-// which stay dense if events are dropped or inserted: the first emitted event gets the number of
-// the first event of the run, the second that of the second, and so on. If the numbers of all
-// events so far are used up, an emitted event gets the number after the previous one.
-func editEvents(begin func() func(e *spec.Event, emit func(*spec.Event))) effectFactory {
+// response, it calls begin, which returns an edit, and then the edit with each event of the run, in
+// order. The emitted events get new sequence numbers, which stay dense if events are dropped or
+// inserted: the first emitted event gets the number of the first event of the run, the second that
+// of the second, and so on. If the numbers of all events so far are used up, an emitted event gets
+// the number after the previous one.
+func editEvents(begin func() eventEdit) effectFactory {
 	return func(fault.Args) fault.Effect {
 		var seen []string // the sequence numbers of the run so far
 		n, last := 0, ""
@@ -26,15 +30,13 @@ func editEvents(begin func() func(e *spec.Event, emit func(*spec.Event))) effect
 		return fault.Effect{OnEvent: func(e *spec.Event, emit func(*spec.Event)) {
 			seen = append(seen, e.Seq)
 			edit(e, func(told *spec.Event) {
-				other := *told
 				if n < len(seen) {
 					last = seen[n]
-				} else if at, err := strconv.ParseInt(last, 10, 64); err == nil {
-					last = strconv.FormatInt(at+1, 10)
+				} else {
+					last = addToNumber(last, 1)
 				}
 				n++
-				other.Seq = last
-				emit(&other)
+				emit(withChange(told, func(o *spec.Event) { o.Seq = last }))
 			})
 		}}
 	}
@@ -43,7 +45,7 @@ func editEvents(begin func() func(e *spec.Event, emit func(*spec.Event))) effect
 // dropEvents returns the effectFactory of a fault that drops those events of a run for which fits
 // returns true.
 func dropEvents(fits func(*spec.Event) bool) effectFactory {
-	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
+	return editEvents(func() eventEdit {
 		return func(e *spec.Event, emit func(*spec.Event)) {
 			if !fits(e) {
 				emit(e)
@@ -54,14 +56,13 @@ func dropEvents(fits func(*spec.Event) bool) effectFactory {
 
 // insertAfter returns the effectFactory of a fault that inserts events after each event e of a run
 // for which fits(e) returns true. The inserted events are those that more(e) returns.
-func insertAfter(fits func(*spec.Event) bool, more func(e *spec.Event) []spec.Event) effectFactory {
-	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
+func insertAfter(fits func(*spec.Event) bool, more func(e *spec.Event) []*spec.Event) effectFactory {
+	return editEvents(func() eventEdit {
 		return func(e *spec.Event, emit func(*spec.Event)) {
 			emit(e)
 			if fits(e) {
-				all := more(e)
-				for i := range all {
-					emit(&all[i])
+				for _, o := range more(e) {
+					emit(o)
 				}
 			}
 		}
@@ -72,13 +73,12 @@ func insertAfter(fits func(*spec.Event) bool, more func(e *spec.Event) []spec.Ev
 // returns true with the event after it. Terminal events keep their places. The function fits is not
 // called with the second event of a swapped pair.
 func swapEvents(fits func(*spec.Event) bool) effectFactory {
-	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
+	return editEvents(func() eventEdit {
 		var held *spec.Event
 		return func(e *spec.Event, emit func(*spec.Event)) {
 			switch {
 			case held == nil && fits(e) && !isTerminal(e):
-				kept := *e
-				held = &kept
+				held = new(*e)
 				return
 			case held != nil && isTerminal(e):
 				emit(held)
@@ -119,10 +119,10 @@ func isTerminal(e *spec.Event) bool {
 
 // withChange calls change with a copy of e and returns the changed copy. The copy shares its Parts
 // with e, so change must not modify the elements of Parts.
-func withChange(e *spec.Event, change func(*spec.Event)) spec.Event {
+func withChange(e *spec.Event, change func(*spec.Event)) *spec.Event {
 	other := *e
 	change(&other)
-	return other
+	return &other
 }
 
 // changeNested calls change with e and with a copy of each part of e, at any depth. The function
@@ -130,15 +130,10 @@ func withChange(e *spec.Event, change func(*spec.Event)) spec.Event {
 // new slice, so that other events that share the parts of e are not affected.
 func changeNested(e *spec.Event, change func(*spec.Event)) {
 	change(e)
-	if e.Parts == nil {
-		return
+	e.Parts = slices.Clone(e.Parts)
+	for i := range e.Parts {
+		changeNested(&e.Parts[i], change)
 	}
-	parts := make([]spec.Event, len(e.Parts))
-	copy(parts, e.Parts)
-	for i := range parts {
-		changeNested(&parts[i], change)
-	}
-	e.Parts = parts
 }
 
 // addToNumber adds n to number, a decimal integer such as a sequence number, and returns the sum.

@@ -3,6 +3,7 @@ package mutation
 import (
 	"bytes"
 	"slices"
+	"time"
 
 	"github.com/streamassay/streamassay/internal/fault"
 	"github.com/streamassay/streamassay/internal/sse"
@@ -17,13 +18,17 @@ func changeEvents(fits func(*spec.Event) bool, change func(*spec.Event)) effectF
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{OnEvent: func(e *spec.Event, emit func(*spec.Event)) {
 			if fits(e) {
-				other := *e
-				change(&other)
-				e = &other
+				e = withChange(e, change)
 			}
 			emit(e)
 		}}
 	}
+}
+
+// changeParts returns the effectFactory of a fault that changes those events of a run for which
+// fits returns true, and their parts. It calls change with copies of them, as changeNested does.
+func changeParts(fits func(*spec.Event) bool, change func(*spec.Event)) effectFactory {
+	return changeEvents(fits, func(e *spec.Event) { changeNested(e, change) })
 }
 
 // changeFrames returns the effectFactory of a fault that replaces each frame of a stream with
@@ -57,65 +62,101 @@ func insertFrame(data string) effectFactory {
 	}
 }
 
-// A lastFrameEditor is a [fault.FrameWriter] that changes the last frame of a stream. It holds back
-// each frame until the next one arrives or the stream ends, because only then does it know whether
-// the frame is the last one.
-type lastFrameEditor struct {
-	out     fault.StreamWriter        // receives the stream
-	held    []byte                    // the latest frame; nil before the first one
-	change  func(frame []byte) []byte // returns the replacement of the last frame; may modify its argument
-	onClose func() error              // called after the last frame was sent; may be nil
+// replaceLast returns the effectFactory of a fault that replaces the last frame of every stream. It
+// calls send after the other frames were sent. The argument w receives what is sent in place of the
+// last frame, and last is that frame, or nil if the stream has none.
+func replaceLast(send func(w fault.StreamWriter, last []byte) error) effectFactory {
+	return func(fault.Args) fault.Effect {
+		return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter {
+			return &lastReplacer{out: w, send: send}
+		}}
+	}
 }
 
-// WriteFrame holds back a copy of frame and sends the frame that it held back before, if any. The
-// argument n is the index of the frame in the stream. If n is negative, frame is a comment, and
-// WriteFrame sends it at once. It returns any error from sending.
-func (t *lastFrameEditor) WriteFrame(n int, frame []byte) error {
+// changeLastFrame returns the effectFactory of a fault that replaces the last frame of every stream
+// with change(frame). The function change may modify its argument.
+func changeLastFrame(change func(frame []byte) []byte) effectFactory {
+	return replaceLast(func(w fault.StreamWriter, last []byte) error {
+		if last == nil {
+			return nil
+		}
+		return sendNow(w, change(last))
+	})
+}
+
+// A lastReplacer is the [fault.FrameWriter] of replaceLast. It holds back each frame until the next
+// one arrives or the stream ends, because only then does it know whether the frame is the last one.
+type lastReplacer struct {
+	out  fault.StreamWriter
+	held []byte // the latest frame; nil before the first one
+	send func(w fault.StreamWriter, last []byte) error
+}
+
+// WriteFrame holds back a copy of frame and sends the frame that it held back before, if any. If n
+// is negative, frame is a comment, and WriteFrame sends it at once.
+func (t *lastReplacer) WriteFrame(n int, frame []byte) error {
 	if n >= 0 {
 		frame, t.held = t.held, bytes.Clone(frame)
 	}
 	if frame == nil {
 		return nil
 	}
-	if _, err := t.out.Write(frame); err != nil {
-		return err
-	}
-	return t.out.Flush()
+	return sendNow(t.out, frame)
 }
 
-// Close sends what change returns for the last frame, if there was a frame, and then calls onClose,
-// unless it is nil. Close returns the first error, and does not call onClose after an error.
-func (t *lastFrameEditor) Close() error {
-	if t.held != nil {
-		if _, err := t.out.Write(t.change(t.held)); err != nil {
+func (t *lastReplacer) Close() error { return t.send(t.out, t.held) }
+
+// sendNow writes data to w and flushes it. It returns any error from doing so.
+func sendNow(w fault.StreamWriter, data []byte) error {
+	if _, err := w.Write(data); err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// sendComments sends a comment to w n times, each after a pause. It returns the first error from
+// waiting or sending, for example because the client has left.
+func sendComments(w fault.StreamWriter, comment string, pause time.Duration, n int) error {
+	for range n {
+		if err := w.Sleep(pause); err != nil {
+			return err
+		}
+		if err := sendNow(w, []byte(comment)); err != nil {
 			return err
 		}
 	}
-	if err := t.out.Flush(); err != nil {
-		return err
-	}
-	if t.onClose == nil {
-		return nil
-	}
-	return t.onClose()
+	return nil
 }
 
-// changeLastFrame returns the effectFactory of a fault that replaces the last frame of every stream
-// with change(frame). The function change may modify its argument.
-func changeLastFrame(change func(frame []byte) []byte) effectFactory {
+// atEnd returns the effectFactory of a fault that calls do after the last frame of each stream that
+// has a frame or a comment for which fits returns true. The argument w receives what is sent after
+// the frame. The server ends the body when do has returned. The function fits must not modify its
+// argument.
+func atEnd(fits func(frame []byte) bool, do func(w fault.StreamWriter) error) effectFactory {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter {
-			return &lastFrameEditor{out: w, change: change}
+			return &endWatcher{out: w, fits: fits, do: do}
 		}}
 	}
 }
 
-// changeComments returns a middleware that replaces each comment in a stream with change(comment).
-// The argument and the result of change are the bytes of the whole comment, including its colon and
-// its line ends. If the result is nil, the comment is left out. The function change may modify its
-// argument.
-func changeComments(change func(comment []byte) []byte) middleware {
-	return editStreams(func(parsedRequest) streamEdit {
-		return streamEdit{comment: func(comment []byte) [][]byte { return [][]byte{change(comment)} }}
-	})
+// An endWatcher is the [fault.FrameWriter] of atEnd.
+type endWatcher struct {
+	out   fault.StreamWriter
+	fits  func(frame []byte) bool
+	found bool // whether fits has returned true for a frame or comment
+	do    func(w fault.StreamWriter) error
+}
+
+// WriteFrame sends the frame or comment unchanged and looks at it.
+func (t *endWatcher) WriteFrame(_ int, frame []byte) error {
+	t.found = t.found || t.fits(frame)
+	return sendNow(t.out, frame)
+}
+
+func (t *endWatcher) Close() error {
+	if t.found {
+		return t.do(t.out)
+	}
+	return nil
 }

@@ -192,12 +192,14 @@ func (g *generator) addRefusal(kind refusedRequestKind, r spec.RefusalRequiremen
 func (g *generator) addRejections() {
 	for _, r := range g.dialect.Requirements {
 		g.add(r.ID, "refused", Mutant{
-			Doc:      "valid requests that exercise " + r.ID + " are refused",
-			KilledBy: map[string]string{acceptsAsDocumented: string(spec.HTTPRequest)},
-			// An invalid request is compared with its valid counterpart, which this server refuses,
-			// and what the response would have said is missing.
-			AlsoFails: append([]string{refusesAsDocumented}, contentChecks...),
-			defect:    func(occurred func()) middleware { return refuseValid(occurred, r.ID) },
+			Doc:       "valid requests that exercise " + r.ID + " are refused",
+			KilledBy:  map[string]string{acceptsAsDocumented: string(spec.HTTPRequest)},
+			AlsoFails: alsoIfRefused,
+			defect: func(occurred func()) middleware {
+				return refuseRequests(occurred, func(v parsedRequest) bool {
+					return v.parsed().Requirement == r.ID || slices.Contains(v.parsed().Exercised, r.ID)
+				})
+			},
 		})
 	}
 }
@@ -223,7 +225,9 @@ func (g *generator) addReplies() {
 			}
 			add("reply-status", "status", changeReplyStatus)
 			if e.MediaType != "" {
-				add("reply-media-type", "media type", changeReplyMediaType)
+				add("reply-media-type", "media type", func(_ *spec.Event, a *bufferedResponse) {
+					a.header.Set("Content-Type", "application/x-unknown") // which no document specifies
+				})
 			}
 		}
 	}
@@ -236,6 +240,11 @@ var contentChecks = []string{
 	"history.*", "interrupt.*", "message.*", "messages.*", "resume.*", "run.*", "script.*", "sequence.*", "state.*", "step.*",
 	"tool.*", "transcript.*",
 }
+
+// alsoIfRefused lists globs, for [Mutant.AlsoFails], that match the ids of the checks that may fail
+// if valid requests are refused: an invalid request is compared with its valid counterpart, which
+// is refused, and what the response would have said is missing.
+var alsoIfRefused = append([]string{refusesAsDocumented}, contentChecks...)
 
 // defectDocs has a description of each kind of defect of replies and frames, for [Mutant.Doc]. In
 // the descriptions, %s stands for the id of the violated requirement.

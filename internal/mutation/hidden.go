@@ -129,94 +129,94 @@ var (
 // the text is not changed. The edit calls occurred if it changes the text.
 func editDelta(change func(text, earlier string) string) func(parsedRequest, string, func()) streamEdit {
 	return func(v parsedRequest, earlier string, occurred func()) streamEdit {
-		done := false
-		return streamEdit{frame: func(frame []byte) [][]byte {
-			e := v.decodeFrame(frame)
-			if done || e.Kind != spec.MessageDelta || e.Text == "" {
-				return [][]byte{frame}
+		return editFirstDelta(v, func(e spec.Event, frame []byte) []byte {
+			if e.Text == "" {
+				return nil
 			}
-			done = true
 			if other := change(e.Text, earlier); other != e.Text && (other != "" || earlier != "") {
 				occurred()
-				return [][]byte{replaceInFrame(frame, e.Text, other)}
+				return replaceInFrame(frame, e.Text, other)
 			}
-			return [][]byte{frame}
-		}}
+			return frame
+		})
 	}
+}
+
+// editFirstDelta returns an edit of the stream that is the response to the request v. It calls
+// replace with each text delta and its frame until the result is not nil. The result is then sent
+// in place of that frame; all other frames are not changed.
+func editFirstDelta(v parsedRequest, replace func(e spec.Event, frame []byte) []byte) streamEdit {
+	done := false
+	return streamEdit{frame: func(frame []byte) []byte {
+		if e := v.decodeFrame(frame); !done && e.Kind == spec.MessageDelta {
+			if out := replace(e, frame); out != nil {
+				done = true
+				return out
+			}
+		}
+		return frame
+	}}
 }
 
 func dropLastDelta(v parsedRequest, _ string, occurred func()) streamEdit {
 	var held []byte
-	return streamEdit{frame: func(frame []byte) (out [][]byte) {
-		switch v.decodeFrame(frame).Kind {
-		case spec.MessageDelta:
-			if held != nil {
-				out = append(out, held)
-			}
-			held = frame
-			return out
-		default:
-			if held != nil {
-				occurred()
-			}
-			held = nil
-			return [][]byte{frame}
+	return streamEdit{frame: func(frame []byte) []byte {
+		if v.decodeFrame(frame).Kind == spec.MessageDelta {
+			frame, held = held, frame
+			return frame
 		}
+		if held != nil {
+			occurred()
+		}
+		held = nil
+		return frame
 	}}
 }
 
 func repeatDelta(v parsedRequest, _ string, occurred func()) streamEdit {
-	done := false
-	return streamEdit{frame: func(frame []byte) [][]byte {
-		if done || v.decodeFrame(frame).Kind != spec.MessageDelta {
-			return [][]byte{frame}
-		}
-		done = true
+	return editFirstDelta(v, func(_ spec.Event, frame []byte) []byte {
 		occurred()
-		return [][]byte{frame, frame}
-	}}
+		return slices.Concat(frame, frame)
+	})
 }
 
 func swapDeltas(v parsedRequest, _ string, occurred func()) streamEdit {
 	var held []byte
 	done := false
-	return streamEdit{frame: func(frame []byte) [][]byte {
+	return streamEdit{frame: func(frame []byte) []byte {
 		isDelta := v.decodeFrame(frame).Kind == spec.MessageDelta
 		switch {
 		case done || held == nil && !isDelta:
-			return [][]byte{frame}
+			return frame
 		case held == nil:
 			held = frame
 			return nil
 		}
 		if done = true; !isDelta {
-			return [][]byte{held, frame}
+			return slices.Concat(held, frame)
 		}
 		occurred()
-		return [][]byte{frame, held}
+		return slices.Concat(frame, held)
 	}}
 }
 
 func misaddressDelta(v parsedRequest, _ string, occurred func()) streamEdit {
-	done := false
-	return streamEdit{frame: func(frame []byte) [][]byte {
-		e := v.decodeFrame(frame)
-		if done || e.Kind != spec.MessageDelta || e.Message == "" {
-			return [][]byte{frame}
+	return editFirstDelta(v, func(e spec.Event, frame []byte) []byte {
+		if e.Message == "" {
+			return nil
 		}
-		done = true
 		occurred()
-		return [][]byte{replaceInFrame(frame, e.Message, e.Message+"x")}
-	}}
+		return replaceInFrame(frame, e.Message, e.Message+"x")
+	})
 }
 
 func dropEnd(v parsedRequest, _ string, occurred func()) streamEdit {
-	return streamEdit{frame: func(frame []byte) [][]byte {
+	return streamEdit{frame: func(frame []byte) []byte {
 		if e := v.decodeFrame(frame); e.Kind == spec.RunEnd || e.Kind == spec.RunError {
 			occurred()
 			return nil
 		}
-		return [][]byte{frame}
+		return frame
 	}}
 }
 
@@ -246,8 +246,9 @@ type serverHistory struct {
 	runs        map[string]runFacts  // run id → what the server knows about the run
 	seen        map[string]time.Time // thread id → time of the last request about the thread
 	connections map[string]bool      // set of the remote addresses of earlier requests
-	deltas      map[string]string    // thread id → text of the first text delta in its latest stream
 	count       int                  // number of runs that were started
+
+	deltas sync.Map // thread id → text of the first text delta in its latest stream; needs no mu
 }
 
 // hidden returns a value for Mutant.defect that gives a server the defect d under the given
@@ -258,7 +259,7 @@ func hidden(condition defectCondition, d conditionalDefect) func(occurred func()
 		return func(next dialectHandler) dialectHandler {
 			h := &serverHistory{
 				threads: map[string]*runFacts{}, runs: map[string]runFacts{}, seen: map[string]time.Time{},
-				connections: map[string]bool{}, deltas: map[string]string{},
+				connections: map[string]bool{},
 			}
 			return interceptRequests(func(w http.ResponseWriter, v parsedRequest, inner http.Handler) {
 				c := h.note(v)
@@ -270,10 +271,11 @@ func hidden(condition defectCondition, d conditionalDefect) func(occurred func()
 				}
 				var edit streamEdit
 				if isFaulty && d.edit != nil {
-					edit = d.edit(v, h.delta(v.parsed().Thread), occurred)
+					earlier, _ := h.deltas.Load(v.parsed().Thread)
+					text, _ := earlier.(string)
+					edit = d.edit(v, text, occurred)
 				}
-				a := serveEdited(w, v.httpRequest, inner, h.listening(v, edit))
-				if a != nil {
+				if a := serveEdited(w, v.httpRequest, inner, h.listening(v, edit)); a != nil {
 					h.noteStatus(v, a.status)
 					a.send(w)
 				}
@@ -293,18 +295,10 @@ func (h *serverHistory) listening(v parsedRequest, edit streamEdit) streamEdit {
 	edit.sent = func(frame []byte) {
 		if e := v.decodeFrame(frame); !done && e.Kind == spec.MessageDelta {
 			done = true
-			h.mu.Lock()
-			h.deltas[v.parsed().Thread] = e.Text
-			h.mu.Unlock()
+			h.deltas.Store(v.parsed().Thread, e.Text)
 		}
 	}
 	return edit
-}
-
-func (h *serverHistory) delta(thread string) string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.deltas[thread]
 }
 
 // note records the request v. If v is a valid request to start a run, or requests the stream of a

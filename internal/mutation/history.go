@@ -1,6 +1,7 @@
 package mutation
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -59,10 +60,6 @@ func dropMessages(kind spec.Kind) middleware {
 		e.Parts = slices.DeleteFunc(e.Parts, func(m spec.Event) bool { return m.Kind == kind })
 	})
 }
-
-// historyMutants are servers that return wrong histories. What is wrong is the content of the
-// messages, the thread, or the day, the timestamps or the sequence numbers.
-var historyMutants = slices.Concat(historyContentMutants, historyThreadMutants, historyDayMutants)
 
 // historyContentMutants are servers whose histories lack messages, images or tool results, or
 // contain them in altered form.
@@ -138,12 +135,10 @@ var historyThreadMutants = []*Mutant{
 		Name: "thread-unread", Doc: "every history is that of the user's first conversation",
 		KilledBy:  map[string]string{"history.thread-as-asked": "history"},
 		AlsoFails: []string{"history.keeps-to-its-thread"}, // messages of one thread appear in the history of another
-		Middleware: trackThreads(func(m *threadRegistry) middleware {
-			return editHistoryRequests(func(v parsedRequest, asked *spec.Event) {
-				if first := m.firstThread(v.user()); first != "" && asked.Thread != "" {
-					asked.Thread = first
-				}
-			})
+		Middleware: chooseHistory(func(own []string, asked *spec.Event) {
+			if asked.Thread != "" && len(own) > 0 {
+				asked.Thread = own[0]
+			}
 		}),
 	}, {
 		Name: "thread-in-capitals", Doc: "the history of a short conversation has its id in capital letters",
@@ -161,7 +156,7 @@ var historyThreadMutants = []*Mutant{
 			isTool := func(m spec.Event) bool { return m.Kind == spec.HistoryTool }
 			e, ok := v.decodeReply(a)
 			if ok && e.Kind == spec.History && v.parsed().Thread != "" && slices.ContainsFunc(e.Parts, isTool) {
-				a.setNotFound(v)
+				a.refuse(v, http.StatusNotFound, "conversation not found")
 			}
 		}),
 	}, {
@@ -185,14 +180,10 @@ var historyThreadMutants = []*Mutant{
 	}, {
 		Name: "latest-is-before", Doc: "the last conversation but one is returned as the latest",
 		KilledBy: map[string]string{"history.latest": "history"},
-		Middleware: trackThreads(func(m *threadRegistry) middleware {
-			return editHistoryRequests(func(v parsedRequest, asked *spec.Event) {
-				m.mu.Lock()
-				defer m.mu.Unlock()
-				if all := m.threadsOf[v.user()]; asked.Thread == "" && len(all) > 1 {
-					asked.Thread = all[len(all)-2]
-				}
-			})
+		Middleware: chooseHistory(func(own []string, asked *spec.Event) {
+			if asked.Thread == "" && len(own) > 1 {
+				asked.Thread = own[len(own)-2]
+			}
 		}),
 	}, {
 		Name: "refused-is-latest", Doc: "a prompt that is refused makes its conversation the latest",
@@ -217,6 +208,18 @@ var historyThreadMutants = []*Mutant{
 	},
 }
 
+// chooseHistory is like editHistoryRequests, but calls choose with the ids of the threads that the
+// user has started, oldest first, in place of the request.
+func chooseHistory(choose func(own []string, asked *spec.Event)) middleware {
+	return trackThreads(func(m *threadRegistry) middleware {
+		return editHistoryRequests(func(v parsedRequest, asked *spec.Event) {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			choose(m.threadsOf[v.user()], asked)
+		})
+	})
+}
+
 // refusedIsLatest is a middleware that treats the thread of an invalid prompt as the latest thread
 // of the user who sent it: until the user sends another prompt, a request for the history of the
 // latest thread gets the history of that thread. Only invalid prompts in threads that the same user
@@ -224,24 +227,22 @@ var historyThreadMutants = []*Mutant{
 func refusedIsLatest(next dialectHandler) dialectHandler {
 	return trackThreads(func(m *threadRegistry) middleware {
 		latest := map[string]string{} // by user; guarded by m.mu
-		return func(next dialectHandler) dialectHandler {
-			return interceptRequests(func(w http.ResponseWriter, v parsedRequest, inner http.Handler) {
-				m.mu.Lock()
-				if who := v.user(); v.startsRun() {
-					if latest[who] = ""; !v.parsed().Valid() && slices.Contains(m.threadsOf[who], v.parsed().Thread) {
-						latest[who] = v.parsed().Thread
-					}
+		note := editRequests(func(v parsedRequest) *http.Request {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			if who := v.user(); v.startsRun() {
+				if latest[who] = ""; !v.parsed().Valid() && slices.Contains(m.threadsOf[who], v.parsed().Thread) {
+					latest[who] = v.parsed().Thread
 				}
-				m.mu.Unlock()
-				inner.ServeHTTP(w, v.httpRequest)
-			})(editHistoryRequests(func(v parsedRequest, asked *spec.Event) {
-				m.mu.Lock()
-				defer m.mu.Unlock()
-				if thread := latest[v.user()]; asked.Thread == "" && thread != "" {
-					asked.Thread = thread
-				}
-			})(next))
-		}
+			}
+			return v.httpRequest
+		})
+		edit := editHistoryRequests(func(v parsedRequest, asked *spec.Event) {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			asked.Thread = cmp.Or(asked.Thread, latest[v.user()])
+		})
+		return func(next dialectHandler) dialectHandler { return note(edit(next)) }
 	})(next)
 }
 
@@ -268,9 +269,7 @@ func mixThreads(isMixed func(messages []spec.Event) bool) middleware {
 					e.Parts = append(e.Parts, m.messagesOf[other]...)
 				}
 			}
-			for i := range e.Parts { // keep the numbers in order
-				e.Parts[i].Seq = strconv.Itoa(i + 1)
-			}
+			renumber(e.Parts, func(i int) int { return i + 1 })
 		})
 	})
 }
@@ -279,10 +278,18 @@ func mixThreads(isMixed func(messages []spec.Event) bool) middleware {
 // certain day. It moves that day by the given number of days, which may be negative.
 func shiftQueriedDay(days int) middleware {
 	return editHistoryRequests(func(_ parsedRequest, asked *spec.Event) {
-		if day, err := time.Parse(time.DateOnly, asked.Day); err == nil {
-			asked.Day = day.AddDate(0, 0, days).Format(time.DateOnly)
-		}
+		asked.Day = addDays(asked.Day, days)
 	})
+}
+
+// addDays returns the day that is the given number of days after day, in the form YYYY-MM-DD. If
+// day does not have this form, addDays returns it unchanged.
+func addDays(day string, days int) string {
+	at, err := time.Parse(time.DateOnly, day)
+	if err != nil {
+		return day
+	}
+	return at.AddDate(0, 0, days).Format(time.DateOnly)
 }
 
 // editEarlierDay returns a middleware that edits the responses to requests for the part of a
@@ -294,13 +301,6 @@ func editEarlierDay(edit func(before string, e *spec.Event)) middleware {
 			edit(v.parsed().Day, e)
 		}
 	})
-}
-
-// dayBefore returns the day before the given one. Both have the form YYYY-MM-DD. The argument must
-// be a valid day.
-func dayBefore(day string) string {
-	at, _ := time.Parse(time.DateOnly, day)
-	return at.AddDate(0, 0, -1).Format(time.DateOnly)
 }
 
 // greetingMessages returns the messages of a history that consists of a single greeting from the
@@ -322,14 +322,17 @@ func shiftTimestamps(shifts func(i int) bool, years, days int) middleware {
 	})
 }
 
-// renumberMessages returns a middleware that replaces the sequence number of each message in
-// histories with number(i), where i is the index of the message in its history, from 0.
+// renumber replaces the sequence number of each message of a history with number(i), where i is the
+// index of the message, from 0.
+func renumber(messages []spec.Event, number func(i int) int) {
+	for i := range messages {
+		messages[i].Seq = strconv.Itoa(number(i))
+	}
+}
+
+// renumberMessages returns a middleware that renumbers the messages in histories; see renumber.
 func renumberMessages(number func(i int) int) middleware {
-	return editHistories(func(_ parsedRequest, e *spec.Event) {
-		for i := range e.Parts {
-			e.Parts[i].Seq = strconv.Itoa(number(i))
-		}
-	})
+	return editHistories(func(_ parsedRequest, e *spec.Event) { renumber(e.Parts, number) })
 }
 
 // historyDayMutants are servers whose histories have a wrong day, wrong timestamps or wrong
@@ -384,8 +387,9 @@ var historyDayMutants = []*Mutant{
 		Name: "more-denied", Doc: "a history with more: false has an earlier day",
 		KilledBy: map[string]string{"history.no-more-is-there": "history"},
 		Middleware: editEarlierDay(func(before string, e *spec.Event) {
-			if day := dayBefore(before); e.Day == "" && e.Thread != "" {
-				e.Day, e.Parts = day, greetingMessages(day+"T10:00:00Z")
+			if e.Day == "" && e.Thread != "" {
+				e.Day = addDays(before, -1)
+				e.Parts = greetingMessages(e.Day + "T10:00:00Z")
 			}
 		}),
 	}, {

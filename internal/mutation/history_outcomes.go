@@ -33,10 +33,7 @@ func refuseLong(limit int, value func(ask *spec.Event) string) middleware {
 		if !v.startsRun() || a.status/100 != 2 || len(text) <= limit || utf8.RuneCountInString(text) > limit {
 			return
 		}
-		problem := spec.Event{Kind: spec.Problem, StatusCode: http.StatusUnprocessableEntity, Text: "too long"}
-		encoded := v.dialect.Operation(v.raw).EncodeResponse(problem)
-		a.status, a.body = encoded.Status, encoded.Body
-		a.header.Set("Content-Type", encoded.MediaType)
+		a.refuse(v, http.StatusUnprocessableEntity, "too long")
 	})
 }
 

@@ -30,19 +30,18 @@ var identityMutants = []*Mutant{
 		AlsoFails: []string{"run.output-matches", "script.text", matchesSchema},
 	}, {
 		Name: "answers-as-user", Doc: "the messages of an answer are the user's",
-		NewEffect: changeRole("user"),
+		NewEffect: replaceText(`"role":"assistant"`, `"role":"user"`),
 		Needs:     []spec.Kind{spec.MessageStart}, // or else texts have no message with a role
 		KilledBy:  map[string]string{"script.text": "message.end message.start"},
 	}, {
 		Name: "answers-as-system", Doc: "the messages of an answer are the system's",
-		NewEffect: changeRole("system"),
+		NewEffect: replaceText(`"role":"assistant"`, `"role":"system"`),
 		Needs:     []spec.Kind{spec.MessageStart}, // or else texts have no message with a role
 		KilledBy:  map[string]string{"script.text": "message.end message.start"},
-	}, {
-		Name: "image-of-nothing", Doc: "asked for a text and an image, the server sends an image without a URL",
-		Script:   replyScript("contents", `[message: [text: see, image: '']]`),
-		KilledBy: map[string]string{"script.contents": "http.close"},
-	}, {
+	},
+	replyMutant("image-of-nothing", "asked for a text and an image, the server sends an image without a URL",
+		"contents", `[message: [text: see, image: '']]`, "script.contents", "http.close"),
+	{
 		Name: "one-run-id", Doc: "all runs have the same id",
 		NewEffect: changeEvents(anyEvent, func(e *spec.Event) { e.Run = "the-run" }),
 		KilledBy:  map[string]string{"run.ids-unique": "run.start"},
@@ -68,21 +67,18 @@ var identityMutants = []*Mutant{
 		KilledBy:  map[string]string{"run.times-span-the-run": "run.end"},
 	}, {
 		Name: "failed-is-canceled", Doc: "a run that fails is reported as canceled",
-		NewEffect: changeStatus("failed", "canceled"),
+		NewEffect: replaceText(`"status":"failed"`, `"status":"canceled"`),
 		KilledBy:  map[string]string{"error.says-failed": "run.error"},
 	}, {
 		Name: "failed-is-rejected", Doc: "a run that fails is reported as rejected",
-		NewEffect: changeStatus("failed", "rejected"),
+		NewEffect: replaceText(`"status":"failed"`, `"status":"rejected"`),
 		KilledBy:  map[string]string{"error.says-failed": "run.error"},
 	}, {
 		Name: "list-canceled", Doc: "the end of the run lists its messages as canceled",
-		NewEffect: changeEvents(fault.OfKind(spec.RunEnd), func(e *spec.Event) {
-			own := e.Kind
-			changeNested(e, func(p *spec.Event) {
-				if p.Kind != own && isMessage(p) {
-					p.Status = "canceled"
-				}
-			})
+		NewEffect: changeParts(fault.OfKind(spec.RunEnd), func(p *spec.Event) {
+			if p.Kind == spec.MessageEnd || p.Kind == spec.ReasoningEnd {
+				p.Status = "canceled"
+			}
 		}),
 		KilledBy: map[string]string{"run.output-matches": "run.end"},
 	}, {
@@ -105,21 +101,9 @@ var identityMutants = []*Mutant{
 		AlsoFails: []string{matchesSchema, "tool.*", "script.*"}, // a schema may tell results by the type of their message
 	}, {
 		Name: "one-thread-for-the-nameless", Doc: "all requests that name no thread get the same one",
-		Middleware: nameCreatedThread,
+		Middleware: replaceCreatedThread(`"the-thread"`),
 		KilledBy:   map[string]string{"echo.thread-made": "run.end"},
 	},
-}
-
-// isMessage reports whether e is a complete message or complete reasoning: either the event that
-// ends it, or an element of the list of messages of a terminal event.
-func isMessage(e *spec.Event) bool { return e.Kind == spec.MessageEnd || e.Kind == spec.ReasoningEnd }
-
-// changeRole returns the effectFactory of a fault that replaces the role "assistant" with the given
-// role in all frames.
-func changeRole(role string) effectFactory {
-	return changeFrames(func(frame []byte) []byte {
-		return bytes.ReplaceAll(frame, []byte(`"role":"assistant"`), []byte(`"role":`+strconv.Quote(role)))
-	})
 }
 
 // reportedTimes matches the members of a frame that state when a run ended and when it began, in
@@ -141,12 +125,10 @@ func endAfter(ms int64) func(frame []byte) []byte {
 	}
 }
 
-// changeStatus returns the effectFactory of a fault that changes the status of runs and messages in
-// all frames: where the status is old, it is replaced with replacement.
-func changeStatus(old, replacement string) effectFactory {
-	return changeFrames(func(frame []byte) []byte {
-		return bytes.ReplaceAll(frame, []byte(`"status":`+strconv.Quote(old)), []byte(`"status":`+strconv.Quote(replacement)))
-	})
+// replaceText returns the effectFactory of a fault that replaces each old in all frames with
+// replacement.
+func replaceText(old, replacement string) effectFactory {
+	return changeFrames(func(frame []byte) []byte { return bytes.ReplaceAll(frame, []byte(old), []byte(replacement)) })
 }
 
 // retypeMessages returns a middleware that replaces the types of messages in streams. Once a stream
@@ -156,17 +138,17 @@ func changeStatus(old, replacement string) effectFactory {
 // occurred. The result maps each type that is to be replaced in the frame to its replacement. If a
 // type is in lower case, its replacement is converted to lower case, too.
 func retypeMessages(retype func(types []string) map[string]string) middleware {
-	return editStreams(func(v parsedRequest) streamEdit {
+	isAbout := fault.OfKind(spec.MessageStart, spec.MessageProgress, spec.MessageEnd)
+	return editFrames(func(v parsedRequest) func([]byte) []byte {
 		var types []string
-		return streamEdit{frame: func(frame []byte) [][]byte {
+		return func(frame []byte) []byte {
 			e := v.decodeFrame(frame)
-			isAbout := e.Kind == spec.MessageStart || e.Kind == spec.MessageProgress || e.Kind == spec.MessageEnd
 			isNew := e.Type != "" && !strings.EqualFold(e.Type, textType) && !slices.Contains(types, e.Type)
-			if isAbout && isNew {
+			if isAbout(&e) && isNew {
 				types = append(types, e.Type)
 			}
 			if len(types) == 0 {
-				return [][]byte{frame}
+				return frame
 			}
 			for from, to := range retype(types) {
 				if from == strings.ToLower(from) {
@@ -174,25 +156,10 @@ func retypeMessages(retype func(types []string) map[string]string) middleware {
 				}
 				frame = bytes.ReplaceAll(frame, []byte(`"type":`+strconv.Quote(from)), []byte(`"type":`+strconv.Quote(to)))
 			}
-			return [][]byte{frame}
-		}}
+			return frame
+		}
 	})
 }
 
 // textType is the type, in lower case, of a message that contains text.
 const textType = "message"
-
-// nameCreatedThread is a middleware that gives the same id to all threads that the server creates.
-// If a request to start a run names no thread, the id of the thread is replaced with "the-thread"
-// in all frames of the response.
-var nameCreatedThread = editStreams(func(v parsedRequest) streamEdit {
-	if v.event.Thread != "" || !v.startsRun() {
-		return streamEdit{}
-	}
-	return streamEdit{frame: func(frame []byte) [][]byte {
-		if thread := v.decodeFrame(frame).Thread; thread != "" {
-			frame = bytes.ReplaceAll(frame, []byte(`"`+thread+`"`), []byte(`"the-thread"`))
-		}
-		return [][]byte{frame}
-	}}
-})

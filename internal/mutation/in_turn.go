@@ -17,8 +17,8 @@ var inTurnMutants = []*Mutant{
 		KilledBy:  map[string]string{"run.starts-in-turn": "run.start"},
 	}, {
 		Name: "failed-twice", Doc: "a run that has failed fails again, with another message",
-		NewEffect: insertAfter(fault.OfKind(spec.RunError), func(e *spec.Event) []spec.Event {
-			return []spec.Event{withChange(e, func(o *spec.Event) { o.Text = "failed to process the request: " + e.Text })}
+		NewEffect: insertAfter(fault.OfKind(spec.RunError), func(e *spec.Event) []*spec.Event {
+			return []*spec.Event{withChange(e, func(o *spec.Event) { o.Text = "failed to process the request: " + e.Text })}
 		}),
 		KilledBy:  map[string]string{"run.ends-in-turn": "run.error"},
 		AlsoFails: []string{"script.error", "script.error-mid"},
@@ -36,7 +36,7 @@ var inTurnMutants = []*Mutant{
 		KilledBy:  map[string]string{"message.in-turn": "reasoning.delta"},
 	}, {
 		Name: "call-opened-after-its-arguments", Doc: "a call is opened again before its end",
-		NewEffect: editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
+		NewEffect: editEvents(func() eventEdit {
 			starts := map[string]spec.Event{}
 			return func(e *spec.Event, emit func(*spec.Event)) {
 				if e.Kind == spec.ToolStart {
@@ -57,8 +57,8 @@ var inTurnMutants = []*Mutant{
 		KilledBy: map[string]string{"step.all-end": "run.end"},
 	}, {
 		Name: "inner-step-left-open", Doc: "of two steps, one in the other, only the outer one ends",
-		NewEffect: insertAfter(fault.OfKind(spec.RunStart), func(e *spec.Event) []spec.Event {
-			return []spec.Event{
+		NewEffect: insertAfter(fault.OfKind(spec.RunStart), func(e *spec.Event) []*spec.Event {
+			return []*spec.Event{
 				newStep(spec.StepStart, e, "outer"), newStep(spec.StepStart, e, "inner"), newStep(spec.StepEnd, e, "outer"),
 			}
 		}),
@@ -73,8 +73,8 @@ var inTurnMutants = []*Mutant{
 		KilledBy: map[string]string{"step.pairs": "step.start"},
 	}, {
 		Name: "step-ends-as-another", Doc: "a step ends under another name",
-		NewEffect: insertAfter(fault.OfKind(spec.RunStart), func(e *spec.Event) []spec.Event {
-			return []spec.Event{newStep(spec.StepStart, e, "plan"), newStep(spec.StepEnd, e, "PLAN")}
+		NewEffect: insertAfter(fault.OfKind(spec.RunStart), func(e *spec.Event) []*spec.Event {
+			return []*spec.Event{newStep(spec.StepStart, e, "plan"), newStep(spec.StepEnd, e, "PLAN")}
 		}),
 		KilledBy:  map[string]string{"step.pairs": "step.end"},
 		AlsoFails: []string{"step.all-end"}, // the first is left open
@@ -91,8 +91,8 @@ var chunkMutants = []*Mutant{
 		AlsoFails: []string{"script.*"}, // clients have nothing to append the text to
 	}, {
 		Name: "call-chunk-without-a-tool", Doc: "the first chunk of a call has no name of a tool",
-		NewEffect: insertAfter(fault.OfKind(spec.RunStart), func(e *spec.Event) []spec.Event {
-			return []spec.Event{
+		NewEffect: insertAfter(fault.OfKind(spec.RunStart), func(e *spec.Event) []*spec.Event {
+			return []*spec.Event{
 				newChunk(spec.ToolDelta, e, spec.Event{Call: "x", Text: "{}"}),
 				{Kind: spec.ToolResult, Thread: e.Thread, Run: e.Run, Message: "x-r", Call: "x", Text: "1"},
 			}
@@ -101,8 +101,8 @@ var chunkMutants = []*Mutant{
 		AlsoFails: []string{"script.*"}, // no prompt asks for the call
 	}, {
 		Name: "chunk-in-another-role", Doc: "the second chunk of a message has another role",
-		NewEffect: insertAfter(fault.OfKind(spec.RunStart), func(e *spec.Event) []spec.Event {
-			return []spec.Event{
+		NewEffect: insertAfter(fault.OfKind(spec.RunStart), func(e *spec.Event) []*spec.Event {
+			return []*spec.Event{
 				newChunk(spec.MessageDelta, e, spec.Event{Message: "x", Role: "assistant"}),
 				newChunk(spec.MessageDelta, e, spec.Event{Role: "user"}),
 			}
@@ -110,8 +110,8 @@ var chunkMutants = []*Mutant{
 		KilledBy: map[string]string{"chunk.agrees": "message.delta"},
 	}, {
 		Name: "chunk-of-another-tool", Doc: "the second chunk of a call has another name of a tool",
-		NewEffect: insertAfter(fault.OfKind(spec.RunStart), func(e *spec.Event) []spec.Event {
-			return []spec.Event{
+		NewEffect: insertAfter(fault.OfKind(spec.RunStart), func(e *spec.Event) []*spec.Event {
+			return []*spec.Event{
 				newChunk(spec.ToolDelta, e, spec.Event{Call: "x", Name: "lookup", Text: "{"}),
 				newChunk(spec.ToolDelta, e, spec.Event{Name: "look", Text: "}"}),
 				{Kind: spec.ToolResult, Thread: e.Thread, Run: e.Run, Message: "x-r", Call: "x", Text: "1"},
@@ -127,7 +127,7 @@ var chunkMutants = []*Mutant{
 var lineMutants = []*Mutant{
 	{
 		Name: "lines-end-with-crlf", Doc: "all lines of a stream end with CRLF",
-		NewEffect: changeFrames(func(frame []byte) []byte { return bytes.ReplaceAll(frame, []byte("\n"), []byte("\r\n")) }),
+		NewEffect: replaceText("\n", "\r\n"),
 		KilledBy:  map[string]string{"wire.lines-end-with-lf": "*"},
 	}, {
 		Name: "line-ends-with-crlf", Doc: "the lines of the first event of a stream end with CRLF",
@@ -188,43 +188,40 @@ func hasInterrupt(e *spec.Event) bool {
 	return e.Kind == spec.RunEnd && ok
 }
 
-// sameAgain returns a slice that contains only a copy of e. As an argument of insertAfter, it makes
+// sameAgain returns a slice that contains only e. As an argument of insertAfter, it makes
 // a server send an event twice.
-func sameAgain(e *spec.Event) []spec.Event { return []spec.Event{*e} }
+func sameAgain(e *spec.Event) []*spec.Event { return []*spec.Event{e} }
 
 // newStep returns an event that starts or ends the step with the given name. The kind k must be
 // [spec.StepStart] or [spec.StepEnd]. The thread and the run of the event are those of e.
-func newStep(k spec.Kind, e *spec.Event, name string) spec.Event {
-	return spec.Event{Kind: k, Thread: e.Thread, Run: e.Run, Name: name}
+func newStep(k spec.Kind, e *spec.Event, name string) *spec.Event {
+	return &spec.Event{Kind: k, Thread: e.Thread, Run: e.Run, Name: name}
 }
 
 // newChunk returns a copy of chunk that has the kind k and the thread and run of e, and whose field
 // IsChunk is true.
-func newChunk(k spec.Kind, e *spec.Event, chunk spec.Event) spec.Event {
+func newChunk(k spec.Kind, e *spec.Event, chunk spec.Event) *spec.Event {
 	chunk.Kind, chunk.Thread, chunk.Run, chunk.IsChunk = k, e.Thread, e.Run, true
-	return chunk
+	return &chunk
 }
 
 // endReasoningEarly is the effectFactory of a fault that swaps the last delta of reasoning with the
 // end of the reasoning.
-var endReasoningEarly = editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
+var endReasoningEarly = editEvents(func() eventEdit {
 	var held *spec.Event
 	return func(e *spec.Event, emit func(*spec.Event)) {
-		release := func() {
-			if held != nil {
-				emit(held)
-				held = nil
-			}
+		if e.Kind == spec.ReasoningEnd {
+			emit(e)
+		}
+		if held != nil {
+			emit(held)
+			held = nil
 		}
 		switch e.Kind {
 		case spec.ReasoningDelta:
-			release()
 			held = new(*e)
-		case spec.ReasoningEnd:
-			emit(e)
-			release()
+		case spec.ReasoningEnd: // was sent before
 		default:
-			release()
 			emit(e)
 		}
 	}
@@ -234,11 +231,10 @@ var endReasoningEarly = editEvents(func() func(e *spec.Event, emit func(*spec.Ev
 // events of the call. The effect holds back the events of tool calls until any other event arrives.
 // If that event is a tool result, it is sent before the events that were held back. Otherwise, it
 // is sent after them.
-var sendResultsFirst = editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
+var sendResultsFirst = editEvents(func() eventEdit {
 	var held []spec.Event
 	return func(e *spec.Event, emit func(*spec.Event)) {
-		isCall := e.Kind == spec.ToolStart || e.Kind == spec.ToolDelta || e.Kind == spec.ToolEnd
-		if isCall {
+		if e.Kind == spec.ToolStart || e.Kind == spec.ToolDelta || e.Kind == spec.ToolEnd {
 			held = append(held, *e)
 			return
 		}

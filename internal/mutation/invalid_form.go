@@ -73,57 +73,51 @@ func (g *generator) addInvalidForm(v parsedRequest) {
 	}
 }
 
-// violatedPlace returns the decoded JSON body of the request v and the tokens of the JSON pointer
-// to the only violation in it. The result ok is false if v does not have exactly one violation, or
-// if the violation is not in a JSON body.
-func violatedPlace(v parsedRequest) (body any, tokens []string, ok bool) {
+// violatedPlace returns the tokens of the JSON pointer to the only violation of the request v, and
+// the decoded values in the body to which the tokens lead: values[0] is the body, and values[i+1]
+// is the value after tokens[i]. If a value does not exist, it and those after it are missing. The
+// results are nil if v does not have exactly one violation, or if the violation is not in a JSON
+// body.
+func violatedPlace(v parsedRequest) (tokens []string, values []any) {
 	violations := v.parsed().Violations
-	if len(violations) != 1 || violations[0].Pointer == "" || json.Unmarshal(v.raw.Body, &body) != nil {
-		return nil, nil, false
+	var at any
+	if len(violations) != 1 || violations[0].Pointer == "" || json.Unmarshal(v.raw.Body, &at) != nil {
+		return nil, nil
 	}
-	return body, strings.Split(violations[0].Pointer, "/")[1:], true
-}
-
-// isNullForEnum reports whether the only violation of the request v is a null in its JSON body
-// where the schema requires one of several listed values (enum).
-func isNullForEnum(v parsedRequest) bool {
-	at, tokens, ok := violatedPlace(v)
-	if !ok || !strings.HasSuffix(v.parsed().Violations[0].SchemaPath, "/enum") {
-		return false
-	}
+	tokens, values = strings.Split(violations[0].Pointer, "/")[1:], []any{at}
 	for _, token := range tokens {
 		switch in := at.(type) {
 		case map[string]any:
+			var ok bool
 			if at, ok = in[token]; !ok {
-				return false
+				return tokens, values
 			}
 		case []any:
 			if i, err := strconv.Atoi(token); err == nil && i < len(in) {
 				at = in[i]
 			}
 		}
+		values = append(values, at)
 	}
-	return at == nil
+	return tokens, values
+}
+
+// isNullForEnum reports whether the only violation of the request v is a null in its JSON body
+// where the schema requires one of several listed values (enum).
+func isNullForEnum(v parsedRequest) bool {
+	tokens, values := violatedPlace(v)
+	return len(tokens) > 0 && len(values) > len(tokens) && values[len(tokens)] == nil &&
+		strings.HasSuffix(v.parsed().Violations[0].SchemaPath, "/enum")
 }
 
 // isInLaterItem reports whether the only violation of the request v is in the second item of a list
 // of exactly two items, and the items are similar as defined by areSimilar.
 func isInLaterItem(v parsedRequest) bool {
-	at, tokens, ok := violatedPlace(v)
-	if !ok {
-		return false
-	}
-	for i, token := range tokens {
-		switch in := at.(type) {
-		case map[string]any:
-			at = in[token]
-		case []any:
-			if len(in) == 2 && token == "1" && areSimilar(in[0], in[1], tokens[i+1:]) {
-				return true
-			}
-			if i, err := strconv.Atoi(token); err == nil && i < len(in) {
-				at = in[i]
-			}
+	tokens, values := violatedPlace(v)
+	for i, token := range tokens[:min(len(tokens), len(values))] {
+		in, _ := values[i].([]any)
+		if len(in) == 2 && token == "1" && areSimilar(in[0], in[1], tokens[i+1:]) {
+			return true
 		}
 	}
 	return false

@@ -75,8 +75,8 @@ var lifecycleMutants = []*Mutant{
 		},
 	}, {
 		Name: "failure-then-end", Doc: "a failed run is reported as completed afterwards",
-		NewEffect: insertAfter(fault.OfKind(spec.RunError), func(e *spec.Event) []spec.Event {
-			return []spec.Event{withChange(e, func(o *spec.Event) {
+		NewEffect: insertAfter(fault.OfKind(spec.RunError), func(e *spec.Event) []*spec.Event {
+			return []*spec.Event{withChange(e, func(o *spec.Event) {
 				o.Kind, o.Text, o.Code, o.Completed = spec.RunEnd, "", "", e.Created
 			})}
 		}),
@@ -104,7 +104,12 @@ var lifecycleMutants = []*Mutant{
 		AlsoFails: []string{"wire.body-is-whole", "wire.ends"}, // the body never ends
 	}, {
 		Name: "lingers-when-failed", Doc: "the body is not ended when the run has failed",
-		NewEffect: keepFailedOpen,
+		NewEffect: replaceLast(func(w fault.StreamWriter, last []byte) error {
+			if err := sendNow(w, last); err != nil || !bytes.Contains(last, []byte("failure")) {
+				return err
+			}
+			return w.Sleep(30 * time.Second)
+		}),
 		KilledBy:  map[string]string{"run.closes-after-end": "run.error"},
 		AlsoFails: []string{"wire.body-is-whole", "wire.ends"}, // the body never ends
 	}, {
@@ -201,9 +206,9 @@ var lifecycleMutants = []*Mutant{
 
 // extraMessage returns the start event and one delta of a message that the prompt did not ask for.
 // Their thread and run are those of e.
-func extraMessage(e *spec.Event) []spec.Event {
+func extraMessage(e *spec.Event) []*spec.Event {
 	m := spec.Event{Thread: e.Thread, Run: e.Run, Message: e.Run + "-another"}
-	return []spec.Event{
+	return []*spec.Event{
 		withChange(&m, func(o *spec.Event) { o.Kind, o.Role = spec.MessageStart, "assistant" }),
 		withChange(&m, func(o *spec.Event) { o.Kind, o.Text = spec.MessageDelta, "and another thing" }),
 	}
@@ -212,14 +217,13 @@ func extraMessage(e *spec.Event) []spec.Event {
 // stopAfter returns the effectFactory of a fault that drops all events of a run after the first one
 // for which fits returns true.
 func stopAfter(fits func(*spec.Event) bool) effectFactory {
-	return func(fault.Args) fault.Effect {
+	return func(a fault.Args) fault.Effect {
 		over := false
-		return fault.Effect{OnEvent: func(e *spec.Event, emit func(*spec.Event)) {
-			if !over {
-				over = fits(e)
-				emit(e)
-			}
-		}}
+		return dropEvents(func(e *spec.Event) bool {
+			drops := over
+			over = over || fits(e)
+			return drops
+		})(a)
 	}
 }
 
@@ -234,40 +238,21 @@ func shiftCreated(a fault.Args) fault.Effect {
 	})(a)
 }
 
-// keepFailedOpen returns the effect of a fault that keeps the body of a stream open for 30 seconds
-// after the last frame if that frame contains "failure", as the last frame of a failed run does. It
-// is an effectFactory.
-func keepFailedOpen(fault.Args) fault.Effect {
-	return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter {
-		failed := false
-		return &lastFrameEditor{out: w, change: func(frame []byte) []byte {
-			failed = bytes.Contains(frame, []byte("failure"))
-			return frame
-		}, onClose: func() error {
-			if !failed {
-				return nil
-			}
-			return w.Sleep(30 * time.Second)
-		}}
-	}}
-}
-
 // changeIdleLimit returns a middleware that replaces the idle limit in requests for a stream with
 // newLimit(limit). The idle limit is the number of polls without an event after which the stream is
 // to end, as a decimal number. If newLimit returns "", the limit is removed. A request without a
 // limit is not changed.
 func changeIdleLimit(newLimit func(limit string) string) middleware {
-	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+	return editRequests(func(v parsedRequest) *http.Request {
 		if !v.isOperation("listen") || v.event.PollLimit == "" {
-			next.ServeHTTP(w, v.httpRequest)
-			return
+			return v.httpRequest
 		}
-		bare := v.event
-		bare.PollLimit = newLimit(bare.PollLimit)
-		asked, err := v.dialect.BuildRequest("listen", bare)
+		asked := v.event
+		asked.PollLimit = newLimit(asked.PollLimit)
+		other, err := v.dialect.BuildRequest("listen", asked)
 		if err != nil {
-			asked = v.raw
+			return v.httpRequest
 		}
-		next.ServeHTTP(w, v.withRequest(asked))
+		return v.withRequest(other)
 	})
 }

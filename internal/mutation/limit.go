@@ -35,29 +35,18 @@ var limitMutants = []*Mutant{
 // v.
 func repeatTooManyStreams(key func(v parsedRequest) string) middleware {
 	return func(next dialectHandler) dialectHandler {
-		var mu sync.Mutex
-		refused := map[string]bufferedResponse{}
+		var refused sync.Map // key → *bufferedResponse
 		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 			if !v.isOperation("listen") {
 				next.ServeHTTP(w, v.httpRequest)
-				return
+			} else if again, ok := refused.Load(key(v)); ok {
+				again.(*bufferedResponse).send(w)
+			} else if a := serveEdited(w, v.httpRequest, next, streamEdit{}); a != nil {
+				if a.status == http.StatusTooManyRequests {
+					refused.Store(key(v), a)
+				}
+				a.send(w)
 			}
-			mu.Lock()
-			again, ok := refused[key(v)]
-			mu.Unlock()
-			a := &again
-			if !ok {
-				a = serveEdited(w, v.httpRequest, next, streamEdit{})
-			}
-			if a == nil {
-				return
-			}
-			if a.status == http.StatusTooManyRequests {
-				mu.Lock()
-				refused[key(v)] = *a
-				mu.Unlock()
-			}
-			a.send(w)
 		})(next)
 	}
 }

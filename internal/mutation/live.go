@@ -1,8 +1,9 @@
 package mutation
 
 import (
-	"bytes"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -48,9 +49,7 @@ func logRuns(serve func(log *runTracker, r *trackedRun, v parsedRequest) (spec.R
 			}
 			request, edit := serve(log, r, v)
 			log.mu.Unlock()
-			if a := serveEdited(w, v.withRequest(request), next, log.watch(r, v, edit)); a != nil {
-				a.send(w)
-			}
+			serveStream(w, v.withRequest(request), next, log.watch(r, v, edit))
 		})(next)
 	}
 }
@@ -86,11 +85,11 @@ func (log *runTracker) watch(r *trackedRun, v parsedRequest, edit streamEdit) st
 		return edit
 	}
 	change := edit.frame
-	edit.frame = func(frame []byte) [][]byte {
+	edit.frame = func(frame []byte) []byte {
 		log.mu.Lock()
 		defer log.mu.Unlock()
 		e := v.decodeFrame(frame)
-		out := [][]byte{frame}
+		out := frame
 		if change != nil {
 			out = change(frame)
 		}
@@ -112,13 +111,6 @@ func (log *runTracker) isOfSibling(r *trackedRun, cursor string) bool {
 	return false
 }
 
-// without returns v.raw without the header fields with the given name. It does not modify v.
-func without(v parsedRequest, name string) spec.Request {
-	r := v.raw
-	r.Header = r.Header.Without(name)
-	return r
-}
-
 // unedited returns the request v and an edit that changes nothing. The function that is passed to
 // logRuns returns these results if it leaves the request and the response unchanged.
 func unedited(v parsedRequest) (spec.Request, streamEdit) { return v.raw, streamEdit{} }
@@ -130,8 +122,10 @@ var liveMutants = []*Mutant{
 		Name: "malformed-cursor-while-live", Doc: "a malformed cursor is ignored while the run goes on",
 		KilledBy: map[string]string{"refuse.as-documented": "http.request"}, Needs: []spec.Kind{spec.SlotCursor, spec.CancelAccepted},
 		Middleware: logRuns(func(_ *runTracker, r *trackedRun, v parsedRequest) (spec.Request, streamEdit) {
-			if v.isOperation("listen") && !r.ended && bytes.Contains([]byte(v.parsed().Cursor), []byte("%")) {
-				return without(v, "Last-Event-ID"), streamEdit{}
+			if v.isOperation("listen") && !r.ended && strings.Contains(v.parsed().Cursor, "%") {
+				out := v.raw
+				out.Header = out.Header.Without("Last-Event-ID")
+				return out, streamEdit{}
 			}
 			return unedited(v)
 		}),
@@ -141,8 +135,8 @@ var liveMutants = []*Mutant{
 		Middleware: logRuns(func(log *runTracker, r *trackedRun, v parsedRequest) (spec.Request, streamEdit) {
 			cursor := v.parsed().Cursor
 			if v.isOperation("listen") && cursor != "" && !r.ended && log.isOfSibling(r, cursor) {
-				out := without(v, "Last-Event-ID")
-				out.Header = append(out.Header, spec.HeaderField{Name: "Last-Event-ID", Value: "%"})
+				out := v.raw
+				out.Header = out.Header.With("Last-Event-ID", "%")
 				return out, streamEdit{}
 			}
 			return unedited(v)
@@ -170,11 +164,11 @@ var liveMutants = []*Mutant{
 // repeats returns true. The stream is the response to the request v. The edit calls repeats when
 // the terminal event is sent.
 func repeatEnd(v parsedRequest, repeats func() bool) streamEdit {
-	return streamEdit{frame: func(frame []byte) [][]byte {
+	return streamEdit{frame: func(frame []byte) []byte {
 		k := v.decodeFrame(frame).Kind
 		if (k == spec.RunEnd || k == spec.RunError) && repeats() {
-			return [][]byte{frame, frame}
+			return slices.Concat(frame, frame)
 		}
-		return [][]byte{frame}
+		return frame
 	}}
 }

@@ -1,6 +1,7 @@
 package mutation
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -64,10 +65,7 @@ func (r *Report) Merge(document []byte) error {
 		}
 	}
 	slices.SortStableFunc(r.Outcomes, func(a, b Outcome) int {
-		if a.Mutant != b.Mutant {
-			return order[a.Mutant] - order[b.Mutant]
-		}
-		return dialects[a.Dialect] - dialects[b.Dialect]
+		return cmp.Or(order[a.Mutant]-order[b.Mutant], dialects[a.Dialect]-dialects[b.Dialect])
 	})
 	return nil
 }

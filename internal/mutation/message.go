@@ -66,12 +66,11 @@ var messageMutants = []*Mutant{
 		AlsoFails: []string{"script.interrupt"}, // the list may have the interrupts
 	}, {
 		Name: "message-begun", Doc: "a message is reported as in progress at its start, and never again",
-		NewEffect: insertAfter(fault.OfKind(spec.RunStart), func(e *spec.Event) []spec.Event {
-			m := spec.Event{
+		NewEffect: insertAfter(fault.OfKind(spec.RunStart), func(e *spec.Event) []*spec.Event {
+			return []*spec.Event{{
 				Kind: spec.MessageProgress, Thread: e.Thread, Run: e.Run, Message: e.Run + "-begun",
 				Type: "message", Role: "assistant",
-			}
-			return []spec.Event{m}
+			}}
 		}),
 		Needs:    []spec.Kind{spec.MessageProgress},
 		Without:  []spec.Kind{spec.MessageStart}, // or else message-left-open is the same defect
@@ -83,12 +82,10 @@ var messageMutants = []*Mutant{
 		AlsoFails: []string{"run.output-is-complete", "run.status-moves-forward"}, // the output omits the second message, and the first one starts again
 	}, {
 		Name: "one-id-for-all", Doc: "all messages of a run have one id",
-		NewEffect: changeEvents(anyEvent, func(e *spec.Event) {
-			changeNested(e, func(p *spec.Event) {
-				if p.Message != "" {
-					p.Message = "the-message"
-				}
-			})
+		NewEffect: changeParts(anyEvent, func(p *spec.Event) {
+			if p.Message != "" {
+				p.Message = "the-message"
+			}
 		}),
 		KilledBy:  map[string]string{"message.ids-unique": "message.end message.start reasoning.end"},
 		AlsoFails: []string{"script.*", "content.ends-once", "content.is-whole", "delta.joins-to-whole", "message.*", "run.output-matches", "run.status-moves-forward", "tool.*"}, // all messages have the same id, so they count as one message that is repeated
@@ -99,12 +96,10 @@ var messageMutants = []*Mutant{
 		AlsoFails: []string{"script.tool", "script.client-tool*", "tool.arguments-are-json"}, // the repeated delta belongs to the arguments of a call
 	}, {
 		Name: "repeated-in-part", Doc: "the end of a message repeats its first content only",
-		NewEffect: changeEvents(anyEvent, func(e *spec.Event) {
-			changeNested(e, func(p *spec.Event) {
-				if n := len(p.Parts); n > 1 && p.Kind != spec.RunEnd {
-					p.Parts = p.Parts[:1]
-				}
-			})
+		NewEffect: changeParts(anyEvent, func(p *spec.Event) {
+			if n := len(p.Parts); n > 1 && p.Kind != spec.RunEnd {
+				p.Parts = p.Parts[:1]
+			}
 		}),
 		KilledBy:  map[string]string{"message.content-equals": "message.end"},
 		AlsoFails: []string{"run.output-matches"}, // the terminal event lists the complete message
@@ -118,29 +113,25 @@ func anyEvent(*spec.Event) bool { return true }
 // start of the message is sent only after them. Otherwise, a second message is opened and ended
 // together with each message.
 func dropMessageIDs(late bool) effectFactory {
-	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
+	return editEvents(func() eventEdit {
 		var start *spec.Event
 		return func(e *spec.Event, emit func(*spec.Event)) {
 			switch {
 			case e.Kind == spec.MessageStart && late:
-				kept := *e
-				start = &kept
+				start = new(*e)
 				return
 			case e.Kind == spec.MessageStart:
 				emit(e)
-				second := withChange(e, func(o *spec.Event) { o.Message += "-too" })
-				emit(&second)
+				emit(withChange(e, func(o *spec.Event) { o.Message += "-too" }))
 				return
-			case e.Kind == spec.MessageDelta || e.Kind == spec.ContentEnd && e.Type == "text":
-				nameless := withChange(e, func(o *spec.Event) { o.Message = "" })
-				emit(&nameless)
+			case e.Kind == spec.MessageDelta || isCompletedText(e):
+				emit(withChange(e, func(o *spec.Event) { o.Message = "" }))
 				return
 			case start != nil && (e.Kind == spec.MessageEnd || e.Kind == spec.RunError):
 				emit(start)
 				start = nil
 			case e.Kind == spec.MessageEnd && !late:
-				second := withChange(e, func(o *spec.Event) { o.Message += "-too" })
-				emit(&second)
+				emit(withChange(e, func(o *spec.Event) { o.Message += "-too" }))
 			}
 			emit(e)
 		}
@@ -149,15 +140,14 @@ func dropMessageIDs(late bool) effectFactory {
 
 // dropMessageEnds is the effectFactory of a fault that drops the events that end messages and
 // reasoning, and empties the list of messages in the event that ends the run.
-var dropMessageEnds = editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
+var dropMessageEnds = editEvents(func() eventEdit {
 	return func(e *spec.Event, emit func(*spec.Event)) {
 		if e.Kind == spec.MessageEnd || e.Kind == spec.ReasoningEnd {
 			return
 		}
-		bare := *e
 		if e.Kind == spec.RunEnd && e.Parts != nil {
-			bare.Parts = []spec.Event{}
+			e = withChange(e, func(o *spec.Event) { o.Parts = []spec.Event{} })
 		}
-		emit(&bare)
+		emit(e)
 	}
 })

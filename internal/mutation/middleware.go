@@ -60,6 +60,14 @@ func interceptRequests(serve func(w http.ResponseWriter, v parsedRequest, next h
 	}
 }
 
+// editRequests returns a middleware that passes on the result of edit(v) in place of each request
+// v. The result is v.httpRequest if the request is not to be changed.
+func editRequests(edit func(v parsedRequest) *http.Request) middleware {
+	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+		next.ServeHTTP(w, edit(v))
+	})
+}
+
 // parseRequest returns r together with its decoded form in dialect d. The argument body is the body
 // of r, which the caller has already read.
 func parseRequest(d *dialect.Dialect, r *http.Request, body []byte) parsedRequest {
@@ -74,10 +82,7 @@ func parseRequest(d *dialect.Dialect, r *http.Request, body []byte) parsedReques
 		}
 	}
 	v := parsedRequest{dialect: d, raw: req, httpRequest: r}
-	v.parsed = sync.OnceValue(func() *spec.Event { // parsing a large file is slow
-		e := d.ParseRequest(req)
-		return &e
-	})
+	v.parsed = sync.OnceValue(func() *spec.Event { return new(d.ParseRequest(req)) }) // slow for a large file
 	if len(body) <= maxEagerBody {
 		v.event = *v.parsed()
 	}
@@ -185,27 +190,17 @@ func trackThreads(wrap func(m *threadRegistry) middleware) middleware {
 		m := &threadRegistry{
 			known: map[string]bool{}, threadsOf: map[string][]string{}, messagesOf: map[string][]spec.Event{},
 		}
-		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, inner http.Handler) {
-			if who, thread := v.user(), v.parsed().Thread; v.startsRun() && v.parsed().Valid() && who != "" {
-				m.mu.Lock()
-				if !m.known[thread] {
-					m.known[thread] = true
-					m.threadsOf[who] = append(m.threadsOf[who], thread)
-				}
-				m.mu.Unlock()
+		return editRequests(func(v parsedRequest) *http.Request {
+			who, thread := v.user(), v.parsed().Thread
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			if v.startsRun() && v.parsed().Valid() && who != "" && !m.known[thread] {
+				m.known[thread] = true
+				m.threadsOf[who] = append(m.threadsOf[who], thread)
 			}
-			inner.ServeHTTP(w, v.httpRequest)
+			return v.httpRequest
 		})(wrap(m)(next))
 	}
-}
-
-func (m *threadRegistry) firstThread(who string) string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if all := m.threadsOf[who]; len(all) > 0 {
-		return all[0]
-	}
-	return ""
 }
 
 // editHistoryRequests returns a middleware that makes the server return a different history from
@@ -213,15 +208,14 @@ func (m *threadRegistry) firstThread(who string) string {
 // only the thread and the day that v names, and edit can change them in place. The server then
 // receives a request for the history of the changed thread and day.
 func editHistoryRequests(edit func(v parsedRequest, history *spec.Event)) middleware {
-	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
-		r := v.httpRequest
+	return editRequests(func(v parsedRequest) *http.Request {
 		if v.isOperation("history") && v.parsed().Valid() {
 			asked := spec.Event{Thread: v.parsed().Thread, Day: v.parsed().Day}
 			edit(v, &asked)
 			if other, err := v.dialect.BuildRequest("history", asked); err == nil {
-				r = v.withRequest(other)
+				return v.withRequest(other)
 			}
 		}
-		next.ServeHTTP(w, r)
+		return v.httpRequest
 	})
 }

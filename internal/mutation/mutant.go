@@ -119,10 +119,8 @@ func (m *Mutant) AppliesTo(d *dialect.Dialect) bool { return len(m.Requirements(
 func (m *Mutant) concerns(e spec.Event) bool {
 	prescribes := func(refusals []spec.RefusalRequirement) bool { return len(refusalsAbout(m.requirement, refusals)) > 0 }
 	hasForm := func(f spec.RequestForm) bool { return f.Requirement == m.requirement }
-	if forms := e.Facts().Forms; forms != nil && slices.ContainsFunc(forms(), hasForm) {
-		return true
-	}
-	return e.Requirement == m.requirement || slices.Contains(e.Exercised, m.requirement) ||
+	return slices.ContainsFunc(formsOf(e), hasForm) || e.Requirement == m.requirement ||
+		slices.Contains(e.Exercised, m.requirement) ||
 		slices.ContainsFunc(e.Violations, func(v spec.Violation) bool {
 			return v.Requirement == m.requirement || prescribes(v.Refusals)
 		}) ||

@@ -8,15 +8,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/streamassay/streamassay/spec"
 )
-
-// neighbourMutants are servers that mistake one thread or run for another, for example because the
-// ids are similar, that let threads that are active at the same time affect each other, or that
-// handle waiting for input incorrectly.
-var neighbourMutants = slices.Concat(similarThreadMutants, similarRunMutants, simultaneousMutants)
 
 // An idGetter returns an id of a certain kind, such as the thread id, from the decoded request e.
 // It returns "" if e does not have such an id.
@@ -33,22 +29,15 @@ func runID(e *spec.Event) string    { return e.Run }
 // distinguishes, such as its first characters, and is not called with "".
 func mergeIDs(slot idGetter, scope func(e *spec.Event) string, known func(id string) string) middleware {
 	return func(next dialectHandler) dialectHandler {
-		var mu sync.Mutex
-		first := map[string]string{} // scope and known(id) → id
+		var first sync.Map // scope and known(id) → id
 		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 			own := slot(v.parsed())
 			if own == "" || !v.parsed().Valid() {
 				next.ServeHTTP(w, v.httpRequest)
 				return
 			}
-			key := scope(v.parsed()) + "\x00" + known(own)
-			mu.Lock()
-			if first[key] == "" {
-				first[key] = own
-			}
-			other := first[key]
-			mu.Unlock()
-			serveAs(w, v, next, own, other)
+			other, _ := first.LoadOrStore(scope(v.parsed())+"\x00"+known(own), own)
+			serveAs(w, v, next, own, other.(string))
 		})(next)
 	}
 }
@@ -66,18 +55,11 @@ func serveAs(w http.ResponseWriter, v parsedRequest, next http.Handler, clientID
 		r.Target = strings.ReplaceAll(r.Target, escape(clientID), escape(serverID))
 	}
 	restore := func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(serverID), []byte(clientID)) }
-	edit := streamEdit{frame: func(frame []byte) [][]byte { return [][]byte{restore(frame)} }}
-	if a := serveEdited(w, v.withRequest(r), next, edit); a != nil {
+	if a := serveEdited(w, v.withRequest(r), next, streamEdit{frame: restore}); a != nil {
 		a.body = restore(a.body)
 		a.send(w)
 	}
 }
-
-// unscoped returns "". As the argument scope of mergeIDs, it puts all requests into one scope.
-func unscoped(*spec.Event) string { return "" }
-
-// stripLast returns id without its last byte. The id must not be empty.
-func stripLast(id string) string { return id[:len(id)-1] }
 
 // beforeMark returns the part of id before the first "/", "%" or "&". These characters are escaped
 // in URLs. If id contains none of them, beforeMark returns id.
@@ -88,38 +70,33 @@ func beforeMark(id string) string {
 	return id
 }
 
-// isolationKills is the [Mutant.KilledBy] of servers that treat two threads as one. The check
-// script.isolated finds such a server by a delta that repeats a message of the other thread.
-var isolationKills = map[string]string{"script.isolated": "message.delta"}
+// threadMutant returns a mutant that treats two threads as one if known returns the same value for
+// their ids; see mergeIDs. The check script.isolated finds it by a delta that repeats a message of
+// the other thread. The mutant applies only to dialects that have none of the kinds in without.
+func threadMutant(name, doc string, known func(id string) string, without ...spec.Kind) *Mutant {
+	unscoped := func(*spec.Event) string { return "" }
+	return &Mutant{
+		Name: name, Doc: doc, Without: without,
+		KilledBy: map[string]string{"script.isolated": "message.delta"},
+		// Both threads have the messages of the other.
+		AlsoFails:  []string{"script.recall", "history.*", "accepted.*", "message.ids-unique", "reply.as-promised"},
+		Middleware: mergeIDs(threadID, unscoped, known),
+	}
+}
 
-// isolationEffects lists globs, for [Mutant.AlsoFails], that match the ids of the checks that may
-// fail if a server treats two threads as one.
-var isolationEffects = []string{"script.recall", "history.*", "accepted.*", "message.ids-unique", "reply.as-promised"}
-
-// similarThreadMutants are servers that treat threads with similar ids as one thread.
+// similarThreadMutants are servers that treat threads with similar ids as one thread. Some do not
+// apply to dialects with cursors, in which the ids are UUIDs.
 var similarThreadMutants = []*Mutant{
-	{
-		Name: "threads-but-for-the-last-digit", Doc: "threads whose ids differ in the last character are one thread",
-		KilledBy: isolationKills, AlsoFails: isolationEffects,
-		Middleware: mergeIDs(threadID, unscoped, stripLast),
-	}, {
-		Name: "threads-but-for-the-first-digit", Doc: "threads whose ids differ in the first character are one thread",
-		KilledBy: isolationKills, AlsoFails: isolationEffects,
-		Middleware: mergeIDs(threadID, unscoped, func(id string) string { return id[1:] }),
-	}, {
-		// In dialects with cursors the ids are UUIDs.
-		Name: "threads-in-any-case", Doc: "threads whose ids differ in case are one thread", Without: []spec.Kind{spec.SlotCursor},
-		KilledBy: isolationKills, AlsoFails: isolationEffects,
-		Middleware: mergeIDs(threadID, unscoped, strings.ToLower),
-	}, {
-		Name: "threads-up-to-a-slash", Doc: "threads whose ids are the same up to a slash are one thread", Without: []spec.Kind{spec.SlotCursor},
-		KilledBy: isolationKills, AlsoFails: isolationEffects,
-		Middleware: mergeIDs(threadID, unscoped, beforeMark),
-	}, {
-		Name: "threads-of-limited-length", Doc: "threads whose ids have the same first 43 characters are one thread", Without: []spec.Kind{spec.SlotCursor},
-		KilledBy: isolationKills, AlsoFails: isolationEffects,
-		Middleware: mergeIDs(threadID, unscoped, func(id string) string { return id[:min(43, len(id))] }),
-	},
+	threadMutant("threads-but-for-the-last-digit", "threads whose ids differ in the last character are one thread",
+		func(id string) string { return id[:len(id)-1] }),
+	threadMutant("threads-but-for-the-first-digit", "threads whose ids differ in the first character are one thread",
+		func(id string) string { return id[1:] }),
+	threadMutant("threads-in-any-case", "threads whose ids differ in case are one thread",
+		strings.ToLower, spec.SlotCursor),
+	threadMutant("threads-up-to-a-slash", "threads whose ids are the same up to a slash are one thread",
+		beforeMark, spec.SlotCursor),
+	threadMutant("threads-of-limited-length", "threads whose ids have the same first 43 characters are one thread",
+		func(id string) string { return id[:min(43, len(id))] }, spec.SlotCursor),
 }
 
 // similarRunKills is the [Mutant.KilledBy] of servers that treat two runs as one. The check
@@ -147,21 +124,21 @@ var similarRunMutants = []*Mutant{
 	}, {
 		Name: "run-of-another-thread", Doc: "the stream of a run has the events of the run with the same id in another thread",
 		Needs: []spec.Kind{spec.SlotCursor}, KilledBy: similarRunKills, AlsoFails: similarRunEffects,
-		Middleware: mergeIDs(threadID, func(e *spec.Event) string { return e.Run }, func(string) string { return "" }),
+		Middleware: mergeIDs(threadID, runID, func(string) string { return "" }),
 	}, {
 		Name: "cancels-the-last", Doc: "a cancel ends the last run of the conversation, whichever it names",
 		KilledBy: map[string]string{"cancel.spares-others": "http.close"}, AlsoFails: []string{"script.idle"}, // it is not streamed to its end
-		Middleware: redirectCancel(func(runs []string, _ string) []string { return runs[len(runs)-1:] }),
+		Middleware: redirectCancel(threadID, runID, func(runs []string, _ string) []string { return runs[len(runs)-1:] }),
 	}, {
 		Name: "cancels-by-prefix", Doc: "a cancel ends all runs of the conversation whose ids begin with the one it names",
 		KilledBy: map[string]string{"cancel.spares-others": "http.close"}, AlsoFails: []string{"script.idle"}, // it is not streamed to its end
-		Middleware: redirectCancel(func(runs []string, named string) []string {
+		Middleware: redirectCancel(threadID, runID, func(runs []string, named string) []string {
 			return slices.DeleteFunc(runs, func(run string) bool { return !strings.HasPrefix(run, named) })
 		}),
 	}, {
 		Name: "cancels-in-any-case", Doc: "a cancel ends all runs of the conversation whose ids differ from the one it names only in case",
 		KilledBy: map[string]string{"cancel.spares-others": "http.close"}, AlsoFails: []string{"script.idle"}, // it is not streamed to its end
-		Middleware: redirectCancel(func(runs []string, named string) []string {
+		Middleware: redirectCancel(threadID, runID, func(runs []string, named string) []string {
 			return slices.DeleteFunc(runs, func(run string) bool { return !strings.EqualFold(run, named) })
 		}),
 	},
@@ -177,12 +154,12 @@ var simultaneousMutants = []*Mutant{
 		// The thread has another message in place of the input, and later requests may repeat the
 		// result.
 		AlsoFails:  []string{"script.recall", "script.resume", "script.text", "script.client-tool-results"},
-		Middleware: pendOnlyOnce(spec.InputToolResult),
+		Middleware: loseInput(spec.InputToolResult, pendsOnlyOnce),
 	}, {
 		Name: "one-interrupt-pending", Doc: "the answer to an interrupt is ignored if another thread was interrupted meanwhile",
 		KilledBy:   map[string]string{"script.resume": "message.delta http.close"},
 		AlsoFails:  []string{"script.recall", "script.text"}, // the thread has another message in place of the input
-		Middleware: pendOnlyOnce(spec.InputResume),
+		Middleware: loseInput(spec.InputResume, pendsOnlyOnce),
 	}, {
 		Name: "crossed-in-a-crowd", Doc: "while twelve replies are streamed, the texts of two are exchanged",
 		KilledBy: map[string]string{"script.text": "message.delta"},
@@ -195,12 +172,12 @@ var simultaneousMutants = []*Mutant{
 		Name: "waits-a-second-for-results", Doc: "a result of a client tool more than a second after the call is lost",
 		KilledBy:   map[string]string{"script.client-tool-result": "message.delta http.close run.end"},
 		AlsoFails:  []string{"script.*"},
-		Middleware: waitOneSecond(spec.InputToolResult),
+		Middleware: loseInput(spec.InputToolResult, waitsOneSecond),
 	}, {
 		Name: "waits-a-second-for-answers", Doc: "an answer more than a second after the interrupt is lost",
 		KilledBy:   map[string]string{"script.resume": "message.delta http.close run.end"},
 		AlsoFails:  []string{"script.*", "resume.continues"},
-		Middleware: waitOneSecond(spec.InputResume),
+		Middleware: loseInput(spec.InputResume, waitsOneSecond),
 	}, {
 		Name: "started-twice-while-waiting", Doc: "a run in place of the answer to an interrupt starts twice",
 		KilledBy:   map[string]string{"run.starts-in-turn": "run.start"},
@@ -209,39 +186,26 @@ var simultaneousMutants = []*Mutant{
 	},
 }
 
-// pendOnlyOnce returns a middleware that makes the server wait for input in only one thread at a
-// time: the thread that was the last to begin to wait. The argument input is the kind of the input.
-// Input for any other thread is lost; see loseInput.
-func pendOnlyOnce(input spec.Kind) middleware {
-	return loseInput(input, func() (waits func(thread string), isLost func(thread string) bool) {
-		last := ""
-		return func(thread string) { last = thread }, func(thread string) bool { return last != thread }
-	})
-}
+// pendsOnlyOnce reports, as the argument isLost of loseInput, that input is lost unless it is for
+// the thread that was the last to begin to wait.
+func pendsOnlyOnce(isLast bool, _ time.Duration) bool { return !isLast }
 
-// waitOneSecond returns a middleware that makes the server wait for input for one second only. The
-// argument input is the kind of the input. Later input is lost; see loseInput.
-func waitOneSecond(input spec.Kind) middleware {
-	return loseInput(input, func() (waits func(thread string), isLost func(thread string) bool) {
-		since := map[string]time.Time{}
-		return func(thread string) { since[thread] = time.Now() },
-			func(thread string) bool { return time.Since(since[thread]) > time.Second }
-	})
-}
+// waitsOneSecond reports, as the argument isLost of loseInput, that input is lost after a second.
+func waitsOneSecond(_ bool, waited time.Duration) bool { return waited > time.Second }
 
 // loseInput returns a middleware that makes the server lose input for which it waits. The argument
 // input is the kind of the input: a tool result ([spec.InputToolResult]) or the answer to an
-// interrupt ([spec.InputResume]). The function begin is called once for each server and returns two
-// functions: waits is called with each thread that may begin to wait, and isLost reports whether
-// input for a thread is lost. Calls of these functions do not overlap. A thread may begin to wait
-// with a valid prompt that offers a client tool or, if input is [spec.InputResume], also with the
-// prompt conformance:interrupt. In place of input that is lost, the server receives the prompt "go
-// on".
-func loseInput(input spec.Kind, begin func() (waits func(thread string), isLost func(thread string) bool)) middleware {
+// interrupt ([spec.InputResume]). The function isLost reports whether input for a thread is lost.
+// The argument isLast is true if no other thread may have begun to wait since this one did, and
+// waited is the time since then, or the maximum if the thread never began to wait. A thread may
+// begin to wait with a valid prompt that offers a client tool or, if input is [spec.InputResume],
+// also with the prompt conformance:interrupt. In place of input that is lost, the server receives
+// the prompt "go on".
+func loseInput(input spec.Kind, isLost func(isLast bool, waited time.Duration) bool) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
-		waits, isLost := begin()
-		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+		last, since := "", map[string]time.Time{} // the thread that was the last to begin to wait, and by thread
+		return editRequests(func(v parsedRequest) *http.Request {
 			thread := v.parsed().Thread
 			_, replies := v.parsed().Last(input)
 			_, prompts := v.parsed().Prompt() // then the reply is part of the history
@@ -249,18 +213,17 @@ func loseInput(input spec.Kind, begin func() (waits func(thread string), isLost 
 			asks := strings.HasPrefix(v.parsed().Text, "conformance:interrupt") && input == spec.InputResume || offers && prompts
 			mu.Lock()
 			if asks && v.parsed().Valid() {
-				waits(thread)
+				last, since[thread] = thread, time.Now()
 			}
-			lost := replies && !prompts && v.parsed().Valid() && isLost(thread)
+			lost := replies && !prompts && v.parsed().Valid() && isLost(last == thread, time.Since(since[thread]))
 			mu.Unlock()
-			r := v.httpRequest
 			if lost {
 				e := spec.Event{Thread: thread, Run: v.parsed().Run, Text: "go on"}
 				if other, err := v.dialect.BuildRequest("prompt", e); err == nil {
-					r = v.withRequest(other)
+					return v.withRequest(other)
 				}
 			}
-			next.ServeHTTP(w, r)
+			return v.httpRequest
 		})(next)
 	}
 }
@@ -270,22 +233,22 @@ func loseInput(input spec.Kind, begin func() (waits func(thread string), isLost 
 // contain that answer.
 var startTwiceWhileWaiting middleware = func(next dialectHandler) dialectHandler {
 	var waiting sync.Map // by thread id
-	return editStreams(func(v parsedRequest) streamEdit {
+	return editFrames(func(v parsedRequest) func([]byte) []byte {
 		thread := v.event.Thread
 		_, answers := v.event.Last(spec.InputResume)
 		_, waits := waiting.Load(thread)
 		if !v.startsRun() || !v.event.Valid() {
-			return streamEdit{}
+			return nil
 		}
 		if waiting.Delete(thread); strings.HasPrefix(v.event.Text, "conformance:interrupt") {
 			waiting.Store(thread, true)
 		}
-		return streamEdit{frame: func(frame []byte) [][]byte {
+		return func(frame []byte) []byte {
 			if waits && !answers && v.decodeFrame(frame).Kind == spec.RunStart {
-				return [][]byte{frame, frame}
+				return slices.Concat(frame, frame)
 			}
-			return [][]byte{frame}
-		}}
+			return frame
+		}
 	})(next)
 }
 
@@ -295,36 +258,24 @@ var startTwiceWhileWaiting middleware = func(next dialectHandler) dialectHandler
 // at least twelve requests, the middleware replaces the text of the delta with that of the latest
 // delta of this kind, which may come from a different stream.
 var crossWhenCrowded middleware = func(next dialectHandler) dialectHandler {
-	var mu sync.Mutex
-	open, latest := 0, ""
+	var open atomic.Int64
+	var latest atomic.Value
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
-		mu.Lock()
-		open++
-		mu.Unlock()
-		defer func() {
-			mu.Lock()
-			defer mu.Unlock()
-			open--
-		}()
-		edit := streamEdit{frame: func(frame []byte) [][]byte {
+		open.Add(1)
+		defer open.Add(-1)
+		edit := streamEdit{frame: func(frame []byte) []byte {
 			e := v.decodeFrame(frame)
 			isPlain := strconv.Quote(e.Text) == `"`+e.Text+`"`
 			if e.Kind != spec.MessageDelta || len(e.Text) < 100 || len(e.Text) > 1000 || !isPlain {
-				return [][]byte{frame}
+				return frame
 			}
-			mu.Lock()
-			latest = e.Text
-			mu.Unlock()
+			latest.Store(e.Text)
 			time.Sleep(20 * time.Millisecond)
-			mu.Lock()
-			defer mu.Unlock()
-			if open >= 12 {
-				frame = bytes.Replace(frame, []byte(e.Text), []byte(latest), 1)
+			if open.Load() >= 12 {
+				frame = bytes.Replace(frame, []byte(e.Text), []byte(latest.Load().(string)), 1)
 			}
-			return [][]byte{frame}
+			return frame
 		}}
-		if a := serveEdited(w, v.httpRequest, next, edit); a != nil {
-			a.send(w)
-		}
+		serveStream(w, v.httpRequest, next, edit)
 	})(next)
 }

@@ -44,6 +44,9 @@ func (o Outcome) IsSurvivor() bool { return !o.IsKilled() && !o.IsEquivalent }
 // finding at an expected location.
 func (o Outcome) IsKilled() bool { return len(o.KilledBy) > 0 }
 
+// isOverKilled reports whether something failed that the defect of the mutant does not affect.
+func (o Outcome) isOverKilled() bool { return len(o.OverKills) > 0 }
+
 // Description describes the outcome:
 //   - "killed" if the mutant was killed and OverKills is empty
 //   - "over-killed" if the mutant was killed and OverKills is not empty
@@ -52,7 +55,7 @@ func (o Outcome) IsKilled() bool { return len(o.KilledBy) > 0 }
 //   - "survived" otherwise
 func (o Outcome) Description() string {
 	switch {
-	case o.IsKilled() && len(o.OverKills) > 0:
+	case o.IsKilled() && o.isOverKilled():
 		return "over-killed"
 	case o.IsKilled():
 		return "killed"

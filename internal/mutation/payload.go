@@ -7,7 +7,6 @@ import (
 	"html"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -34,8 +33,7 @@ func rewriteInput(k spec.Kind, begin func() func(v parsedRequest, text string) s
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
 		rewrite := begin()
-		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
-			r := v.httpRequest
+		return editRequests(func(v parsedRequest) *http.Request {
 			part, ok := v.event.Last(k)
 			if _, isPrompt := v.event.Prompt(); ok && v.startsRun() && v.event.Valid() && (k != spec.InputUser || isPrompt) {
 				var body any
@@ -50,32 +48,30 @@ func rewriteInput(k spec.Kind, begin func() func(v parsedRequest, text string) s
 				if text != received && isJSON {
 					other := v.raw
 					other.Body, _ = json.Marshal(replaceString(body, received, text))
-					r = v.withRequest(other)
+					return v.withRequest(other)
 				}
 			}
-			next.ServeHTTP(w, r)
+			return v.httpRequest
 		})(next)
 	}
 }
 
 // keepFirstTexts is a middleware that changes valid requests to start a run before the server
 // receives them. In each message that has several texts, it empties all texts except the first.
-func keepFirstTexts(next dialectHandler) dialectHandler {
-	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
-		r, other := v.httpRequest, v.raw
-		var body any
-		if v.startsRun() && v.event.Valid() && json.Unmarshal(v.raw.Body, &body) == nil {
-			for _, part := range v.event.Parts {
-				for _, text := range part.Texts[min(1, len(part.Texts)):] {
-					body = replaceString(body, text, "")
-				}
-			}
-			other.Body, _ = json.Marshal(body)
-			r = v.withRequest(other)
+var keepFirstTexts = editRequests(func(v parsedRequest) *http.Request {
+	var body any
+	if !v.startsRun() || !v.event.Valid() || json.Unmarshal(v.raw.Body, &body) != nil {
+		return v.httpRequest
+	}
+	for _, part := range v.event.Parts {
+		for _, text := range part.Texts[min(1, len(part.Texts)):] {
+			body = replaceString(body, text, "")
 		}
-		next.ServeHTTP(w, r)
-	})(next)
-}
+	}
+	other := v.raw
+	other.Body, _ = json.Marshal(body)
+	return v.withRequest(other)
+})
 
 // hasString reports whether the decoded JSON value v is a string equal to text, or contains such a
 // string at any depth. Names of members do not count.
@@ -153,20 +149,28 @@ func rewriteArguments(name string, rewrite func(arguments string) string) middle
 // the same user sent in the thread. The name does not include "conformance:". A prompt without
 // arguments is not replaced.
 func repeatFirst(name string) middleware {
-	return rewriteInput(spec.InputUser, func() func(parsedRequest, string) string {
+	return firstOfThread(spec.InputUser, "conformance:"+name+" ")
+}
+
+// firstOfThread returns a middleware that changes valid requests to start a run. If the text of the
+// last input of kind k begins with prefix, it is replaced with the first such text that the same
+// user sent in the thread.
+func firstOfThread(k spec.Kind, prefix string) middleware {
+	return rewriteInput(k, func() func(parsedRequest, string) string {
 		first := map[string]string{}
 		return func(v parsedRequest, text string) string {
-			if !strings.HasPrefix(text, "conformance:"+name+" ") {
+			if !strings.HasPrefix(text, prefix) {
 				return text
 			}
-			key := v.user() + v.event.User + "\n" + v.event.Thread
-			if first[key] == "" {
-				first[key] = text
-			}
+			key := threadKey(v)
+			first[key] = cmp.Or(first[key], text)
 			return first[key]
 		}
 	})
 }
+
+// threadKey returns a key for the user and the thread of the request v.
+func threadKey(v parsedRequest) string { return v.user() + v.event.User + "\n" + v.event.Thread }
 
 // replyToRecall returns a middleware that makes the server reply to the prompt conformance:recall
 // with recall(earlier). The argument earlier has the earlier prompts of the user in the thread,
@@ -175,9 +179,8 @@ func replyToRecall(recall func(earlier []string) string) middleware {
 	return rewriteInput(spec.InputUser, func() func(parsedRequest, string) string {
 		all := map[string][]string{}
 		return func(v parsedRequest, text string) string {
-			key := v.user() + v.event.User + "\n" + v.event.Thread
-			earlier := all[key]
-			all[key] = append(earlier, text)
+			earlier := all[threadKey(v)]
+			all[threadKey(v)] = append(earlier, text)
 			if text == "conformance:recall" && len(earlier) > 0 {
 				return "conformance:text " + recall(earlier)
 			}
@@ -197,17 +200,7 @@ func rewriteText(k spec.Kind, rewrite func(text string) string) middleware {
 // dropNulls returns object, a JSON object, without the members whose value is null. Nested objects
 // keep such members. If object is not a JSON object, it is returned unchanged.
 func dropNulls(object string) string {
-	var members map[string]any
-	if json.Unmarshal([]byte(object), &members) != nil {
-		return object
-	}
-	for name, v := range members {
-		if v == nil {
-			delete(members, name)
-		}
-	}
-	text, _ := json.Marshal(members)
-	return string(text)
+	return string(withoutMembers([]byte(object), func(_ string, v any) bool { return v == nil }))
 }
 
 // squeeze returns s without white space at its ends, and with a single space in place of each other
@@ -219,49 +212,47 @@ func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }
 // the changed text.
 var storedToo = []string{"script.*", "history.*", "accepted.keeps-prompt"}
 
-// payloadMutants are servers that change texts or JSON values before they send or store them,
-// forget some of them, or send an earlier one in place of a later one.
-var payloadMutants = slices.Concat([]*Mutant{
+// inText has the locations, for [Mutant.KilledBy], of findings about the text of a run.
+const inText = "message.delta http.close run.end"
+
+// payloadMutant returns a mutant that the given check must find by a finding at one of the given
+// locations. The arguments alsoFails, m and needs are the fields AlsoFails, Middleware and Needs.
+func payloadMutant(
+	name, doc, check, locations string, alsoFails []string, m middleware, needs ...spec.Kind,
+) *Mutant {
+	return &Mutant{
+		Name: name, Doc: doc, KilledBy: map[string]string{check: locations}, AlsoFails: alsoFails,
+		Middleware: m, Needs: needs,
+	}
+}
+
+// payloadMutants are servers that change texts or JSON values before they send or store them, or
+// forget some of them.
+var payloadMutants = []*Mutant{
+	payloadMutant("text-trimmed", "the white space at the ends of a text is lost",
+		"script.text", inText, storedToo, rewriteArguments("text", strings.TrimSpace)),
+	payloadMutant("line-ends-normalized", "a carriage return and line feed is sent as a line feed",
+		"script.text", inText, storedToo,
+		rewriteArguments("text", func(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") })),
+	payloadMutant("reasoned-text-trimmed", "the white space at the ends of a text is lost after reasoning",
+		"script.reasoning", inText, storedToo, rewriteArguments("reasoning", strings.TrimSpace), spec.ReasoningStart),
+	payloadMutant("errors-escaped", "the message of an error is escaped for HTML",
+		"script.error", "run.error", storedToo, rewriteArguments("error", html.EscapeString)),
+	payloadMutant("recall-squeezed", "recalled texts have one space in place of each piece of white space",
+		"script.recall", inText, storedToo,
+		replyToRecall(func(earlier []string) string { return squeeze(earlier[len(earlier)-1]) })),
 	{
-		Name: "text-trimmed", Doc: "the white space at the ends of a text is lost",
-		KilledBy:   map[string]string{"script.text": "message.delta http.close run.end"},
-		AlsoFails:  storedToo,
-		Middleware: rewriteArguments("text", strings.TrimSpace),
-	}, {
-		Name: "line-ends-normalized", Doc: "a carriage return and line feed is sent as a line feed",
-		KilledBy:   map[string]string{"script.text": "message.delta http.close run.end"},
-		AlsoFails:  storedToo,
-		Middleware: rewriteArguments("text", func(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }),
-	}, {
-		Name: "reasoned-text-trimmed", Doc: "the white space at the ends of a text is lost after reasoning",
-		KilledBy:   map[string]string{"script.reasoning": "message.delta http.close run.end"},
-		AlsoFails:  storedToo,
-		Needs:      []spec.Kind{spec.ReasoningStart},
-		Middleware: rewriteArguments("reasoning", strings.TrimSpace),
-	}, {
-		Name: "errors-escaped", Doc: "the message of an error is escaped for HTML",
-		KilledBy:   map[string]string{"script.error": "run.error"},
-		AlsoFails:  storedToo,
-		Middleware: rewriteArguments("error", html.EscapeString),
-	}, {
-		Name: "recall-squeezed", Doc: "recalled texts have one space in place of each piece of white space",
-		KilledBy:   map[string]string{"script.recall": "message.delta http.close run.end"},
-		AlsoFails:  storedToo,
-		Middleware: replyToRecall(func(earlier []string) string { return squeeze(earlier[len(earlier)-1]) }),
-	}, {
 		Name: "later-texts-dropped", Doc: "of a message in several parts, the server reads only the first text",
-		KilledBy:   map[string]string{"script.recall": "message.delta http.close run.end"},
+		KilledBy:   map[string]string{"script.recall": inText},
 		AlsoFails:  append([]string{"script.client-tool-result"}, storedToo...), // a result may be in parts, too
 		Needs:      []spec.Kind{spec.StateSnapshot},                             // the dialects with such messages
 		Middleware: keepFirstTexts,
-	}, {
-		Name: "recalls-the-first", Doc: "asked for the previous message, the server repeats the first of the conversation",
-		KilledBy:   map[string]string{"script.recall": "message.delta http.close run.end"},
-		AlsoFails:  storedToo,
-		Middleware: replyToRecall(func(earlier []string) string { return earlier[0] }),
-	}, {
+	},
+	payloadMutant("recalls-the-first", "asked for the previous message, the server repeats the first of the conversation",
+		"script.recall", inText, storedToo, replyToRecall(func(earlier []string) string { return earlier[0] })),
+	{
 		Name: "recall-passes-over-tools", Doc: "asked for the previous message, the server passes over those that called a tool",
-		KilledBy:  map[string]string{"script.recall": "message.delta http.close run.end"},
+		KilledBy:  map[string]string{"script.recall": inText},
 		AlsoFails: storedToo,
 		Middleware: replyToRecall(func(earlier []string) string {
 			i := len(earlier) - 1
@@ -270,28 +261,18 @@ var payloadMutants = slices.Concat([]*Mutant{
 			}
 			return earlier[i]
 		}),
-	}, {
-		Name: "nulls-dropped", Doc: "members of the arguments of a tool that are null are lost",
-		KilledBy:   map[string]string{"script.tool": "tool.*"},
-		AlsoFails:  storedToo,
-		Middleware: rewriteArguments("tool", dropNulls),
-	}, {
-		Name: "client-nulls-dropped", Doc: "members of the arguments of a client tool that are null are lost",
-		KilledBy:   map[string]string{"script.client-tool": "tool.*"},
-		AlsoFails:  storedToo,
-		Middleware: rewriteArguments("client-tool", dropNulls),
-	}, {
-		Name: "interrupt-nulls-dropped", Doc: "members of the payload of an interrupt that are null are lost",
-		KilledBy:   map[string]string{"script.interrupt": "interrupt"},
-		AlsoFails:  storedToo,
-		Middleware: rewriteArguments("interrupt", dropNulls),
-	}, {
-		Name: "results-trimmed", Doc: "the white space at the ends of the result of a client tool is lost",
-		KilledBy:   map[string]string{"script.client-tool-result": "message.delta http.close run.end"},
-		Middleware: rewriteText(spec.InputToolResult, strings.TrimSpace),
-	}, {
+	},
+	payloadMutant("nulls-dropped", "members of the arguments of a tool that are null are lost",
+		"script.tool", "tool.*", storedToo, rewriteArguments("tool", dropNulls)),
+	payloadMutant("client-nulls-dropped", "members of the arguments of a client tool that are null are lost",
+		"script.client-tool", "tool.*", storedToo, rewriteArguments("client-tool", dropNulls)),
+	payloadMutant("interrupt-nulls-dropped", "members of the payload of an interrupt that are null are lost",
+		"script.interrupt", "interrupt", storedToo, rewriteArguments("interrupt", dropNulls)),
+	payloadMutant("results-trimmed", "the white space at the ends of the result of a client tool is lost",
+		"script.client-tool-result", inText, nil, rewriteText(spec.InputToolResult, strings.TrimSpace)),
+	{
 		Name: "empty-result-unheard", Doc: "an empty result of a client tool is taken for null",
-		KilledBy:  map[string]string{"script.client-tool-result": "message.delta http.close run.end"},
+		KilledBy:  map[string]string{"script.client-tool-result": inText},
 		AlsoFails: []string{"script.client-tool-results"}, // one of two results may be empty
 		Middleware: rewriteText(spec.InputToolResult, func(text string) string {
 			if text == "" {
@@ -299,37 +280,23 @@ var payloadMutants = slices.Concat([]*Mutant{
 			}
 			return text
 		}),
-	}, {
-		Name: "resume-trimmed", Doc: "the white space at the ends of the reply to an interrupt is lost",
-		KilledBy:   map[string]string{"script.resume": "message.delta http.close run.end"},
-		Middleware: rewriteText(spec.InputResume, strings.TrimSpace),
 	},
-}, freshnessMutants, historyPayloadMutants, payloadAgainMutants)
+	payloadMutant("resume-trimmed", "the white space at the ends of the reply to an interrupt is lost",
+		"script.resume", inText, nil, rewriteText(spec.InputResume, strings.TrimSpace)),
+}
 
 // freshnessMutants are servers that send an earlier text, tool call, interrupt or message id where
 // a new one is expected.
 var freshnessMutants = []*Mutant{
+	payloadMutant("second-text-is-the-first", "asked for a second text, the server sends the first one",
+		"script.text", inText, storedToo, repeatFirst("text")),
+	payloadMutant("second-call-is-the-first", "the second call of the server's tool has the arguments of the first",
+		"script.tool", "tool.*", storedToo, repeatFirst("tool")),
+	payloadMutant("second-client-call-is-the-first", "the second call of a client tool has the arguments of the first",
+		"script.client-tool", "tool.*", storedToo, repeatFirst("client-tool")),
+	payloadMutant("second-interrupt-is-the-first", "the second interrupt has the payload of the first",
+		"script.interrupt", "interrupt", storedToo, repeatFirst("interrupt")),
 	{
-		Name: "second-text-is-the-first", Doc: "asked for a second text, the server sends the first one",
-		KilledBy:   map[string]string{"script.text": "message.delta http.close run.end"},
-		AlsoFails:  storedToo,
-		Middleware: repeatFirst("text"),
-	}, {
-		Name: "second-call-is-the-first", Doc: "the second call of the server's tool has the arguments of the first",
-		KilledBy:   map[string]string{"script.tool": "tool.*"},
-		AlsoFails:  storedToo,
-		Middleware: repeatFirst("tool"),
-	}, {
-		Name: "second-client-call-is-the-first", Doc: "the second call of a client tool has the arguments of the first",
-		KilledBy:   map[string]string{"script.client-tool": "tool.*"},
-		AlsoFails:  storedToo,
-		Middleware: repeatFirst("client-tool"),
-	}, {
-		Name: "second-interrupt-is-the-first", Doc: "the second interrupt has the payload of the first",
-		KilledBy:   map[string]string{"script.interrupt": "interrupt"},
-		AlsoFails:  storedToo,
-		Middleware: repeatFirst("interrupt"),
-	}, {
 		Name: "message-ids-by-run", Doc: "the messages of each run have the same ids",
 		KilledBy:  map[string]string{"message.ids-fresh": "message.*"},
 		NewEffect: repeatMessageIDs(1),
@@ -357,15 +324,11 @@ var historyPayloadMutants = []*Mutant{
 		Name: "answer-trimmed", Doc: "the white space at the ends of answers is lost in the history",
 		KilledBy:   map[string]string{"history.tells-the-answer": "history"},
 		Middleware: editMessages(spec.HistoryAssistant, func(m *spec.Event) { m.Text = strings.TrimSpace(m.Text) }),
-	}, {
-		Name: "user-told-twice", Doc: "the history has every message of the user twice",
-		KilledBy:   map[string]string{"history.tells-once": "history"},
-		Middleware: repeatMessages(spec.HistoryUser),
-	}, {
-		Name: "answer-told-twice", Doc: "the history has every message of the assistant twice",
-		KilledBy:   map[string]string{"history.tells-once": "history"},
-		Middleware: repeatMessages(spec.HistoryAssistant),
 	},
+	payloadMutant("user-told-twice", "the history has every message of the user twice",
+		"history.tells-once", "history", nil, repeatMessages(spec.HistoryUser)),
+	payloadMutant("answer-told-twice", "the history has every message of the assistant twice",
+		"history.tells-once", "history", nil, repeatMessages(spec.HistoryAssistant)),
 }
 
 // repeatMessages returns a middleware that repeats each message of kind k in the histories that the
@@ -381,9 +344,7 @@ func repeatMessages(k spec.Kind) middleware {
 				all = append(all, m)
 			}
 		}
-		for i := range all {
-			all[i].Seq = strconv.Itoa(i + 1)
-		}
+		renumber(all, func(i int) int { return i + 1 })
 		e.Parts = all
 	})
 }
@@ -393,7 +354,7 @@ func repeatMessages(k spec.Kind) middleware {
 // as the n-th response before it. If n is 1, all responses use the same ids.
 func repeatMessageIDs(n int64) effectFactory {
 	var runs atomic.Int64
-	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
+	return editEvents(func() eventEdit {
 		names, run := map[string]string{}, runs.Add(1)%n
 		return func(e *spec.Event, emit func(*spec.Event)) {
 			other := *e

@@ -19,21 +19,6 @@ func cutAt(n int) func(text string) string {
 	}
 }
 
-// firstOfThread returns a middleware that changes valid requests to start a run. It replaces the
-// text of the last input of kind k with the first such text that the same user sent in the thread.
-func firstOfThread(k spec.Kind) middleware {
-	return rewriteInput(k, func() func(parsedRequest, string) string {
-		first := map[string]string{}
-		return func(v parsedRequest, text string) string {
-			key := v.user() + v.event.User + "\n" + v.event.Thread
-			if first[key] == "" {
-				first[key] = text
-			}
-			return first[key]
-		}
-	})
-}
-
 // rewriteLaterResult returns a middleware that changes requests with several tool results. It
 // replaces the text of the last result with rewrite(first), where first is the text of the first
 // result.
@@ -48,93 +33,62 @@ func rewriteLaterResult(rewrite func(first string) string) middleware {
 	})
 }
 
-// recallReply returns a middleware that makes the server reply to the prompt conformance:recall
+// recallReply is a middleware that makes the server reply to the prompt conformance:recall
 // with the last tool result, or answer to an interrupt, that a client has sent in the thread since
 // the previous prompt. If there is none, the server receives the prompt unchanged.
-func recallReply() middleware {
-	return func(next dialectHandler) dialectHandler {
-		var mu sync.Mutex
-		replies := map[string]string{}
-		return rewriteInput(spec.InputUser, func() func(parsedRequest, string) string {
-			return func(v parsedRequest, text string) string {
-				mu.Lock()
-				defer mu.Unlock()
-				reply := replies[v.event.Thread]
-				delete(replies, v.event.Thread)
-				if text == "conformance:recall" && reply != "" {
-					return "conformance:text " + reply
-				}
-				return text
+func recallReply(next dialectHandler) dialectHandler {
+	var replies sync.Map // thread id → text
+	recall := rewriteInput(spec.InputUser, func() func(parsedRequest, string) string {
+		return func(v parsedRequest, text string) string {
+			reply, _ := replies.LoadAndDelete(v.event.Thread)
+			if said, _ := reply.(string); text == "conformance:recall" && said != "" {
+				return "conformance:text " + said
 			}
-		})(interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
-			for _, k := range []spec.Kind{spec.InputToolResult, spec.InputResume} {
-				if part, ok := v.event.Last(k); ok && v.event.Valid() {
-					mu.Lock()
-					replies[v.event.Thread] = part.Text
-					mu.Unlock()
-				}
+			return text
+		}
+	})
+	remember := editRequests(func(v parsedRequest) *http.Request {
+		for _, k := range []spec.Kind{spec.InputToolResult, spec.InputResume} {
+			if part, ok := v.event.Last(k); ok && v.event.Valid() {
+				replies.Store(v.event.Thread, part.Text)
 			}
-			next.ServeHTTP(w, v.httpRequest)
-		})(next))
-	}
+		}
+		return v.httpRequest
+	})
+	return recall(remember(next))
 }
 
 // payloadAgainMutants are servers that cut long texts, use the first of two values in place of the
 // second, recall a reply in place of a prompt, or return repeated messages only once.
 var payloadAgainMutants = []*Mutant{
+	payloadMutant("reasoned-text-cut", "texts after reasoning are cut after 1,024 bytes",
+		"script.reasoning", inText, storedToo, rewriteArguments("reasoning", cutAt(1024)), spec.ReasoningStart),
+	payloadMutant("errors-cut", "the messages of errors are cut after 1,024 bytes",
+		"script.error", "run.error", storedToo, rewriteArguments("error", cutAt(1024))),
+	payloadMutant("results-cut", "the results of client tools are cut after 1,024 bytes",
+		"script.client-tool-result", inText, nil, rewriteText(spec.InputToolResult, cutAt(1024))),
+	payloadMutant("resume-cut", "replies to interrupts are cut after 1,024 bytes",
+		"script.resume", inText, nil, rewriteText(spec.InputResume, cutAt(1024))),
+	payloadMutant("recall-cut", "recalled texts are cut after 1,024 bytes",
+		"script.recall", inText, storedToo,
+		replyToRecall(func(earlier []string) string { return cutAt(1024)(earlier[len(earlier)-1]) })),
+	payloadMutant("second-error-is-the-first", "the second error of a conversation has the message of the first",
+		"script.error", "run.error", storedToo, repeatFirst("error")),
 	{
-		Name: "reasoned-text-cut", Doc: "texts after reasoning are cut after 1,024 bytes",
-		KilledBy:   map[string]string{"script.reasoning": "message.delta http.close run.end"},
-		AlsoFails:  storedToo,
-		Needs:      []spec.Kind{spec.ReasoningStart},
-		Middleware: rewriteArguments("reasoning", cutAt(1024)),
-	}, {
-		Name: "errors-cut", Doc: "the messages of errors are cut after 1,024 bytes",
-		KilledBy:   map[string]string{"script.error": "run.error"},
-		AlsoFails:  storedToo,
-		Middleware: rewriteArguments("error", cutAt(1024)),
-	}, {
-		Name: "results-cut", Doc: "the results of client tools are cut after 1,024 bytes",
-		KilledBy:   map[string]string{"script.client-tool-result": "message.delta http.close run.end"},
-		Middleware: rewriteText(spec.InputToolResult, cutAt(1024)),
-	}, {
-		Name: "resume-cut", Doc: "replies to interrupts are cut after 1,024 bytes",
-		KilledBy:   map[string]string{"script.resume": "message.delta http.close run.end"},
-		Middleware: rewriteText(spec.InputResume, cutAt(1024)),
-	}, {
-		Name: "recall-cut", Doc: "recalled texts are cut after 1,024 bytes",
-		KilledBy:   map[string]string{"script.recall": "message.delta http.close run.end"},
-		AlsoFails:  storedToo,
-		Middleware: replyToRecall(func(earlier []string) string { return cutAt(1024)(earlier[len(earlier)-1]) }),
-	}, {
-		Name: "second-error-is-the-first", Doc: "the second error of a conversation has the message of the first",
-		KilledBy:   map[string]string{"script.error": "run.error"},
-		AlsoFails:  storedToo,
-		Middleware: repeatFirst("error"),
-	}, {
 		Name: "second-result-is-the-first", Doc: "the second result of a client tool is taken for the first",
-		KilledBy:   map[string]string{"script.client-tool-result": "message.delta http.close run.end"},
+		KilledBy:   map[string]string{"script.client-tool-result": inText},
 		AlsoFails:  []string{"script.client-tool-results"}, // the last of several results is the second
-		Middleware: firstOfThread(spec.InputToolResult),
-	}, {
-		Name: "first-of-two-results-used-twice", Doc: "of two results of client tools in one request, the first is used twice",
-		KilledBy:   map[string]string{"script.client-tool-results": "message.delta http.close run.end"},
-		Middleware: rewriteLaterResult(func(first string) string { return first }),
-	}, {
-		Name: "second-of-two-results-emptied", Doc: "of two results of client tools in one request, the second is taken for an empty one",
-		KilledBy:   map[string]string{"script.client-tool-results": "message.delta http.close run.end"},
-		Middleware: rewriteLaterResult(func(string) string { return "" }),
-	}, {
-		Name: "second-resume-is-the-first", Doc: "the second reply to an interrupt is taken for the first",
-		KilledBy:   map[string]string{"script.resume": "message.delta http.close run.end"},
-		Middleware: firstOfThread(spec.InputResume),
-	}, {
-		Name: "recalls-replies", Doc: "asked for the previous message after a tool result or a resumed run, the server repeats that reply",
-		KilledBy:   map[string]string{"script.recall": "message.delta http.close run.end"},
-		AlsoFails:  storedToo,
-		Needs:      []spec.Kind{spec.InputTool, spec.InputResume},
-		Middleware: recallReply(),
-	}, {
+		Middleware: firstOfThread(spec.InputToolResult, ""),
+	},
+	payloadMutant("first-of-two-results-used-twice", "of two results of client tools in one request, the first is used twice",
+		"script.client-tool-results", inText, nil, rewriteLaterResult(func(first string) string { return first })),
+	payloadMutant("second-of-two-results-emptied", "of two results of client tools in one request, the second is taken for an empty one",
+		"script.client-tool-results", inText, nil, rewriteLaterResult(func(string) string { return "" })),
+	payloadMutant("second-resume-is-the-first", "the second reply to an interrupt is taken for the first",
+		"script.resume", inText, nil, firstOfThread(spec.InputResume, "")),
+	payloadMutant("recalls-replies", "asked for the previous message after a tool result or a resumed run, the server repeats that reply",
+		"script.recall", inText, storedToo, recallReply, spec.InputTool, spec.InputResume),
+	{
 		Name: "user-deduplicated", Doc: "the history has a text that the user sent twice only once",
 		KilledBy: map[string]string{"history.tells-the-user": "history"},
 		Middleware: editHistories(func(_ parsedRequest, e *spec.Event) {

@@ -3,6 +3,7 @@ package mutation
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -44,7 +45,7 @@ var refusalFormMutants = []*Mutant{
 		Name: "cancel-denials-without-code", Doc: "refusals of cancel requests of unknown users have no code",
 		Middleware: reformRefusals(func(v parsedRequest, a *bufferedResponse) {
 			if v.isOperation("cancel") && a.status == http.StatusUnauthorized {
-				a.body = withoutMember(a.body, "code")
+				a.body = withoutMembers(a.body, func(name string, _ any) bool { return name == "code" })
 			}
 		}),
 		KilledBy: map[string]string{"refuse.same-form": "http.response"},
@@ -132,17 +133,14 @@ func editHistoryLinks(edit func(link string) string) middleware {
 	})
 }
 
-// withoutMember returns object, the text of a JSON object, without the member that has the given
-// name. If object is not a JSON object, it is returned unchanged.
-func withoutMember(object []byte, name string) []byte {
-	members := map[string]json.RawMessage{}
+// withoutMembers returns object, the text of a JSON object, without the members for which drops
+// returns true. If object is not a JSON object, it is returned unchanged.
+func withoutMembers(object []byte, drops func(name string, value any) bool) []byte {
+	var members map[string]any
 	if json.Unmarshal(object, &members) != nil {
 		return object
 	}
-	delete(members, name)
-	rest, err := json.Marshal(members)
-	if err != nil {
-		return object
-	}
+	maps.DeleteFunc(members, drops)
+	rest, _ := json.Marshal(members) // encoding a decoded value cannot fail
 	return rest
 }

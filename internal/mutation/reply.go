@@ -2,16 +2,12 @@ package mutation
 
 import (
 	"net/http"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/streamassay/streamassay/spec"
 )
-
-// replyMutants are servers whose replies to valid requests are not what the document promises.
-var replyMutants = slices.Concat(replyHealthMutants, replyAcceptedMutants, replyHistoryMutants)
 
 // replyHealthMutants are servers whose health operation responds with a wrong status.
 var replyHealthMutants = []*Mutant{
@@ -99,28 +95,20 @@ var replyAcceptedMutants = []*Mutant{
 // requested before the server had responded to any request to start a run in that thread. It delays
 // requests to start a run by 5 milliseconds, so that concurrent ones overlap.
 func reportConcurrentAsFirst(next dialectHandler) dialectHandler {
-	var mu sync.Mutex
-	accepted := map[string]bool{} // ids of threads
-	reply := func(v parsedRequest, isNew bool, a *bufferedResponse) {
-		mu.Lock()
-		defer mu.Unlock()
-		if e, ok := v.decodeReply(a); ok && isNew {
-			e.Created = "true"
-			v.encodeReply(a, e)
-		}
-		accepted[v.parsed().Thread] = true
-	}
+	var accepted sync.Map // ids of threads
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		if !v.startsRun() {
 			next.ServeHTTP(w, v.httpRequest)
 			return
 		}
-		mu.Lock()
-		isNew := !accepted[v.parsed().Thread]
-		mu.Unlock()
+		_, isKnown := accepted.Load(v.parsed().Thread)
 		time.Sleep(5 * time.Millisecond)
 		if a := serveEdited(w, v.httpRequest, next, streamEdit{}); a != nil {
-			reply(v, isNew, a)
+			if e, ok := v.decodeReply(a); ok && !isKnown {
+				e.Created = "true"
+				v.encodeReply(a, e)
+			}
+			accepted.Store(v.parsed().Thread, true)
 			a.send(w)
 		}
 	})(next)
@@ -154,20 +142,17 @@ var replyHistoryMutants = []*Mutant{
 // the server has responded to a request for the history of the thread with status 404, the
 // middleware repeats that response as long as the history consists of a single user message.
 var hideUnanswered middleware = func(next dialectHandler) dialectHandler {
-	var mu sync.Mutex
-	unknown := map[string]bufferedResponse{}
+	var unknown sync.Map // thread id → bufferedResponse
 	return editResponses(func(v parsedRequest, a *bufferedResponse) {
 		if !v.isOperation("history") || v.parsed().Thread == "" {
 			return
 		}
-		mu.Lock()
-		defer mu.Unlock()
 		if a.status == http.StatusNotFound {
-			unknown[v.parsed().Thread] = *a
+			unknown.Store(v.parsed().Thread, *a)
 		}
-		before, asked := unknown[v.parsed().Thread]
+		before, asked := unknown.Load(v.parsed().Thread)
 		if e, ok := v.decodeReply(a); ok && asked && lacksReply(e.Parts) && len(e.Parts) == 1 {
-			*a = before
+			*a = before.(bufferedResponse)
 		}
 	})(next)
 }

@@ -18,7 +18,7 @@ import (
 func (r *Report) Summary() string {
 	played := r.mutantNames(func(o Outcome) bool { return o.IsKilled() || o.IsSurvivor() })
 	survivors := r.mutantNames(Outcome.IsSurvivor)
-	over := r.mutantNames(func(o Outcome) bool { return len(o.OverKills) > 0 })
+	over := r.mutantNames(Outcome.isOverKilled)
 	killed := len(played) - len(survivors)
 	proven := 0
 	for _, c := range rules.About(spec.Server) {
@@ -53,7 +53,7 @@ func ParseSummary(document []byte) (survivors, over int, err error) {
 // given numbers.
 func (r *Report) IsWorse(survivors, over int) bool {
 	return len(r.mutantNames(Outcome.IsSurvivor)) > survivors ||
-		len(r.mutantNames(func(o Outcome) bool { return len(o.OverKills) > 0 })) > over
+		len(r.mutantNames(Outcome.isOverKilled)) > over
 }
 
 // mutantNames returns the names of the mutants for which fits returns true for at least one
@@ -105,9 +105,13 @@ requirement, and only invalid requests are sent whose refusal is about it. In ea
 has to pass, and a canary has to die, or none of this
 counts. %d mutants, %d plays.
 `, r.Summary(), len(r.mutantNames(func(Outcome) bool { return true })), len(r.Outcomes))
-	r.writeOutcomes(&b, "Survivors", r.Survivors(), Outcome.Description)
-	r.writeOutcomes(&b, "Over-kills", r.OverKills(), func(o Outcome) string { return strings.Join(o.OverKills, ", ") })
-	r.writeEquivalents(&b)
+	r.writeOutcomes(&b, "Survivors", Outcome.IsSurvivor, Outcome.Description)
+	r.writeOutcomes(&b, "Over-kills", Outcome.isOverKilled,
+		func(o Outcome) string { return strings.Join(o.OverKills, ", ") })
+	// The server may, for example, send none of the frames or replies that could have the defect,
+	// although the document describes them.
+	r.writeOutcomes(&b, "Equivalent to the correct server", func(o Outcome) bool { return o.IsEquivalent },
+		func(Outcome) string { return "nothing was sent that could have the defect" })
 	r.writeClasses(&b)
 	r.writeCounts(&b)
 	r.writeKills(&b)
@@ -115,27 +119,21 @@ counts. %d mutants, %d plays.
 	return b.Bytes()
 }
 
-// writeOutcomes appends a section with the given title to b. The section lists the given outcomes,
-// or states that there are none. Each item has the name of the mutant, the name of the dialect, and
-// the text that describe returns for the outcome.
-func (r *Report) writeOutcomes(b *bytes.Buffer, title string, list []Outcome, describe func(Outcome) string) {
+// writeOutcomes appends a section with the given title to b. The section lists the outcomes for
+// which fits returns true, or states that there are none. Each item has the name of the mutant, the
+// name of the dialect, and the text that describe returns for the outcome.
+func (r *Report) writeOutcomes(
+	b *bytes.Buffer, title string, fits func(Outcome) bool, describe func(Outcome) string,
+) {
 	fmt.Fprintf(b, "\n## %s\n\n", title)
-	for _, o := range list {
-		fmt.Fprintf(b, "* %s in %s: %s\n", o.Mutant, o.Dialect, describe(o))
+	for _, o := range r.Outcomes {
+		if fits(o) {
+			fmt.Fprintf(b, "* %s in %s: %s\n", o.Mutant, o.Dialect, describe(o))
+		}
 	}
-	if len(list) == 0 {
+	if !slices.ContainsFunc(r.Outcomes, fits) {
 		fmt.Fprintln(b, "None.")
 	}
-}
-
-// writeEquivalents appends to b a section that lists the outcomes in which the defect of the mutant
-// never occurred, so that the mutant behaved like the correct server. This happens, for example, if
-// the server sends none of the frames or replies that could have the defect, although the document
-// describes them.
-func (r *Report) writeEquivalents(b *bytes.Buffer) {
-	list := slices.DeleteFunc(slices.Clone(r.Outcomes), func(o Outcome) bool { return !o.IsEquivalent })
-	reason := func(Outcome) string { return "nothing was sent that could have the defect" }
-	r.writeOutcomes(b, "Equivalent to the correct server", list, reason)
 }
 
 // writeCounts appends to b a section with a table of the numbers of mutants that each check killed,

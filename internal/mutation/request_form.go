@@ -2,6 +2,7 @@ package mutation
 
 import (
 	"bytes"
+	"cmp"
 	"maps"
 	"net/http"
 	"slices"
@@ -27,8 +28,10 @@ var formDefects = []struct{ defect, prefix, noun string }{
 // because a server that refused them would refuse nearly every prompt.
 func (g *generator) addFormRejections() {
 	plain := map[string]bool{}
-	for _, form := range g.templateForms("prompt") {
-		plain[form.Name] = true
+	if r, err := g.dialect.BuildRequest("prompt", sampleEvent); err == nil {
+		for _, form := range formsOf(g.dialect.ParseRequest(r)) {
+			plain[form.Name] = true
+		}
 	}
 	for _, o := range g.dialect.Operations() {
 		if !o.StartsRun {
@@ -45,12 +48,11 @@ func (g *generator) addFormRejections() {
 				continue // a reply, which needs something to reply to
 			}
 			own, known := base.Requirement, maps.Clone(plain)
-			for _, form := range base.Facts().Forms() {
+			for _, form := range formsOf(base) {
 				known[form.Name] = true
 			}
 			for _, variant := range g.dialect.ValidVariants(r) {
-				e := g.dialect.ParseRequest(variant.Request)
-				for _, form := range e.Facts().Forms() {
+				for _, form := range formsOf(g.dialect.ParseRequest(variant.Request)) {
 					if !known[form.Name] {
 						g.addFormRejection(form, own, plain)
 					}
@@ -65,15 +67,9 @@ var sampleEvent = spec.Event{
 	Text: "conformance:text one", Thread: "550e8400-e29b-41d4-a716-446655440000", Run: "r", Name: "paint", Call: "c", ID: "i",
 }
 
-// templateForms returns the forms of the request that is built from the named template and
-// sampleEvent. It returns nil if the request has none, or if it cannot be built because the dialect
-// does not have the template.
-func (g *generator) templateForms(template string) []spec.RequestForm {
-	r, err := g.dialect.BuildRequest(template, sampleEvent)
-	if err != nil {
-		return nil
-	}
-	if forms := g.dialect.ParseRequest(r).Facts().Forms; forms != nil {
+// formsOf returns the forms of the request that was decoded as e, or nil if they are unknown.
+func formsOf(e spec.Event) []spec.RequestForm {
+	if forms := e.Facts().Forms; forms != nil {
 		return forms()
 	}
 	return nil
@@ -85,22 +81,18 @@ func (g *generator) templateForms(template string) []spec.RequestForm {
 // and if its name is not in plain, the set of the names of ordinary forms. The mutant violates the
 // requirement of the form or, if form.Requirement is "", the requirement with the id own.
 func (g *generator) addFormRejection(form spec.RequestForm, own string, plain map[string]bool) {
-	requirement := form.Requirement
+	requirement, about := form.Requirement, cmp.Or(form.Requirement, own)
 	for _, kind := range formDefects {
 		if !strings.HasPrefix(form.Name, kind.prefix) {
 			continue
 		}
-		about := requirement
-		if about == "" {
-			about = own
-		}
 		g.add(about, kind.defect, Mutant{
 			Doc:       "valid requests " + kind.prefix + kind.noun + " that " + about + " is about are refused",
 			KilledBy:  map[string]string{acceptsAsDocumented: string(spec.HTTPRequest)},
-			AlsoFails: append([]string{refusesAsDocumented}, contentChecks...), // as for any refused request
+			AlsoFails: alsoIfRefused,
 			defect: func(occurred func()) middleware {
 				return refuseForms(occurred, func(v parsedRequest) bool {
-					return slices.ContainsFunc(v.parsed().Facts().Forms(), func(f spec.RequestForm) bool {
+					return slices.ContainsFunc(formsOf(*v.parsed()), func(f spec.RequestForm) bool {
 						return f.Requirement == requirement && strings.HasPrefix(f.Name, kind.prefix) && !plain[f.Name]
 					})
 				})
@@ -109,21 +101,11 @@ func (g *generator) addFormRejection(form spec.RequestForm, own string, plain ma
 	}
 }
 
-// refuseForms returns a middleware that makes the server refuse the valid requests to start a run
-// for which refuses returns true. For each of them, it calls occurred and passes on an invalid
-// variant of the request instead, so that the refusal is the server's own. A request that has no
-// such variant is passed on unchanged, and occurred is not called. The function refuses is called
-// only with requests for which Facts().Forms is not nil.
+// refuseForms is like refuseRequests, but makes the server refuse only requests to start a run. It
+// calls refuses only with requests for which Facts().Forms is not nil.
 func refuseForms(occurred func(), refuses func(parsedRequest) bool) middleware {
-	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
-		r := v.httpRequest
-		if v.startsRun() && v.parsed().Valid() && v.parsed().Facts().Forms != nil && refuses(v) {
-			if bad, ok := v.withDefect(); ok {
-				occurred()
-				r = v.withRequest(bad)
-			}
-		}
-		next.ServeHTTP(w, r)
+	return refuseRequests(occurred, func(v parsedRequest) bool {
+		return v.startsRun() && v.parsed().Facts().Forms != nil && refuses(v)
 	})
 }
 
@@ -155,19 +137,24 @@ var requestFormMutants = []*Mutant{
 	formMutant("refuses-two-tools", "with two tools", func(v parsedRequest) bool {
 		isTool := func(p spec.Event) bool { return p.Kind == spec.InputTool }
 		return slices.ContainsFunc(v.parsed().Parts, isTool) && bytes.Contains(v.raw.Body, []byte(`_2"`))
-	}).needing(spec.InputTool),
-	formMutant("refuses-long-ids", "with an id of more than 128 characters", func(v parsedRequest) bool {
-		return max(len(v.parsed().Thread), len(v.parsed().Run)) > 128
-	}).without(spec.RunAccepted), // dialects with this event limit the length of ids
+	}, spec.InputTool),
 	{
+		Name: "refuses-long-ids", Doc: "a valid prompt with an id of more than 128 characters is refused",
+		KilledBy:  map[string]string{acceptsAsDocumented: string(spec.HTTPRequest)},
+		AlsoFails: alsoIfRefused,
+		Without:   []spec.Kind{spec.RunAccepted}, // dialects with this event limit the length of ids
+		Middleware: refuseForms(func() {}, func(v parsedRequest) bool {
+			return max(len(v.parsed().Thread), len(v.parsed().Run)) > 128
+		}),
+	}, {
 		Name: "refuses-corrected", Doc: "a valid prompt with the ids of an invalid one is refused",
 		KilledBy:   map[string]string{acceptsAsDocumented: string(spec.HTTPRequest)},
-		AlsoFails:  append([]string{refusesAsDocumented}, contentChecks...), // as for any refused request
+		AlsoFails:  alsoIfRefused,
 		Middleware: refuseCorrected,
 	}, {
 		Name: "locked-after-a-failure", Doc: "after a run that failed, its thread refuses all runs with status 409",
 		KilledBy:   map[string]string{acceptsAsDocumented: string(spec.HTTPRequest)},
-		AlsoFails:  append([]string{refusesAsDocumented}, contentChecks...), // as for any refused request
+		AlsoFails:  alsoIfRefused,
 		Middleware: lockFailedThreads,
 	},
 }
@@ -195,11 +182,11 @@ func lockFailedThreads(next dialectHandler) dialectHandler {
 // earlier invalid request had the same thread and run ids.
 func refuseCorrected(next dialectHandler) dialectHandler {
 	var invalid sync.Map // keys of the runs that invalid requests named
-	remember := interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+	remember := editRequests(func(v parsedRequest) *http.Request {
 		if v.startsRun() && !v.parsed().Valid() {
 			invalid.Store(v.event.Thread+"\n"+v.event.Run, true)
 		}
-		next.ServeHTTP(w, v.httpRequest)
+		return v.httpRequest
 	})
 	refuse := refuseForms(func() {}, func(v parsedRequest) bool {
 		_, ok := invalid.Load(v.event.Thread + "\n" + v.event.Run)
@@ -208,28 +195,15 @@ func refuseCorrected(next dialectHandler) dialectHandler {
 	return refuse(remember(next))
 }
 
-// without sets m.Without to the given kinds and returns m. The mutant then applies only to dialects
-// that have none of these kinds.
-func (m *Mutant) without(kinds ...spec.Kind) *Mutant {
-	m.Without = kinds
-	return m
-}
-
-// needing sets m.Needs to the given kinds and returns m. The mutant then applies only to dialects
-// that have all of these kinds.
-func (m *Mutant) needing(kinds ...spec.Kind) *Mutant {
-	m.Needs = kinds
-	return m
-}
-
 // formMutant returns a mutant with the given name that refuses the valid prompts for which refuses
 // returns true. The argument form describes these prompts in the Doc of the mutant, as in "with a
-// list in its Accept field".
-func formMutant(name, form string, refuses func(parsedRequest) bool) *Mutant {
+// list in its Accept field". The mutant applies only to dialects that have all the kinds in needs.
+func formMutant(name, form string, refuses func(parsedRequest) bool, needs ...spec.Kind) *Mutant {
 	return &Mutant{
 		Name: name, Doc: "a valid prompt " + form + " is refused",
 		KilledBy:   map[string]string{acceptsAsDocumented: string(spec.HTTPRequest)},
-		AlsoFails:  append([]string{refusesAsDocumented}, contentChecks...), // as for any refused request
+		AlsoFails:  alsoIfRefused,
+		Needs:      needs,
 		Middleware: refuseForms(func() {}, refuses),
 	}
 }

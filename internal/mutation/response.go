@@ -15,14 +15,21 @@ import (
 // changes nothing. The calls of the functions do not overlap.
 type streamEdit struct {
 	// frame and comment return what is sent in place of a frame or a comment: any number of frames
-	// or comments. They may modify and keep their argument.
-	frame   func(frame []byte) [][]byte
-	comment func(comment []byte) [][]byte
+	// or comments, one after the other. They may modify and keep their argument.
+	frame, comment func([]byte) []byte
 	// sent is called with each original frame or comment after its replacement was sent. It must
 	// not keep or modify its argument.
 	sent func(frame []byte)
 	// end is called when the stream is over, and returns frames that are sent after the last one.
-	end func() [][]byte
+	end func() []byte
+}
+
+// serveStream has next respond to the request r, and sends the response to w. If the response is an
+// event stream, it is changed by edit.
+func serveStream(w http.ResponseWriter, r *http.Request, next http.Handler, edit streamEdit) {
+	if a := serveEdited(w, r, next, edit); a != nil {
+		a.send(w)
+	}
 }
 
 // editStreams returns a middleware that edits the event streams of the server. It calls begin with
@@ -30,10 +37,15 @@ type streamEdit struct {
 // the edit that begin returned. Otherwise, the response is sent unchanged.
 func editStreams(begin func(v parsedRequest) streamEdit) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
-		if a := serveEdited(w, v.httpRequest, next, begin(v)); a != nil {
-			a.send(w)
-		}
+		serveStream(w, v.httpRequest, next, begin(v))
 	})
+}
+
+// editFrames is like editStreams, but changes only the frames of a stream, and not the comments.
+// The function that begin returns is the field frame of the edit. If it is nil, the stream is sent
+// unchanged.
+func editFrames(begin func(v parsedRequest) func(frame []byte) []byte) middleware {
+	return editStreams(func(v parsedRequest) streamEdit { return streamEdit{frame: begin(v)} })
 }
 
 // serveEdited has next respond to the request r. If the response is an event stream, serveEdited
@@ -105,14 +117,12 @@ func (h *responseEditor) writeFrame(frame []byte) error {
 	if !sse.HasFields(frame) {
 		change = h.edit.comment
 	}
-	out := [][]byte{frame}
+	out := frame
 	if change != nil {
 		out = change(bytes.Clone(frame))
 	}
-	for _, o := range out {
-		if _, err := h.w.Write(o); err != nil {
-			return err
-		}
+	if _, err := h.w.Write(out); err != nil {
+		return err
 	}
 	if h.edit.sent != nil {
 		_ = h.FlushError() // an error means that the client has left
@@ -126,9 +136,7 @@ func (h *responseEditor) writeFrame(frame []byte) error {
 func (h *responseEditor) finish() {
 	_, _ = h.w.Write(h.frames.Rest()) // an error means that the client has left
 	if h.edit.end != nil {
-		for _, o := range h.edit.end() {
-			_, _ = h.w.Write(o)
-		}
+		_, _ = h.w.Write(h.edit.end())
 	}
 }
 
@@ -216,10 +224,10 @@ func (a *bufferedResponse) send(w http.ResponseWriter) {
 	_, _ = w.Write(a.body) // an error means that the client has left
 }
 
-// setNotFound turns a, the response to the request v, into a refusal with status 404. The refusal
-// has the form in which the dialect reports an unknown thread.
-func (a *bufferedResponse) setNotFound(v parsedRequest) {
-	problem := spec.Event{Kind: spec.Problem, StatusCode: http.StatusNotFound, Text: "conversation not found"}
+// refuse turns a, the response to the request v, into a refusal with the given status and text. The
+// refusal has the form in which the dialect reports problems.
+func (a *bufferedResponse) refuse(v parsedRequest, status int, text string) {
+	problem := spec.Event{Kind: spec.Problem, StatusCode: status, Text: text}
 	encoded := v.dialect.Operation(v.raw).EncodeResponse(problem)
 	a.status, a.body = encoded.Status, encoded.Body
 	a.header.Set("Content-Type", encoded.MediaType)

@@ -19,7 +19,7 @@ func editResumed(begin func(v parsedRequest, r *runFrames) streamEdit) middlewar
 			case !v.isOperation("listen") || !v.parsed().Valid():
 				return streamEdit{}
 			case v.parsed().Cursor == "":
-				return streamEdit{frame: func(frame []byte) [][]byte { return r.record(v, frame) }}
+				return streamEdit{frame: r.recorder(v)}
 			}
 			return begin(v, r)
 		})(next)
@@ -33,14 +33,18 @@ type runFrames struct {
 	frames map[string][][]byte // by run id
 }
 
-func (r *runFrames) record(v parsedRequest, frame []byte) [][]byte {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	id := v.parsed().Run
-	if !slices.ContainsFunc(r.frames[id], func(f []byte) bool { return bytes.Equal(f, frame) }) {
-		r.frames[id] = append(r.frames[id], frame)
+// recorder returns a function that records a frame of the response to the request v and returns it
+// unchanged.
+func (r *runFrames) recorder(v parsedRequest) func(frame []byte) []byte {
+	return func(frame []byte) []byte {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		id := v.parsed().Run
+		if !slices.ContainsFunc(r.frames[id], func(f []byte) bool { return bytes.Equal(f, frame) }) {
+			r.frames[id] = append(r.frames[id], frame)
+		}
+		return frame
 	}
-	return [][]byte{frame}
 }
 
 // findCursor returns the recorded frame whose id is the cursor of the request v, and the index of
@@ -68,27 +72,33 @@ func (r *runFrames) firstFrame(v parsedRequest) []byte {
 	return nil
 }
 
-// editByIndex returns an edit of one stream that replaces each frame of the stream with the frames
-// that replace(n, frame) returns. The argument n is the index of the frame in the stream, from 0.
-func editByIndex(replace func(n int, frame []byte) [][]byte) streamEdit {
+// editFrameAt returns an edit of one stream that sends the frames that replace returns in place of
+// the frame with the given index, counted from 0.
+func editFrameAt(index int, replace func(frame []byte) []byte) streamEdit {
 	n := -1
-	return streamEdit{frame: func(f []byte) [][]byte { n++; return replace(n, f) }}
+	return streamEdit{frame: func(frame []byte) []byte {
+		if n++; n == index {
+			return replace(frame)
+		}
+		return frame
+	}}
 }
+
+// dropFrame returns nil. In a streamEdit, or as the argument replace of editFrameAt, it leaves out
+// the frame or comment.
+func dropFrame([]byte) []byte { return nil }
 
 // editLast returns an edit of one stream that sends the frames that replace returns in place of the
 // last frame. The edit holds back each frame until the next one arrives or the stream ends, because
 // only then does it know whether the frame is the last one.
-func editLast(replace func(frame []byte) [][]byte) streamEdit {
+func editLast(replace func(frame []byte) []byte) streamEdit {
 	var held []byte
 	return streamEdit{
-		frame: func(f []byte) (out [][]byte) {
-			if held != nil {
-				out = [][]byte{held}
-			}
-			held = f
-			return out
+		frame: func(frame []byte) []byte {
+			frame, held = held, frame
+			return frame
 		},
-		end: func() [][]byte {
+		end: func() []byte {
 			if held == nil {
 				return nil
 			}
@@ -96,13 +106,6 @@ func editLast(replace func(frame []byte) [][]byte) streamEdit {
 		},
 	}
 }
-
-// resumeMutants are servers that resume streams wrongly, or that do not end the streams of canceled
-// runs correctly.
-var resumeMutants = slices.Concat(
-	resumeStartMutants, resumeLossMutants, resumeThreadCursorMutants, resumeContentMutants, cancelMutants,
-	resumeAgainMutants,
-)
 
 // resumeStartMutants are servers that repeat frames in a resumed stream, although the client has
 // already received them.
@@ -118,11 +121,11 @@ var resumeStartMutants = []*Mutant{
 		Name: "resumed-with-the-first", Doc: "a resumed stream repeats the first event of the run",
 		KilledBy: map[string]string{"resume.starts-after-cursor": "run.start"},
 		Middleware: editResumed(func(v parsedRequest, r *runFrames) streamEdit {
-			return editByIndex(func(n int, frame []byte) [][]byte {
-				if _, at := r.findCursor(v); n > 0 || at < 1 { // otherwise it is the event of the cursor itself
-					return [][]byte{frame}
+			return editFrameAt(0, func(frame []byte) []byte {
+				if _, at := r.findCursor(v); at < 1 { // otherwise it is the event of the cursor itself
+					return frame
 				}
-				return [][]byte{r.firstFrame(v), frame}
+				return slices.Concat(r.firstFrame(v), frame)
 			})
 		}),
 	}, {
@@ -133,11 +136,9 @@ var resumeStartMutants = []*Mutant{
 		Name: "resumed-inclusive-late", Doc: "a resumed stream sends the event of the cursor after the next one",
 		KilledBy: map[string]string{"resume.excludes-cursor": "message.delta message.end message.start run.start"},
 		Middleware: editResumed(func(v parsedRequest, r *runFrames) streamEdit {
-			return editByIndex(func(n int, frame []byte) [][]byte {
-				if old, _ := r.findCursor(v); n == 0 && old != nil {
-					return [][]byte{frame, old}
-				}
-				return [][]byte{frame}
+			return editFrameAt(0, func(frame []byte) []byte {
+				old, _ := r.findCursor(v)
+				return slices.Concat(frame, old)
 			})
 		}),
 	},
@@ -153,16 +154,9 @@ var resumeLossMutants = []*Mutant{
 		Fault:     "resume-lost; streams=0",
 	}, {
 		Name: "resumed-with-a-gap", Doc: "a stream that is taken up again lacks its second event",
-		KilledBy:  map[string]string{"resume.loses-nothing": "message.delta message.end run.end"},
-		AlsoFails: []string{"resume.ends", "resume.takes-thread-cursor", "resume.twice-loses-nothing"}, // the second event may be the last one
-		Middleware: editResumed(func(parsedRequest, *runFrames) streamEdit {
-			return editByIndex(func(n int, frame []byte) [][]byte {
-				if n == 1 {
-					return nil
-				}
-				return [][]byte{frame}
-			})
-		}),
+		KilledBy:   map[string]string{"resume.loses-nothing": "message.delta message.end run.end"},
+		AlsoFails:  []string{"resume.ends", "resume.takes-thread-cursor", "resume.twice-loses-nothing"}, // the second event may be the last one
+		Middleware: editResumed(func(parsedRequest, *runFrames) streamEdit { return editFrameAt(1, dropFrame) }),
 	}, {
 		Name: "resumed-now", Doc: "a resumed stream sends only new events",
 		KilledBy: map[string]string{"resume.loses-nothing": "http.close"},
@@ -175,7 +169,7 @@ var resumeLossMutants = []*Mutant{
 			"resume.ends":          "http.close",
 			"resume.loses-nothing": "http.close",
 		},
-		Middleware: editResumed(func(parsedRequest, *runFrames) streamEdit { return editLast(func([]byte) [][]byte { return nil }) }),
+		Middleware: editResumed(func(parsedRequest, *runFrames) streamEdit { return editLast(dropFrame) }),
 		AlsoFails:  []string{"resume.takes-thread-cursor", "resume.twice-loses-nothing"}, // resuming from a cursor of the previous run, or twice, has the same defect
 	}, {
 		Name: "resumed-empty", Doc: "a resumed stream is empty",
@@ -183,10 +177,8 @@ var resumeLossMutants = []*Mutant{
 			"resume.ends":          "http.close",
 			"resume.loses-nothing": "http.close",
 		},
-		Middleware: editResumed(func(parsedRequest, *runFrames) streamEdit {
-			return editByIndex(func(int, []byte) [][]byte { return nil })
-		}),
-		AlsoFails: []string{"resume.takes-thread-cursor"}, // resuming from a cursor of the previous run has the same defect
+		Middleware: editResumed(func(parsedRequest, *runFrames) streamEdit { return streamEdit{frame: dropFrame} }),
+		AlsoFails:  []string{"resume.takes-thread-cursor"}, // resuming from a cursor of the previous run has the same defect
 	},
 }
 
@@ -198,20 +190,16 @@ var resumeThreadCursorMutants = []*Mutant{
 		KilledBy: map[string]string{"resume.takes-thread-cursor": "http.response"},
 		Middleware: func(next dialectHandler) dialectHandler {
 			r := &runFrames{frames: map[string][][]byte{}}
-			noting := editStreams(func(v parsedRequest) streamEdit {
-				return streamEdit{frame: func(frame []byte) [][]byte { return r.record(v, frame) }}
-			})(next)
-			return interceptRequests(func(w http.ResponseWriter, v parsedRequest, _ http.Handler) {
+			return editRequests(func(v parsedRequest) *http.Request {
 				if v.isOperation("listen") && v.parsed().Cursor != "" {
 					if _, at := r.findCursor(v); at < 0 {
 						bad := v.raw
 						bad.Header = bad.Header.With("Last-Event-ID", "%%none%%")
-						next.ServeHTTP(w, v.withRequest(bad))
-						return
+						return v.withRequest(bad)
 					}
 				}
-				noting.ServeHTTP(w, v.httpRequest)
-			})(next)
+				return v.httpRequest
+			})(editFrames(r.recorder)(next))
 		},
 	}, {
 		Name: "cursor-of-before-late", Doc: "after a cursor of an earlier run the first event of a later run is missing",
@@ -220,12 +208,7 @@ var resumeThreadCursorMutants = []*Mutant{
 			if _, at := r.findCursor(v); at >= 0 {
 				return streamEdit{}
 			}
-			return editByIndex(func(n int, frame []byte) [][]byte {
-				if n == 0 {
-					return nil
-				}
-				return [][]byte{frame}
-			})
+			return editFrameAt(0, dropFrame)
 		}),
 		AlsoFails: []string{"resume.loses-nothing", "resume.twice-loses-nothing"}, // resuming from a cursor of the previous run has the same defect
 	},
@@ -242,9 +225,9 @@ var resumeContentMutants = []*Mutant{
 		Name: "told-with-more", Doc: "events have one member more when a stream is taken up again",
 		KilledBy: map[string]string{"resume.tells-the-same": "message.delta message.end message.start run.end run.start"},
 		Middleware: editResumed(func(parsedRequest, *runFrames) streamEdit {
-			return editByIndex(func(_ int, frame []byte) [][]byte {
-				return [][]byte{bytes.Replace(frame, []byte("data: {"), []byte(`data: {"replayed":true,`), 1)}
-			})
+			return streamEdit{frame: func(frame []byte) []byte {
+				return bytes.Replace(frame, []byte("data: {"), []byte(`data: {"replayed":true,`), 1)
+			}}
 		}),
 	},
 }
@@ -252,33 +235,26 @@ var resumeContentMutants = []*Mutant{
 // editCanceled returns a middleware that edits the streams of canceled runs. At the end of such a
 // stream, it sends the frames that replace returns in place of the last frame. A run counts as
 // canceled if the server has responded with a 2xx status to a valid request to cancel it.
-func editCanceled(replace func(frame []byte) [][]byte) middleware {
+func editCanceled(replace func(frame []byte) []byte) middleware {
 	return func(next dialectHandler) dialectHandler {
-		var mu sync.Mutex
-		over := map[string]bool{}
+		var canceled sync.Map // ids of runs
 		note := editResponses(func(v parsedRequest, a *bufferedResponse) {
 			if v.isOperation("cancel") && v.parsed().Valid() && a.status/100 == 2 {
-				mu.Lock()
-				defer mu.Unlock()
-				over[v.parsed().Run] = true
+				canceled.Store(v.parsed().Run, true)
 			}
-		})(next)
-		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, _ http.Handler) {
+		})
+		edit := editStreams(func(v parsedRequest) streamEdit {
 			if !v.isOperation("listen") || !v.parsed().Valid() {
-				note.ServeHTTP(w, v.httpRequest)
-				return
+				return streamEdit{}
 			}
-			editStreams(func(v parsedRequest) streamEdit {
-				return editLast(func(frame []byte) [][]byte {
-					mu.Lock()
-					defer mu.Unlock()
-					if over[v.parsed().Run] {
-						return replace(frame)
-					}
-					return [][]byte{frame}
-				})
-			})(next).ServeHTTP(w, v.httpRequest)
-		})(next)
+			return editLast(func(frame []byte) []byte {
+				if _, ok := canceled.Load(v.parsed().Run); ok {
+					return replace(frame)
+				}
+				return frame
+			})
+		})
+		return note(edit(next))
 	}
 }
 
@@ -290,12 +266,12 @@ var cancelMutants = []*Mutant{
 		// The end is missing in every stream of the run, resumed ones too, as if the server had
 		// stopped sending.
 		AlsoFails:  []string{"run.ends", "run.outlives-others", "wire.flushes", "resume.loses-nothing"},
-		Middleware: editCanceled(func([]byte) [][]byte { return nil }),
+		Middleware: editCanceled(dropFrame),
 	}, {
 		Name: "canceled-twice", Doc: "the terminal event of a cancelled run is sent twice",
 		KilledBy: map[string]string{"cancel.run-ends": "http.close"},
 		// The second terminal event follows the first, and has the same event id.
 		AlsoFails:  []string{"run.ends-once", "run.end-is-last", "cursor.unique", "resume.loses-nothing", "resume.ends"},
-		Middleware: editCanceled(func(frame []byte) [][]byte { return [][]byte{frame, frame} }),
+		Middleware: editCanceled(func(frame []byte) []byte { return slices.Concat(frame, frame) }),
 	},
 }

@@ -2,33 +2,29 @@ package mutation
 
 import (
 	"bytes"
+	"slices"
 	"sync"
 )
 
 // editResumedAgain returns a middleware that edits streams that are resumed for the second time,
-// that is, from a cursor that was sent in a resumed stream. It calls edit with each frame of such a
-// stream and its index n in the stream, from 0. The frames that edit returns are sent in place of
-// that frame. Calls of edit do not overlap.
-func editResumedAgain(edit func(n int, frame []byte) [][]byte) middleware {
-	var mu sync.Mutex
-	again := map[string]bool{} // cursor → whether a resumed stream has sent it
+// that is, from a cursor that was sent in a resumed stream. For each resumed stream, begin returns
+// the edit to make if the stream is such a one. Only the field frame of the edit is used.
+func editResumedAgain(begin func() streamEdit) middleware {
+	var sent sync.Map // the cursors that resumed streams have sent
 	return editResumed(func(v parsedRequest, _ *runFrames) streamEdit {
-		mu.Lock()
-		defer mu.Unlock()
-		isAgain := again[v.parsed().Cursor]
-		return editByIndex(func(n int, frame []byte) [][]byte {
-			mu.Lock()
-			defer mu.Unlock()
+		_, isAgain := sent.Load(v.parsed().Cursor)
+		edit := begin()
+		return streamEdit{frame: func(frame []byte) []byte {
 			for line := range bytes.Lines(frame) {
 				if id, ok := bytes.CutPrefix(line, []byte("id: ")); ok {
-					again[string(bytes.TrimSpace(id))] = true
+					sent.Store(string(bytes.TrimSpace(id)), true)
 				}
 			}
 			if !isAgain {
-				return [][]byte{frame}
+				return frame
 			}
-			return edit(n, frame)
-		})
+			return edit.frame(frame)
+		}}
 	})
 }
 
@@ -37,17 +33,14 @@ func editResumedAgain(edit func(n int, frame []byte) [][]byte) middleware {
 // run, but names a different run, and its frame has no id line.
 func insertOtherRun(index int) middleware {
 	return editResumed(func(v parsedRequest, r *runFrames) streamEdit {
-		return editByIndex(func(n int, frame []byte) [][]byte {
-			if n != index {
-				return [][]byte{frame}
-			}
+		return editFrameAt(index, func(frame []byte) []byte {
 			var start []byte
 			for line := range bytes.Lines(r.firstFrame(v)) {
 				if !bytes.HasPrefix(line, []byte("id: ")) {
 					start = append(start, bytes.ReplaceAll(line, []byte(v.parsed().Run), []byte("another-run"))...)
 				}
 			}
-			return [][]byte{start, frame}
+			return slices.Concat(start, frame)
 		})
 	})
 }
@@ -57,19 +50,14 @@ func insertOtherRun(index int) middleware {
 var resumeAgainMutants = []*Mutant{
 	{
 		Name: "resumed-twice-with-a-gap", Doc: "a stream that is resumed for the second time lacks its first event",
-		KilledBy:  map[string]string{"resume.twice-loses-nothing": "message.delta message.end run.end http.close"},
-		AlsoFails: []string{"resume.loses-nothing", "resume.ends", "resume.takes-thread-cursor"}, // which judge each resumed stream
-		Middleware: editResumedAgain(func(n int, frame []byte) [][]byte {
-			if n == 0 {
-				return nil
-			}
-			return [][]byte{frame}
-		}),
+		KilledBy:   map[string]string{"resume.twice-loses-nothing": "message.delta message.end run.end http.close"},
+		AlsoFails:  []string{"resume.loses-nothing", "resume.ends", "resume.takes-thread-cursor"}, // which judge each resumed stream
+		Middleware: editResumedAgain(func() streamEdit { return editFrameAt(0, dropFrame) }),
 	}, {
 		Name: "resumed-twice-empty", Doc: "a stream that is resumed for the second time is empty",
 		KilledBy:   map[string]string{"resume.twice-loses-nothing": "http.close"},
 		AlsoFails:  []string{"resume.loses-nothing", "resume.ends", "resume.takes-thread-cursor"}, // which judge each resumed stream
-		Middleware: editResumedAgain(func(int, []byte) [][]byte { return nil }),
+		Middleware: editResumedAgain(func() streamEdit { return streamEdit{frame: dropFrame} }),
 	}, {
 		Name: "resumed-unfiltered", Doc: "a resumed stream begins with the start of another run",
 		KilledBy:   map[string]string{"resume.keeps-to-run": "*"},

@@ -211,11 +211,11 @@ func (o Outcome) isZero() bool { return o.Dialect == "" }
 func (j job) isAsExpected(o Outcome) bool {
 	switch {
 	case j.mutant == nil:
-		return len(o.OverKills) == 0
+		return !o.isOverKilled()
 	case j.mutant == Canary:
 		return o.IsKilled()
 	}
-	return o.IsKilled() && len(o.OverKills) == 0
+	return o.IsKilled() && !o.isOverKilled()
 }
 
 // jobsPerProcessor is the number of jobs per processor that run at the same time. It is greater
@@ -240,26 +240,25 @@ func (p RunOptions) Validate() error {
 // server and the canary in each dialect. If an element of p.NamePatterns is malformed or matches no
 // mutant, or if p selects no mutant, jobs returns an error.
 func (p RunOptions) jobs() (jobs []job, err error) {
-	unmatched := map[string]bool{}
 	for _, pattern := range p.NamePatterns {
 		if _, err := path.Match(pattern, ""); err != nil {
 			return nil, fmt.Errorf("%q is not a glob: %w", pattern, err)
 		}
-		unmatched[pattern] = true
+	}
+	all := All(p.Dialects)
+	for _, pattern := range p.NamePatterns {
+		if !slices.ContainsFunc(all, func(m *Mutant) bool { return matchesAny([]string{pattern}, m.Name) }) {
+			return nil, fmt.Errorf("%q matches no mutant of the %d dialects (see streamassay list mutants)",
+				pattern, len(p.Dialects))
+		}
 	}
 	for _, d := range p.Dialects {
 		jobs = append(jobs, job{dialect: d}, job{d, Canary})
 	}
 	sure := len(jobs)
-	for n, m := range All(p.Dialects) {
-		matched := len(p.NamePatterns) == 0
-		for _, pattern := range p.NamePatterns {
-			if ok, _ := path.Match(pattern, m.Name); ok {
-				matched = true
-				delete(unmatched, pattern)
-			}
-		}
-		if !matched || p.SampleEvery > 1 && n%p.SampleEvery != 0 {
+	for n, m := range all {
+		isNamed := len(p.NamePatterns) == 0 || matchesAny(p.NamePatterns, m.Name)
+		if !isNamed || p.SampleEvery > 1 && n%p.SampleEvery != 0 {
 			continue
 		}
 		fit := slices.DeleteFunc(slices.Clone(p.Dialects), func(d *dialect.Dialect) bool { return !m.AppliesTo(d) })
@@ -269,12 +268,6 @@ func (p RunOptions) jobs() (jobs []job, err error) {
 		}
 		for _, d := range fit {
 			jobs = append(jobs, job{d, m})
-		}
-	}
-	for _, pattern := range p.NamePatterns {
-		if unmatched[pattern] {
-			return nil, fmt.Errorf("%q matches no mutant of the %d dialects (see streamassay list mutants)",
-				pattern, len(p.Dialects))
 		}
 	}
 	if len(jobs) == sure {
@@ -307,16 +300,4 @@ func (p RunOptions) newReport(outcomes []Outcome) *Report {
 		}
 	}
 	return r
-}
-
-// Survivors returns the outcomes in which the mutant was not killed, although it is not equivalent
-// to the correct server. They are in the order of r.Outcomes.
-func (r *Report) Survivors() []Outcome {
-	return slices.DeleteFunc(slices.Clone(r.Outcomes), func(o Outcome) bool { return !o.IsSurvivor() })
-}
-
-// OverKills returns the outcomes in which something failed that the defect of the mutant does not
-// affect, in the order of r.Outcomes. These are the outcomes whose field OverKills is not empty.
-func (r *Report) OverKills() []Outcome {
-	return slices.DeleteFunc(slices.Clone(r.Outcomes), func(o Outcome) bool { return len(o.OverKills) == 0 })
 }

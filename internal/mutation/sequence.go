@@ -77,9 +77,7 @@ func countDown(a fault.Args) fault.Effect {
 // this project write them: "id: " followed by the id.
 func replaceIDLines(line string) middleware {
 	idLine := regexp.MustCompile(`(?m)^id: .*\n`)
-	return editStreams(func(parsedRequest) streamEdit {
-		return streamEdit{frame: func(frame []byte) [][]byte {
-			return [][]byte{idLine.ReplaceAllLiteral(frame, []byte(line))}
-		}}
+	return editFrames(func(parsedRequest) func([]byte) []byte {
+		return func(frame []byte) []byte { return idLine.ReplaceAllLiteral(frame, []byte(line)) }
 	})
 }

@@ -22,24 +22,18 @@ func NewHandlers(d *dialect.Dialect) (handlers map[string]http.Handler, shut fun
 			s()
 		}
 	}
-	add := func(name string, m *Mutant) error {
+	for _, m := range append([]*Mutant{nil}, All([]*dialect.Dialect{d})...) {
+		name := CorrectName
+		if m != nil {
+			name = m.Name
+		}
 		h, shutOne, err := newServer(d, m, func() {})
 		if err != nil {
-			return fmt.Errorf("%s in %s: %w", name, d.Name, err)
+			shut()
+			return nil, nil, fmt.Errorf("%s in %s: %w", name, d.Name, err)
 		}
 		handlers[name] = h
 		shuts = append(shuts, shutOne)
-		return nil
-	}
-	err = add(CorrectName, nil)
-	for _, m := range All([]*dialect.Dialect{d}) {
-		if err == nil && m.AppliesTo(d) {
-			err = add(m.Name, m)
-		}
-	}
-	if err != nil {
-		shut()
-		return nil, nil, err
 	}
 	return handlers, shut, nil
 }

@@ -37,16 +37,12 @@ var stateMutants = []*Mutant{
 		KilledBy:  map[string]string{"script.state": "http.close"},
 	}, {
 		Name: "snapshot-in-other-words", Doc: "snapshots of the messages have other texts than those that were streamed",
-		NewEffect: changeEvents(fault.OfKind(spec.History), func(e *spec.Event) {
-			changeNested(e, func(part *spec.Event) { part.Text += "!" })
-		}),
-		KilledBy: map[string]string{"messages.snapshot-agrees": "history"},
+		NewEffect: changeParts(fault.OfKind(spec.History), func(part *spec.Event) { part.Text += "!" }),
+		KilledBy:  map[string]string{"messages.snapshot-agrees": "history"},
 	}, {
 		Name: "snapshot-shortened", Doc: "snapshots of the messages have only the beginnings of their texts",
-		NewEffect: changeEvents(fault.OfKind(spec.History), func(e *spec.Event) {
-			changeNested(e, func(part *spec.Event) { part.Text = part.Text[:len(part.Text)/2] })
-		}),
-		KilledBy: map[string]string{"messages.snapshot-agrees": "history"},
+		NewEffect: changeParts(fault.OfKind(spec.History), func(p *spec.Event) { p.Text = p.Text[:len(p.Text)/2] }),
+		KilledBy:  map[string]string{"messages.snapshot-agrees": "history"},
 	}, {
 		Name: "steps-untold", Doc: "asked for steps, the server sends only their messages",
 		NewEffect: dropEvents(isNamedStep),

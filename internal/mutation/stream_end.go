@@ -27,12 +27,12 @@ var streamEndMutants = []*Mutant{
 		Needs: []spec.Kind{spec.InputTool}, Without: []spec.Kind{spec.RunAccepted}, // such runs leave no call to the client
 	}, {
 		Name: "open-after-a-failure", Doc: "the body stays open after a run that failed",
-		NewEffect: keepOpen(func(frame []byte) bool { return bytes.Contains(frame, []byte("scripted failure")) }),
+		NewEffect: keepOpen(reportsFailure),
 		KilledBy:  map[string]string{"wire.ends": "http.close"}, AlsoFails: alsoOpen,
 		Needs: []spec.Kind{spec.RunError},
 	}, {
 		Name: "cut-after-a-failure", Doc: "the connection is closed after the event that reports a failure, and the body not ended",
-		NewEffect: cutAfterFailure,
+		NewEffect: atEnd(reportsFailure, func(w fault.StreamWriter) error { return w.Finish(fault.Abort) }),
 		KilledBy:  map[string]string{"wire.body-is-whole": "http.close"},
 		AlsoFails: []string{"script.error*"}, // a truncated response does not count as a proper failure
 		Needs:     []spec.Kind{spec.RunEnd, spec.RunError},
@@ -50,15 +50,12 @@ var streamEndMutants = []*Mutant{
 		NewEffect: changeEvents(isCompletedText, func(e *spec.Event) { e.Text, _, _ = strings.Cut(e.Text, " ") }),
 		KilledBy:  map[string]string{"content.is-whole": "content.end"},
 		AlsoFails: []string{"delta.joins-to-whole", "message.content-equals"},
-	}, {
-		Name: "idle-half-the-time", Doc: "asked to be idle, the server is so for half of the time",
-		Script:   replyScript("idle 400", `[wait: 200ms, text: done]`),
-		KilledBy: map[string]string{"script.idle": "message.delta"},
-	}, {
-		Name: "idle-not-at-all", Doc: "asked to be idle, the server answers at once, and ends the run at the right time",
-		Script:   replyScript("idle 400", `[text: done, wait: 400ms]`),
-		KilledBy: map[string]string{"script.idle": "message.delta"},
-	}, {
+	},
+	replyMutant("idle-half-the-time", "asked to be idle, the server is so for half of the time",
+		"idle 400", `[wait: 200ms, text: done]`, "script.idle", "message.delta"),
+	replyMutant("idle-not-at-all", "asked to be idle, the server answers at once, and ends the run at the right time",
+		"idle 400", `[text: done, wait: 400ms]`, "script.idle", "message.delta"),
+	{
 		Name: "slow-in-two-bursts", Doc: "asked for slow deltas, the server sends all but the last at once",
 		Script:    replyScript("slow 8 ", `[text: '1', text: '2', text: '3', text: '4', wait: 560ms, text: '5']`),
 		KilledBy:  map[string]string{"script.slow": "message.delta"},
@@ -79,84 +76,15 @@ var streamEndMutants = []*Mutant{
 // isCompletedText reports whether e completes a content part of type "text".
 func isCompletedText(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Type == "text" }
 
-// cutAfterFailure returns the effect of a fault that closes the connection of a stream after the
-// last frame, without ending the body. It affects only streams that contain the text "scripted
-// failure", which the scenarios error and error-mid ask for as the message of the failure. It is an
-// effectFactory.
-func cutAfterFailure(fault.Args) fault.Effect {
-	return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter { return &cutWriter{out: w} }}
-}
-
-// A cutWriter is a [fault.FrameWriter] that closes the connection after the last frame of a stream
-// that reports a failure. See cutAfterFailure.
-type cutWriter struct {
-	out    fault.StreamWriter
-	failed bool // whether a frame so far reports the failure
-}
-
-// WriteFrame sends the frame or comment unchanged, and sets c.failed if it reports the failure. It
-// returns any error from sending.
-func (c *cutWriter) WriteFrame(_ int, frame []byte) error {
-	c.failed = c.failed || bytes.Contains(frame, []byte("scripted failure"))
-	if _, err := c.out.Write(frame); err != nil {
-		return err
-	}
-	return c.out.Flush()
-}
-
-// Close closes the connection, without ending the body, if c.failed is true. Otherwise it does
-// nothing, and the server ends the body as usual.
-func (c *cutWriter) Close() error {
-	if c.failed {
-		return c.out.Finish(fault.Abort)
-	}
-	return nil
-}
+// reportsFailure reports whether a frame contains the text "scripted failure", which the scenarios
+// error and error-mid ask for as the message of the failure.
+func reportsFailure(frame []byte) bool { return bytes.Contains(frame, []byte("scripted failure")) }
 
 // keepOpen returns the effectFactory of a fault that keeps the body of a stream open for 30 seconds
-// after the last frame. Meanwhile it sends a comment every 200 milliseconds. It affects only
-// streams that have a frame or a comment for which fits returns true. The function fits must not
-// modify its argument.
+// after the last frame, and sends comments meanwhile. It affects only streams that have a frame or
+// a comment for which fits returns true. The function fits must not modify its argument.
 func keepOpen(fits func(frame []byte) bool) effectFactory {
-	return func(fault.Args) fault.Effect {
-		return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter {
-			return &keepOpenWriter{out: w, fits: fits}
-		}}
-	}
-}
-
-// A keepOpenWriter is a [fault.FrameWriter] that keeps the body of a stream open. See keepOpen.
-type keepOpenWriter struct {
-	out  fault.StreamWriter
-	fits func(frame []byte) bool
-	open bool // whether fits has returned true for a frame or comment
-}
-
-// WriteFrame sends the frame or comment unchanged, and sets t.open if t.fits returns true for it.
-// It returns any error from sending.
-func (t *keepOpenWriter) WriteFrame(_ int, frame []byte) error {
-	t.open = t.open || t.fits(frame)
-	if _, err := t.out.Write(frame); err != nil {
-		return err
-	}
-	return t.out.Flush()
-}
-
-// Close delays the end of the body by 30 seconds if fits has returned true for any frame or comment
-// of the stream. During that time it sends a comment every 200 milliseconds. If waiting or sending
-// fails, Close returns the error immediately. If fits has not returned true, Close does nothing and
-// returns nil. In either case, the server ends the body after Close has returned.
-func (t *keepOpenWriter) Close() error {
-	for i := 0; t.open && i < 150; i++ {
-		if err := t.out.Sleep(200 * time.Millisecond); err != nil {
-			return err
-		}
-		if _, err := t.out.Write([]byte(": still here\n\n")); err != nil {
-			return err
-		}
-		if err := t.out.Flush(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return atEnd(fits, func(w fault.StreamWriter) error {
+		return sendComments(w, ": still here\n\n", 200*time.Millisecond, 150)
+	})
 }

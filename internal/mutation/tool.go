@@ -37,12 +37,10 @@ var toolMutants = []*Mutant{
 		AlsoFails: []string{"script.tool", "script.tools", "script.client-tool*", "message.content-equals"}, // the arguments differ from those that the prompt asked for
 	}, {
 		Name: "arguments-in-single-quotes", Doc: "the arguments of calls are in single quotes, as Python prints them",
-		NewEffect: changeEvents(anyEvent, func(e *spec.Event) {
-			changeNested(e, func(p *spec.Event) {
-				if p.Kind == spec.ToolDelta || p.Kind == spec.ToolCall {
-					p.Text = strings.ReplaceAll(p.Text, `"`, `'`)
-				}
-			})
+		NewEffect: changeParts(anyEvent, func(p *spec.Event) {
+			if p.Kind == spec.ToolDelta || p.Kind == spec.ToolCall {
+				p.Text = strings.ReplaceAll(p.Text, `"`, `'`)
+			}
 		}),
 		KilledBy:  map[string]string{"tool.arguments-are-json": "tool.call tool.end"},
 		AlsoFails: []string{"script.tool", "script.tools", "script.client-tool*"}, // the arguments differ from those that the prompt asked for
@@ -53,12 +51,10 @@ var toolMutants = []*Mutant{
 		AlsoFails: []string{"script.tool", "script.tools", "script.client-tool*"}, // the repeated start counts as another call
 	}, {
 		Name: "one-id-for-all-calls", Doc: "all calls have one id",
-		NewEffect: changeEvents(anyEvent, func(e *spec.Event) {
-			changeNested(e, func(p *spec.Event) {
-				if p.Call != "" {
-					p.Call = "the-call"
-				}
-			})
+		NewEffect: changeParts(anyEvent, func(p *spec.Event) {
+			if p.Call != "" {
+				p.Call = "the-call"
+			}
 		}),
 		KilledBy:  map[string]string{"tool.ids-unique": "tool.start"},
 		AlsoFails: []string{"script.tools", "tool.arguments-are-json", "tool.starts-first", "tool.all-end", "tool.result-after-call", "message.*"}, // two open calls with the same id cannot be distinguished
@@ -76,13 +72,13 @@ var toolMutants = []*Mutant{
 		AlsoFails: []string{"done.is-last", "run.ends-in-turn", "tool.all-end", "tool.starts-first", "tool.client-call-ends-stream"}, // without a result, events that wait for it are sent after the end of the run
 	}, {
 		Name: "client-call-answered", Doc: "the server answers a call of the client's tool itself",
-		NewEffect: insertAfter(endOfCall("paint"), func(e *spec.Event) []spec.Event { return []spec.Event{toolResult(e, "done that")} }),
+		NewEffect: insertAfter(endOfCall("paint"), func(e *spec.Event) []*spec.Event { return []*spec.Event{toolResult(e, "done that")} }),
 		Needs:     []spec.Kind{spec.ToolEnd}, // elsewhere, a result belongs to a message of its own
 		KilledBy:  map[string]string{"tool.client-call-is-left-open": "tool.result"},
 		AlsoFails: []string{"script.client-tool*"}, // the client receives no call that it could answer
 	}, {
 		Name: "client-call-answered-with-nothing", Doc: "the server sends an empty result for a call of the client's tool at the end of the run",
-		NewEffect: insertBeforeEnd("paint", func(e *spec.Event) []spec.Event { return []spec.Event{toolResult(e, "")} }),
+		NewEffect: insertBeforeEnd("paint", func(e *spec.Event) []*spec.Event { return []*spec.Event{toolResult(e, "")} }),
 		Needs:     []spec.Kind{spec.ToolEnd}, // elsewhere, a result belongs to a message of its own
 		KilledBy:  map[string]string{"tool.client-call-is-left-open": "tool.result"},
 		AlsoFails: []string{"script.client-tool*"}, // the client receives no call that it could answer
@@ -103,8 +99,8 @@ var toolMutants = []*Mutant{
 		AlsoFails: []string{"script.client-tool"}, // the prompt asks for no text after the call
 	}, {
 		Name: "thinks-the-client-has-answered", Doc: "the server sends a text that the call was done after a call of the client's tool",
-		NewEffect: insertBeforeEnd("paint", func(e *spec.Event) []spec.Event {
-			return []spec.Event{{
+		NewEffect: insertBeforeEnd("paint", func(e *spec.Event) []*spec.Event {
+			return []*spec.Event{{
 				Kind: spec.MessageDelta, Thread: e.Thread, Run: e.Run, Message: e.Run + "-last", Text: "It is painted.",
 			}}
 		}),
@@ -117,9 +113,9 @@ var toolMutants = []*Mutant{
 		AlsoFails: []string{"script.interrupt", "script.resume"}, // the prompt did not ask for text
 	}, {
 		Name: "calls-after-the-interrupt", Doc: "after an interrupt the run calls a tool",
-		NewEffect: insertAfter(fault.OfKind(spec.Interrupt), func(e *spec.Event) []spec.Event {
+		NewEffect: insertAfter(fault.OfKind(spec.Interrupt), func(e *spec.Event) []*spec.Event {
 			call := spec.Event{Thread: e.Thread, Run: e.Run, Call: "after-" + e.ID}
-			return []spec.Event{
+			return []*spec.Event{
 				withChange(&call, func(o *spec.Event) { o.Kind, o.Name = spec.ToolStart, "lookup" }),
 				withChange(&call, func(o *spec.Event) { o.Kind, o.Text = spec.ToolDelta, "{}" }),
 				withChange(&call, func(o *spec.Event) { o.Kind = spec.ToolEnd }),
@@ -146,8 +142,8 @@ func endOfCall(tool string) func(*spec.Event) bool {
 
 // toolResult returns an event with the result of a tool call. The argument e is the event that ends
 // the call, and text is the result as JSON text or plain text.
-func toolResult(e *spec.Event, text string) spec.Event {
-	return spec.Event{
+func toolResult(e *spec.Event, text string) *spec.Event {
+	return &spec.Event{
 		Kind: spec.ToolResult, Thread: e.Thread, Run: e.Run, Message: e.Call + "-r", Call: e.Call, Text: text,
 	}
 }
@@ -155,19 +151,17 @@ func toolResult(e *spec.Event, text string) spec.Event {
 // insertBeforeEnd returns the effectFactory of a fault that inserts events right before the
 // terminal event of each run that calls the named tool. The function more returns the events to
 // insert. Its argument call is the event that ends the last call of the tool in the run.
-func insertBeforeEnd(tool string, more func(call *spec.Event) []spec.Event) effectFactory {
-	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
+func insertBeforeEnd(tool string, more func(call *spec.Event) []*spec.Event) effectFactory {
+	return editEvents(func() eventEdit {
 		ended := endOfCall(tool)
 		var call *spec.Event
 		return func(e *spec.Event, emit func(*spec.Event)) {
 			if ended(e) {
-				kept := *e
-				call = &kept
+				call = new(*e)
 			}
 			if isTerminal(e) && call != nil {
-				all := more(call)
-				for i := range all {
-					emit(&all[i])
+				for _, o := range more(call) {
+					emit(o)
 				}
 				call = nil
 			}

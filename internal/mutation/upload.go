@@ -13,12 +13,6 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// uploadMutants are servers with a defect in how they handle uploaded files, links to these files,
-// images in messages, or recordings of speech.
-var uploadMutants = slices.Concat(
-	uploadStoredMutants, uploadSignedMutants, uploadLinkMutants, uploadImageMutants, transcriptionMutants,
-)
-
 // editReply returns a middleware that calls edit for each reply e of the given kind that has a 2xx
 // status. The function edit changes e in place before the reply is sent.
 func editReply(kind spec.Kind, edit func(e *spec.Event)) middleware {
@@ -117,6 +111,15 @@ func editLinkResponses(edit func(signed bool, a *bufferedResponse)) middleware {
 	}
 }
 
+// editLinks is like editLinkResponses, but calls edit only if the value of signed is the given one.
+func editLinks(signed bool, edit func(a *bufferedResponse)) middleware {
+	return editLinkResponses(func(isSigned bool, a *bufferedResponse) {
+		if isSigned == signed {
+			edit(a)
+		}
+	})
+}
+
 // linkPath returns the escaped path of the link in a, the response to the request v. If a is not
 // the successful response to an upload or to a request to sign a link, it returns "".
 func (v parsedRequest) linkPath(a *bufferedResponse) string {
@@ -130,10 +133,6 @@ func (v parsedRequest) linkPath(a *bufferedResponse) string {
 
 func respondGone(a *bufferedResponse) {
 	a.status, a.body = http.StatusGone, []byte("the link has ended")
-}
-
-func respondUnauthorized(a *bufferedResponse) {
-	a.status, a.body = http.StatusUnauthorized, []byte("who asks?")
 }
 
 // corruptBody inverts the bits of the last byte of a.body in place. If the body is empty, it does
@@ -153,13 +152,9 @@ var alsoWithBadLinks = []string{"history.links-open"}
 var uploadLinkMutants = []*Mutant{
 	{
 		Name: "link-is-dead", Doc: "the link to an upload has ended when it is handed out",
-		KilledBy:  map[string]string{"attachment.link-gives-the-file": "http.response"},
-		AlsoFails: alsoWithBadLinks,
-		Middleware: editLinkResponses(func(signed bool, a *bufferedResponse) {
-			if !signed {
-				respondGone(a)
-			}
-		}),
+		KilledBy:   map[string]string{"attachment.link-gives-the-file": "http.response"},
+		AlsoFails:  alsoWithBadLinks,
+		Middleware: editLinks(false, respondGone),
 	}, {
 		Name: "one-file-of-a-name", Doc: "an upload replaces an earlier one with the same file name",
 		KilledBy:   map[string]string{"attachment.link-gives-the-file": "attachment"},
@@ -167,71 +162,59 @@ var uploadLinkMutants = []*Mutant{
 		Middleware: overwriteByName,
 	}, {
 		Name: "link-gives-other-bytes", Doc: "the link to an upload leads to other bytes",
-		KilledBy:  map[string]string{"attachment.link-gives-the-file": "attachment"},
-		AlsoFails: alsoWithBadLinks,
-		Middleware: editLinkResponses(func(signed bool, a *bufferedResponse) {
-			if !signed {
-				corruptBody(a)
-			}
-		}),
+		KilledBy:   map[string]string{"attachment.link-gives-the-file": "attachment"},
+		AlsoFails:  alsoWithBadLinks,
+		Middleware: editLinks(false, corruptBody),
 	}, {
 		Name: "new-link-is-dead", Doc: "a new link has ended when it is handed out",
-		KilledBy:  map[string]string{"attachment.new-link-gives-the-file": "http.response"},
-		AlsoFails: alsoWithBadLinks,
-		Middleware: editLinkResponses(func(signed bool, a *bufferedResponse) {
-			if signed {
-				respondGone(a)
-			}
-		}),
+		KilledBy:   map[string]string{"attachment.new-link-gives-the-file": "http.response"},
+		AlsoFails:  alsoWithBadLinks,
+		Middleware: editLinks(true, respondGone),
 	}, {
 		Name: "new-link-gives-half", Doc: "a new link leads to half of the file",
-		KilledBy:  map[string]string{"attachment.new-link-gives-the-file": "attachment"},
-		AlsoFails: alsoWithBadLinks,
-		Middleware: editLinkResponses(func(signed bool, a *bufferedResponse) {
-			if signed {
-				a.body = a.body[:len(a.body)/2]
-			}
-		}),
+		KilledBy:   map[string]string{"attachment.new-link-gives-the-file": "attachment"},
+		AlsoFails:  alsoWithBadLinks,
+		Middleware: editLinks(true, func(a *bufferedResponse) { a.body = a.body[:len(a.body)/2] }),
 	}, {
 		Name: "links-for-users-only", Doc: "links lead to files only with credentials",
 		KilledBy: map[string]string{
 			"attachment.link-gives-the-file":     "http.response",
 			"attachment.new-link-gives-the-file": "http.response",
 		},
-		AlsoFails:  alsoWithBadLinks,
-		Middleware: editLinkResponses(func(_ bool, a *bufferedResponse) { respondUnauthorized(a) }),
+		AlsoFails: alsoWithBadLinks,
+		Middleware: editLinkResponses(func(_ bool, a *bufferedResponse) {
+			a.status, a.body = http.StatusUnauthorized, []byte("who asks?")
+		}),
 	},
 }
 
 // overwriteByName is a middleware that returns, for each link to an upload, the file that was last
 // uploaded with the same file name.
 func overwriteByName(next dialectHandler) dialectHandler {
-	var mu sync.Mutex
-	names, last := map[string]string{}, map[string]string{} // link → file name, and file name → latest link
-	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
-		r := v.httpRequest
-		mu.Lock()
-		if latest := last[names[r.RequestURI]]; latest != "" {
-			r = r.Clone(r.Context())
-			r.RequestURI = latest
-			r.URL, _ = url.ParseRequestURI(latest) // a link that was parsed before
-		}
-		mu.Unlock()
-		a := serveEdited(w, r, next, streamEdit{})
-		if a == nil {
+	var names, links sync.Map // link → file name, and file name → latest link
+	note := editResponses(func(v parsedRequest, a *bufferedResponse) {
+		if !v.isOperation("attach") {
 			return
 		}
-		if v.isOperation("attach") {
-			e, _ := v.decodeReply(a)
-			if u, err := url.Parse(e.Text); err == nil && e.Kind == spec.AttachmentStored {
-				mu.Lock()
-				file, _ := v.parsed().Last(spec.InputFile)
-				names[u.RequestURI()], last[file.Name] = file.Name, u.RequestURI()
-				mu.Unlock()
-			}
+		e, _ := v.decodeReply(a)
+		if u, err := url.Parse(e.Text); err == nil && e.Kind == spec.AttachmentStored {
+			file, _ := v.parsed().Last(spec.InputFile)
+			names.Store(u.RequestURI(), file.Name)
+			links.Store(file.Name, u.RequestURI())
 		}
-		a.send(w)
-	})(next)
+	})
+	redirect := editRequests(func(v parsedRequest) *http.Request {
+		name, _ := names.Load(v.httpRequest.RequestURI)
+		latest, ok := links.Load(name)
+		if !ok {
+			return v.httpRequest
+		}
+		r := v.httpRequest.Clone(v.httpRequest.Context())
+		r.RequestURI = latest.(string)
+		r.URL, _ = url.ParseRequestURI(r.RequestURI) // a link that was parsed before
+		return r
+	})
+	return redirect(note(next))
 }
 
 // replaceForeignImages returns a middleware that changes certain requests. A request is changed if
@@ -244,20 +227,19 @@ func replaceForeignImages(replace func(body []byte, link, own string) []byte) mi
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
 		own := ""
-		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
-			r := v.httpRequest
+		return editRequests(func(v parsedRequest) *http.Request {
 			if link := imageLink(*v.parsed()); link != "" && v.startsRun() && v.parsed().Valid() {
 				mu.Lock()
+				defer mu.Unlock()
 				if u, err := url.Parse(link); err == nil && u.Host == v.httpRequest.Host {
 					own = link
 				} else if own != "" {
 					other := v.raw
 					other.Body = replace(bytes.Clone(v.raw.Body), link, own)
-					r = v.withRequest(other)
+					return v.withRequest(other)
 				}
-				mu.Unlock()
 			}
-			next.ServeHTTP(w, r)
+			return v.httpRequest
 		})(next)
 	}
 }

@@ -20,16 +20,15 @@ const (
 // Otherwise, the request is passed on unchanged. The mutex m.mu is locked while applies runs.
 func serveLatestAs(applies func(m *threadRegistry, user string) bool) middleware {
 	return trackThreads(func(m *threadRegistry) middleware {
-		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
-			r := v.httpRequest
+		return editRequests(func(v parsedRequest) *http.Request {
 			if v.isOperation("history") && v.parsed().Thread == "" && v.parsed().Valid() {
 				m.mu.Lock()
+				defer m.mu.Unlock()
 				if applies(m, v.user()) {
-					r = v.asUser(primaryUser)
+					return v.asUser(primaryUser)
 				}
-				m.mu.Unlock()
 			}
-			next.ServeHTTP(w, r)
+			return v.httpRequest
 		})
 	})
 }
@@ -39,14 +38,14 @@ func serveLatestAs(applies func(m *threadRegistry, user string) bool) middleware
 // sent a request over the same connection, if there is one.
 func rememberConnection(next dialectHandler) dialectHandler {
 	var users sync.Map // remote address → value of the Authorization header
-	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
-		r := v.httpRequest
+	return editRequests(func(v parsedRequest) *http.Request {
+		connection := v.httpRequest.RemoteAddr
 		if who := v.user(); who == primaryUser || who == otherUser {
-			users.Store(r.RemoteAddr, who)
-		} else if last, ok := users.Load(r.RemoteAddr); ok && v.parsed().Valid() {
-			r = v.asUser(last.(string))
+			users.Store(connection, who)
+		} else if last, ok := users.Load(connection); ok && v.parsed().Valid() {
+			return v.asUser(last.(string))
 		}
-		next.ServeHTTP(w, r)
+		return v.httpRequest
 	})(next)
 }
 
@@ -55,15 +54,14 @@ func rememberConnection(next dialectHandler) dialectHandler {
 // cancel a run, if no client has asked to start a run with that id in any thread.
 func ignoreOwnersOfUnknownRuns(next dialectHandler) dialectHandler {
 	var started sync.Map // ids of runs
-	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
-		r := v.httpRequest
+	return editRequests(func(v parsedRequest) *http.Request {
 		if run := v.parsed().Run; v.startsRun() {
 			started.Store(run, true)
 		} else if _, ok := started.Load(run); !ok && v.user() == otherUser && v.parsed().Valid() &&
 			(v.isOperation("listen") || v.isOperation("cancel")) {
-			r = v.asUser(primaryUser)
+			return v.asUser(primaryUser)
 		}
-		next.ServeHTTP(w, r)
+		return v.httpRequest
 	})(next)
 }
 

@@ -2,6 +2,7 @@ package mutation
 
 import (
 	"bytes"
+	"math"
 	"time"
 
 	"github.com/streamassay/streamassay/internal/fault"
@@ -55,7 +56,7 @@ var wireMutants = []*Mutant{
 		KilledBy:  map[string]string{"wire.utf-8": "?"},
 	}, {
 		Name: "latin-1", Doc: "texts are sent in Latin-1",
-		NewEffect: changeFrames(func(frame []byte) []byte { return bytes.ReplaceAll(frame, []byte("ü"), []byte{0xfc}) }),
+		NewEffect: replaceText("ü", "\xfc"),
 		KilledBy:  map[string]string{"wire.utf-8": "?"},
 		AlsoFails: alsoWithoutFrame,
 	}, {
@@ -92,8 +93,10 @@ var wireMutants = []*Mutant{
 		AlsoFails: []string{matchesSchema}, // no stream that answers a plain prompt has a text
 	}, {
 		Name: "goes-on-and-on", Doc: "in place of the last event comments come, without end",
-		NewEffect: neverEnd,
-		KilledBy:  map[string]string{"wire.ends": "http.close"},
+		NewEffect: replaceLast(func(w fault.StreamWriter, _ []byte) error {
+			return sendComments(w, ": and on\n\n", 100*time.Millisecond, math.MaxInt) // until the client leaves
+		}),
+		KilledBy: map[string]string{"wire.ends": "http.close"},
 	}, {
 		Name: "all-at-the-end", Doc: "all events come at once, when the run is over",
 		Fault:     "gathered; streams=0",
@@ -106,18 +109,18 @@ var wireMutants = []*Mutant{
 	}, {
 		Name: "held-after-a-comment", Doc: "after the first keep-alive comment, all events are held until the end of the run",
 		Middleware: editStreams(func(parsedRequest) streamEdit {
-			var held [][]byte
+			var held []byte
 			holds := false
 			return streamEdit{
-				comment: func(comment []byte) [][]byte { holds = true; return [][]byte{comment} },
-				frame: func(frame []byte) [][]byte {
+				comment: func(comment []byte) []byte { holds = true; return comment },
+				frame: func(frame []byte) []byte {
 					if !holds {
-						return [][]byte{frame}
+						return frame
 					}
-					held = append(held, frame)
+					held = append(held, frame...)
 					return nil
 				},
-				end: func() [][]byte { return held },
+				end: func() []byte { return held },
 			}
 		}),
 		Needs:    []spec.Kind{"slot.limit"}, // other dialects have no such comments
@@ -133,7 +136,7 @@ var wireMutants = []*Mutant{
 		KilledBy: map[string]string{"wire.keep-alive-text": "comment"},
 	}, {
 		Name: "silent-when-limited", Doc: "a stream whose silence is limited is not kept alive until it ends",
-		Middleware: changeComments(func([]byte) []byte { return nil }),
+		Middleware: editStreams(func(parsedRequest) streamEdit { return streamEdit{comment: dropFrame} }),
 		KilledBy:   map[string]string{"wire.keeps-alive": "http.close"},
 		AlsoFails:  []string{"wire.keep-alive-text"}, // without comments their text cannot be checked
 	}, {
@@ -141,11 +144,11 @@ var wireMutants = []*Mutant{
 		Middleware: editStreams(func(v parsedRequest) streamEdit {
 			begun := false
 			return streamEdit{
-				comment: func(comment []byte) [][]byte {
+				comment: func(comment []byte) []byte {
 					if begun {
 						return nil
 					}
-					return [][]byte{comment}
+					return comment
 				},
 				sent: func(frame []byte) { begun = begun || v.decodeFrame(frame).Kind == spec.MessageDelta },
 			}
@@ -154,29 +157,9 @@ var wireMutants = []*Mutant{
 		AlsoFails: []string{"wire.keep-alive-text"}, // without comments their text cannot be checked
 	}, {
 		Name: "keep-alive-in-capitals", Doc: "the comments in a silence are spelled in capitals",
-		Middleware: changeComments(bytes.ToUpper),
+		Middleware: editStreams(func(parsedRequest) streamEdit { return streamEdit{comment: bytes.ToUpper} }),
 		KilledBy:   map[string]string{"wire.keep-alive-text": "comment"},
 	},
-}
-
-// neverEnd returns the effect of a fault that replaces the last frame of a stream with comments,
-// which are sent until the client leaves. It is an effectFactory.
-func neverEnd(fault.Args) fault.Effect {
-	return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter {
-		return &lastFrameEditor{out: w, change: func([]byte) []byte { return nil }, onClose: func() error {
-			for {
-				if _, err := w.Write([]byte(": and on\n\n")); err != nil {
-					return err
-				}
-				if err := w.Flush(); err != nil {
-					return err
-				}
-				if err := w.Sleep(100 * time.Millisecond); err != nil {
-					return err
-				}
-			}
-		}}
-	}}
 }
 
 // delayDeltas returns the effect of a fault that holds back the text deltas of a run until an event

@@ -77,7 +77,7 @@ func (v *Variation) encodeFields(dst, frame []byte, all []fieldLine) []byte {
 // encodeData encodes value, the JSON text in the data field of a frame, in a different way with the
 // same meaning. It returns the result as data fields, one for each line of the new text.
 func (v *Variation) encodeData(r *rand.Rand, value string) (all []fieldLine) {
-	text := v.rewriteJSON(r, []byte(value), v.profile.frameShape, jsonRewriter{allowNewlines: v.Has(MultilineData)})
+	text := v.rewriteJSON(r, []byte(value), v.profile.frameShape, v.Has(MultilineData))
 	for one := range strings.SplitSeq(string(text), "\n") {
 		all = append(all, fieldLine{"data", one})
 	}

@@ -17,13 +17,6 @@ type variationConstraints struct {
 	keepAliveText          string                   // text that all comments must have; "" if any text is allowed
 }
 
-// The ids of checks that fail for certain variations. A dialect allows such a variation unless one
-// of its requirements is judged by the check; see requiresCheck.
-const (
-	plainFramesCheck = "wire.frames-are-plain"  // fails if frames have optional fields
-	lineEndsCheck    = "wire.lines-end-with-lf" // fails if a line ends with CR or CR LF
-)
-
 // profiles caches the results of newProfile, because deriving them from a document takes a long
 // time.
 var profiles sync.Map // *dialect.Dialect → *variationConstraints
@@ -52,8 +45,8 @@ func newProfile(d *dialect.Dialect) *variationConstraints {
 			b.keepAliveText = text
 		}
 	}
-	plain := requiresCheck(d, plainFramesCheck)
-	onlyLF := requiresCheck(d, lineEndsCheck)
+	plain := requiresCheck(d, "wire.frames-are-plain")   // which fails if frames have optional fields
+	onlyLF := requiresCheck(d, "wire.lines-end-with-lf") // which fails if a line ends with CR or CR LF
 	b.forbidden = map[Trait]bool{
 		CRLF: onlyLF, CR: onlyLF, MixedLineEnds: onlyLF,
 		Retry: plain, UnknownFields: plain,

@@ -25,13 +25,13 @@ type jsonRewriter struct {
 
 // rewriteJSON returns text, a JSON text, in a different encoding with the same meaning. If text is
 // not valid JSON, it returns text unchanged. Random choices are drawn from r. The argument s is the
-// shape of the value, which is what the document says about the members of the value. Of p, only
-// the field allowNewlines is used.
-func (v *Variation) rewriteJSON(r *rand.Rand, text []byte, s *dialect.SchemaSummary, p jsonRewriter) []byte {
+// shape of the value, which is what the document says about the members of the value. If
+// allowNewlines is true, there may be line feeds between tokens.
+func (v *Variation) rewriteJSON(r *rand.Rand, text []byte, s *dialect.SchemaSummary, allowNewlines bool) []byte {
 	if !json.Valid(text) {
 		return text
 	}
-	p.variation, p.rng, p.input, p.output = v, r, bytes.TrimSpace(text), make([]byte, 0, 2*len(text))
+	p := jsonRewriter{v, r, bytes.TrimSpace(text), make([]byte, 0, 2*len(text)), allowNewlines}
 	p.addSpace()
 	p.rewriteValue(s)
 	p.addSpace()
@@ -85,7 +85,11 @@ func (p *jsonRewriter) rewriteObject(s *dialect.SchemaSummary) {
 // rewriteList takes the next value, which must be an array of shape s, from the input and appends
 // it rewritten to the output.
 func (p *jsonRewriter) rewriteList(s *dialect.SchemaSummary) {
-	p.appendJoined('[', p.rewriteEach(']', func() { p.rewriteValue(itemShape(s)) }), ']')
+	items := s.Items
+	if s.HasSlot { // then the array as a whole is the value of one field of an event
+		items = nil
+	}
+	p.appendJoined('[', p.rewriteEach(']', func() { p.rewriteValue(items) }), ']')
 }
 
 // rewriteEach takes the next value from the input, an object or array that ends with the bracket
@@ -125,16 +129,6 @@ func memberShape(s *dialect.SchemaSummary, literal []byte) *dialect.SchemaSummar
 		return nil
 	}
 	return s.Members[name]
-}
-
-// itemShape returns the shape of the items of an array whose shape is s. The result is nil if the
-// document does not describe the items, or if the array as a whole is the value of one field of an
-// event (a slot).
-func itemShape(s *dialect.SchemaSummary) *dialect.SchemaSummary {
-	if s.HasSlot {
-		return nil
-	}
-	return s.Items
 }
 
 // appendJoined appends members, which are rewritten members or items, to the output. It separates
@@ -194,10 +188,8 @@ func (p *jsonRewriter) takeToken() []byte {
 			}
 		}
 		end++
-	} else {
-		if end = bytes.IndexAny(p.input, " \t\r\n,]}"); end < 0 {
-			end = len(p.input)
-		}
+	} else if end = bytes.IndexAny(p.input, " \t\r\n,]}"); end < 0 {
+		end = len(p.input)
 	}
 	text := p.input[:end]
 	p.input = p.input[end:]
@@ -228,19 +220,11 @@ func (p *jsonRewriter) rewriteNumber(text []byte, s *dialect.SchemaSummary) {
 	if !p.variation.Has(Numbers) || !s.Number || !isInteger || p.rng.IntN(2) == 0 {
 		return
 	}
-	switch p.rng.IntN(4) {
-	case 0:
-		p.output = append(p.output, ".0"...)
-	case 1:
-		p.output = append(p.output, "e0"...)
-	case 2:
-		p.output = append(p.output, "0E-1"...)
-		if text[0] == '0' { // JSON numbers have no leading zeros
-			p.output = append(p.output[:len(p.output)-4], ".00"...)
-		}
-	case 3:
-		p.output = append(p.output, ".00e+0"...)
+	ends := []string{".0", "e0", "0E-1", ".00e+0"}
+	if text[0] == '0' { // JSON numbers have no leading zeros
+		ends[2] = ".00"
 	}
+	p.output = append(p.output, ends[p.rng.IntN(len(ends))]...)
 }
 
 // rewriteString appends literal, a JSON string, to the output. If the variation has the trait
@@ -291,5 +275,5 @@ func (p *jsonRewriter) rewriteChar(r rune, raw []byte) {
 // variation, the seed and the body.
 func (v *Variation) EncodeReply(seed uint64, body []byte) []byte {
 	r := v.rng(strconv.FormatUint(seed, 10), body)
-	return v.rewriteJSON(r, body, v.profile.replyShape, jsonRewriter{allowNewlines: v.Has(Whitespace)})
+	return v.rewriteJSON(r, body, v.profile.replyShape, v.Has(Whitespace))
 }
