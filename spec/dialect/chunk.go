@@ -21,26 +21,30 @@ type chunkRule struct {
 	until spec.Kind
 }
 
-// parseChunk sets w.chunk from the x-chunk of the schema n. It does nothing if n has no x-chunk. It
-// returns an error if the x-chunk lacks a member: of, start and end are required, and by and until
-// must occur together.
-func (w *variant) parseChunk(n node) error {
-	at, ok := n.extension("x-chunk")
-	if !ok {
-		return nil
-	}
-	w.chunk = &chunkRule{
+// newChunkRule returns the rule that at, an x-chunk, states.
+func newChunkRule(at node) *chunkRule {
+	return &chunkRule{
 		id:    slotFields[at.get("of").text()],
 		start: spec.Kind(at.get("start").text()),
 		end:   spec.Kind(at.get("end").text()),
 		by:    slotFields[at.get("by").text()],
 		until: spec.Kind(at.get("until").text()),
 	}
-	if w.chunk.id == nil || w.chunk.start == "" || w.chunk.end == "" {
-		return fmt.Errorf("%s: x-chunk needs a slot (of), and the kinds start and end", at.pointer)
-	}
-	if (w.chunk.by == nil) != (w.chunk.until == "") {
-		return fmt.Errorf("%s: x-chunk needs both or neither of a slot (by) and a kind (until)", at.pointer)
+}
+
+// checkChunks returns an error if an x-chunk of the document lacks a member: of, start and end are
+// required, and by and until must occur together.
+func (s *document) checkChunks() error {
+	for name, n := range s.keywords() {
+		if name != "x-chunk" {
+			continue
+		}
+		switch rule := newChunkRule(n); {
+		case rule.id == nil || rule.start == "" || rule.end == "":
+			return fmt.Errorf("%s: x-chunk needs a slot (of), and the kinds start and end", n.pointer)
+		case (rule.by == nil) != (rule.until == ""):
+			return fmt.Errorf("%s: x-chunk needs both or neither of a slot (by) and a kind (until)", n.pointer)
+		}
 	}
 	return nil
 }

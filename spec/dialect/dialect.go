@@ -200,13 +200,13 @@ func (d *Dialect) addCatalogue(files fs.FS, dir, version string) (err error) {
 }
 
 // addOperations adds the operations of the document to d, in the order of their paths. It returns
-// an error if an operation is invalid.
+// an error if the document has an incomplete x-chunk.
 func (d *Dialect) addOperations() error {
-	paths, items := d.document.lookup("/paths").members()
-	for i, p := range paths {
-		if err := d.addPath(p, items[i]); err != nil {
-			return fmt.Errorf("%s: %s: %w", d.Name, p, err)
-		}
+	if err := d.document.checkChunks(); err != nil {
+		return fmt.Errorf("%s: %w", d.Name, err)
+	}
+	for p, item := range d.document.lookup("/paths").members() {
+		d.addPath(p, item)
 	}
 	return nil
 }

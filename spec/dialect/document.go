@@ -132,21 +132,17 @@ func mergePatch(target, patch any) any {
 }
 
 // index records every x-error of the document in s.refusals and every x-requirement in
-// s.requirements. In both maps, the key is the pointer of the object that has the extension. index
-// also records every x-without in s.requirements, by the pointer of the x-without itself.
+// s.requirements. In both maps, the key is the pointer of the object that has the extension.
 func (s *document) index() {
-	s.walk("", s.root, func(pointer, name string, v any) bool {
-		parent := pointer[:strings.LastIndexByte(pointer, '/')]
+	for name, n := range s.keywords() {
+		parent := strings.TrimSuffix(n.pointer, "/"+name)
 		switch name {
 		case "x-error":
-			s.refusals[parent] = v
+			s.refusals[parent] = n.value
 		case "x-requirement":
-			s.requirements[parent] = v
-		case "x-without":
-			s.requirements[pointer] = v
+			s.requirements[parent] = n.value
 		}
-		return true
-	})
+	}
 }
 
 // compile returns the compiled schema at the given JSON pointer. It returns an error if there is no
@@ -206,8 +202,8 @@ func withSmallExponents(v any) any {
 }
 
 // A node is a value within a document together with its JSON pointer. The value is nil if the
-// document has none at the pointer. The methods get, deref and extension follow references ($ref);
-// object, exists, text, items, members and strings do not.
+// document has none at the pointer. The methods get and deref follow references ($ref); object,
+// exists, text, items, members and strings do not.
 type node struct {
 	doc     *document
 	pointer string
@@ -284,14 +280,17 @@ func (n node) items() (all []node) {
 	return all
 }
 
-// members returns the members of the object n, ordered by name, and their names in the same order.
-// Both results are nil if n is not an object.
-func (n node) members() (names []string, all []node) {
-	names = slices.Sorted(maps.Keys(n.object()))
-	for _, name := range names {
-		all = append(all, node{n.doc, n.pointer + "/" + escape(name), n.object()[name]})
+// members returns an iterator over the names and values of the members of the object n, ordered by
+// name. It yields nothing if n is not an object.
+func (n node) members() iter.Seq2[string, node] {
+	return func(yield func(string, node) bool) {
+		object := n.object()
+		for _, name := range slices.Sorted(maps.Keys(object)) {
+			if !yield(name, node{n.doc, n.pointer + "/" + escape(name), object[name]}) {
+				return
+			}
+		}
 	}
-	return names, all
 }
 
 // strings returns the strings in n: the value of n if it is a string, or the strings at any depth

@@ -292,8 +292,8 @@ func (o *Operation) Container(k spec.Kind) (messageType, role string, ok bool) {
 	if w == nil {
 		return "", "", false
 	}
-	within, ok := w.node.extension("x-within")
-	return within.get("type").text(), within.get("role").text(), ok
+	within := w.node.get("x-within")
+	return within.get("type").text(), within.get("role").text(), within.exists()
 }
 
 // findVariant returns the first of the given variants that has kind k. If there is none, it

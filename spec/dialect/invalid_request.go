@@ -340,13 +340,12 @@ func (m *invalidRequestBuilder) breakMembers(n node, v map[string]any, at []stri
 	if n.get("additionalProperties").value == false {
 		m.addBodyEdit(n, append(slices.Clone(at), "alien"), "is present", m.valid, "x")
 	}
-	names, props := n.get("properties").members()
-	for i, name := range names {
+	for name, property := range n.get("properties").members() {
 		inside := append(slices.Clone(at), name)
 		if one, ok := v[name]; ok {
-			m.breakValue(props[i], one, inside, depth+1)
+			m.breakValue(property, one, inside, depth+1)
 		} else {
-			m.breakAbsentMember(props[i], inside, depth)
+			m.breakAbsentMember(property, inside, depth)
 		}
 	}
 }
@@ -380,9 +379,8 @@ func (s *document) applicableSchemas(n node, v any) []node {
 // enum, whatever their values in v. It returns true if there are no such properties.
 func hasDiscriminators(n node, v any) bool {
 	object, _ := v.(map[string]any)
-	names, properties := n.get("properties").members()
-	for i, name := range names {
-		if len(properties[i].deref().get("enum").items()) == 1 && !has(object, name) {
+	for name, property := range n.get("properties").members() {
+		if len(property.deref().get("enum").items()) == 1 && !has(object, name) {
 			return false
 		}
 	}

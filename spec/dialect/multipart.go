@@ -40,12 +40,11 @@ type formFileProperty struct {
 // argument media is the media type object of the form.
 func fileParts(media node) map[string]formFileProperty {
 	files := map[string]formFileProperty{}
-	names, properties := media.get("schema").get("properties").members()
-	for i, name := range names {
-		if kind, ok := properties[i].extension("x-kind"); ok {
+	for name, property := range media.get("schema").get("properties").members() {
+		if kind := property.get("x-kind"); kind.exists() {
 			coding := media.get("encoding").get(name)
 			s := formFileProperty{
-				kind: spec.Kind(kind.text()), node: properties[i].deref(),
+				kind: spec.Kind(kind.text()), node: property.deref(),
 				requirements: coding.get("x-requirement").object(),
 			}
 			for one := range strings.SplitSeq(coding.get("contentType").text(), ",") {

@@ -76,14 +76,13 @@ func (f *objectLayout) addMembers(n node, required map[string]bool) {
 	for _, name := range n.get("required").strings() {
 		required[name] = true
 	}
-	names, props := n.get("properties").members()
-	for i, name := range names {
+	for name, property := range n.get("properties").members() {
 		j := slices.IndexFunc(f.fields, func(m *objectField) bool { return m.name == name })
 		if j < 0 {
 			f.fields = append(f.fields, &objectField{name: name})
 			j = len(f.fields) - 1
 		}
-		f.fields[j].schemas = append(f.fields[j].schemas, withSlotChoice(withAllOf(props[i], 0))...)
+		f.fields[j].schemas = append(f.fields[j].schemas, withSlotChoice(withAllOf(property, 0))...)
 	}
 }
 

@@ -88,24 +88,23 @@ var wrongType = regexp.MustCompile(`cannot unmarshal (\w+) into field (?:\w+\.)*
 // supported, or of the first member with the name and the type in the message of err. If there is
 // none, it is the beginning of the document.
 func (d *Dialect) loadError(err error) error {
-	message, at := "not valid OpenAPI: "+lastCause(err), ""
+	message := "not valid OpenAPI: " + lastCause(err)
 	wrong := wrongType.FindStringSubmatch(err.Error())
-	d.document.walk("", d.document.root, func(pointer, name string, v any) bool {
-		ref, isRef := v.(string)
+	for name, n := range d.document.keywords() {
+		ref, isRef := n.value.(string)
 		switch {
 		case name == "$ref" && isRef && strings.HasPrefix(ref, "#/") && !d.document.lookup(ref[1:]).exists():
 			message = fmt.Sprintf("not valid OpenAPI: the reference %s leads nowhere", displayValue(ref))
 		case name == "$ref" && isRef && !strings.HasPrefix(ref, "#/"):
 			message = fmt.Sprintf("the reference %s does not begin with #/, which is all that is supported", displayValue(ref))
-		case wrong != nil && name == wrong[2] && goType(v) == wrong[1]:
-			message = fmt.Sprintf("not valid OpenAPI: %s is a value of the wrong type: %s", name, jsonType(v))
+		case wrong != nil && name == wrong[2] && goType(n.value) == wrong[1]:
+			message = fmt.Sprintf("not valid OpenAPI: %s is a value of the wrong type: %s", name, jsonType(n.value))
 		default:
-			return true
+			continue
 		}
-		at = pointer
-		return false
-	})
-	return d.errorAt(at, "%s", message)
+		return d.errorAt(n.pointer, "%s", message)
+	}
+	return d.errorAt("", "%s", message)
 }
 
 // lastCause returns the reason at the end of the message of err, an error of the OpenAPI loader, on

@@ -87,9 +87,8 @@ type parameter struct {
 var httpMethods = []string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 
 // addPath adds the operations of a path to d.operations. The argument item is the path item object
-// of the document. addPath returns an error if an operation names an unknown slot, names an unknown
-// reason in x-denied, or has an incomplete x-chunk.
-func (d *Dialect) addPath(path string, item node) error {
+// of the document.
+func (d *Dialect) addPath(path string, item node) {
 	for _, method := range httpMethods {
 		op := item.get(method)
 		if !op.exists() {
@@ -102,28 +101,18 @@ func (d *Dialect) addPath(path string, item node) error {
 		}
 		o.RequiresCredentials = requiresCredentials(op)
 		o.requirement, _ = d.document.requirementAt(op)
-		if err := o.addDenials(op.get("x-denied")); err != nil {
-			return err
-		}
+		o.addDenials(op.get("x-denied"))
 		if o.bodylessTemplate = op.get("x-says").text(); o.bodylessTemplate != "" {
 			o.templates[o.bodylessTemplate] = nil
 		}
-		names, requirementNodes := op.get("x-without").members()
-		for i, name := range names {
-			o.OptionalHeaders = append(o.OptionalHeaders, spec.HeaderField{Name: name, Value: requirementNodes[i].text()})
+		for name, requirement := range op.get("x-without").members() {
+			o.OptionalHeaders = append(o.OptionalHeaders, spec.HeaderField{Name: name, Value: requirement.text()})
 		}
-		if err := o.addParameters(slices.Concat(item.get("parameters").items(), op.get("parameters").items())); err != nil {
-			return err
-		}
-		if err := o.addBodies(op.get("requestBody")); err != nil {
-			return err
-		}
-		if err := o.addResponses(op); err != nil {
-			return err
-		}
+		o.addParameters(slices.Concat(item.get("parameters").items(), op.get("parameters").items()))
+		o.addBodies(op.get("requestBody"))
+		o.addResponses(op)
 		d.operations = append(d.operations, o)
 	}
-	return nil
 }
 
 // requiresCredentials reports whether requests for an operation need credentials. This depends on
@@ -140,16 +129,11 @@ func requiresCredentials(op node) bool {
 
 // addParameters adds to o.parameters the parameters that list describes, and to o.omissions those
 // of them that have x-absent. Each item of list is a parameter object or a reference to one.
-// addParameters returns an error if a parameter names an unknown slot.
-func (o *Operation) addParameters(list []node) (err error) {
+func (o *Operation) addParameters(list []node) {
 	for _, n := range list {
 		p := parameter{
 			name: n.get("name").text(), in: n.get("in").text(), slot: n.get("x-slot").text(),
-			node: n.deref(), schema: n.get("schema"),
-		}
-		p.required, _ = n.get("required").value.(bool)
-		if p.slot != "" && checkSlot(p.slot) != nil {
-			return checkSlot(p.slot)
+			node: n.deref(), schema: n.get("schema"), required: n.get("required").value == true,
 		}
 		if requirement := p.node.get("x-absent").text(); requirement != "" {
 			o.omissions = append(o.omissions, omissionRule{parameter: p, requirement: requirement})
@@ -157,7 +141,6 @@ func (o *Operation) addParameters(list []node) (err error) {
 		p.validate = n.doc.validator(p.schema.pointer)
 		o.parameters = append(o.parameters, p)
 	}
-	return nil
 }
 
 // An omissionRule is a parameter or a member of the body that has an x-absent. The field
@@ -193,80 +176,68 @@ const jsonMediaType = "application/json"
 
 // addBodies adds to o the media types, the templates and the members with x-absent of a requestBody
 // object. The argument request is that object; it has no value if the operation has no body.
-// addBodies returns an error if a schema names an unknown slot or has an incomplete x-chunk.
-func (o *Operation) addBodies(request node) (err error) {
-	o.bodyRequired, _ = request.get("required").value.(bool)
-	medias, contents := request.get("content").members()
-	for i, media := range medias {
-		names, properties := contents[i].get("schema").get("properties").members()
-		for j, p := range properties {
+func (o *Operation) addBodies(request node) {
+	o.bodyRequired = request.get("required").value == true
+	for media, content := range request.get("content").members() {
+		schema := content.get("schema")
+		for name, p := range schema.get("properties").members() {
 			if requirement := p.get("x-absent").text(); requirement != "" {
-				o.omissions = append(o.omissions, omissionRule{member: names[j], requirement: requirement})
+				o.omissions = append(o.omissions, omissionRule{member: name, requirement: requirement})
 			}
 		}
 		b := documentedRequestBody{
-			mediaType: media, node: contents[i], limit: bodyLimitOf(contents[i]), judged: &bodyViolationCache{},
+			mediaType: media, node: content, limit: bodyLimitOf(content), judged: &bodyViolationCache{},
 		}
 		if media == formMediaType {
-			b.files = fileParts(contents[i])
+			b.files = fileParts(content)
 			o.AcceptsFiles = len(b.files) > 0
 		}
-		if schema := contents[i].get("schema"); schema.exists() {
+		if schema.exists() {
 			b.validate = request.doc.validator(schema.pointer)
 			if media == jsonMediaType || media == formMediaType {
-				if o.requestVariants, err = request.doc.parseVariants(schema, ""); err != nil {
-					return err
-				}
+				o.requestVariants = request.doc.parseVariants(schema, "")
 			}
 		}
 		o.bodies = append(o.bodies, b)
-		templateNames, examples := contents[i].get("examples").members()
-		for j, name := range templateNames {
-			o.templates[name] = examples[j].get("value").value
+		for name, example := range content.get("examples").members() {
+			o.templates[name] = example.get("value").value
 		}
 	}
 	_, o.StartsRun = o.templates["prompt"]
-	return nil
 }
 
-// addResponses adds to o the x-stream and the documented responses of the operation object op. It
-// returns an error if a schema names an unknown slot or has an incomplete x-chunk.
-func (o *Operation) addResponses(op node) error {
+// addResponses adds to o the x-stream and the documented responses of the operation object op.
+func (o *Operation) addResponses(op node) {
 	if stream := op.get("x-stream"); stream.exists() {
 		o.IsStream = true
 		requirements := stream.get("requirements")
 		o.promised = spec.StreamRequirements{
 			Status: requirements.get("status").text(), MediaType: requirements.get("content-type").text(),
 			ContentCoding: requirements.get("content-coding").text(), OtherTypes: stream.get("other-types").strings(),
+			KeepAlive: stream.get("keep-alive").text(),
 		}
-		o.promised.KeepAlive = stream.get("keep-alive").text()
 		o.sentinel = stream.get("sentinel").text()
 		o.encoding = sseFraming{
 			sentinel:   stream.get("sends").value != false,
 			eventField: stream.get("event").text(), cursorAsID: stream.get("id").value == true,
 		}
 	}
-	statuses, responses := op.get("responses").members()
-	for i, status := range statuses {
+	for status, response := range op.get("responses").members() {
 		r := documentedResponse{}
 		code, _ := strconv.Atoi(status)
-		medias, contents := responses[i].get("content").members()
-		for j, media := range medias {
-			schema := contents[j].get("schema")
-			if item := contents[j].get("itemSchema"); item.exists() {
+		for media, content := range response.get("content").members() {
+			schema := content.get("schema")
+			if item := content.get("itemSchema"); item.exists() {
 				schema = item
 			}
-			variants, err := op.doc.parseVariants(schema, "")
-			if err != nil {
-				return fmt.Errorf("%s: %w", status, err)
-			}
+			variants := op.doc.parseVariants(schema, "")
 			if media == spec.EventStream {
 				o.frameVariants = variants
 				o.initCarriers()
 				o.promised.HasEndEvent = slices.ContainsFunc(variants, func(w *variant) bool { return w.kind == spec.RunEnd })
 			}
 			if r.mediaType == "" || media == spec.EventStream {
-				r.mediaType, r.variants, r.example = media, variants, contents[j].get("example").text()
+				r.mediaType, r.variants, r.example = media, variants, content.get("example").text()
 			}
 		}
 		switch success := code >= 200 && code < 300; {
@@ -281,7 +252,6 @@ func (o *Operation) addResponses(op node) error {
 		o.responses[status] = r
 	}
 	o.initWireNames()
-	return nil
 }
 
 // responseFor returns what the document specifies for responses with the given status. It looks for

@@ -28,12 +28,11 @@ func (d *Dialect) UnknownSlotViolation(o *Operation, slot string) spec.Violation
 // a file of kind k.
 func (d *Dialect) PartViolation(o *Operation, k spec.Kind, keyword string) spec.Violation {
 	for _, b := range o.bodies {
-		names, properties := b.node.get("schema").get("properties").members()
-		for i, p := range properties {
-			if kind, ok := p.extension("x-kind"); ok && spec.Kind(kind.text()) == k {
-				return d.newViolation("body "+names[i], schemaError{
+		for name, p := range b.node.get("schema").get("properties").members() {
+			if p.get("x-kind").text() == string(k) {
+				return d.newViolation("body "+name, schemaError{
 					documentLocations: []documentLocation{{p.pointer, 0}, {b.node.pointer, 0}, {o.node.pointer, -1}},
-					keyword:           keyword, problem: "does not fit", path: names[i],
+					keyword:           keyword, problem: "does not fit", path: name,
 				})
 			}
 		}

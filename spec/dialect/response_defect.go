@@ -194,13 +194,12 @@ func (s *document) edits(n node, v any, at []string, kind DefectKind, depth int)
 				all = append(all, valueEdit{inside(name), []any{removed{}}})
 			}
 		}
-		names, properties := n.get("properties").members()
-		for i, name := range names {
+		for name, property := range n.get("properties").members() {
 			if object != nil {
-				all = append(all, valueEdit{inside(name), wrongValuesFor(properties[i], kind)})
+				all = append(all, valueEdit{inside(name), wrongValuesFor(property, kind)})
 			}
 			if member, ok := object[name]; ok {
-				all = append(all, s.edits(properties[i], member, inside(name), kind, depth+1)...)
+				all = append(all, s.edits(property, member, inside(name), kind, depth+1)...)
 			}
 		}
 		for i, item := range list {

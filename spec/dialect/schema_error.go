@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"errors"
+	"iter"
 	"net/url"
 	"slices"
 	"strings"
@@ -177,18 +178,20 @@ func jsonPointer(tokens []string) (p string) {
 	return p
 }
 
-// walkOutward calls f with JSON pointers, innermost first, until f returns true. These are the
-// pointers in b.documentLocations, each followed by the pointers to the values that enclose it in
-// the document. The argument here is true if what the document states at pointer is about exactly
-// the location of the error, and false if it is about a larger part of the validated value.
-func (b schemaError) walkOutward(f func(pointer string, here bool) bool) {
-	for _, place := range b.documentLocations {
-		here := place.depth >= len(b.location)
-		for p := place.pointer; p != ""; p = p[:strings.LastIndexByte(p, '/')] {
-			if f(p, here) {
-				return
+// outward returns an iterator over JSON pointers, innermost first. These are the pointers in
+// b.documentLocations, each followed by the pointers to the values that enclose it in the document.
+// The second value is whether what the document states at the pointer is about exactly the location
+// of the error, and not about a larger part of the validated value.
+func (b schemaError) outward() iter.Seq2[string, bool] {
+	return func(yield func(pointer string, here bool) bool) {
+		for _, place := range b.documentLocations {
+			here := place.depth >= len(b.location)
+			for p := place.pointer; p != ""; p = p[:strings.LastIndexByte(p, '/')] {
+				if !yield(p, here) {
+					return
+				}
+				here = here && strings.HasSuffix(p, "/schema")
 			}
-			here = here && strings.HasSuffix(p, "/schema")
 		}
 	}
 }
@@ -196,7 +199,7 @@ func (b schemaError) walkOutward(f func(pointer string, here bool) bool) {
 // requirementOf returns the id of the requirement that a frame or reply with the error b violates.
 // It returns "" if the document names none.
 func (s *document) requirementOf(b schemaError) (id string) {
-	b.walkOutward(func(p string, here bool) bool {
+	for p, here := range b.outward() {
 		switch requirement := s.requirements[p].(type) {
 		case string:
 			id = requirement
@@ -205,38 +208,36 @@ func (s *document) requirementOf(b schemaError) (id string) {
 				id, _ = requirement[b.keyword].(string)
 			}
 		}
-		return id != ""
-	})
+		if id != "" {
+			break
+		}
+	}
 	return id
 }
 
 // refusalsFor returns how a request with the error b must be refused, without the levels of the
 // requirements. It returns nil if the document does not specify a refusal.
 func (s *document) refusalsFor(b schemaError) (all []spec.RefusalRequirement) {
-	b.walkOutward(func(p string, here bool) bool {
+	for p, here := range b.outward() {
 		v, ok := s.refusals[p]
-		if !ok || isPathItem(p) && b.keyword != "method" {
-			return false
+		name, inPaths := strings.CutPrefix(p, "/paths/")
+		isPathItem := inPaths && !strings.Contains(name, "/") // its x-error applies only to undocumented methods
+		if !ok || isPathItem && b.keyword != "method" {
+			continue
 		}
-		list := node{s, p + "/x-error", v}
 		found, inherit := false, false
-		for _, d := range refusalList(list) {
-			if on, _ := d.object()["inherit"].(bool); on {
+		for _, d := range refusalList(node{s, p + "/x-error", v}) {
+			if d.object()["inherit"] == true {
 				inherit = true
 			} else if demand, ok := d.refusal(b.keyword, here); ok {
 				all, found = append(all, demand), true
 			}
 		}
-		return found && !inherit
-	})
+		if found && !inherit {
+			break
+		}
+	}
 	return all
-}
-
-// isPathItem reports whether pointer is the JSON pointer to a path item. The x-error of a path item
-// applies only to undocumented methods.
-func isPathItem(pointer string) bool {
-	rest, ok := strings.CutPrefix(pointer, "/paths/")
-	return ok && !strings.Contains(rest, "/")
 }
 
 // refusalList returns the entries of n, which is an x-error or the value for one reason in an
@@ -254,19 +255,15 @@ func refusalList(n node) []node {
 // one of them and here is true; otherwise it always applies. The second result reports whether n
 // applies.
 func (n node) refusal(keyword string, here bool) (spec.RefusalRequirement, bool) {
+	requirement := n.get("requirement")
 	d := spec.RefusalRequirement{
-		Status: n.get("status").strings(), Code: n.get("code").strings(), Text: n.get("text").text(),
+		Requirement: requirement.text(), Status: n.get("status").strings(), Code: n.get("code").strings(),
+		Text: n.get("text").text(), Comment: n.get("comment").text(),
+		InBand: n.get("in-band").value == true, Accept: n.get("accept").value == true, Plain: n.get("plain").value == true,
 	}
-	d.InBand, _ = n.get("in-band").value.(bool)
-	d.Accept, _ = n.get("accept").value.(bool)
-	d.Plain, _ = n.get("plain").value.(bool)
-	d.Comment = n.get("comment").text()
-	switch requirement := n.get("requirement"); {
-	case requirement.object() != nil:
+	if requirement.object() != nil {
 		d.Requirement = requirement.get(keyword).text()
 		return d, here && d.Requirement != ""
-	default:
-		d.Requirement = requirement.text()
 	}
 	return d, true
 }

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -134,8 +135,7 @@ func (s *document) constantMembersOf(choices []node) (all []discriminatingMember
 // allows only constants, sorted. There must be at least one schema in choices.
 func sharedConstants(choices []node) (names []string) {
 	for _, n := range withAllOf(choices[0], 0) {
-		more, _ := n.get("properties").members()
-		names = append(names, more...)
+		names = slices.AppendSeq(names, maps.Keys(n.get("properties").object()))
 	}
 	slices.Sort(names)
 	return slices.DeleteFunc(slices.Compact(names), func(name string) bool {
@@ -268,13 +268,12 @@ func describeConditions(n node, path string, depth int) (all []string) {
 		return nil
 	}
 	required := n.get("required").strings()
-	names, members := n.get("properties").members()
-	for i, name := range names {
+	for name, member := range n.get("properties").members() {
 		inside := joinPath(path, name)
 		if values := memberConstants(n, name); len(values) > 0 {
 			all = append(all, inside+" "+listValues(values))
 			required = slices.DeleteFunc(required, func(r string) bool { return r == name })
-		} else if more := describeConditions(members[i], inside, depth+1); len(more) > 0 {
+		} else if more := describeConditions(member, inside, depth+1); len(more) > 0 {
 			all = append(all, more...)
 			required = slices.DeleteFunc(required, func(r string) bool { return r == name })
 		}

@@ -3,6 +3,7 @@ package dialect
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"strconv"
@@ -147,10 +148,9 @@ func writeValue(b *strings.Builder, v any) {
 		b.WriteString(strings.TrimSuffix(separator, ",") + "]")
 	case map[string]any:
 		separator := "{"
-		names, members := node{value: v}.members()
-		for i, name := range names[:min(len(names), maxShown)] {
+		for _, name := range slices.Sorted(maps.Keys(v))[:min(len(v), maxShown)] {
 			b.WriteString(separator + strconv.Quote(truncate(name, maxShown)) + ":")
-			writeValue(b, members[i].value)
+			writeValue(b, v[name])
 			separator = ","
 		}
 		b.WriteString(strings.TrimSuffix(separator, ",") + "}")

@@ -64,8 +64,7 @@ func (p parameter) fieldExamples() (values []string) {
 	if p.in != "header" || p.slot != "" {
 		return nil
 	}
-	_, examples := p.node.get("examples").members()
-	for _, example := range examples {
+	for _, example := range p.node.get("examples").members() {
 		values = append(values, example.get("value").text())
 	}
 	return values
@@ -305,16 +304,15 @@ func (s *document) membersOf(n node, v map[string]any, nested bool) (list []docu
 		required = append(required, n.get("required").strings()...)
 	}
 	for _, n := range schemas {
-		names, properties := n.get("properties").members()
-		for i, name := range names {
+		for name, property := range n.get("properties").members() {
 			if slices.ContainsFunc(list, func(m documentedMember) bool { return m.name == name }) {
 				continue
 			}
-			p := properties[i].deref()
+			p := property.deref()
 			nullable := slices.Contains(p.get("type").strings(), "null")
 			tolerated := p.get("x-tolerated").strings()
 			m := documentedMember{
-				name: name, schema: properties[i], mayBeNull: nullable && !slices.Contains(tolerated, "null"),
+				name: name, schema: property, mayBeNull: nullable && !slices.Contains(tolerated, "null"),
 				mayBeAbsent: !slices.Contains(required, name) && !slices.Contains(tolerated, "absent"),
 			}
 			if nested && !p.get("default").exists() {
