@@ -258,10 +258,7 @@ func (d *Dialect) validateForm(
 			}))
 		}
 	}
-	for _, br := range d.document.schemaErrors(form, b.validate(flat), outer) {
-		violations = append(violations, d.newViolation("body", br))
-	}
-	return form, violations
+	return form, append(violations, d.violations("body", form, b.validate(flat), outer)...)
 }
 
 // fileEvents returns the files of a form as parts of a request, and the ids of the requirements

@@ -65,13 +65,20 @@ func (d *Dialect) validateParameter(
 	outer := []documentLocation{{p.node.pointer, 0}, {o.node.pointer, -1}}
 	switch {
 	case ok:
-		for _, b := range d.document.schemaErrors(p.typedValue(v), p.validate(p.typedValue(v)), outer) {
-			violations = append(violations, d.newViolation(where, b))
-		}
+		violations = d.violations(where, p.typedValue(v), p.validate(p.typedValue(v)), outer)
 	case p.required:
 		violations = append(violations, d.newViolation(where, schemaError{documentLocations: outer, keyword: "required"}))
 	}
 	return violations
+}
+
+// violations returns the violations for err, the result of validating the value v in a request. The
+// parameter location is as in newViolation, and outer as in schemaErrors.
+func (d *Dialect) violations(location string, v any, err error, outer []documentLocation) (all []spec.Violation) {
+	for _, b := range d.document.schemaErrors(v, err, outer) {
+		all = append(all, d.newViolation(location, b))
+	}
+	return all
 }
 
 // newViolation returns the violation for b, a schema error in a request. It sets the Refusals of
@@ -81,13 +88,8 @@ func (d *Dialect) newViolation(location string, b schemaError) spec.Violation {
 	violation := b.violation(location, partName(location))
 	violation.Refusals = d.document.refusalsFor(b)
 	for i, refusal := range violation.Refusals {
-		isRequired := func(r spec.Requirement) bool { return r.ID == refusal.Requirement }
-		if j := slices.IndexFunc(d.Requirements, isRequired); j >= 0 {
-			violation.Refusals[i].Level = d.Requirements[j].Level
-		}
-		if violation.Requirement == "" {
-			violation.Requirement = refusal.Requirement
-		}
+		violation.Refusals[i].Level = d.requirement(refusal.Requirement).Level
+		violation.Requirement = cmp.Or(violation.Requirement, refusal.Requirement)
 	}
 	return violation
 }
@@ -160,9 +162,7 @@ func (d *Dialect) validateBody(o *Operation, r spec.Request) (any, []spec.Violat
 	if ok {
 		return v, violations
 	}
-	for _, br := range d.document.schemaErrors(v, b.validate(v), inside) {
-		violations = append(violations, d.newViolation("body", br))
-	}
+	violations = d.violations("body", v, b.validate(v), inside)
 	b.judged.store(r.Body, violations)
 	return v, violations
 }
@@ -226,15 +226,10 @@ func (p parameter) typedValue(v string) any {
 		return v
 	case slices.Contains(types, "boolean") && (v == "true" || v == "false"):
 		return v == "true"
-	case isJSONNumber(v):
+	case isNumber(v):
 		return json.Number(v)
 	}
 	return v
-}
-
-// isJSONNumber reports whether v is a JSON number, without white space around it.
-func isJSONNumber(v string) bool {
-	return json.Valid([]byte(v)) && strings.Trim(v[:1]+v[len(v)-1:], "-0123456789") == ""
 }
 
 // ParseRequest decodes r as an event of kind [spec.HTTPRequest]. The Violations of the event state

@@ -11,11 +11,10 @@ import (
 // issued. The violation has no refusals if o has no such parameter, or if the document does not
 // specify how such a request is refused (x-error).
 func (d *Dialect) UnknownSlotViolation(o *Operation, slot string) spec.Violation {
-	i := slices.IndexFunc(o.parameters, func(p parameter) bool { return p.slot == slot })
-	if i < 0 {
+	p, ok := o.parameterWith(slot)
+	if !ok {
 		return spec.Violation{Location: o.Name, Message: o.Name + " has no parameter that carries the " + slot}
 	}
-	p := o.parameters[i]
 	return d.newViolation(p.in+" "+p.name, schemaError{
 		documentLocations: []documentLocation{{p.node.pointer, 0}, {o.node.pointer, -1}}, keyword: "unknown", problem: "is not known",
 	})

@@ -69,8 +69,7 @@ func (d *Dialect) BuildRequestAfter(h History, template string, e spec.Event) (s
 		{Name: "Accept-Encoding", Value: "identity"},
 	}}
 	if body := o.templates[template]; body != nil {
-		filled, _ := d.fillTemplate(body, &e)
-		fillHistory(filled, historyMember(body), h)
+		filled, _ := d.fillTemplate(body, &e, h)
 		media := o.bodies[0].mediaType
 		if form, ok := filled.(map[string]any); ok && media == formMediaType {
 			r.Body, media = encodeForm(withFiles(form))
@@ -90,16 +89,17 @@ func (d *Dialect) BuildRequestAfter(h History, template string, e spec.Event) (s
 }
 
 // fillTemplate returns a copy of template, which is a template or a value inside one, with the
-// settings and the slots of e filled in. ok is false if the value must be left out of the object or
-// array that contains it.
-func (d *Dialect) fillTemplate(template any, e *spec.Event) (v any, ok bool) {
+// settings and the slots of e filled in, and the messages of h in place of each item that is
+// historyPlaceholder. ok is false if the value must be left out of the object or array that contains
+// it.
+func (d *Dialect) fillTemplate(template any, e *spec.Event, h History) (v any, ok bool) {
 	switch t := template.(type) {
 	case string:
 		return fillString(d.fillSettings(t), e)
 	case map[string]any:
 		out := map[string]any{}
 		for k, member := range t {
-			if v, ok := d.fillTemplate(member, e); ok {
+			if v, ok := d.fillTemplate(member, e, h); ok {
 				out[k] = v
 			}
 		}
@@ -107,7 +107,13 @@ func (d *Dialect) fillTemplate(template any, e *spec.Event) (v any, ok bool) {
 	case []any:
 		out := []any{}
 		for _, member := range t {
-			if v, ok := d.fillTemplate(member, e); ok {
+			if member == historyPlaceholder {
+				for _, message := range h {
+					if v, err := decode([]byte(message)); err == nil {
+						out = append(out, v)
+					}
+				}
+			} else if v, ok := d.fillTemplate(member, e, h); ok {
 				out = append(out, v)
 			}
 		}

@@ -135,7 +135,8 @@ func (b *validRequestVariantBuilder) vary(n node, v any, at []string) {
 				b.varyType(m.schema, v[m.name], inside)
 			}
 			text, ok := v[m.name].(string)
-			if ok && m.schema.deref().get("x-slot").text() == "text" && b.dialect.document.isAnswer(n, v) {
+			isText := ok && m.schema.deref().get("x-slot").text() == "text"
+			if isText && b.dialect.document.hasKind(n, v, spec.InputAssistant) {
 				b.add("is a long text", m.schema, inside, strings.Repeat(text+" ", longAnswer/(len(text)+1)+1))
 			}
 		}
@@ -162,13 +163,6 @@ func (b *validRequestVariantBuilder) vary(n node, v any, at []string) {
 // longAnswer is the least length of a long text of an assistant, in bytes. It is greater than the
 // limits on the texts of users.
 const longAnswer = 12_000
-
-// isAnswer reports whether v, an object with the schema n, is a message of the assistant.
-func (s *document) isAnswer(n node, v map[string]any) bool {
-	return slices.ContainsFunc(s.applicableSchemas(n, v), func(n node) bool {
-		return spec.Kind(n.get("x-kind").text()) == spec.InputAssistant
-	})
-}
 
 // addFullLists adds variants in which list, a value at the given location in the body, has maxItems
 // items. The additional items are copies of one item of list that is a message with a text but no
@@ -262,7 +256,7 @@ const manyTools = 24
 // the schema of the items. The result is nil unless list has exactly one item and that item is a
 // client tool with a name.
 func (b *validRequestVariantBuilder) otherTools(items node, list []any) (tools []any) {
-	if len(list) != 1 || !b.dialect.document.isTool(items, list[0]) {
+	if len(list) != 1 || !b.dialect.document.hasKind(items, list[0], spec.InputTool) {
 		return nil
 	}
 	for _, at := range [][]string{{"name"}, {"function", "name"}} {

@@ -100,12 +100,8 @@ func (d *Dialect) checkStreams() error {
 	return nil
 }
 
-// The values that a catalogue may have for the level of a requirement, and for the kind of its
-// exclusion.
-var (
-	levels         = []spec.Level{spec.Must, spec.Should, spec.May}
-	exclusionKinds = []string{"capability", "unobservable", "contradiction", "client"}
-)
+// levels lists the values that a catalogue may have for the level of a requirement.
+var levels = []spec.Level{spec.Must, spec.Should, spec.May}
 
 // checkCatalogue returns an error about the first invalid requirement of the catalogue. For
 // example, a requirement is invalid if it lacks a member, if it names a check that is not in checks
@@ -134,9 +130,9 @@ func (d *Dialect) checkCatalogue(checks []*spec.Check) error {
 			return fail("", "no check judges requirement %s: expected checks, or excluded with the reason", r.ID)
 		case len(r.Checks) > 0 && r.Excluded != nil:
 			return fail("excluded", "requirement %s has both checks and excluded", r.ID)
-		case r.Excluded != nil && (r.Excluded.Reason == "" || !slices.Contains(exclusionKinds, r.Excluded.Kind)):
+		case r.Excluded != nil && (r.Excluded.Reason == "" || !slices.Contains(spec.ExclusionKinds, r.Excluded.Kind)):
 			return fail("excluded", "requirement %s is excluded without a reason, or without a kind: expected %s",
-				r.ID, joinOr(exclusionKinds))
+				r.ID, joinOr(spec.ExclusionKinds))
 		}
 		seen[r.ID] = true
 		for k, id := range r.Checks {

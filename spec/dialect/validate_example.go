@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/streamassay/streamassay/spec"
@@ -99,7 +100,9 @@ func (d *Dialect) checkStreamExamples(o *Operation, examples []node) error {
 			x.Request, _ = d.BuildRequest(names[0], sampleSlots)
 		}
 		for event := range d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
-			isBroken := func(b spec.Violation) bool { return d.level(b.Requirement) == spec.Must }
+			isBroken := func(b spec.Violation) bool {
+				return cmp.Or(d.requirement(b.Requirement).Level, spec.Must) == spec.Must
+			}
 			broken := slices.IndexFunc(event.Violations, isBroken)
 			switch {
 			case !event.IsFrame() && event.Kind != spec.Incomplete:
@@ -114,15 +117,4 @@ func (d *Dialect) checkStreamExamples(o *Operation, examples []node) error {
 		}
 	}
 	return nil
-}
-
-// level returns the level of the requirement with the given id, or MUST if no requirement on
-// servers has that id.
-func (d *Dialect) level(id string) spec.Level {
-	for _, r := range d.Requirements {
-		if r.ID == id {
-			return r.Level
-		}
-	}
-	return spec.Must
 }
