@@ -37,23 +37,22 @@ func readCatalogue(files fs.FS, dir, version string, extending []string) (
 	list []spec.Requirement, sources []sourceFile, err error,
 ) {
 	name := path.Join(dir, catalogueFile(version))
-	if slices.Contains(extending, name) {
-		return nil, nil, fmt.Errorf("%s: extends itself", name)
-	}
-	f, err := readSource(files, name)
+	f, err := readSource(files, name, extending)
 	if err != nil {
 		return nil, nil, err
 	}
 	sources = []sourceFile{f}
-	if isYAMLList(f.data) {
-		if err := yaml.UnmarshalWithOptions(f.data, &list, yaml.Strict()); err != nil {
-			return nil, nil, f.yamlError(err)
-		}
-		return list, sources, nil
-	}
 	var ext catalogueContent
-	if err := yaml.UnmarshalWithOptions(f.data, &ext, yaml.Strict()); err != nil {
+	var content any = &ext
+	isList := isYAMLList(f.data)
+	if isList {
+		content = &ext.Requirements
+	}
+	if err := yaml.UnmarshalWithOptions(f.data, content, yaml.Strict()); err != nil {
 		return nil, nil, f.yamlError(err)
+	}
+	if isList {
+		return ext.Requirements, sources, nil
 	}
 	if ext.Extends != "" {
 		var more []sourceFile

@@ -66,10 +66,7 @@ func readTree(files fs.FS, dir, version string, extending []string) (
 	tree map[string]any, sources []sourceFile, err error,
 ) {
 	name := path.Join(dir, documentFile(version))
-	if slices.Contains(extending, name) {
-		return nil, nil, fmt.Errorf("%s: extends itself", name)
-	}
-	f, err := readSource(files, name)
+	f, err := readSource(files, name, extending)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -100,9 +97,12 @@ func readTree(files fs.FS, dir, version string, extending []string) (
 }
 
 // readSource reads the file with the given name. The name in the result is the same or, if files is
-// a [boundedDir], the path of the file as the user gave it. readSource returns an error if the file
-// cannot be read.
-func readSource(files fs.FS, name string) (sourceFile, error) {
+// a [boundedDir], the path of the file as the user gave it. The argument extending lists the files
+// that extend this one. readSource returns an error if the file is one of them or cannot be read.
+func readSource(files fs.FS, name string, extending []string) (sourceFile, error) {
+	if slices.Contains(extending, name) {
+		return sourceFile{}, fmt.Errorf("%s: extends itself", name)
+	}
 	data, err := fs.ReadFile(files, name)
 	if dir, ok := files.(boundedDir); ok {
 		name = dir.path(name)

@@ -85,6 +85,11 @@ func (d *Dialect) probableOperation(r spec.Request) *Operation {
 	if r.Method != "" {
 		return d.Operation(r)
 	}
+	return d.firstStream()
+}
+
+// firstStream returns the first operation that streams, or nil if there is none.
+func (d *Dialect) firstStream() *Operation {
 	for _, o := range d.operations {
 		if o.IsStream {
 			return o
@@ -282,37 +287,35 @@ func isSeparate(part spec.Event) bool { return part.Frame == separateFrame }
 // variant of the frame. If data cannot be decoded or is not a frame of the dialect, the kind of e
 // is Undecodable, e.Err is the reason, and the result is nil. The mode is as in [variant.decode].
 func (d *Dialect) decodeFrameData(o *Operation, e *spec.Event, data []byte, mode decodeMode) *variant {
+	e.Kind = spec.Undecodable
 	if len(o.frameVariants) == 0 {
-		e.Kind = spec.Undecodable
 		e.Err = fmt.Errorf("%s was answered with an event stream: expected %s", o.Name, cmp.Or(o.successMediaType, "none"))
 		return nil
 	}
 	if len(e.Flaws) > 0 { // not UTF-8, and therefore not JSON
-		e.Kind, e.Err = spec.Undecodable, errors.New(eventName+" is "+e.Flaws[0].Detail)
+		e.Err = errors.New(eventName + " is " + e.Flaws[0].Detail)
 		return nil
 	}
 	v, err := decode(data)
 	if err != nil {
-		e.Kind, e.Err = spec.Undecodable, fmt.Errorf("%s is %w", eventName, err)
+		e.Err = fmt.Errorf("%s is %w", eventName, err)
 		e.Flaws = append(e.Flaws, spec.EncodingFlaw{Kind: spec.FlawJSON, Detail: err.Error()})
 		return nil
 	}
 	if jsonType(v) != "object" {
-		e.Kind, e.Err = spec.Undecodable, errors.New(schemaError{got: v, expected: "expected an object"}.text(eventName))
+		e.Err = errors.New(schemaError{got: v, expected: "expected an object"}.text(eventName))
 		e.Flaws = append(e.Flaws, spec.EncodingFlaw{Kind: spec.FlawJSON, Detail: e.Err.Error()})
 		return nil
 	}
 	w := matchVariant(o.frameVariants, v)
 	if w == nil {
-		e.Kind, e.Err = spec.Undecodable, errors.New(unrecognizedFrame(o.frameVariants, v).text(eventName))
+		e.Err = errors.New(unrecognizedFrame(o.frameVariants, v).text(eventName))
 		return nil
 	}
 	cursor := e.Cursor
 	e.WireName = o.wireName(w, v)
 	w.decode(e, v, mode)
-	if cursor != "" {
-		e.Cursor = cursor
-	}
+	e.Cursor = cmp.Or(cursor, e.Cursor)
 	return w
 }
 

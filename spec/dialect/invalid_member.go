@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -22,12 +23,7 @@ func (m *invalidRequestBuilder) breakAbsentMember(n node, at []string, depth int
 	if !m.wantsWithin(at) {
 		return
 	}
-	inside := m.withAddedValue(at, v)
-	if inside == nil {
-		return
-	}
-	inside.breakValue(n, v, at, depth+1)
-	m.requests, m.edits = inside.requests, inside.edits
+	m.breakAddedValue(n, v, at, depth)
 }
 
 // breakItemKinds adds requests in which a list has an additional, invalid item of a kind that the
@@ -66,21 +62,19 @@ func itemKindName(n node) string {
 	return name
 }
 
-// withAddedValue returns a copy of the builder whose valid request also has the value v in its
-// body, at the given location. It returns nil if a request with that value is not valid. The copy
-// shares the SeenInvalidRequests of m. The caller must copy the requests and edits of the copy back
-// to m.
-func (m *invalidRequestBuilder) withAddedValue(at []string, v any) *invalidRequestBuilder {
-	extended := *m
-	extended.valid = withBodyValue(m.valid, at, v)
-	if len(m.dialect.ValidateRequest(extended.valid)) > 0 {
-		return nil
+// breakAddedValue adds requests in which v, a value that is added to the body at the given location,
+// is replaced with invalid ones. The argument n is the schema of v, and depth is the nesting depth of
+// the object or array around it. breakAddedValue returns false if a request with v is not valid.
+func (m *invalidRequestBuilder) breakAddedValue(n node, v any, at []string, depth int) bool {
+	valid, base := m.valid, m.base
+	extended := withBodyValue(valid, at, v)
+	if len(m.dialect.ValidateRequest(extended)) > 0 {
+		return false
 	}
-	extended.base = &m.valid
-	if m.base != nil {
-		extended.base = m.base
-	}
-	return &extended
+	m.valid, m.base = extended, cmp.Or(base, &valid)
+	m.breakValue(n, v, at, depth+1)
+	m.valid, m.base = valid, base
+	return true
 }
 
 // exampleValue returns a small value for the schema n. The value is not validated and may violate

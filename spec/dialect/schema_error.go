@@ -51,7 +51,9 @@ func (s *document) schemaErrors(v any, err error, outer []documentLocation) []sc
 	if !errors.As(err, &e) {
 		return nil
 	}
-	places := append([]documentLocation{{urlFragment(e.SchemaURL), len(e.InstanceLocation)}}, outer...)
+	_, fragment, _ := strings.Cut(e.SchemaURL, "#") // escaped by the validator
+	pointer, _ := url.PathUnescape(fragment)
+	places := append([]documentLocation{{pointer, len(e.InstanceLocation)}}, outer...)
 	branches := make([][]schemaError, len(e.Causes))
 	for i, cause := range e.Causes {
 		branches[i] = s.schemaErrors(v, cause, places)
@@ -157,16 +159,6 @@ func (s *document) missingMembers(names []string, b schemaError) (all []schemaEr
 		})
 	}
 	return all
-}
-
-// urlFragment returns the fragment of a URL, unescaped. It returns "" if the URL has no fragment or
-// is invalid.
-func urlFragment(schemaURL string) string {
-	u, err := url.Parse(schemaURL) // the validator returns it escaped
-	if err != nil {
-		return ""
-	}
-	return u.Fragment
 }
 
 // jsonPointer returns the JSON pointer (RFC 6901) that consists of the given tokens, which it

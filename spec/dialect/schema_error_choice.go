@@ -231,32 +231,22 @@ func (b *schemaError) describeForbidden(not node) {
 // in which too few or too many items match the schema in the keyword contains. The argument schema
 // is that schema, and e is the validator's error.
 func (b *schemaError) describeContains(schema node, e *jsonschema.ValidationError) {
-	items := "item"
+	conditions := ""
 	if what := describeConditions(schema, "", 0); len(what) > 0 {
-		items += " with " + strings.Join(what, " and ")
+		conditions = " with " + strings.Join(what, " and ")
 	}
 	switch k := e.ErrorKind.(type) {
 	case *kind.Contains:
-		b.keyword, b.problem, b.expected = "contains", "has no "+items, "expected at least 1"
+		b.keyword, b.problem, b.expected = "contains", "has no item"+conditions, "expected at least 1"
 	case *kind.MinContains:
 		b.keyword, b.expected = "minContains", "expected at least "+strconv.Itoa(k.Want)
-		b.problem = "has " + strconv.Itoa(len(k.Got)) + " " + pluralItems(items, len(k.Got))
-		if len(k.Got) == 0 {
-			b.problem = "has no " + items
+		if b.problem = "has " + pluralize(len(k.Got), "item") + conditions; len(k.Got) == 0 {
+			b.problem = "has no item" + conditions
 		}
 	case *kind.MaxContains:
 		b.keyword, b.expected = "maxContains", "expected at most "+strconv.Itoa(k.Want)
-		b.problem = "has " + strconv.Itoa(len(k.Got)) + " " + pluralItems(items, len(k.Got))
+		b.problem = "has " + pluralize(len(k.Got), "item") + conditions
 	}
-}
-
-// pluralItems returns items, a phrase that begins with "item", unchanged if n is 1. Otherwise it
-// returns the phrase with "items" in place of "item".
-func pluralItems(items string, n int) string {
-	if n == 1 {
-		return items
-	}
-	return "items" + strings.TrimPrefix(items, "item")
 }
 
 // describeConditions returns what the schema n requires of the members of an object. Each string is

@@ -116,6 +116,15 @@ func isBareWord(s string) bool {
 	}) < 0
 }
 
+// displayWord returns v in the form in which messages show names and allowed values: a bare word
+// (see isBareWord) unchanged, and anything else like displayValue.
+func displayWord(v any) string {
+	if s, ok := v.(string); ok && isBareWord(s) {
+		return s
+	}
+	return displayValue(v)
+}
+
 // displayValue returns a value as JSON on one line, truncated to maxShown characters.
 func displayValue(v any) string {
 	var b strings.Builder
@@ -177,11 +186,7 @@ func truncate(s string, n int) string {
 func listValues(values []any) string {
 	words := make([]string, 0, len(values))
 	for _, v := range values {
-		word := displayValue(v)
-		if text, ok := v.(string); ok && isBareWord(text) {
-			word = text
-		}
-		words = append(words, word)
+		words = append(words, displayWord(v))
 	}
 	if n := len(words) - maxListed; n > 1 {
 		words = append(words[:maxListed], fmt.Sprintf("one of %d more", n))
@@ -190,15 +195,16 @@ func listValues(values []any) string {
 }
 
 // joinOr returns alternatives as one string, such as "a, b or c". It returns "" if there are none.
-func joinOr(items []string) string {
-	switch n := len(items); n {
-	case 0:
-		return ""
-	case 1:
-		return items[0]
-	default:
-		return strings.Join(items[:n-1], ", ") + " or " + items[n-1]
+func joinOr(items []string) string { return joinWords(items, " or ") }
+
+// joinWords returns the items as one string, with last before the last item and commas between the
+// others: "a, b or c". It returns "" if there are none.
+func joinWords(items []string, last string) string {
+	n := len(items) - 1
+	if n < 1 {
+		return strings.Join(items, "")
 	}
+	return strings.Join(items[:n], ", ") + last + items[n]
 }
 
 // typeNames maps each JSON Schema type to the phrase that messages use for a value of that type.
@@ -322,7 +328,6 @@ func (b *schemaError) describeSize(e *jsonschema.ValidationError) {
 
 // quoteNames returns the names in quotes, sorted, as one string such as `"a", "b" and "c"`. If
 // there are more than maxListed+1 names, it shows the first maxListed and the number of the others.
-// There must be at least one name.
 func quoteNames(names []string) string {
 	words := make([]string, 0, len(names))
 	for _, name := range slices.Sorted(slices.Values(names)) {
@@ -331,9 +336,5 @@ func quoteNames(names []string) string {
 	if n := len(words) - maxListed; n > 1 {
 		words = append(words[:maxListed], fmt.Sprintf("%d more", n))
 	}
-	last := len(words) - 1
-	if last == 0 {
-		return words[0]
-	}
-	return strings.Join(words[:last], ", ") + " and " + words[last]
+	return joinWords(words, " and ")
 }

@@ -51,10 +51,8 @@ func (d *Dialect) hasFrame(name string) bool {
 // operation that streams is considered. TypeMembers returns nil if the dialect has no event stream.
 // The caller must not modify the slice.
 func (d *Dialect) TypeMembers() []string {
-	for _, o := range d.operations {
-		if o.IsStream {
-			return o.nameMembers
-		}
+	if o := d.firstStream(); o != nil {
+		return o.nameMembers
 	}
 	return nil
 }
@@ -74,9 +72,9 @@ func (o *Operation) wireName(w *variant, v any) string {
 		switch {
 		case text == "":
 		case first == "":
-			first = displayName(text)
+			first = displayWord(text)
 		default:
-			others = append(others, name+" "+displayName(text))
+			others = append(others, name+" "+displayWord(text))
 		}
 	}
 	if len(others) > 0 {
@@ -104,13 +102,4 @@ func (w *variant) carriesSlot(name, slot string) bool {
 	return slices.ContainsFunc(w.slots, func(s slotLocation) bool {
 		return s.slot == slot && len(s.path) == 1 && s.path[0] == name
 	})
-}
-
-// displayName returns s, a name, in the form in which messages show it: unchanged if it is a bare
-// word (see isBareWord), and otherwise in quotes and truncated.
-func displayName(s string) string {
-	if isBareWord(s) {
-		return s
-	}
-	return displayValue(s)
 }
