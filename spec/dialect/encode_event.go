@@ -188,10 +188,10 @@ func (o *Operation) AppendEvent(dst []byte, e *spec.Event) ([]byte, error) {
 		return dst, fmt.Errorf("%s: %w", e.Kind, ErrUnsupportedKind)
 	}
 	head := sse.Frame{}
-	if o.encoding.eventField != "" {
-		head.Event = w.layout.fieldText(o.encoding.eventField, frame)
+	if o.eventField != "" {
+		head.Event = w.layout.fieldText(o.eventField, frame)
 	}
-	if o.encoding.cursorAsID {
+	if o.cursorAsID {
 		head.ID, head.HasID = e.Cursor, e.Cursor != ""
 	}
 	begin := len(dst)
@@ -211,7 +211,7 @@ func (o *Operation) AppendEvent(dst []byte, e *spec.Event) ([]byte, error) {
 // AppendCursor is not needed before [Operation.AppendEvent], which writes this field if the event
 // has a cursor.
 func (o *Operation) AppendCursor(dst []byte, cursor string) []byte {
-	if o.encoding.cursorAsID {
+	if o.cursorAsID {
 		dst = append(append(append(dst, "id: "...), cursor...), '\n')
 	}
 	return dst
@@ -219,11 +219,11 @@ func (o *Operation) AppendCursor(dst []byte, cursor string) []byte {
 
 // WritesSentinel reports whether the reference server ends the streams of o with an in-band
 // terminator, such as [DONE].
-func (o *Operation) WritesSentinel() bool { return o.sentinel != "" && o.encoding.sentinel }
+func (o *Operation) WritesSentinel() bool { return o.writesSentinel }
 
 // WritesEventNames reports whether the reference server writes an SSE event field in each frame of
 // the streams of o.
-func (o *Operation) WritesEventNames() bool { return o.encoding.eventField != "" }
+func (o *Operation) WritesEventNames() bool { return o.eventField != "" }
 
 // An EncodedResponse is a response that is not an event stream, encoded as the document describes
 // it.

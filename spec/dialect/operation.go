@@ -13,11 +13,10 @@ import (
 // An Operation is one operation of a dialect's document: one method on one path.
 type Operation struct {
 	Name                string // "POST /runs"
-	Summary             string
-	IsStream            bool // its successful response is an event stream
-	StartsRun           bool // it takes a prompt, and thus starts a run
-	RequiresCredentials bool // its requests need credentials
-	AcceptsFiles        bool // its body may contain a file
+	IsStream            bool   // its successful response is an event stream
+	StartsRun           bool   // it takes a prompt, and thus starts a run
+	RequiresCredentials bool   // its requests need credentials
+	AcceptsFiles        bool   // its body may contain a file
 
 	// OptionalHeaders lists request headers that may be left out, each with the id of the
 	// requirement that is exercised if such a request is accepted (x-without).
@@ -27,7 +26,7 @@ type Operation struct {
 	node             node                    // the operation object
 	requirement      string                  // x-requirement of the operation; "" if there is none
 	promised         spec.StreamRequirements // x-stream
-	omissions        []omissionRule          // x-absent
+	omissions        spec.Header             // members of its body with an x-absent, each with the id
 	denials          []denialRule            // x-denied
 	parameters       []parameter
 	bodyRequired     bool
@@ -36,25 +35,19 @@ type Operation struct {
 	templates        map[string]any          // bodies by template name; nil for a request without a body
 	bodylessTemplate string                  // template of requests without a JSON body (x-says)
 
-	frameVariants    []*variant              // the variants of the frames of its stream
-	carriers         map[spec.Kind]spec.Kind // kind of the frames that carry events of a kind; see Carrier
-	nameMembers      []string                // members that name frames, most frequent first; see initWireNames
-	wireNames        map[spec.Kind]string    // names of frames by kind
-	sentinel         string                  // in-band terminator of the stream; "" if there is none
-	encoding         sseFraming
+	frameVariants    []*variant                    // the variants of the frames of its stream
+	carriers         map[spec.Kind]spec.Kind       // kind of the frames that carry events of a kind; see Carrier
+	nameMembers      []string                      // members that name frames, most frequent first; see initWireNames
+	wireNames        map[spec.Kind]string          // names of frames by kind
+	sentinel         string                        // in-band terminator of the stream; "" if there is none
+	writesSentinel   bool                          // the reference server ends the stream with the sentinel
+	eventField       string                        // the member that it repeats as SSE event field; "" if there is none
+	cursorAsID       bool                          // it sends the cursor as SSE id
 	responses        map[string]documentedResponse // by documented status: "200", "4XX", "default"
 	successStatus    int                           // the lowest documented status from 200 to 299; 0 if there is none
 	anySuccess       bool                          // other successful statuses are documented too
 	successMediaType string                        // media type of successStatus
 	replyKind        spec.Kind                     // kind of an unstreamed successful response; "" if there is none
-}
-
-// An sseFraming states how the reference server encodes frames, apart from their data
-// (x-stream).
-type sseFraming struct {
-	sentinel   bool   // end the stream with the sentinel
-	eventField string // the member that is repeated as SSE event field; "" if there is none
-	cursorAsID bool   // send the cursor as SSE id
 }
 
 // A documentedRequestBody describes the body of a request in one media type.
@@ -79,6 +72,7 @@ type parameter struct {
 	name, in string // in is "path", "query" or "header"
 	slot     string // "" if it carries none
 	required bool
+	omission string          // x-absent: id of the requirement on requests that leave it out; "" if there is none
 	node     node            // the parameter object
 	schema   node            // its schema
 	validate func(any) error // validates a value against the schema
@@ -95,14 +89,13 @@ func (d *Dialect) addPath(path string, item node) {
 			continue
 		}
 		o := &Operation{
-			Name: strings.ToUpper(method) + " " + path, Summary: op.get("summary").text(),
+			Name: strings.ToUpper(method) + " " + path, requirement: d.document.requirementAt(op),
 			method: strings.ToUpper(method), path: path, node: op,
-			templates: map[string]any{}, responses: map[string]documentedResponse{},
+			templates: map[string]any{}, responses: map[string]documentedResponse{}, bodylessTemplate: op.get("x-says").text(),
+			RequiresCredentials: requiresCredentials(op),
 		}
-		o.RequiresCredentials = requiresCredentials(op)
-		o.requirement, _ = d.document.requirementAt(op)
 		o.addDenials(op.get("x-denied"))
-		if o.bodylessTemplate = op.get("x-says").text(); o.bodylessTemplate != "" {
+		if o.bodylessTemplate != "" {
 			o.templates[o.bodylessTemplate] = nil
 		}
 		for name, requirement := range op.get("x-without").members() {
@@ -127,29 +120,18 @@ func requiresCredentials(op node) bool {
 	return len(all) > 0 && !slices.ContainsFunc(all, func(n node) bool { return len(n.object()) == 0 })
 }
 
-// addParameters adds to o.parameters the parameters that list describes, and to o.omissions those
-// of them that have x-absent. Each item of list is a parameter object or a reference to one.
+// addParameters adds to o.parameters the parameters that list describes. Each item of list is a
+// parameter object or a reference to one.
 func (o *Operation) addParameters(list []node) {
 	for _, n := range list {
 		p := parameter{
 			name: n.get("name").text(), in: n.get("in").text(), slot: n.get("x-slot").text(),
 			node: n.deref(), schema: n.get("schema"), required: n.get("required").value == true,
-		}
-		if requirement := p.node.get("x-absent").text(); requirement != "" {
-			o.omissions = append(o.omissions, omissionRule{parameter: p, requirement: requirement})
+			omission: n.deref().get("x-absent").text(),
 		}
 		p.validate = n.doc.validator(p.schema.pointer)
 		o.parameters = append(o.parameters, p)
 	}
-}
-
-// An omissionRule is a parameter or a member of the body that has an x-absent. The field
-// requirement is the id of the requirement that states what it means if a request leaves the
-// parameter or member out.
-type omissionRule struct {
-	member      string // name of the member; "" if it is a parameter
-	parameter   parameter
-	requirement string
 }
 
 // omittedRequirements returns an id for each parameter and member that has an x-absent and that r
@@ -157,16 +139,16 @@ type omissionRule struct {
 // decoded body of r, and path holds the path parameters of r by name. If body is not an object,
 // only parameters are considered.
 func (o *Operation) omittedRequirements(r spec.Request, body any, path map[string]string) (ids []string) {
-	object, _ := body.(map[string]any)
-	for _, omission := range o.omissions {
-		_, present := object[omission.member]
-		if omission.member == "" {
-			_, present = omission.parameter.get(r, path)
-		} else if object == nil {
-			continue
+	for _, p := range o.parameters {
+		if _, present := p.get(r, path); !present && p.omission != "" {
+			ids = append(ids, p.omission)
 		}
-		if !present {
-			ids = append(ids, omission.requirement)
+	}
+	if object, ok := body.(map[string]any); ok {
+		for _, omission := range o.omissions {
+			if !has(object, omission.Name) {
+				ids = append(ids, omission.Value)
+			}
 		}
 	}
 	return ids
@@ -182,7 +164,7 @@ func (o *Operation) addBodies(request node) {
 		schema := content.get("schema")
 		for name, p := range schema.get("properties").members() {
 			if requirement := p.get("x-absent").text(); requirement != "" {
-				o.omissions = append(o.omissions, omissionRule{member: name, requirement: requirement})
+				o.omissions = append(o.omissions, spec.HeaderField{Name: name, Value: requirement})
 			}
 		}
 		b := documentedRequestBody{
@@ -217,10 +199,8 @@ func (o *Operation) addResponses(op node) {
 			KeepAlive: stream.get("keep-alive").text(),
 		}
 		o.sentinel = stream.get("sentinel").text()
-		o.encoding = sseFraming{
-			sentinel:   stream.get("sends").value != false,
-			eventField: stream.get("event").text(), cursorAsID: stream.get("id").value == true,
-		}
+		o.writesSentinel = o.sentinel != "" && stream.get("sends").value != false
+		o.eventField, o.cursorAsID = stream.get("event").text(), stream.get("id").value == true
 	}
 	for status, response := range op.get("responses").members() {
 		r := documentedResponse{}

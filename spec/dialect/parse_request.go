@@ -113,11 +113,7 @@ func partName(location string) string {
 // is no body, if the body is too large or malformed, or if its media type is not documented, has no
 // schema, or is neither JSON nor that of a form.
 func (d *Dialect) validateBody(o *Operation, r spec.Request) (any, []spec.Violation) {
-	request := o.node.get("requestBody")
-	if len(o.bodies) == 0 {
-		return nil, nil
-	}
-	if len(r.Body) == 0 && !o.bodyRequired {
+	if len(o.bodies) == 0 || len(r.Body) == 0 && !o.bodyRequired {
 		return nil, nil
 	}
 	outer := []documentLocation{{o.node.pointer, -1}}
@@ -126,20 +122,26 @@ func (d *Dialect) validateBody(o *Operation, r spec.Request) (any, []spec.Violat
 		media, _, err := mime.ParseMediaType(content)
 		i := slices.IndexFunc(o.bodies, func(b documentedRequestBody) bool { return matchesMediaType(b.mediaType, media) })
 		if err != nil || i < 0 {
+			var known []string
+			for _, b := range o.bodies {
+				known = append(known, b.mediaType)
+			}
 			return nil, []spec.Violation{d.newViolation("header Content-Type", schemaError{
-				documentLocations: append([]documentLocation{{request.deref().pointer, 0}}, outer...),
-				keyword:           "content-type", got: content, expected: "expected " + joinOr(mediaTypes(o.bodies)),
+				documentLocations: append([]documentLocation{{o.node.get("requestBody").deref().pointer, 0}}, outer...),
+				keyword:           "content-type", got: content, expected: "expected " + joinOr(known),
 			})}
 		}
 		b = o.bodies[i]
 	}
-	if b.mediaType == formMediaType && b.validate != nil {
-		return d.validateForm(b, r, append([]documentLocation{{b.node.pointer, 0}}, outer...))
-	}
-	if b.mediaType != jsonMediaType || b.validate == nil {
+	inside := append([]documentLocation{{b.node.pointer, 0}}, outer...)
+	switch {
+	case b.validate == nil:
+		return nil, nil
+	case b.mediaType == formMediaType:
+		return d.validateForm(b, r, inside)
+	case b.mediaType != jsonMediaType:
 		return nil, nil
 	}
-	inside := append([]documentLocation{{b.node.pointer, 0}}, outer...)
 	if b.limit.isExceeded(r.Body) {
 		at := append([]documentLocation{{b.node.pointer + "/x-max-bytes", 0}}, inside...)
 		return nil, []spec.Violation{d.newViolation("body", schemaError{
@@ -174,14 +176,6 @@ func allowedMethods(path node) (all []string) {
 		if path.get(method).exists() {
 			all = append(all, strings.ToUpper(method))
 		}
-	}
-	return all
-}
-
-// mediaTypes returns the media types of the given bodies, in the same order.
-func mediaTypes(bodies []documentedRequestBody) (all []string) {
-	for _, b := range bodies {
-		all = append(all, b.mediaType)
 	}
 	return all
 }

@@ -118,29 +118,27 @@ func (s *document) constantMembersOf(choices []node) (all []discriminatingMember
 	if known, ok := s.constantMembers.Load(key); ok {
 		return known.([]discriminatingMember)
 	}
-	for _, name := range sharedConstants(choices) {
-		m := discriminatingMember{name: name}
-		for _, choice := range choices {
-			m.values = append(m.values, memberConstants(choice, name)...)
-		}
-		m.values = distinct(m.values)
-		m.required = !slices.ContainsFunc(choices, func(n node) bool { return !requiresMember(n, name) })
-		all = append(all, m)
-	}
-	s.constantMembers.Store(key, all)
-	return all
-}
-
-// sharedConstants returns the names of those members for which each of the schemas in choices
-// allows only constants, sorted. There must be at least one schema in choices.
-func sharedConstants(choices []node) (names []string) {
+	var names []string
 	for _, n := range withAllOf(choices[0], 0) {
 		names = slices.AppendSeq(names, maps.Keys(n.get("properties").object()))
 	}
 	slices.Sort(names)
-	return slices.DeleteFunc(slices.Compact(names), func(name string) bool {
-		return slices.ContainsFunc(choices, func(n node) bool { return len(memberConstants(n, name)) == 0 })
-	})
+	for _, name := range slices.Compact(names) {
+		m := discriminatingMember{name: name, required: true}
+		shared := true
+		for _, choice := range choices {
+			constants := memberConstants(choice, name)
+			m.values, shared = append(m.values, constants...), shared && len(constants) > 0
+			m.required = m.required && slices.ContainsFunc(withAllOf(choice, 0), func(part node) bool {
+				return slices.Contains(part.get("required").strings(), name)
+			})
+		}
+		if m.values = distinct(m.values); shared {
+			all = append(all, m)
+		}
+	}
+	s.constantMembers.Store(key, all)
+	return all
 }
 
 // memberConstants returns the constants that the schema n and the schemas of its allOf allow for
@@ -162,14 +160,6 @@ func (n node) constants() (all []any) {
 		all = append(all, c.value)
 	}
 	return all
-}
-
-// requiresMember reports whether the schema n, or a schema of its allOf, requires the member with
-// the given name.
-func requiresMember(n node, name string) bool {
-	return slices.ContainsFunc(withAllOf(n, 0), func(part node) bool {
-		return slices.Contains(part.get("required").strings(), name)
-	})
 }
 
 // distinct returns the values without duplicate scalars, in the order of their first occurrence.

@@ -14,7 +14,6 @@ import (
 // stands for and what is needed to decode and encode it.
 type variant struct {
 	kind               spec.Kind
-	name               string               // last token of the pointer of its schema
 	node               node                 // its schema, or a reference to it
 	discriminators     []discriminatorValue // a value of the variant has all of them
 	presencePaths      [][]string           // if there are any, a value of the variant has one of these members
@@ -87,9 +86,7 @@ func (w *variant) isEnvelope() bool {
 // or anyOf. If the schema has no alternatives, or has an x-kind, it is itself the only variant.
 // requirement is the id of the default requirement of variants that have none of their own.
 func (s *document) parseVariants(schema node, requirement string) (all []*variant) {
-	if own, ok := s.requirementAt(schema); ok {
-		requirement = own
-	}
+	requirement = cmp.Or(s.requirementAt(schema), requirement)
 	branches := schema.get("oneOf").items()
 	if len(branches) == 0 {
 		branches = schema.get("anyOf").items()
@@ -105,14 +102,11 @@ func (s *document) parseVariants(schema node, requirement string) (all []*varian
 
 // requirementAt returns the id of the requirement on the whole schema n: the x-requirement of n if
 // that is an id and not a map. If n is a reference, an x-requirement beside the reference takes
-// precedence over that of the target. The second result is false if there is no such id.
-func (s *document) requirementAt(n node) (string, bool) {
-	for _, at := range []string{n.pointer, n.deref().pointer} {
-		if id, ok := s.requirements[at].(string); ok {
-			return id, true
-		}
-	}
-	return "", false
+// precedence over that of the target. The result is "" if there is no such id.
+func (s *document) requirementAt(n node) string {
+	own, _ := s.requirements[n.pointer].(string)
+	target, _ := s.requirements[n.deref().pointer].(string)
+	return cmp.Or(own, target)
 }
 
 // parseVariant returns the schema n as a single variant. requirement is the id of the default
@@ -125,13 +119,13 @@ func (s *document) parseVariant(n node, requirement string) *variant {
 	}
 	target := n.deref()
 	w := &variant{
-		node: n, defaultRequirement: requirement, name: lastToken(target.pointer), validate: s.validator(target.pointer),
+		node: n, defaultRequirement: requirement, validate: s.validator(target.pointer),
 		kind: spec.Kind(n.get("x-kind").text()), encloses: n.get("x-encloses").text(),
 	}
 	if chunk := n.get("x-chunk"); chunk.exists() {
 		w.chunk = newChunkRule(chunk)
 	}
-	if own, ok := s.requirementAt(n); ok {
+	if own := s.requirementAt(n); own != "" {
 		w.defaultRequirement = own
 		w.requirements = append(w.requirements, memberRequirement{id: own, required: true})
 	}
@@ -176,7 +170,7 @@ func (w *variant) scanSchema(s *document, n node, path []string, always bool, de
 		w.scanSchema(s, part, path, always, depth+1)
 	}
 	for _, choice := range slices.Concat(n.get("oneOf").items(), n.get("anyOf").items()) {
-		if id, ok := s.requirementAt(choice); ok {
+		if id := s.requirementAt(choice); id != "" {
 			w.requirements = append(w.requirements, memberRequirement{
 				path: slices.Clone(path), id: id, matchesForm: s.validator(choice.pointer),
 			})
