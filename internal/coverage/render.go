@@ -127,29 +127,29 @@ func countClauses(documents []DocumentMap, dialects []*dialect.Dialect) string {
 			}
 		}
 	}
-	clauses, judgedCount, informative := 0, 0, 0
-	excludedCount := map[string]int{}
+	clauses := 0
+	count := map[string]int{} // of clauses, by "informative", "judged" or the kind of the exclusion
 	for _, d := range documents {
+		clauses += len(d.Clauses)
 		for _, c := range d.Clauses {
-			clauses++
 			switch {
 			case c.Informative != "":
-				informative++
+				count["informative"]++
 			case slices.ContainsFunc(c.Requirements, func(id string) bool { return judged[id] }):
-				judgedCount++
+				count["judged"]++
 			default:
-				excludedCount[excluded[c.Requirements[0]]]++
+				count[excluded[c.Requirements[0]]]++
 			}
 		}
 	}
 	var parts []string
 	total := 0
 	for _, kind := range spec.ExclusionKinds {
-		total += excludedCount[kind]
-		parts = append(parts, fmt.Sprintf("%s %d", kind, excludedCount[kind]))
+		total += count[kind]
+		parts = append(parts, fmt.Sprintf("%s %d", kind, count[kind]))
 	}
 	return fmt.Sprintf("%d clauses, %d judged, %d excluded (%s), %d informative",
-		clauses, judgedCount, total, strings.Join(parts, ", "), informative)
+		clauses, count["judged"], total, strings.Join(parts, ", "), count["informative"])
 }
 
 // countRequirements returns the cells of one row of the summary, as decimal numbers: the number of

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -210,7 +211,7 @@ func (t *eventDecoder) decodeFrame(item sse.Item) []spec.Event {
 	}
 	t.frameIndex++
 	e.Cursor = item.ID
-	if t.operation.sentinel != "" && strings.TrimSpace(string(item.Data)) == t.operation.sentinel {
+	if t.operation.isSentinel(item.Data) {
 		e.Kind, e.WireName = spec.Done, t.operation.sentinel
 		return append(t.buffer, e)
 	}
@@ -232,6 +233,11 @@ func (t *eventDecoder) decodeFrame(item sse.Item) []spec.Event {
 		t.appendEvent(w.chunk, &e)
 	}
 	return t.buffer
+}
+
+// isSentinel reports whether data, the data of a frame, is the in-band terminator of the stream.
+func (o *Operation) isSentinel(data []byte) bool {
+	return o.sentinel != "" && string(bytes.TrimSpace(data)) == o.sentinel
 }
 
 // appendEvent appends to t.buffer the starts and ends that e implies, followed by e. It also sets

@@ -64,7 +64,7 @@ type extensionCheck func(n node) (pointer, message string)
 // extensions maps the name of each extension that this package defines to the check of its value.
 // If the check is nil, checkExtensions accepts any value.
 var extensions = map[string]extensionCheck{
-	"x-absent": nil, "x-default": nil, "x-extends": nil, "x-says": nil, "x-settings": eachMember("default", "description"),
+	"x-absent": nil, "x-default": nil, "x-extends": nil, "x-says": nil, "x-settings": settingsCheck,
 	"x-requirement": nil, "x-without": nil, "x-unknown": nil, "x-tolerated": nil, "x-write": nil, "x-code": nil,
 	"x-kind": kindCheck, "x-after": kindCheck, "x-slot": slotCheck,
 	"x-mark":      oneOfCheck("present", "false", false),
@@ -72,19 +72,17 @@ var extensions = map[string]extensionCheck{
 	"x-snapshots": oneOfCheck(true, false),
 	"x-utf-8":     oneOfCheck(true, false),
 	"x-times":     nil,
-	"x-chunk":     memberCheck(chunkMembers),
-	"x-encloses":  oneOfCheck("reasoning"),
-	"x-within":    memberCheck(nil, "type", "role"),
+	"x-chunk": memberCheck(map[string]extensionCheck{
+		"of": slotCheck, "start": kindCheck, "end": kindCheck, "by": slotCheck, "until": kindCheck,
+	}),
+	"x-encloses": oneOfCheck("reasoning"),
+	"x-within":   memberCheck(nil, "type", "role"),
 	"x-stream": memberCheck(map[string]extensionCheck{
 		"requirements": memberCheck(nil, "status", "content-type", "content-coding"),
 	}, "sentinel", "sends", "event", "id", "keep-alive", "other-types"),
 	"x-max-bytes": memberCheck(nil, "limit", "over", "under", "with", "fill", "x-error"),
 	"x-error":     refusalCheck(nil),
 	"x-denied":    deniedCheck,
-}
-
-var chunkMembers = map[string]extensionCheck{
-	"of": slotCheck, "start": kindCheck, "end": kindCheck, "by": slotCheck, "until": kindCheck,
 }
 
 var (
@@ -145,18 +143,15 @@ func memberCheck(checked map[string]extensionCheck, unchecked ...string) extensi
 	}
 }
 
-// eachMember returns a check for an extension that is an object. Its members may have any names,
-// but the value of each must be an object that has no members other than the given ones. An
-// extension that is not an object passes the check.
-func eachMember(members ...string) extensionCheck {
-	return func(n node) (pointer, message string) {
-		for _, v := range n.members() {
-			if pointer, message := memberCheck(nil, members...)(v); message != "" {
-				return pointer, message
-			}
+// settingsCheck is the [extensionCheck] of x-settings, an object whose members may have any names.
+// A value that is not an object passes the check.
+func settingsCheck(n node) (pointer, message string) {
+	for _, setting := range n.members() {
+		if pointer, message := memberCheck(nil, "default", "description")(setting); message != "" {
+			return pointer, message
 		}
-		return "", ""
 	}
+	return "", ""
 }
 
 // refusalCheck returns a check for one refusal requirement or a list of them. A refusal requirement

@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -238,14 +237,12 @@ func (o *Operation) addResponses(op node) {
 // an entry for the status itself, then for its class, such as 4XX, and then for "default". The
 // second result is false if the document has none of these.
 func (o *Operation) responseFor(status int) (documentedResponse, bool) {
-	r, ok := o.responses[strconv.Itoa(status)]
-	if !ok {
-		r, ok = o.responses[fmt.Sprintf("%dXX", status/100)]
+	for _, key := range []string{strconv.Itoa(status), strconv.Itoa(status/100) + "XX", "default"} {
+		if r, ok := o.responses[key]; ok {
+			return r, true
+		}
 	}
-	if !ok {
-		r, ok = o.responses["default"]
-	}
-	return r, ok
+	return documentedResponse{}, false
 }
 
 // Operation returns the operation that r requests. It returns nil if the document has no operation
