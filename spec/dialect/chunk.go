@@ -101,15 +101,13 @@ func (o *openSpans) appendEvents(events []spec.Event, chunk *chunkRule, e *spec.
 }
 
 // setID reports whether a chunk continues an open message or tool call and, if it does, sets *id to
-// the id of that message or call. Before the call, *id is the id that the chunk states, or "" if it
-// states none. The argument rule is the x-chunk of the chunk's variant, key is the value that the
-// chunk has in the slot that rule.by returns ("" if rule.by is nil), and lane is its value in the
-// slot lane.
+// the id of that message or call. Before the call, *id is the id that the chunk states, or "". The
+// argument rule is the x-chunk of the chunk's variant, key is as in openSpan, and lane is the
+// chunk's lane.
 //
 // A chunk can continue only a message or call that was started by a chunk with the same x-chunk and
-// key. If the chunk states an id, it continues the open message or call with this id. If it states
-// none, it continues the message or call that was started first in its lane. If none is open in its
-// lane and lane is "", it continues the one that was started first in any lane.
+// key. If the chunk states an id, it continues the one with this id. Otherwise, it continues the
+// one that was started first in its lane or, if none is open there and lane is "", in any lane.
 func (o *openSpans) setID(id *string, rule *chunkRule, key, lane string) bool {
 	find := func(matches func(openSpan) bool) int {
 		return slices.IndexFunc(*o, func(open openSpan) bool {

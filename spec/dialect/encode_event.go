@@ -120,11 +120,9 @@ func (o *Operation) EndStatus(occurred func(spec.Kind) bool) string {
 	return status
 }
 
-// variantFor returns the first of the variants that has kind k and can encode e. If e is a chunk,
-// which is a delta that may also start the message or tool call to which it belongs, the variant
-// must be one for chunks: its schema must have the extension x-chunk. If no variant fits and k is
-// [spec.ReasoningDelta], variantFor looks for a variant of kind [spec.MessageDelta] instead. It
-// returns nil if it finds none.
+// variantFor returns the first of the variants that has kind k and can encode e, or nil if there is
+// none. A chunk needs a variant with an x-chunk. If no variant fits and k is [spec.ReasoningDelta],
+// variantFor looks for a variant of kind [spec.MessageDelta] instead.
 func variantFor(variants []*variant, k spec.Kind, e *spec.Event) *variant {
 	for _, w := range variants {
 		if w.kind == k && w.canEncode(e) && (!e.IsChunk || w.chunk != nil) {
@@ -137,9 +135,8 @@ func variantFor(variants []*variant, k spec.Kind, e *spec.Event) *variant {
 	return nil
 }
 
-// canEncode reports whether the variant can encode e. This is the case if each slot that has a
-// fixed value in the variant is empty in e or has the same value in e. If the variant is for steps,
-// the type of e must also equal w.encloses, so it must be "" if w has no x-encloses.
+// canEncode reports whether each slot that has a fixed value in the variant is empty in e or has
+// the same value in e. If the variant is for steps, the type of e must also equal w.encloses.
 func (w *variant) canEncode(e *spec.Event) bool {
 	if w.kind.Subject() == "step" && w.encloses != e.Type {
 		return false
@@ -271,8 +268,7 @@ func (w *variant) appendJSON(dst []byte, e *spec.Event) []byte {
 }
 
 // fieldText returns, as text, the value that the top-level member with the given name has in the
-// encoding of e. It returns "" if there is no such member or if neither e nor the document provides
-// a value.
+// encoding of e, or "" if it has none.
 func (f *objectLayout) fieldText(name string, e *spec.Event) string {
 	i := slices.IndexFunc(f.fields, func(m *objectField) bool { return m.name == name })
 	if i < 0 {
@@ -296,10 +292,8 @@ func (o *Operation) Container(k spec.Kind) (messageType, role string, ok bool) {
 	return within.get("type").text(), within.get("role").text(), within.exists()
 }
 
-// findVariant returns the first of the given variants that has kind k. If there is none, it
-// searches the variants of their parts, recursively, to a depth of [maxDepth] levels. It returns
-// nil if it finds none. The argument depth is the number of levels above the given variants. It is
-// 0 in calls from other functions.
+// findVariant returns the first of the given variants that has kind k or, if there is none, the
+// first among the variants of their parts, recursively. It returns nil if it finds none.
 func findVariant(variants []*variant, k spec.Kind, depth int) *variant {
 	for _, w := range variants {
 		if w.kind == k {

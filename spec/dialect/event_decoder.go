@@ -160,8 +160,7 @@ func (t *eventDecoder) events() iter.Seq[spec.Event] {
 // decodeFrames returns an iterator over the events of the frames and comments in the body, which is
 // an event stream. Frames without data are left out, because clients ignore them. If a frame
 // exceeds the size limit, the last event has kind Undecodable. If bytes follow the last complete
-// frame, the last event has kind Incomplete, but if the client stopped reading, such bytes are
-// ignored.
+// frame, the last event has kind Incomplete, unless the client stopped reading.
 func (t *eventDecoder) decodeFrames() iter.Seq[spec.Event] {
 	return func(yield func(spec.Event) bool) {
 		dec := sse.NewDecoder(t.limit)
@@ -326,10 +325,9 @@ func (d *Dialect) decodeFrameData(o *Operation, e *spec.Event, data []byte, mode
 }
 
 // inheritSubject changes the kind of e from a kind of messages to the corresponding kind of
-// reasoning, such as message.delta to reasoning.delta, if the message of e started as reasoning.
-// This is necessary because in some dialects only the start of a message tells the two apart. If e
-// is itself the start of reasoning, inheritSubject records the id of the message for the events
-// that follow. In dialects that have deltas of reasoning, it does nothing.
+// reasoning if the message of e started as reasoning, since in some dialects only the start of a
+// message tells the two apart. If e is itself the start of reasoning, inheritSubject records the id
+// of the message. In dialects that have deltas of reasoning, it does nothing.
 func (t *eventDecoder) inheritSubject(e *spec.Event) {
 	subject, phase := e.Kind.Subject(), e.Kind.Phase()
 	switch {
@@ -395,9 +393,8 @@ func isUTF8(h spec.Header) bool {
 }
 
 // arrivalTime returns the time from the sending of the request to the arrival of the last byte of e
-// or, if e is the end of the body, of the last byte of the body. It returns 0 if that time is
-// unknown, and for the request and the head of the response. It must be called for the events of
-// the exchange in their order.
+// or, for a BodyEnd, of the body. It returns 0 if that time is unknown, and for the request and the
+// head of the response. It must be called for the events of the exchange in their order.
 func (t *eventDecoder) arrivalTime(e spec.Event) time.Duration {
 	arrivals := t.exchange.Response.Arrivals
 	if len(arrivals) == 0 || e.Kind == spec.HTTPRequest || e.Kind == spec.HTTPResponse {

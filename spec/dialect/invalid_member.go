@@ -27,10 +27,8 @@ func (m *invalidRequestBuilder) breakAbsentMember(n node, at []string, depth int
 }
 
 // breakItemKinds adds requests in which a list has an additional, invalid item of a kind that the
-// list does not contain yet. The kinds are the alternatives of the schema of the items; if it has
-// none, the schema itself is the only kind, and requests are added only for an empty list. The
-// argument items is the schema of the items, list is the valid list, at is its location in the
-// body, and depth is its nesting depth.
+// list does not contain yet. The kinds are the alternatives of items, the schema of the items; if
+// it has none, it is itself the only kind, and requests are added only for an empty list.
 func (m *invalidRequestBuilder) breakItemKinds(items node, list []any, at []string, depth int) {
 	choices := slices.Concat(items.get("anyOf").items(), items.get("oneOf").items())
 	if len(choices) == 0 && len(list) == 0 && items.exists() {
@@ -48,9 +46,8 @@ func (m *invalidRequestBuilder) breakItemKinds(items node, list []any, at []stri
 	}
 }
 
-// itemKindName returns a name for n, which is one of several alternative schemas of a list item.
-// This is its title or, if it has none, the name of its component. If it has neither, the result is
-// "without a name".
+// itemKindName returns a name for n, which is one of several alternative schemas of a list item:
+// its title or the name of its component or, if it has neither, "without a name".
 func itemKindName(n node) string {
 	if title := n.get("title").text(); title != "" {
 		return title
@@ -78,8 +75,7 @@ func (m *invalidRequestBuilder) breakAddedValue(n node, v any, at []string, dept
 }
 
 // exampleValue returns a small value for the schema n. The value is not validated and may violate
-// n. ok is false if no value was found, or if depth exceeds maxDepth. The argument depth is the
-// nesting depth of the value.
+// n. ok is false if no value was found.
 func exampleValue(n node, depth int) (v any, ok bool) {
 	if depth > maxDepth {
 		return nil, false
@@ -149,9 +145,8 @@ func exampleObject(all []node, depth int) (any, bool) {
 }
 
 // exampleText returns an example of a string to which the schemas in all apply. It uses the first
-// of them that suggests a string: by its format, if that is uuid, uri or date-time, or else by its
-// examples or its default. If none suggests a string, the result is "x". The string may violate
-// constraints, so callers must validate it.
+// of them that suggests a string by its format, its examples or its default. If none does, the
+// result is "x". The string may violate constraints, so callers must validate it.
 func exampleText(all []node) string {
 	for _, s := range all {
 		switch s.get("format").text() {

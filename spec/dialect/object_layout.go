@@ -32,8 +32,7 @@ type objectField struct {
 }
 
 // layoutOf returns the layout of the object at the given path in values of the variant. The
-// argument schemas has all schemas that apply to the object, and depth is the nesting depth of the
-// object. If depth exceeds maxDepth, the layout is empty.
+// argument schemas has all schemas that apply to the object.
 func (w *variant) layoutOf(schemas []node, path []string, depth int) *objectLayout {
 	f := &objectLayout{}
 	if depth > maxDepth {
@@ -104,9 +103,8 @@ func withSlotChoice(schemas []node) []node {
 	return schemas
 }
 
-// withAllOf returns the schema n followed by the schemas of its allOf, recursively. The argument
-// depth is the depth of the recursion. Other functions pass 0 or, if they are recursive themselves,
-// their own depth. If depth exceeds maxDepth, the result is only n.
+// withAllOf returns the schema n followed by the schemas of its allOf, recursively. Functions that
+// are recursive themselves pass their own depth. If it exceeds maxDepth, the result is only n.
 func withAllOf(n node, depth int) []node {
 	all := []node{n}
 	if depth > maxDepth {

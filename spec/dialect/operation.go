@@ -255,9 +255,8 @@ func (d *Dialect) Operation(r spec.Request) *Operation {
 // operationsAt returns the operations whose path matches that of r, whatever their method, in the
 // order of the dialect's operations.
 func (d *Dialect) operationsAt(r spec.Request) (all []*Operation) {
-	path, _, _ := strings.Cut(r.Target, "?")
 	for _, o := range d.operations {
-		if _, ok := o.matchPath(path); ok {
+		if _, ok := o.matchPath(r); ok {
 			all = append(all, o)
 		}
 	}
@@ -269,18 +268,17 @@ func (d *Dialect) operationsAt(r spec.Request) (all []*Operation) {
 func (d *Dialect) findOperation(r spec.Request) (*Operation, map[string]string) {
 	for _, o := range d.operationsAt(r) {
 		if o.method == r.Method {
-			path, _, _ := strings.Cut(r.Target, "?")
-			values, _ := o.matchPath(path)
+			values, _ := o.matchPath(r)
 			return o, values
 		}
 	}
 	return nil, nil
 }
 
-// matchPath reports whether path, the path of a request, matches the documented path of o. The
-// result values holds the percent-decoded values of the path parameters by name. It is nil if o has
+// matchPath reports whether the path of the request r matches the documented path of o. The result values holds the percent-decoded values of the path parameters by name. It is nil if o has
 // none or if the path does not match.
-func (o *Operation) matchPath(path string) (values map[string]string, ok bool) {
+func (o *Operation) matchPath(r spec.Request) (values map[string]string, ok bool) {
+	path, _, _ := strings.Cut(r.Target, "?")
 	if !strings.Contains(o.path, "{") {
 		return nil, o.path == path
 	}

@@ -157,9 +157,8 @@ func (d *Dialect) valueRequirement(n node, v any) string {
 }
 
 // formRequirement returns the id of the requirement that a request exercises by having a value for
-// a member, such as null or an empty list, or, if absent is true, by leaving the member out. The
-// argument member is the schema of the member. Only requirements that the check with the id
-// acceptCheck judges count. formRequirement returns "" if there is none.
+// a member with the given schema or, if absent is true, by leaving it out. Only requirements that
+// the check with the id acceptCheck judges count. formRequirement returns "" if there is none.
 func (d *Dialect) formRequirement(member node, absent bool) string {
 	var ids []string
 	if absent {

@@ -101,9 +101,8 @@ func (s *document) schemaErrors(v any, err error, outer []documentLocation) []sc
 }
 
 // withoutConsequences removes from list, the errors of one value, each choice (anyOf or oneOf) that
-// fails only because of another error in list, and returns the result. Such a choice fails because
-// the value has the wrong type or lacks a member that all alternatives require. The memory of list
-// is reused.
+// fails only because the value has the wrong type or lacks a member that all alternatives require,
+// and returns the result. The memory of list is reused.
 func withoutConsequences(list []schemaError) []schemaError {
 	return slices.DeleteFunc(list, func(choice schemaError) bool {
 		if choice.keyword != "anyOf" && choice.keyword != "oneOf" {
@@ -134,8 +133,7 @@ func intendedBranch(branches [][]schemaError, depth int) ([]schemaError, bool) {
 
 // isUnintendedBranch reports whether a value was evidently not intended to match an alternative,
 // because the value has a different type, differs from a constant that the alternative requires, or
-// equals one that it forbids. branch holds the errors of the alternative, and depth is the depth of
-// the value within the validated value.
+// equals one that it forbids. The arguments are as in intendedBranch.
 func isUnintendedBranch(branch []schemaError, depth int) bool {
 	return slices.ContainsFunc(branch, func(b schemaError) bool {
 		return b.isDiscriminator && len(b.location) <= depth+1 || b.keyword == "type" && len(b.location) == depth
@@ -243,9 +241,8 @@ func refusalList(n node) []node {
 
 // refusal returns n, one entry of an x-error or x-denied, as a refusal requirement without a level.
 // keyword is the violated keyword, and here states whether n is about exactly the location of the
-// violation. If n names one requirement for each of several keywords, it applies only if keyword is
-// one of them and here is true; otherwise it always applies. The second result reports whether n
-// applies.
+// violation. The second result is whether n applies: it always does, unless it names requirements
+// by keyword. It then applies only if keyword is one of them and here is true.
 func (n node) refusal(keyword string, here bool) (spec.RefusalRequirement, bool) {
 	requirement := n.get("requirement")
 	d := spec.RefusalRequirement{
@@ -280,8 +277,7 @@ func (b schemaError) violation(part, root string) spec.Violation {
 }
 
 // requirementIDs returns the ids in v, the value of an x-requirement: either one id, or a map from
-// keywords to ids. The ids of a map are in no particular order. requirementIDs returns nil if v is
-// neither.
+// keywords to ids, whose ids are in no particular order.
 func requirementIDs(v any) (ids []string) {
 	switch v := v.(type) {
 	case string:

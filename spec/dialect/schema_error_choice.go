@@ -12,10 +12,9 @@ import (
 
 // describeChoice sets the fields of b that make up its text. b is the error of a value that matches
 // none of several alternative schemas and was not clearly intended to match one of them, or that
-// matches several of them although only one is allowed. The text is about the member that tells the
-// schemas apart, or else about the types, or else about the errors of each schema that may have
-// been intended. branches holds the errors of each alternative; if the value matches several, there
-// are none.
+// matches several of them. The text is about the member that tells the schemas apart, or else about
+// the types, or else about the errors of each schema that may have been intended. branches holds
+// the errors of each alternative; if the value matches several, there are none.
 func (s *document) describeChoice(b *schemaError, branches [][]schemaError) {
 	if len(branches) == 0 {
 		b.problem, b.expected = "matches more than one of several forms", "expected exactly one"
@@ -50,11 +49,10 @@ func unrecognizedFrame(frames []*variant, v any) schemaError {
 	return b
 }
 
-// describeByMember describes the error by a member for which all choices allow only constants. The
-// choices are the alternative schemas that the value may match. If the value is an object in which
-// this member has none of these constants, or is missing although all choices require it,
-// describeByMember sets the fields of b that make up its text and returns true. Otherwise it
-// returns false and does not change b.
+// describeByMember describes the error by a member for which all choices, the alternative schemas,
+// allow only constants. If the value is an object in which this member has none of these constants,
+// or is missing although all choices require it, describeByMember sets the fields of b that make up
+// its text and returns true. Otherwise it does not change b.
 func (b *schemaError) describeByMember(choices []node) bool {
 	got, ok := b.got.(map[string]any)
 	if !ok || len(choices) == 0 {
@@ -75,11 +73,10 @@ func (b *schemaError) describeByMember(choices []node) bool {
 	return false
 }
 
-// describeByType describes the error b by the type of the value, if possible. The choices are the
-// alternative schemas that the value may match. If the type of the value is wrong for all of them,
-// describeByType sets the expected text of b to the types that they name and returns true. If the
-// type is right for at least one of them, or if they name no types, it returns false and does not
-// change b. branches holds the errors of each choice.
+// describeByType describes the error by the type of the value. If that type is wrong for all
+// choices, the alternative schemas, describeByType sets the expected text of b to the types that
+// they name and returns true. If it is not, or if they name no types, it does not change b.
+// branches holds the errors of each choice.
 func (b *schemaError) describeByType(choices []node, branches [][]schemaError) bool {
 	for _, branch := range branches {
 		isWrongType := func(x schemaError) bool { return x.keyword == "type" && len(x.location) == len(b.location) }
@@ -241,8 +238,7 @@ func (b *schemaError) describeContains(schema node, e *jsonschema.ValidationErro
 
 // describeConditions returns what the schema n requires of the members of an object. Each string is
 // a path with the values allowed there, such as "role user", or only the path of a required member,
-// such as "data.output". path is the path of the object, or "" for the whole value. depth is the
-// depth of the recursion, 0 at first; if it exceeds maxDepth, the result is nil.
+// such as "data.output". path is the path of the object, or "" for the whole value.
 func describeConditions(n node, path string, depth int) (all []string) {
 	if depth > maxDepth {
 		return nil

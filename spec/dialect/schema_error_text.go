@@ -57,10 +57,9 @@ func (b schemaError) text(root string) string {
 // short.
 const maxAlternatives = 3
 
-// alternativesText returns the text of an error with alternatives. It consists of the text of the
-// first error of each alternative, without duplicates, the shortest first, joined by ", or ". If
-// there are more than maxAlternatives texts, the number of the others follows the first
-// maxAlternatives. root is as in [schemaError.text].
+// alternativesText returns the text of an error with alternatives: the texts of the first error of
+// each, without duplicates, the shortest first. If there are more than maxAlternatives, the number
+// of the others follows. root is as in [schemaError.text].
 func (b schemaError) alternativesText(root string) string {
 	texts := make([]string, 0, len(b.alternatives))
 	for _, alternative := range b.alternatives {
@@ -77,9 +76,8 @@ func (b schemaError) alternativesText(root string) string {
 }
 
 // locationName returns the name by which messages refer to the location with the given path
-// expression. If path is "", the location is the whole value, and its name is root, such as "the
-// request body". Otherwise, the name is path itself, such as messages[0].role, but in quotes if
-// path is the name of a single member.
+// expression: root, such as "the request body", if path is "", and otherwise path itself, such as
+// messages[0].role, but in quotes if path is the name of a single member.
 func locationName(root, path string) string {
 	switch {
 	case path == "":
@@ -260,6 +258,11 @@ func formatRat(r *big.Rat) string {
 // describe sets the problem and expected texts of b according to e, the validator's error for the
 // violated keyword.
 func (b *schemaError) describe(e *jsonschema.ValidationError) {
+	unit, size := "character", 0
+	file, isFile := b.got.(formFile)
+	if isFile { // the validator sees a text of the same length or shorter
+		unit, size = "byte", len(file.data)
+	}
 	switch k := e.ErrorKind.(type) {
 	case *kind.Type:
 		b.expected = "expected " + describeTypes(k.Want)
@@ -289,27 +292,13 @@ func (b *schemaError) describe(e *jsonschema.ValidationError) {
 	case *kind.AdditionalProperties:
 		b.problem = "has " + quoteNames(k.Properties)
 		b.expected = "the document has no such member"
-	default:
-		b.describeSize(e)
-	}
-}
-
-// describeSize is the part of describe for keywords that limit lengths and numbers of items, and
-// for all keywords for which describe has no case. Like describe, it sets the problem and expected
-// texts of b.
-func (b *schemaError) describeSize(e *jsonschema.ValidationError) {
-	unit := "character"
-	if _, file := b.got.(formFile); file {
-		unit = "byte"
-	}
-	switch k := e.ErrorKind.(type) {
 	case *kind.MinLength:
 		b.expected = "expected at least " + pluralize(k.Want, unit)
 	case *kind.MaxLength:
-		b.problem, b.expected = "has "+pluralize(k.Got, unit), "expected at most "+strconv.Itoa(k.Want)
-		if f, file := b.got.(formFile); file {
-			b.problem = "has " + pluralize(len(f.data), unit)
+		if !isFile {
+			size = k.Got
 		}
+		b.problem, b.expected = "has "+pluralize(size, unit), "expected at most "+strconv.Itoa(k.Want)
 	case *kind.MinItems:
 		b.problem, b.expected = "has "+pluralize(k.Got, "item"), "expected at least "+strconv.Itoa(k.Want)
 	case *kind.MaxItems:

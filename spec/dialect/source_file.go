@@ -187,16 +187,6 @@ func pointerAt(n ast.Node, line, column int, at string) (pointer string) {
 	return pointer
 }
 
-// parseYAML returns the content of f converted from YAML to JSON. If the content is not valid YAML,
-// it returns a [*FileError] with the position of the mistake.
-func parseYAML(f sourceFile) ([]byte, error) {
-	text, err := yaml.YAMLToJSON(f.data)
-	if err != nil {
-		return nil, f.yamlError(err)
-	}
-	return text, nil
-}
-
 // yamlError converts err, an error of the YAML package about f, to a FileError. The error has a
 // line only if err states one.
 func (f sourceFile) yamlError(err error) *FileError {

@@ -15,14 +15,12 @@ import (
 // TemplateOperation returns the operation to which requests of the given template, such as "prompt"
 // or "cancel", are sent. The second result is false if the dialect does not have the template.
 func (d *Dialect) TemplateOperation(template string) (*Operation, bool) {
-	i := slices.IndexFunc(d.operations, func(o *Operation) bool {
-		_, ok := o.templates[template]
-		return ok
-	})
-	if i < 0 {
-		return nil, false
+	for _, o := range d.operations {
+		if has(o.templates, template) {
+			return o, true
+		}
 	}
-	return d.operations[i], true
+	return nil, false
 }
 
 // InfoTemplates returns the templates of the operations that return information about the server

@@ -80,11 +80,10 @@ type validRequestVariantBuilder struct {
 }
 
 // add adds the variant in which the value at the location at in the body is v or, if v is
-// removed{}, in which there is no such value. It does nothing if that variant is not valid, has a
-// different prompt, or has fewer tool calls than the request, since the request may contain the
-// result of a missing call. n is the schema to which the Form of the variant points: that of the
-// value, or that of the object around an unknown member. The argument change describes the change
-// as a predicate, such as "is null".
+// removed{}, absent. It does nothing if that variant is not valid, has a different prompt, or has
+// fewer tool calls than the request, since the request may contain the result of a missing call.
+// The Form of the variant points to n: the schema of the value, or of the object around an unknown
+// member. The argument change describes the change as a predicate, such as "is null".
 func (b *validRequestVariantBuilder) add(change string, n node, at []string, v any) {
 	r := withBodyValue(b.request, at, v)
 	e := b.dialect.ParseRequest(r)
@@ -220,10 +219,9 @@ func nestedObject(levels int) map[string]any {
 }
 
 // varyType adds variants in which v, the value at the given location in the body, is replaced with
-// a value of a different type that its schema n names. It adds none for the first type that n
-// names, which is the usual one, and none at all if n has an x-slot, since the document then gives
-// the value a meaning. The falsy values are used only if n names all types, since n may otherwise
-// name a type only because servers convert values of that type.
+// a value of a different type that its schema n names (see variantType). The falsy values are used
+// only if n names all types, since n may otherwise name a type only because servers convert values
+// of that type.
 func (b *validRequestVariantBuilder) varyType(n node, v any, at []string) {
 	types := n.deref().get("type").strings()
 	for _, other := range otherTypes {

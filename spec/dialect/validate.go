@@ -193,23 +193,14 @@ func (d *Dialect) requirementError(i int, member, message string) error {
 // requirementPointer returns the JSON pointer to the requirement with the given id in f, the file
 // of a catalogue. It returns the last one if there are several, and "" if there is none.
 func (f sourceFile) requirementPointer(id string) (pointer string) {
-	text, err := parseYAML(f)
-	if err != nil {
-		return ""
-	}
-	root, err := decode(text)
-	if err != nil {
-		return ""
-	}
-	list, at := root, ""
-	if object, ok := root.(map[string]any); ok {
-		list, at = object["requirements"], "/requirements"
-	}
-	items, _ := list.([]any)
-	for i, item := range items {
-		if childAt(item, "id") == id {
-			pointer = at + "/" + strconv.Itoa(i)
+	content, _ := f.parseCatalogue() // has been read before
+	for i, r := range content.Requirements {
+		if r.ID == id {
+			pointer = "/requirements/" + strconv.Itoa(i)
 		}
+	}
+	if isYAMLList(f.data) {
+		pointer = strings.TrimPrefix(pointer, "/requirements")
 	}
 	return pointer
 }

@@ -147,14 +147,14 @@ func lastToken(pointer string) string {
 }
 
 // maxDepth is the maximum depth to which nested schemas are followed. There is a limit because
-// schemas may be recursive.
+// schemas may be recursive. The parameter depth of a function is the depth of the recursion, 0 in
+// calls from other functions. Beyond maxDepth, a function adds and returns nothing.
 const maxDepth = 12
 
 // scanSchema adds to w the discriminators, slots, parts and requirements of the schema n and of the
 // schemas inside n. path is the location to which n applies, in which "*" stands for every item of
 // an array. always is whether n applies to every value of the variant, and not only to those of one
-// alternative. depth is the depth of the recursion, 0 at first; if it exceeds maxDepth, scanSchema
-// adds nothing.
+// alternative.
 func (w *variant) scanSchema(s *document, n node, path []string, always bool, depth int) {
 	if depth > maxDepth {
 		return
@@ -220,11 +220,9 @@ func (w *variant) scanProperty(s *document, p node, path []string, always, requi
 	w.scanSchema(s, p, path, always, depth+1)
 }
 
-// addRequirements adds to w.requirements the requirements that the document s states for a
-// property. The argument p is the schema of the property. If p is a reference, these are the
-// requirements beside the reference and those at its target. The argument path is the location of
-// the property in values of the variant (see slotLocation), and required is whether every value of
-// the variant must have the property.
+// addRequirements adds to w.requirements the requirements that the document states for a property
+// with the schema p, beside a reference and at its target. path is the location of the property in
+// values of the variant, and required is whether every value of the variant must have it.
 func (w *variant) addRequirements(s *document, p node, path []string, required bool) {
 	for _, at := range slices.Compact([]string{p.pointer, p.deref().pointer}) {
 		switch requirement := s.requirements[at].(type) {
