@@ -190,7 +190,8 @@ func (d *Dialect) checkExtensions() error {
 		switch {
 		case !strings.HasPrefix(name, "x-"):
 		case !known:
-			return d.errorAt(n.pointer, "unknown extension %s%s", name, near.Suggest(name, slices.Collect(maps.Keys(extensions))))
+			suggestion := near.Suggest(name, slices.Collect(maps.Keys(extensions)))
+			return d.errorAt(n.pointer, "unknown extension %s%s", name, suggestion)
 		case check != nil:
 			if at, message := check(n); message != "" {
 				return d.errorAt(at, "%s: %s", name, message)

@@ -121,10 +121,9 @@ func decodeForm(r spec.Request, files map[string]formFileProperty) (map[string]a
 }
 
 // readField reads part, one field of a multipart form, and adds its value to form. The arguments
-// form and files are as in decodeForm. A file without a Content-Type is treated as text/plain (RFC
-// 7578, section 4.4). If form already has a field with the same name, readField returns a
-// duplicateFormFieldError. It returns a different error if the field is invalid or if reading part
-// fails, for example because the form is cut off. If it returns an error, form is unchanged.
+// form and files, and a duplicateFormFieldError, are as in decodeForm. A file without a
+// Content-Type is treated as text/plain (RFC 7578, section 4.4). If readField returns an error,
+// because the field is invalid or part cannot be read, form is unchanged.
 func readField(form map[string]any, part *multipart.Part, files map[string]formFileProperty) error {
 	head := 0
 	for name, values := range part.Header {
@@ -278,8 +277,7 @@ func (b documentedRequestBody) fileEvents(form any) (parts []spec.Event, exercis
 	return parts, exercised
 }
 
-// noteText is the content of test files that consist of plain text, whatever their declared media
-// type.
+// noteText is the content of test files that are plain text, whatever their declared media type.
 const noteText = "This is a text, and nothing else.\n"
 
 // wrongTypeFiles holds files that no document accepts. Neither the declared media type nor the
@@ -345,8 +343,7 @@ func encodeFieldAgain(form map[string]any, name string) []byte {
 
 // withFormField returns a copy of the valid request whose body is the given form, but with the
 // named field set to v, or removed if v is nil. If no field remains, the form gets a text field
-// "note", since a form without fields would not be valid multipart. The argument form is not
-// modified.
+// "note".
 func (m *invalidRequestBuilder) withFormField(form map[string]any, name string, v any) spec.Request {
 	changed := maps.Clone(form)
 	if changed[name] = v; v == nil {
@@ -361,9 +358,8 @@ func (m *invalidRequestBuilder) withFormField(form map[string]any, name string, 
 	return r
 }
 
-// breakFile adds requests that violate what the document specifies for a file. The argument form is
-// the form of the valid request, f is the file in its field with the given name, and part describes
-// that field.
+// breakFile adds requests that violate what the document specifies for f, the file in the field of
+// form with the given name. The argument part describes that field.
 func (m *invalidRequestBuilder) breakFile(form map[string]any, name string, f formFile, part formFileProperty) {
 	where := "body /" + name
 	m.add(where+" is empty, of type "+f.media, m.withFormField(form, name, formFile{f.name, f.media, nil}), m.valid)
@@ -387,10 +383,9 @@ func (m *invalidRequestBuilder) breakFile(form map[string]any, name string, f fo
 	}
 }
 
-// padFile returns a copy of data, extended to size bytes in a way that does not change what
-// decoders see. The added bytes are zeros, which decoders ignore after the end of the content. In a
-// RIFF file (WAV), they form a JUNK chunk. If data already has size bytes or more, nothing is
-// added.
+// padFile returns a copy of data, extended to at least size bytes in a way that does not change
+// what decoders see. The added bytes are zeros, which decoders ignore after the end of the content.
+// In a RIFF file (WAV), they form a JUNK chunk.
 func padFile(data []byte, size int) []byte {
 	const head = 8
 	out := make([]byte, max(size, len(data)))

@@ -45,10 +45,9 @@ func (d *Dialect) errorAt(pointer, format string, args ...any) *FileError {
 	return errorAt(d.document.sources, pointer, fmt.Sprintf(format, args...))
 }
 
-// openAPIPointer returns the JSON pointer to the value to which err refers. The argument text is
-// the document as YAML, and err is an error from validating it. The result is the pointer to the
-// innermost value for which err has a position. If err has none, it is the pointer to the section,
-// path or operation that err names, or "" if there is none.
+// openAPIPointer returns the JSON pointer to the innermost value for which err, an error from
+// validating the document, has a position. If err has none, it is the pointer to the section, path
+// or operation that err names, or "" if there is none. The argument text is the document as YAML.
 func openAPIPointer(err error, text []byte) string {
 	at := ""
 	var origin *openapi3.Origin
@@ -83,10 +82,9 @@ func openAPIPointer(err error, text []byte) string {
 // wrongType matches the errors of the loader that name a field with a value of the wrong type.
 var wrongType = regexp.MustCompile(`cannot unmarshal (\w+) into field (?:\w+\.)*(\w+) of type`)
 
-// loadError returns err, an error of the OpenAPI loader, as an error with a position, which the
-// loader does not state. The position is that of the first reference that has no target or is not
-// supported, or of the first member with the name and the type in the message of err. If there is
-// none, it is the beginning of the document.
+// loadError returns err, an error of the OpenAPI loader, with a position, which the loader does not
+// state: that of the first reference that has no target or is not supported, or of the first member
+// with the name and the type in the message of err, or else the beginning of the document.
 func (d *Dialect) loadError(err error) error {
 	message := "not valid OpenAPI: " + lastCause(err)
 	wrong := wrongType.FindStringSubmatch(err.Error())

@@ -133,10 +133,9 @@ func (o *Operation) addParameters(list []node) {
 	}
 }
 
-// omittedRequirements returns an id for each parameter and member that has an x-absent and that r
-// leaves out: the id of the requirement that states what this means. The argument body is the
-// decoded body of r, and path holds the path parameters of r by name. If body is not an object,
-// only parameters are considered.
+// omittedRequirements returns the ids of the requirements on what it means that r leaves out a
+// parameter or member with an x-absent. The argument body is the decoded body of r, and path holds
+// the path parameters of r by name. If body is not an object, only parameters are considered.
 func (o *Operation) omittedRequirements(r spec.Request, body any, path map[string]string) (ids []string) {
 	for _, p := range o.parameters {
 		if _, present := p.get(r, path); !present && p.omission != "" {
@@ -275,8 +274,9 @@ func (d *Dialect) findOperation(r spec.Request) (*Operation, map[string]string) 
 	return nil, nil
 }
 
-// matchPath reports whether the path of the request r matches the documented path of o. The result values holds the percent-decoded values of the path parameters by name. It is nil if o has
-// none or if the path does not match.
+// matchPath reports whether the path of the request r matches the documented path of o. The result
+// values holds the percent-decoded values of the path parameters by name. It is nil if o has none or
+// if the path does not match.
 func (o *Operation) matchPath(r spec.Request) (values map[string]string, ok bool) {
 	path, _, _ := strings.Cut(r.Target, "?")
 	if !strings.Contains(o.path, "{") {
@@ -330,8 +330,7 @@ func (p parameter) set(r spec.Request, v *string) spec.Request {
 }
 
 // get returns the value of the parameter in r. The argument path holds the path parameters of r by
-// name. The second result is false if the parameter is absent. An empty header field counts as
-// absent.
+// name. The second result is false if the parameter is absent or an empty header field.
 func (p parameter) get(r spec.Request, path map[string]string) (string, bool) {
 	switch p.in {
 	case "header":

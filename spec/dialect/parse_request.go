@@ -45,31 +45,20 @@ func (d *Dialect) validateRequest(r spec.Request) (value any, violations []spec.
 		return nil, []spec.Violation{b}
 	}
 	for _, p := range o.parameters {
-		violations = append(violations, d.validateParameter(o, p, r, path)...)
+		where := p.in + " " + p.name
+		outer := []documentLocation{{p.node.pointer, 0}, {o.node.pointer, -1}}
+		if text, ok := p.get(r, path); ok {
+			v := p.typedValue(text)
+			violations = append(violations, d.violations(where, v, p.validate(v), outer)...)
+		} else if p.required {
+			violations = append(violations, d.newViolation(where, schemaError{documentLocations: outer, keyword: "required"}))
+		}
 	}
 	value, more := d.validateBody(o, r)
 	slices.SortStableFunc(more, func(a, b spec.Violation) int {
 		return cmp.Or(cmp.Compare(a.Location, b.Location), cmp.Compare(a.Message, b.Message))
 	})
 	return value, append(violations, more...)
-}
-
-// validateParameter returns the violations of r that concern p, a parameter of o: those of the
-// schema of p if r has the parameter, or one violation if r lacks it although it is required. path
-// holds the decoded path parameters of r, by name.
-func (d *Dialect) validateParameter(
-	o *Operation, p parameter, r spec.Request, path map[string]string,
-) (violations []spec.Violation) {
-	where := p.in + " " + p.name
-	v, ok := p.get(r, path)
-	outer := []documentLocation{{p.node.pointer, 0}, {o.node.pointer, -1}}
-	switch {
-	case ok:
-		violations = d.violations(where, p.typedValue(v), p.validate(p.typedValue(v)), outer)
-	case p.required:
-		violations = append(violations, d.newViolation(where, schemaError{documentLocations: outer, keyword: "required"}))
-	}
-	return violations
 }
 
 // violations returns the violations for err, the result of validating the value v in a request. The
@@ -120,7 +109,9 @@ func (d *Dialect) validateBody(o *Operation, r spec.Request) (any, []spec.Violat
 	b := o.bodies[0]
 	if content := r.Header.Get("Content-Type"); content != "" {
 		media, _, err := mime.ParseMediaType(content)
-		i := slices.IndexFunc(o.bodies, func(b documentedRequestBody) bool { return matchesMediaType(b.mediaType, media) })
+		i := slices.IndexFunc(o.bodies, func(b documentedRequestBody) bool {
+			return b.mediaType == media || b.mediaType == jsonMediaType && isJSON(media) // servers accept every +json
+		})
 		if err != nil || i < 0 {
 			var known []string
 			for _, b := range o.bodies {
@@ -178,13 +169,6 @@ func allowedMethods(path node) (all []string) {
 		}
 	}
 	return all
-}
-
-// matchesMediaType reports whether a body of the media type got counts as one of the media type
-// documented. If documented is application/json, every type with the suffix +json counts, since
-// servers accept such bodies. Both arguments must be in lower case and without parameters.
-func matchesMediaType(documented, got string) bool {
-	return documented == got || documented == jsonMediaType && strings.HasSuffix(got, "+json")
 }
 
 // exercisedBy returns the ids of the requirements on the parameter and on its schema that a request

@@ -87,9 +87,8 @@ func (d *Dialect) BuildRequestAfter(h History, template string, e spec.Event) (s
 }
 
 // fillTemplate returns a copy of template, which is a template or a value inside one, with the
-// settings and the slots of e filled in, and the messages of h in place of each item that is
-// historyPlaceholder. ok is false if the value must be left out of the object or array that contains
-// it.
+// settings and the slots of e filled in, and the messages of h in place of each historyPlaceholder
+// in a list. ok is false if the object or array around the value must not contain it.
 func (d *Dialect) fillTemplate(template any, e *spec.Event, h History) (v any, ok bool) {
 	switch t := template.(type) {
 	case string:
