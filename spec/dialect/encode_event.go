@@ -243,11 +243,8 @@ func (o *Operation) EncodeResponse(e spec.Event) EncodedResponse {
 	if !ok || len(r.variants) == 0 {
 		return EncodedResponse{Status: e.StatusCode}
 	}
-	if e.Text == "" && !isJSON(r.mediaType) {
-		e.Text = r.example
-	}
 	if !isJSON(r.mediaType) {
-		return EncodedResponse{e.StatusCode, r.mediaType, []byte(e.Text)}
+		return EncodedResponse{e.StatusCode, r.mediaType, []byte(cmp.Or(e.Text, r.example))}
 	}
 	w := variantFor(r.variants, e.Kind, &e)
 	if w == nil {

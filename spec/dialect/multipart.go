@@ -315,7 +315,9 @@ func (m *invalidRequestBuilder) breakForm(b documentedRequestBody) {
 	for _, name := range slices.Sorted(maps.Keys(form)) {
 		duplicated := m.valid
 		body := duplicated.Body[:len(duplicated.Body)-len("--\r\n")]
-		duplicated.Body = slices.Concat(body, []byte("\r\n"), encodeFieldAgain(form, name))
+		again, _ := encodeForm(map[string]any{name: form[name]}) // begins with a boundary, which body already has
+		again = bytes.TrimPrefix(again, []byte("--"+formBoundary))
+		duplicated.Body = slices.Concat(body, again)
 		m.add("body /"+name+" is repeated", duplicated, m.valid)
 	}
 	for _, name := range b.node.get("schema").get("required").strings() {
@@ -331,14 +333,6 @@ func (m *invalidRequestBuilder) breakForm(b documentedRequestBody) {
 			m.breakFile(form, name, f, b.files[name])
 		}
 	}
-}
-
-// encodeFieldAgain returns bytes that repeat the named field of the form: the encoding of the
-// field, without the boundary line before it, and the end of the form. If the final "--\r\n" of the
-// encoded form is replaced with "\r\n" and these bytes, the form has the field twice.
-func encodeFieldAgain(form map[string]any, name string) []byte {
-	body, _ := encodeForm(map[string]any{name: form[name]})
-	return bytes.TrimPrefix(body, []byte("--"+formBoundary+"\r\n"))
 }
 
 // withFormField returns a copy of the valid request whose body is the given form, but with the

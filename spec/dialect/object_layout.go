@@ -123,23 +123,22 @@ func (m *objectField) readSchemas() {
 	m.nullable = len(m.types) == 0 || slices.Contains(m.types, "null")
 	m.slot = m.firstKeyword("x-slot").text()
 	m.slotPointer = slotFields[m.slot]
+	var written, others []any // the candidates for the fixed value
 	for _, s := range m.schemas {
 		if v, ok := s.object()["x-write"]; ok {
-			m.fixedValue, m.hasFixedValue = v, true
-			return
+			written = append(written, v)
 		}
-	}
-	for _, s := range m.schemas {
 		if enum := s.get("enum").items(); len(enum) == 1 {
-			m.fixedValue, m.hasFixedValue = enum[0].value, true
-			return
+			others = append(others, enum[0].value)
 		}
 	}
 	for _, key := range []string{"x-write", "const", "default"} {
 		if n := m.firstKeyword(key); n.exists() {
-			m.fixedValue, m.hasFixedValue = n.value, true
-			return
+			others = append(others, n.value)
 		}
+	}
+	if all := append(written, others...); len(all) > 0 {
+		m.fixedValue, m.hasFixedValue = all[0], true
 	}
 }
 

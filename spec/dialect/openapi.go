@@ -32,8 +32,7 @@ func (d *Dialect) checkOpenAPI() error {
 	if err != nil {
 		return d.loadError(err)
 	}
-	err = loaded.Validate(context.Background(), openapi3.DisableExamplesValidation())
-	if err != nil {
+	if err := loaded.Validate(context.Background(), openapi3.DisableExamplesValidation()); err != nil {
 		return d.errorAt(openAPIPointer(err, text), "not valid OpenAPI: %v", err)
 	}
 	return nil

@@ -66,7 +66,8 @@ func (o *Operation) wireName(w *variant, v any) string {
 	var others []string
 	for _, name := range o.nameMembers {
 		text, marked := w.discriminatorText(name)
-		if !marked && (w.carriesSlot(name, "status") || w.kind == "" || w.kind == spec.Unrecognized) {
+		isStatus := func(s slotLocation) bool { return s.slot == "status" && len(s.path) == 1 && s.path[0] == name }
+		if !marked && (w.kind == "" || w.kind == spec.Unrecognized || slices.ContainsFunc(w.slots, isStatus)) {
 			text, _ = childAt(v, name).(string)
 		}
 		switch {
@@ -94,12 +95,4 @@ func (w *variant) discriminatorText(name string) (text string, ok bool) {
 		}
 	}
 	return "", false
-}
-
-// carriesSlot reports whether the top-level member with the given name carries the given slot in
-// values of the variant.
-func (w *variant) carriesSlot(name, slot string) bool {
-	return slices.ContainsFunc(w.slots, func(s slotLocation) bool {
-		return s.slot == slot && len(s.path) == 1 && s.path[0] == name
-	})
 }
