@@ -175,38 +175,37 @@ func truncate(s string, limit int) string {
 // made it. Findings beyond [MaxFindings] are not reported to onFinding.
 func Run(plan Plan, events iter.Seq[Event], onFinding func(Obligation, Finding)) Evaluation {
 	passes := make([]Pass, len(plan.Obligations))
-	watch := make([]func(Event), len(plan.Obligations))
+	checks := make([]watcher, len(plan.Obligations))
 	state := &sharedState{shared: map[sharedValueKey]any{}}
 	for i, d := range plan.Obligations {
 		passes[i] = Pass{obligation: d, judged: map[string]int{}, violated: map[string]int{}, run: state}
 		if onFinding != nil {
 			passes[i].onFinding = func(f Finding) { onFinding(d, f) }
 		}
-		watch[i] = d.Check.Watch(&passes[i])
+		checks[i] = watcher{d.Check.Watch(&passes[i]), d.Check.AllPrincipals}
 	}
 	progress := completenessTracker{hasRunStart: plan.HasRunStart, hasRunEnd: plan.HasRunEnd}
+	watchers := slices.Concat([]watcher{{progress.observe, false}}, state.observers, checks)
 	for e := range events {
-		if e.Principal == PrimaryUser {
-			progress.observe(e)
-		}
-		state.observe(e)
-		for i, w := range watch {
-			if e.Principal == PrimaryUser || plan.Obligations[i].Check.AllPrincipals {
-				w(e)
+		for _, w := range watchers {
+			if e.Principal == PrimaryUser || w.allPrincipals {
+				w.observe(e)
 			}
 		}
 	}
 	for _, f := range state.atEnd {
 		f()
 	}
-	evaluation := Evaluation{
-		Complete: progress.complete, Recognized: progress.recognized, RequestRecorded: progress.requestRecorded,
-		HTTP: progress.http, NotHTTP: progress.notHTTP, OtherEncoding: progress.otherEncoding,
-	}
 	for i, d := range plan.Obligations {
-		evaluation.Results = append(evaluation.Results, newResult(d, passes[i]))
+		progress.Results = append(progress.Results, newResult(d, passes[i]))
 	}
-	return evaluation
+	return progress.Evaluation
+}
+
+// A watcher is called with the events of all principals, or only with those of the primary user.
+type watcher struct {
+	observe       func(Event)
+	allPrincipals bool
 }
 
 // UntilDone returns an iterator over events that ends early if ctx is done. A caller that passes
@@ -222,18 +221,12 @@ func UntilDone(ctx context.Context, events iter.Seq[Event]) iter.Seq[Event] {
 	}
 }
 
-// A completenessTracker tracks whether a conversation has at least one complete exchange. An
-// exchange is complete if its response is a stream that starts a run, has content and ends the run,
-// and if all of its frames are well-formed. A completenessTracker also tracks whether the
-// conversation has a request or a frame of the dialect, whether at least one of its responses is
-// HTTP, and whether at least one is not.
+// A completenessTracker sets the facts of an [Evaluation], such as whether a conversation has at
+// least one complete exchange. An exchange is complete if its response is a stream that starts a
+// run, has content and ends the run, and if all of its frames are well-formed.
 type completenessTracker struct {
+	Evaluation
 	hasRunStart, hasRunEnd bool     // whether the dialect has the kinds RunStart and RunEnd
-	complete               bool     // at least one exchange was complete
-	recognized             bool     // at least one frame belonged to the dialect
-	requestRecorded        bool     // at least one request of the dialect was recorded
-	http, notHTTP          bool     // at least one response was HTTP; at least one was not
-	otherEncoding          bool     // at least one response had one of otherTypes
 	otherTypes             []string // media types allowed in place of an event stream in the current exchange
 	exchangeProgress
 }
@@ -249,13 +242,13 @@ func (s *completenessTracker) observe(e Event) {
 	case e.Kind == HTTPRequest:
 		s.exchangeProgress = exchangeProgress{}
 		s.otherTypes = e.Facts().Promised.OtherTypes
-		s.requestRecorded = s.requestRecorded || e.Operation != "" && !errors.Is(e.Err, ErrRequestNotRecorded)
+		s.RequestRecorded = s.RequestRecorded || e.Operation != "" && !errors.Is(e.Err, ErrRequestNotRecorded)
 	case e.Kind == HTTPResponse:
 		s.isStream = e.StatusCode == 200 && e.IsStream()
-		s.http, s.notHTTP = s.http || e.StatusCode > 0, s.notHTTP || errors.Is(e.Err, ErrNotHTTP)
-		s.otherEncoding = s.otherEncoding || e.StatusCode == 200 && slices.Contains(s.otherTypes, e.MediaType)
+		s.HTTP, s.NotHTTP = s.HTTP || e.StatusCode > 0, s.NotHTTP || errors.Is(e.Err, ErrNotHTTP)
+		s.OtherEncoding = s.OtherEncoding || e.StatusCode == 200 && slices.Contains(s.otherTypes, e.MediaType)
 	case e.Kind == BodyEnd:
-		s.complete = s.complete || s.isStream && s.hasContent && !s.malformed &&
+		s.Complete = s.Complete || s.isStream && s.hasContent && !s.malformed &&
 			(s.opened || !s.hasRunStart) && (s.ended || !s.hasRunEnd && e.Err == nil) &&
 			(e.Err == nil || errors.Is(e.Err, ErrClientLeft) || errors.Is(e.Err, ErrStillOpen))
 	case e.Kind == Comment || e.Kind == Incomplete || e.Kind == Unrecognized || e.Kind == Usage:
@@ -268,6 +261,6 @@ func (s *completenessTracker) observe(e Event) {
 	case len(e.Violations) == 0 && e.Kind != Done && e.Kind != RunProgress && e.Kind.Subject() != "step":
 		s.hasContent = true
 	}
-	s.recognized = s.recognized ||
+	s.Recognized = s.Recognized ||
 		e.IsFrame() && e.Kind != Done && e.Kind != Undecodable && e.Kind != Unrecognized && len(e.Violations) == 0
 }

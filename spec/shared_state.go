@@ -4,15 +4,8 @@ package spec
 // functions to call at the end of the conversation.
 type sharedState struct {
 	shared    map[sharedValueKey]any
-	observers []sharedValueUpdater // update the shared values
-	atEnd     []func()             // to be called after the last event
-}
-
-// A sharedValueUpdater updates one shared value with the events of all principals, or only with
-// those of the primary user.
-type sharedValueUpdater struct {
-	observe       func(Event)
-	allPrincipals bool
+	observers []watcher // update the shared values, before any check sees an event
+	atEnd     []func()  // to be called after the last event
 }
 
 // A sharedValueKey identifies a shared value by its name and by the events that update it. Checks
@@ -21,16 +14,6 @@ type sharedValueUpdater struct {
 type sharedValueKey struct {
 	name          string
 	allPrincipals bool
-}
-
-// observe updates the shared values according to the event e. It must be called before any check
-// sees e.
-func (s *sharedState) observe(e Event) {
-	for _, o := range s.observers {
-		if o.allPrincipals || e.Principal == PrimaryUser {
-			o.observe(e)
-		}
-	}
 }
 
 // AtEnd makes [Run] call f after the last event of the conversation. Run calls all functions that
@@ -50,14 +33,13 @@ func (p *Pass) AtEnd(f func()) { p.run.atEnd = append(p.run.atEnd, f) }
 // the value needs no lock.
 func Shared[T any](p *Pass, name string, create func() (value T, observe func(Event))) T {
 	key := sharedValueKey{name: name, allPrincipals: p.obligation.Check.AllPrincipals}
-	value, ok := p.run.shared[key]
-	if !ok {
-		created, observe := create()
-		value = created
-		p.run.shared[key] = value
-		if observe != nil {
-			p.run.observers = append(p.run.observers, sharedValueUpdater{observe, key.allPrincipals})
-		}
+	if value, ok := p.run.shared[key]; ok {
+		return value.(T)
 	}
-	return value.(T)
+	value, observe := create()
+	p.run.shared[key] = value
+	if observe != nil {
+		p.run.observers = append(p.run.observers, watcher{observe, key.allPrincipals})
+	}
+	return value
 }

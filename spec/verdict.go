@@ -63,6 +63,9 @@ func (r Requirement) Quoted() bool { return citationPattern.MatchString(r.Source
 // (docs/prompts.md), not of the protocol.
 func (r Requirement) Convention() bool { return strings.HasPrefix(r.Source, "docs/prompts.md") }
 
+// ExclusionKinds lists the values of [Exclusion].Kind.
+var ExclusionKinds = []string{"capability", "unobservable", "contradiction", "client"}
+
 // An Exclusion states why no check judges a requirement.
 type Exclusion struct {
 	// Kind is "capability" (judging the requirement takes something that targets or this project

@@ -11,10 +11,6 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// exclusionKinds lists the kinds of reasons why no check judges a requirement, in the order of
-// their columns in the summary.
-var exclusionKinds = []string{"capability", "unobservable", "contradiction", "client"}
-
 // Render returns a Markdown document that shows how the requirements in the catalogues of the given
 // dialects cover the given protocol documents. It has a summary, then all clauses of the documents
 // with their requirements and the checks that judge these, and at the end the requirements that no
@@ -36,8 +32,8 @@ requirements has checks in at least one version, and otherwise by the kind of ex
 Unmapped are requirements that cite a document in which no clause names them. The quotations, and the reasons for
 exclusions, are in [requirements.md](requirements.md).
 
-| dialect | requirements | judged | `+strings.Join(exclusionKinds, " | ")+` |
-|---|---|---|`+strings.Repeat("---|", len(exclusionKinds))+"\n")
+| dialect | requirements | judged | `+strings.Join(spec.ExclusionKinds, " | ")+` |
+|---|---|---|`+strings.Repeat("---|", len(spec.ExclusionKinds))+"\n")
 	for _, d := range dialects {
 		fmt.Fprintf(&b, "| %s | %s |\n", d.Name, strings.Join(countRequirements(d.Requirements), " | "))
 	}
@@ -118,7 +114,7 @@ func judgedBy(r spec.Requirement) string {
 
 // countClauses returns a text that states how many clauses the documents have, and how many of them
 // are judged, excluded and informative. It also gives the number of excluded clauses for each of
-// [exclusionKinds]. A clause with requirements is judged if one of them is judged in at least one
+// [spec.ExclusionKinds]. A clause with requirements is judged if one of them is judged in at least one
 // of the dialects. Otherwise, it is excluded, and the kind is that of its first requirement.
 func countClauses(documents []DocumentMap, dialects []*dialect.Dialect) string {
 	judged, excluded := map[string]bool{}, map[string]string{}
@@ -131,34 +127,34 @@ func countClauses(documents []DocumentMap, dialects []*dialect.Dialect) string {
 			}
 		}
 	}
-	clauses, judgedCount, informative := 0, 0, 0
-	excludedCount := map[string]int{}
+	clauses := 0
+	count := map[string]int{} // of clauses, by "informative", "judged" or the kind of the exclusion
 	for _, d := range documents {
+		clauses += len(d.Clauses)
 		for _, c := range d.Clauses {
-			clauses++
 			switch {
 			case c.Informative != "":
-				informative++
+				count["informative"]++
 			case slices.ContainsFunc(c.Requirements, func(id string) bool { return judged[id] }):
-				judgedCount++
+				count["judged"]++
 			default:
-				excludedCount[excluded[c.Requirements[0]]]++
+				count[excluded[c.Requirements[0]]]++
 			}
 		}
 	}
 	var parts []string
 	total := 0
-	for _, kind := range exclusionKinds {
-		total += excludedCount[kind]
-		parts = append(parts, fmt.Sprintf("%s %d", kind, excludedCount[kind]))
+	for _, kind := range spec.ExclusionKinds {
+		total += count[kind]
+		parts = append(parts, fmt.Sprintf("%s %d", kind, count[kind]))
 	}
 	return fmt.Sprintf("%d clauses, %d judged, %d excluded (%s), %d informative",
-		clauses, judgedCount, total, strings.Join(parts, ", "), informative)
+		clauses, count["judged"], total, strings.Join(parts, ", "), count["informative"])
 }
 
 // countRequirements returns the cells of one row of the summary, as decimal numbers: the number of
 // requirements in list, the number of those that are judged, and the number of those that are
-// excluded for each of [exclusionKinds].
+// excluded for each of [spec.ExclusionKinds].
 func countRequirements(list []spec.Requirement) []string {
 	excluded := map[string]int{} // by kind; "" counts the requirements that are judged
 	for _, r := range list {
@@ -169,7 +165,7 @@ func countRequirements(list []spec.Requirement) []string {
 		excluded[kind]++
 	}
 	cells := []string{strconv.Itoa(len(list)), strconv.Itoa(excluded[""])}
-	for _, kind := range exclusionKinds {
+	for _, kind := range spec.ExclusionKinds {
 		cells = append(cells, strconv.Itoa(excluded[kind]))
 	}
 	return cells

@@ -23,37 +23,26 @@ type catalogueContent struct {
 }
 
 // readCatalogue reads the catalogue of a version from the directory dir of the file system files.
-// It returns the requirements of the catalogue and the files that it consists of. The argument
-// version is a version, such as "2026-04", or the name of a document file. If the catalogue extends
-// that of another version, list has the requirements that result from both, as described for
-// catalogueContent, and sources has the file of version, followed by those of the extended
-// catalogue.
+// The argument version is a version, such as "2026-04", or the name of a document file. The result
+// list has the requirements of the catalogue (see catalogueContent), and sources has its file,
+// followed by those of the catalogues that it extends.
 //
 // The parameter extending lists the catalogue files that extend this one, so that a cycle is
 // detected. It is nil in calls from other functions. readCatalogue returns an error if a file is
-// missing or invalid, if a catalogue extends itself, or if a catalogue leaves out a requirement
-// that the extended catalogue does not have.
+// missing or invalid, if a catalogue extends itself, or if it leaves out a requirement that the
+// extended catalogue does not have.
 func readCatalogue(files fs.FS, dir, version string, extending []string) (
 	list []spec.Requirement, sources []sourceFile, err error,
 ) {
 	name := path.Join(dir, catalogueFile(version))
-	if slices.Contains(extending, name) {
-		return nil, nil, fmt.Errorf("%s: extends itself", name)
-	}
-	f, err := readSource(files, name)
+	f, err := readSource(files, name, extending)
 	if err != nil {
 		return nil, nil, err
 	}
 	sources = []sourceFile{f}
-	if isYAMLList(f.data) {
-		if err := yaml.UnmarshalWithOptions(f.data, &list, yaml.Strict()); err != nil {
-			return nil, nil, f.yamlError(err)
-		}
-		return list, sources, nil
-	}
-	var ext catalogueContent
-	if err := yaml.UnmarshalWithOptions(f.data, &ext, yaml.Strict()); err != nil {
-		return nil, nil, f.yamlError(err)
+	ext, err := f.parseCatalogue()
+	if err != nil || isYAMLList(f.data) {
+		return ext.Requirements, sources, err
 	}
 	if ext.Extends != "" {
 		var more []sourceFile
@@ -76,6 +65,19 @@ func readCatalogue(files fs.FS, dir, version string, extending []string) (
 		}
 	}
 	return list, sources, nil
+}
+
+// parseCatalogue returns the content of f, the file of a catalogue. If that is a list, it is the list
+// of the requirements.
+func (f sourceFile) parseCatalogue() (content catalogueContent, err error) {
+	var target any = &content
+	if isYAMLList(f.data) {
+		target = &content.Requirements
+	}
+	if err := yaml.UnmarshalWithOptions(f.data, target, yaml.Strict()); err != nil {
+		return content, f.yamlError(err)
+	}
+	return content, nil
 }
 
 // isYAMLList reports whether data, a YAML document, appears to be a list. It examines only the

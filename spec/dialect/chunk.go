@@ -21,26 +21,30 @@ type chunkRule struct {
 	until spec.Kind
 }
 
-// parseChunk sets w.chunk from the x-chunk of the schema n. It does nothing if n has no x-chunk. It
-// returns an error if the x-chunk lacks a member: of, start and end are required, and by and until
-// must occur together.
-func (w *variant) parseChunk(n node) error {
-	at, ok := n.extension("x-chunk")
-	if !ok {
-		return nil
-	}
-	w.chunk = &chunkRule{
+// newChunkRule returns the rule that at, an x-chunk, states.
+func newChunkRule(at node) *chunkRule {
+	return &chunkRule{
 		id:    slotFields[at.get("of").text()],
 		start: spec.Kind(at.get("start").text()),
 		end:   spec.Kind(at.get("end").text()),
 		by:    slotFields[at.get("by").text()],
 		until: spec.Kind(at.get("until").text()),
 	}
-	if w.chunk.id == nil || w.chunk.start == "" || w.chunk.end == "" {
-		return fmt.Errorf("%s: x-chunk needs a slot (of), and the kinds start and end", at.pointer)
-	}
-	if (w.chunk.by == nil) != (w.chunk.until == "") {
-		return fmt.Errorf("%s: x-chunk needs both or neither of a slot (by) and a kind (until)", at.pointer)
+}
+
+// checkChunks returns an error if an x-chunk of the document lacks a member: of, start and end are
+// required, and by and until must occur together.
+func (s *document) checkChunks() error {
+	for name, n := range s.keywords() {
+		if name != "x-chunk" {
+			continue
+		}
+		switch rule := newChunkRule(n); {
+		case rule.id == nil || rule.start == "" || rule.end == "":
+			return fmt.Errorf("%s: x-chunk needs a slot (of), and the kinds start and end", n.pointer)
+		case (rule.by == nil) != (rule.until == ""):
+			return fmt.Errorf("%s: x-chunk needs both or neither of a slot (by) and a kind (until)", n.pointer)
+		}
 	}
 	return nil
 }
@@ -97,15 +101,13 @@ func (o *openSpans) appendEvents(events []spec.Event, chunk *chunkRule, e *spec.
 }
 
 // setID reports whether a chunk continues an open message or tool call and, if it does, sets *id to
-// the id of that message or call. Before the call, *id is the id that the chunk states, or "" if it
-// states none. The argument rule is the x-chunk of the chunk's variant, key is the value that the
-// chunk has in the slot that rule.by returns ("" if rule.by is nil), and lane is its value in the
-// slot lane.
+// the id of that message or call. Before the call, *id is the id that the chunk states, or "". The
+// argument rule is the x-chunk of the chunk's variant, key is as in openSpan, and lane is the
+// chunk's lane.
 //
 // A chunk can continue only a message or call that was started by a chunk with the same x-chunk and
-// key. If the chunk states an id, it continues the open message or call with this id. If it states
-// none, it continues the message or call that was started first in its lane. If none is open in its
-// lane and lane is "", it continues the one that was started first in any lane.
+// key. If the chunk states an id, it continues the one with this id. Otherwise, it continues the
+// one that was started first in its lane or, if none is open there and lane is "", in any lane.
 func (o *openSpans) setID(id *string, rule *chunkRule, key, lane string) bool {
 	find := func(matches func(openSpan) bool) int {
 		return slices.IndexFunc(*o, func(open openSpan) bool {

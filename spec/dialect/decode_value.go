@@ -47,11 +47,10 @@ const (
 	withViolations                     // Exercised and Violations; the value is validated
 )
 
-// decode sets the kind, slots and parts of e from the JSON value v, and the further fields that
-// mode states. The value must match the variant. If the variant has no x-kind, the kind is
-// [spec.Unrecognized]. A slot stays unchanged if v has no value of an allowed type for it. If the
-// values for a slot are in the items of a list, they are concatenated, and those of the slot text
-// are also added to e.Texts.
+// decode sets the kind, slots and parts of e from the JSON value v, which must match the variant,
+// and the further fields that mode states. Without an x-kind, the kind is [spec.Unrecognized]. A
+// slot stays unchanged if v has no value of an allowed type for it. If the values for a slot are in
+// the items of a list, they are concatenated, and those of the slot text are also added to e.Texts.
 func (w *variant) decode(e *spec.Event, v any, mode decodeMode) {
 	e.Kind = w.kind
 	if e.Kind == "" {
@@ -97,8 +96,7 @@ func (w *variant) decode(e *spec.Event, v any, mode decodeMode) {
 
 // checkSchema validates v against the schema of the variant. It appends the violations to
 // e.Violations, and the ids of the requirements that v exercises to e.Exercised. It keeps the
-// results for valid values in w.cache, so that a value that differs only in insignificant members
-// (see [validationCache]) need not be validated again.
+// results for valid values in w.cache.
 func (w *variant) checkSchema(e *spec.Event, v any) {
 	key, cacheable := w.cache.keyOf(v)
 	if cacheable {
@@ -124,11 +122,9 @@ func (w *variant) checkSchema(e *spec.Event, v any) {
 	}
 }
 
-// decodeParts returns the parts of v, the values at the locations in w.parts, as events (see
-// nestedParts). If a part is to become an event of its own, instead of a part of the event that v
-// stands for, its Frame is separateFrame; otherwise its Frame is -1. Unless mode is contentsOnly,
-// the field Exercised of each part has the ids of the requirements that the part exercises. The
-// field Violations is never set, because v is validated as a whole.
+// decodeParts returns the parts of v (see nestedParts) as events. The Frame of a part that is to
+// become an event of its own is separateFrame, that of any other part is -1. Unless mode is
+// contentsOnly, the parts have Exercised, but never Violations, because v is validated as a whole.
 func (w *variant) decodeParts(v any, mode decodeMode) (parts []spec.Event) {
 	for _, site := range w.parts {
 		for _, found := range valuesAt(v, site.path) {
@@ -153,8 +149,7 @@ func (w *variant) decodeParts(v any, mode decodeMode) (parts []spec.Event) {
 }
 
 // exercisedRequirements returns the ids of the requirements of the variant that the value v
-// exercises, each once. The argument violations must hold the violations of v. Requirements that
-// they name are left out.
+// exercises, each once, without those that violations, the violations of v, name.
 func (w *variant) exercisedRequirements(v any, violations []spec.Violation) (ids []string) {
 	for _, at := range w.requirements {
 		violated := func(b spec.Violation) bool { return b.Requirement == at.id }

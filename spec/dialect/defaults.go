@@ -13,22 +13,26 @@ import (
 // (x-slot), such as "limit". It returns "" if o has no parameter with that slot or if the parameter
 // has no default.
 func (o *Operation) DefaultValue(slot string) string {
-	for _, p := range o.parameters {
-		if p.slot == slot {
-			return slotText(p.schema.get("default").value)
-		}
+	p, _ := o.parameterWith(slot)
+	return slotText(p.schema.get("default").value)
+}
+
+// parameterWith returns the parameter of o that carries the given slot. ok is false if there is
+// none.
+func (o *Operation) parameterWith(slot string) (p parameter, ok bool) {
+	i := slices.IndexFunc(o.parameters, func(p parameter) bool { return p.slot == slot })
+	if i < 0 {
+		return p, false
 	}
-	return ""
+	return o.parameters[i], true
 }
 
 // FixedText returns the value that the document fixes for the given slot in frames or replies of
 // kind k, by x-write, a single-valued enum, const or default. A string is returned unchanged and
 // any other value as JSON text. The result is "" if the document fixes none.
 func (o *Operation) FixedText(k spec.Kind, slot string) string {
-	if w := o.variantOfKind(k); w != nil {
-		if m := w.layout.fieldForSlot(slot); m != nil {
-			return slotText(m.fixedValue)
-		}
+	if m := o.memberWith(k, slot); m != nil {
+		return slotText(m.fixedValue)
 	}
 	return ""
 }
@@ -96,11 +100,7 @@ func (o *Operation) SnapshotStatus(k spec.Kind) string {
 // UTC or, if the minimum in the schema is too large for seconds, of milliseconds. FormatTime
 // returns "" if no member carries the slot, or if the type of the member cannot represent a time.
 func (o *Operation) FormatTime(k spec.Kind, slot string, t time.Time) string {
-	w := o.variantOfKind(k)
-	if w == nil {
-		return ""
-	}
-	m := w.layout.fieldForSlot(slot)
+	m := o.memberWith(k, slot)
 	if m == nil {
 		return ""
 	}
@@ -121,19 +121,21 @@ func (o *Operation) FormatTime(k spec.Kind, slot string, t time.Time) string {
 // alone. Such an event fits every variant except those that have x-encloses.
 var noSlots spec.Event
 
-// variantOfKind returns the variant with which o encodes events of kind k. It looks for a variant
-// of frames first, and then for one of responses that are not streams, in the order of their
-// statuses. It returns nil if there is none.
-func (o *Operation) variantOfKind(k spec.Kind) *variant {
-	if w := variantFor(o.frameVariants, k, &noSlots); w != nil {
-		return w
-	}
+// memberWith returns the member that carries the given slot in the variant with which o encodes
+// events of kind k. It looks for a variant of frames first, and then for one of responses that are
+// not streams, in the order of their statuses. It returns nil if there is no variant, or if the
+// first one has no such member.
+func (o *Operation) memberWith(k spec.Kind, slot string) *objectField {
+	w := variantFor(o.frameVariants, k, &noSlots)
 	for _, status := range slices.Sorted(maps.Keys(o.responses)) {
-		if w := variantFor(o.responses[status].variants, k, &noSlots); w != nil {
-			return w
+		if w == nil {
+			w = variantFor(o.responses[status].variants, k, &noSlots)
 		}
 	}
-	return nil
+	if w == nil {
+		return nil
+	}
+	return w.layout.fieldForSlot(slot)
 }
 
 // fieldForSlot returns the first member of the object, at any depth, that carries the given slot.

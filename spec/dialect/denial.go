@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/streamassay/streamassay/spec"
@@ -20,25 +19,15 @@ type denialRule struct {
 }
 
 // addDenials adds the denial rules in n to o.denials. The node n is the value of the operation's
-// x-denied extension or, if there is none, a node without a value. addDenials returns an error if n
-// names an unknown reason or slot.
-func (o *Operation) addDenials(n node) error {
-	names, lists := n.members()
-	for i, name := range names {
-		why := spec.DenialReason(name)
-		if !slices.Contains(denialReasons, why) {
-			return fmt.Errorf("x-denied: %q is none of %v", name, denialReasons)
-		}
-		for _, item := range refusalList(lists[i]) {
-			d := denialRule{reason: why, requiredSlot: item.get("with").text()}
+// x-denied extension or, if there is none, a node without a value.
+func (o *Operation) addDenials(n node) {
+	for name, list := range n.members() {
+		for _, item := range refusalList(list) {
+			d := denialRule{reason: spec.DenialReason(name), requiredSlot: item.get("with").text()}
 			d.refusal, _ = item.refusal("", true)
-			if d.requiredSlot != "" && checkSlot(d.requiredSlot) != nil {
-				return checkSlot(d.requiredSlot)
-			}
 			o.denials = append(o.denials, d)
 		}
 	}
-	return nil
 }
 
 // denialsFor returns, by reason, how the request e must be refused if its sender lacks permission.

@@ -65,19 +65,10 @@ func newRegistry(files fs.FS) *registry {
 	return s
 }
 
-// defaultVersion returns the version of the given family whose document has "x-default: true". It
-// returns "" if there is no such family or document, and an error if a document of the family
+// findDefault returns the version of the given family whose document, one of the given files, has
+// "x-default: true". If several documents have it, the last of them in the order of s.names applies.
+// findDefault returns "" if there is no such document, and an error if a document of the family
 // cannot be read.
-func (s *registry) defaultVersion(family string) (string, error) {
-	if find := s.defaults[family]; find != nil {
-		return find()
-	}
-	return "", nil
-}
-
-// findDefault is like [registry.defaultVersion], but looks for the version each time it is called.
-// The argument files is the file system of the registry. If several documents have x-default, the
-// last of them in the order of s.names applies.
 func (s *registry) findDefault(files fs.FS, family string) (chosen string, err error) {
 	for _, name := range s.names {
 		version, ok := strings.CutPrefix(name, family+"@")
@@ -109,7 +100,7 @@ func Names() []string { return slices.Clone(embeddedRegistry().names) }
 // The name must be one of those that [Names] returns.
 func IsDefault(name string) bool {
 	family, version, _ := strings.Cut(name, "@")
-	chosen, err := embeddedRegistry().defaultVersion(family)
+	chosen, err := embeddedRegistry().defaults[family]()
 	return err == nil && chosen == version
 }
 
@@ -136,9 +127,9 @@ func All() ([]*Dialect, error) {
 // an embedded dialect.
 func (s *registry) open(name string) (*Dialect, error) {
 	family, version, versioned := strings.Cut(name, "@")
-	if !versioned {
+	if find := s.defaults[family]; !versioned && find != nil {
 		var err error
-		if version, err = s.defaultVersion(family); err != nil {
+		if version, err = find(); err != nil {
 			return nil, err
 		}
 	}
@@ -200,13 +191,13 @@ func (d *Dialect) addCatalogue(files fs.FS, dir, version string) (err error) {
 }
 
 // addOperations adds the operations of the document to d, in the order of their paths. It returns
-// an error if an operation is invalid.
+// an error if the document has an incomplete x-chunk.
 func (d *Dialect) addOperations() error {
-	paths, items := d.document.lookup("/paths").members()
-	for i, p := range paths {
-		if err := d.addPath(p, items[i]); err != nil {
-			return fmt.Errorf("%s: %s: %w", d.Name, p, err)
-		}
+	if err := d.document.checkChunks(); err != nil {
+		return fmt.Errorf("%s: %w", d.Name, err)
+	}
+	for p, item := range d.document.lookup("/paths").members() {
+		d.addPath(p, item)
 	}
 	return nil
 }

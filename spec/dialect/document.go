@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/goccy/go-yaml"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
@@ -35,10 +36,9 @@ type document struct {
 }
 
 // readDocument reads the OpenAPI document of a version from the directory dir of the file system
-// files. The argument version is a version, such as "2026-04", or the name of a document file. If
-// the file has x-extends, it is a JSON merge patch (RFC 7396) for the document of the version that
-// x-extends names, and the result is the patched document. readDocument returns an error if a file
-// is missing or invalid.
+// files. The argument version is as in readCatalogue. If the file has x-extends, it is a JSON merge
+// patch (RFC 7396) for the document of the version that x-extends names, and the result is the
+// patched document. readDocument returns an error if a file is missing or invalid.
 func readDocument(files fs.FS, dir, version string) (*document, error) {
 	tree, sources, err := readTree(files, dir, version, nil)
 	if err != nil {
@@ -56,26 +56,20 @@ func readDocument(files fs.FS, dir, version string) (*document, error) {
 	return s, s.compiler.AddResource(s.url, tree)
 }
 
-// readTree reads a document as [readDocument] does, but returns it as decoded JSON in tree. If the
-// file of the version is a merge patch, tree is the patched document. The result sources lists the
-// file of the version, followed by the files of the document that it extends. The argument
-// extending lists the files that extend this one, directly or indirectly, so that a cycle can be
-// detected; it is nil in the outermost call. readTree returns an error if a file is missing or
-// invalid, or if a document extends itself.
+// readTree reads a document as [readDocument] does, but returns it as decoded JSON in tree. The
+// result sources lists its file, followed by those of the documents that it extends. The argument
+// extending is as in readCatalogue.
 func readTree(files fs.FS, dir, version string, extending []string) (
 	tree map[string]any, sources []sourceFile, err error,
 ) {
 	name := path.Join(dir, documentFile(version))
-	if slices.Contains(extending, name) {
-		return nil, nil, fmt.Errorf("%s: extends itself", name)
-	}
-	f, err := readSource(files, name)
+	f, err := readSource(files, name, extending)
 	if err != nil {
 		return nil, nil, err
 	}
-	text, err := parseYAML(f)
+	text, err := yaml.YAMLToJSON(f.data)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, f.yamlError(err)
 	}
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
@@ -100,9 +94,12 @@ func readTree(files fs.FS, dir, version string, extending []string) (
 }
 
 // readSource reads the file with the given name. The name in the result is the same or, if files is
-// a [boundedDir], the path of the file as the user gave it. readSource returns an error if the file
-// cannot be read.
-func readSource(files fs.FS, name string) (sourceFile, error) {
+// a [boundedDir], the path of the file as the user gave it. The argument extending lists the files
+// that extend this one. readSource returns an error if the file is one of them or cannot be read.
+func readSource(files fs.FS, name string, extending []string) (sourceFile, error) {
+	if slices.Contains(extending, name) {
+		return sourceFile{}, fmt.Errorf("%s: extends itself", name)
+	}
 	data, err := fs.ReadFile(files, name)
 	if dir, ok := files.(boundedDir); ok {
 		name = dir.path(name)
@@ -132,21 +129,17 @@ func mergePatch(target, patch any) any {
 }
 
 // index records every x-error of the document in s.refusals and every x-requirement in
-// s.requirements. In both maps, the key is the pointer of the object that has the extension. index
-// also records every x-without in s.requirements, by the pointer of the x-without itself.
+// s.requirements. In both maps, the key is the pointer of the object that has the extension.
 func (s *document) index() {
-	s.walk("", s.root, func(pointer, name string, v any) bool {
-		parent := pointer[:strings.LastIndexByte(pointer, '/')]
+	for name, n := range s.keywords() {
+		parent := strings.TrimSuffix(n.pointer, "/"+name)
 		switch name {
 		case "x-error":
-			s.refusals[parent] = v
+			s.refusals[parent] = n.value
 		case "x-requirement":
-			s.requirements[parent] = v
-		case "x-without":
-			s.requirements[pointer] = v
+			s.requirements[parent] = n.value
 		}
-		return true
-	})
+	}
 }
 
 // compile returns the compiled schema at the given JSON pointer. It returns an error if there is no
@@ -158,10 +151,9 @@ func (s *document) compile(pointer string) (*jsonschema.Schema, error) {
 }
 
 // validator returns a function that validates a decoded JSON value against the schema at the given
-// JSON pointer. The function returns an error if the value violates the schema. It panics if the
-// schema is invalid, which [Dialect.Validate] and the tests of this package rule out. The schema is
-// compiled in the first call, since most runs need few schemas of a document. The function is safe
-// for concurrent use.
+// JSON pointer. The schema is compiled in the first call, since most runs need few schemas of a
+// document. The function panics if the schema is invalid, which [Dialect.Validate] and the tests of
+// this package rule out. It is safe for concurrent use.
 func (s *document) validator(pointer string) func(v any) error {
 	compiled := sync.OnceValues(func() (*jsonschema.Schema, error) { return s.compile(pointer) })
 	return func(v any) error {
@@ -206,8 +198,8 @@ func withSmallExponents(v any) any {
 }
 
 // A node is a value within a document together with its JSON pointer. The value is nil if the
-// document has none at the pointer. The methods get, deref and extension follow references ($ref);
-// object, exists, text, items, members and strings do not.
+// document has none at the pointer. The methods get and deref follow references ($ref); object,
+// exists, text, items, members and strings do not.
 type node struct {
 	doc     *document
 	pointer string
@@ -247,8 +239,7 @@ func followRefs(n node) iter.Seq[node] {
 }
 
 // deref returns the node to which n refers by $ref, directly or through further references, or n
-// itself if n is not a reference. If a $ref points to nothing in the document, the value of the
-// returned node is nil. A $ref to a different document is not followed.
+// itself if n is not a reference to this document. Its value is nil if a $ref points to nothing.
 func (n node) deref() (last node) {
 	for at := range followRefs(n) {
 		last = at
@@ -284,19 +275,21 @@ func (n node) items() (all []node) {
 	return all
 }
 
-// members returns the members of the object n, ordered by name, and their names in the same order.
-// Both results are nil if n is not an object.
-func (n node) members() (names []string, all []node) {
-	names = slices.Sorted(maps.Keys(n.object()))
-	for _, name := range names {
-		all = append(all, node{n.doc, n.pointer + "/" + escape(name), n.object()[name]})
+// members returns an iterator over the names and values of the members of the object n, ordered by
+// name. It yields nothing if n is not an object.
+func (n node) members() iter.Seq2[string, node] {
+	return func(yield func(string, node) bool) {
+		object := n.object()
+		for _, name := range slices.Sorted(maps.Keys(object)) {
+			if !yield(name, node{n.doc, n.pointer + "/" + escape(name), object[name]}) {
+				return
+			}
+		}
 	}
-	return names, all
 }
 
-// strings returns the strings in n: the value of n if it is a string, or the strings at any depth
-// of nested arrays if it is an array. A number counts as a string. For any other value, strings
-// returns nil.
+// strings returns the strings in n: its value if that is a string, or the strings at any depth of
+// nested arrays if it is an array. A number counts as a string.
 func (n node) strings() (all []string) {
 	switch v := n.value.(type) {
 	case string:

@@ -120,11 +120,9 @@ func (o *Operation) EndStatus(occurred func(spec.Kind) bool) string {
 	return status
 }
 
-// variantFor returns the first of the variants that has kind k and can encode e. If e is a chunk,
-// which is a delta that may also start the message or tool call to which it belongs, the variant
-// must be one for chunks: its schema must have the extension x-chunk. If no variant fits and k is
-// [spec.ReasoningDelta], variantFor looks for a variant of kind [spec.MessageDelta] instead. It
-// returns nil if it finds none.
+// variantFor returns the first of the variants that has kind k and can encode e, or nil if there is
+// none. A chunk needs a variant with an x-chunk. If no variant fits and k is [spec.ReasoningDelta],
+// variantFor looks for a variant of kind [spec.MessageDelta] instead.
 func variantFor(variants []*variant, k spec.Kind, e *spec.Event) *variant {
 	for _, w := range variants {
 		if w.kind == k && w.canEncode(e) && (!e.IsChunk || w.chunk != nil) {
@@ -137,9 +135,8 @@ func variantFor(variants []*variant, k spec.Kind, e *spec.Event) *variant {
 	return nil
 }
 
-// canEncode reports whether the variant can encode e. This is the case if each slot that has a
-// fixed value in the variant is empty in e or has the same value in e. If the variant is for steps,
-// the type of e must also equal w.encloses, so it must be "" if w has no x-encloses.
+// canEncode reports whether each slot that has a fixed value in the variant is empty in e or has
+// the same value in e. If the variant is for steps, the type of e must also equal w.encloses.
 func (w *variant) canEncode(e *spec.Event) bool {
 	if w.kind.Subject() == "step" && w.encloses != e.Type {
 		return false
@@ -188,10 +185,10 @@ func (o *Operation) AppendEvent(dst []byte, e *spec.Event) ([]byte, error) {
 		return dst, fmt.Errorf("%s: %w", e.Kind, ErrUnsupportedKind)
 	}
 	head := sse.Frame{}
-	if o.encoding.eventField != "" {
-		head.Event = w.layout.fieldText(o.encoding.eventField, frame)
+	if o.eventField != "" {
+		head.Event = w.layout.fieldText(o.eventField, frame)
 	}
-	if o.encoding.cursorAsID {
+	if o.cursorAsID {
 		head.ID, head.HasID = e.Cursor, e.Cursor != ""
 	}
 	begin := len(dst)
@@ -211,7 +208,7 @@ func (o *Operation) AppendEvent(dst []byte, e *spec.Event) ([]byte, error) {
 // AppendCursor is not needed before [Operation.AppendEvent], which writes this field if the event
 // has a cursor.
 func (o *Operation) AppendCursor(dst []byte, cursor string) []byte {
-	if o.encoding.cursorAsID {
+	if o.cursorAsID {
 		dst = append(append(append(dst, "id: "...), cursor...), '\n')
 	}
 	return dst
@@ -219,11 +216,11 @@ func (o *Operation) AppendCursor(dst []byte, cursor string) []byte {
 
 // WritesSentinel reports whether the reference server ends the streams of o with an in-band
 // terminator, such as [DONE].
-func (o *Operation) WritesSentinel() bool { return o.sentinel != "" && o.encoding.sentinel }
+func (o *Operation) WritesSentinel() bool { return o.writesSentinel }
 
 // WritesEventNames reports whether the reference server writes an SSE event field in each frame of
 // the streams of o.
-func (o *Operation) WritesEventNames() bool { return o.encoding.eventField != "" }
+func (o *Operation) WritesEventNames() bool { return o.eventField != "" }
 
 // An EncodedResponse is a response that is not an event stream, encoded as the document describes
 // it.
@@ -246,11 +243,8 @@ func (o *Operation) EncodeResponse(e spec.Event) EncodedResponse {
 	if !ok || len(r.variants) == 0 {
 		return EncodedResponse{Status: e.StatusCode}
 	}
-	if e.Text == "" && !isJSON(r.mediaType) {
-		e.Text = r.example
-	}
 	if !isJSON(r.mediaType) {
-		return EncodedResponse{e.StatusCode, r.mediaType, []byte(e.Text)}
+		return EncodedResponse{e.StatusCode, r.mediaType, []byte(cmp.Or(e.Text, r.example))}
 	}
 	w := variantFor(r.variants, e.Kind, &e)
 	if w == nil {
@@ -271,8 +265,7 @@ func (w *variant) appendJSON(dst []byte, e *spec.Event) []byte {
 }
 
 // fieldText returns, as text, the value that the top-level member with the given name has in the
-// encoding of e. It returns "" if there is no such member or if neither e nor the document provides
-// a value.
+// encoding of e, or "" if it has none.
 func (f *objectLayout) fieldText(name string, e *spec.Event) string {
 	i := slices.IndexFunc(f.fields, func(m *objectField) bool { return m.name == name })
 	if i < 0 {
@@ -292,14 +285,12 @@ func (o *Operation) Container(k spec.Kind) (messageType, role string, ok bool) {
 	if w == nil {
 		return "", "", false
 	}
-	within, ok := w.node.extension("x-within")
-	return within.get("type").text(), within.get("role").text(), ok
+	within := w.node.get("x-within")
+	return within.get("type").text(), within.get("role").text(), within.exists()
 }
 
-// findVariant returns the first of the given variants that has kind k. If there is none, it
-// searches the variants of their parts, recursively, to a depth of [maxDepth] levels. It returns
-// nil if it finds none. The argument depth is the number of levels above the given variants. It is
-// 0 in calls from other functions.
+// findVariant returns the first of the given variants that has kind k or, if there is none, the
+// first among the variants of their parts, recursively. It returns nil if it finds none.
 func findVariant(variants []*variant, k spec.Kind, depth int) *variant {
 	for _, w := range variants {
 		if w.kind == k {

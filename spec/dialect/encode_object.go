@@ -141,16 +141,11 @@ func appendString(dst []byte, text string) []byte {
 			break
 		}
 	}
-	if !simple && needsEscape(text) {
+	if !simple && (strings.ContainsAny(text, "\"\\\u2028\u2029\u007f") || !utf8.ValidString(text) ||
+		strings.ContainsFunc(text, func(r rune) bool { return r < 0x20 })) { // compactJSON escapes some of it
 		return append(dst, compactJSON(text)...)
 	}
 	return append(append(append(dst, '"'), text...), '"')
-}
-
-// needsEscape reports whether text has characters that compactJSON escapes.
-func needsEscape(text string) bool {
-	return strings.ContainsAny(text, "\"\\\u2028\u2029\u007f") || !utf8.ValidString(text) ||
-		strings.ContainsFunc(text, func(r rune) bool { return r < 0x20 })
 }
 
 // isNumber reports whether text is a JSON number without surrounding white space.

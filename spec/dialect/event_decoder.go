@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -85,6 +86,11 @@ func (d *Dialect) probableOperation(r spec.Request) *Operation {
 	if r.Method != "" {
 		return d.Operation(r)
 	}
+	return d.firstStream()
+}
+
+// firstStream returns the first operation that streams, or nil if there is none.
+func (d *Dialect) firstStream() *Operation {
 	for _, o := range d.operations {
 		if o.IsStream {
 			return o
@@ -154,8 +160,7 @@ func (t *eventDecoder) events() iter.Seq[spec.Event] {
 // decodeFrames returns an iterator over the events of the frames and comments in the body, which is
 // an event stream. Frames without data are left out, because clients ignore them. If a frame
 // exceeds the size limit, the last event has kind Undecodable. If bytes follow the last complete
-// frame, the last event has kind Incomplete, but if the client stopped reading, such bytes are
-// ignored.
+// frame, the last event has kind Incomplete, unless the client stopped reading.
 func (t *eventDecoder) decodeFrames() iter.Seq[spec.Event] {
 	return func(yield func(spec.Event) bool) {
 		dec := sse.NewDecoder(t.limit)
@@ -205,7 +210,7 @@ func (t *eventDecoder) decodeFrame(item sse.Item) []spec.Event {
 	}
 	t.frameIndex++
 	e.Cursor = item.ID
-	if t.operation.sentinel != "" && strings.TrimSpace(string(item.Data)) == t.operation.sentinel {
+	if t.operation.isSentinel(item.Data) {
 		e.Kind, e.WireName = spec.Done, t.operation.sentinel
 		return append(t.buffer, e)
 	}
@@ -227,6 +232,11 @@ func (t *eventDecoder) decodeFrame(item sse.Item) []spec.Event {
 		t.appendEvent(w.chunk, &e)
 	}
 	return t.buffer
+}
+
+// isSentinel reports whether data, the data of a frame, is the in-band terminator of the stream.
+func (o *Operation) isSentinel(data []byte) bool {
+	return o.sentinel != "" && string(bytes.TrimSpace(data)) == o.sentinel
 }
 
 // appendEvent appends to t.buffer the starts and ends that e implies, followed by e. It also sets
@@ -282,45 +292,42 @@ func isSeparate(part spec.Event) bool { return part.Frame == separateFrame }
 // variant of the frame. If data cannot be decoded or is not a frame of the dialect, the kind of e
 // is Undecodable, e.Err is the reason, and the result is nil. The mode is as in [variant.decode].
 func (d *Dialect) decodeFrameData(o *Operation, e *spec.Event, data []byte, mode decodeMode) *variant {
+	e.Kind = spec.Undecodable
 	if len(o.frameVariants) == 0 {
-		e.Kind = spec.Undecodable
 		e.Err = fmt.Errorf("%s was answered with an event stream: expected %s", o.Name, cmp.Or(o.successMediaType, "none"))
 		return nil
 	}
 	if len(e.Flaws) > 0 { // not UTF-8, and therefore not JSON
-		e.Kind, e.Err = spec.Undecodable, errors.New(eventName+" is "+e.Flaws[0].Detail)
+		e.Err = errors.New(eventName + " is " + e.Flaws[0].Detail)
 		return nil
 	}
 	v, err := decode(data)
 	if err != nil {
-		e.Kind, e.Err = spec.Undecodable, fmt.Errorf("%s is %w", eventName, err)
+		e.Err = fmt.Errorf("%s is %w", eventName, err)
 		e.Flaws = append(e.Flaws, spec.EncodingFlaw{Kind: spec.FlawJSON, Detail: err.Error()})
 		return nil
 	}
 	if jsonType(v) != "object" {
-		e.Kind, e.Err = spec.Undecodable, errors.New(schemaError{got: v, expected: "expected an object"}.text(eventName))
+		e.Err = errors.New(schemaError{got: v, expected: "expected an object"}.text(eventName))
 		e.Flaws = append(e.Flaws, spec.EncodingFlaw{Kind: spec.FlawJSON, Detail: e.Err.Error()})
 		return nil
 	}
 	w := matchVariant(o.frameVariants, v)
 	if w == nil {
-		e.Kind, e.Err = spec.Undecodable, errors.New(unrecognizedFrame(o.frameVariants, v).text(eventName))
+		e.Err = errors.New(unrecognizedFrame(o.frameVariants, v).text(eventName))
 		return nil
 	}
 	cursor := e.Cursor
 	e.WireName = o.wireName(w, v)
 	w.decode(e, v, mode)
-	if cursor != "" {
-		e.Cursor = cursor
-	}
+	e.Cursor = cmp.Or(cursor, e.Cursor)
 	return w
 }
 
 // inheritSubject changes the kind of e from a kind of messages to the corresponding kind of
-// reasoning, such as message.delta to reasoning.delta, if the message of e started as reasoning.
-// This is necessary because in some dialects only the start of a message tells the two apart. If e
-// is itself the start of reasoning, inheritSubject records the id of the message for the events
-// that follow. In dialects that have deltas of reasoning, it does nothing.
+// reasoning if the message of e started as reasoning, since in some dialects only the start of a
+// message tells the two apart. If e is itself the start of reasoning, inheritSubject records the id
+// of the message. In dialects that have deltas of reasoning, it does nothing.
 func (t *eventDecoder) inheritSubject(e *spec.Event) {
 	subject, phase := e.Kind.Subject(), e.Kind.Phase()
 	switch {
@@ -386,9 +393,8 @@ func isUTF8(h spec.Header) bool {
 }
 
 // arrivalTime returns the time from the sending of the request to the arrival of the last byte of e
-// or, if e is the end of the body, of the last byte of the body. It returns 0 if that time is
-// unknown, and for the request and the head of the response. It must be called for the events of
-// the exchange in their order.
+// or, for a BodyEnd, of the body. It returns 0 if that time is unknown, and for the request and the
+// head of the response. It must be called for the events of the exchange in their order.
 func (t *eventDecoder) arrivalTime(e spec.Event) time.Duration {
 	arrivals := t.exchange.Response.Arrivals
 	if len(arrivals) == 0 || e.Kind == spec.HTTPRequest || e.Kind == spec.HTTPResponse {

@@ -2,9 +2,9 @@ package dialect
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/streamassay/streamassay/internal/near"
@@ -22,44 +22,35 @@ var nameMaps = []string{
 // literals lists the keywords whose values are data, so that no member inside them is a keyword.
 var literals = []string{"example", "default", "enum", "const", "value", "x-write"}
 
-// walk calls visit for the members of v and for all members of the values within v. It visits the
-// members of an object in the order of their names. It does not call visit for members whose names
-// the author of the document chooses, only for the members inside their values. It does not descend
-// into data such as examples. The argument at is the JSON pointer of v. The arguments of visit are
-// the JSON pointer, the name and the value of a member. When visit returns false, walk stops and
-// returns false. Otherwise it returns true.
-func (s *document) walk(at string, v any, visit func(pointer, name string, v any) bool) bool {
-	switch v := v.(type) {
-	case []any:
-		for i, item := range v {
-			if !s.walk(at+"/"+strconv.Itoa(i), item, visit) {
-				return false
-			}
-		}
-	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(v)) {
-			pointer := at + "/" + escape(name)
-			if !visit(pointer, name, v[name]) || !s.walkMember(pointer, name, v[name], visit) {
-				return false
-			}
-		}
-	}
-	return true
+// keywords returns an iterator over the names and values of the members of all objects in the
+// document, in the order of their names within each object. It leaves out the members whose names
+// the author of the document chooses, but not those inside their values, and all that is inside data
+// such as examples.
+func (s *document) keywords() iter.Seq2[string, node] {
+	return func(yield func(string, node) bool) { s.lookup("").walk(yield) }
 }
 
-// walkMember is like [document.walk] for the members within v, where v is itself the value of a
-// member with the given name. The argument at is the JSON pointer of that member. The name must be
-// a keyword of OpenAPI or of this package, and not one that the author of the document chooses.
-func (s *document) walkMember(at, name string, v any, visit func(pointer, name string, v any) bool) bool {
-	chosen, isObject := v.(map[string]any)
-	switch {
-	case slices.Contains(literals, name) || name == "examples" && !isObject:
-		return true
-	case !isObject || !slices.Contains(nameMaps, name):
-		return s.walk(at, v, visit)
+// walk is like [document.keywords], for the members of n and of the values within n. It calls visit
+// for each of them until visit returns false, and then returns false itself.
+func (n node) walk(visit func(name string, member node) bool) bool {
+	for _, item := range n.items() {
+		if !item.walk(visit) {
+			return false
+		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(chosen)) {
-		if !s.walk(at+"/"+escape(key), chosen[key], visit) {
+	for name, member := range n.members() {
+		if !visit(name, member) {
+			return false
+		}
+		switch isObject := member.object() != nil; {
+		case slices.Contains(literals, name) || name == "examples" && !isObject:
+		case isObject && slices.Contains(nameMaps, name):
+			for _, v := range member.members() {
+				if !v.walk(visit) {
+					return false
+				}
+			}
+		case !member.walk(visit):
 			return false
 		}
 	}
@@ -73,7 +64,7 @@ type extensionCheck func(n node) (pointer, message string)
 // extensions maps the name of each extension that this package defines to the check of its value.
 // If the check is nil, checkExtensions accepts any value.
 var extensions = map[string]extensionCheck{
-	"x-absent": nil, "x-default": nil, "x-extends": nil, "x-says": nil, "x-settings": eachMember("default", "description"),
+	"x-absent": nil, "x-default": nil, "x-extends": nil, "x-says": nil, "x-settings": settingsCheck,
 	"x-requirement": nil, "x-without": nil, "x-unknown": nil, "x-tolerated": nil, "x-write": nil, "x-code": nil,
 	"x-kind": kindCheck, "x-after": kindCheck, "x-slot": slotCheck,
 	"x-mark":      oneOfCheck("present", "false", false),
@@ -81,19 +72,17 @@ var extensions = map[string]extensionCheck{
 	"x-snapshots": oneOfCheck(true, false),
 	"x-utf-8":     oneOfCheck(true, false),
 	"x-times":     nil,
-	"x-chunk":     memberCheck(chunkMembers),
-	"x-encloses":  oneOfCheck("reasoning"),
-	"x-within":    memberCheck(nil, "type", "role"),
+	"x-chunk": memberCheck(map[string]extensionCheck{
+		"of": slotCheck, "start": kindCheck, "end": kindCheck, "by": slotCheck, "until": kindCheck,
+	}),
+	"x-encloses": oneOfCheck("reasoning"),
+	"x-within":   memberCheck(nil, "type", "role"),
 	"x-stream": memberCheck(map[string]extensionCheck{
 		"requirements": memberCheck(nil, "status", "content-type", "content-coding"),
 	}, "sentinel", "sends", "event", "id", "keep-alive", "other-types"),
 	"x-max-bytes": memberCheck(nil, "limit", "over", "under", "with", "fill", "x-error"),
-	"x-error":     refusalCheck(),
+	"x-error":     refusalCheck(nil),
 	"x-denied":    deniedCheck,
-}
-
-var chunkMembers = map[string]extensionCheck{
-	"of": slotCheck, "start": kindCheck, "end": kindCheck, "by": slotCheck, "until": kindCheck,
 }
 
 var (
@@ -140,13 +129,12 @@ func memberCheck(checked map[string]extensionCheck, unchecked ...string) extensi
 		if n.object() == nil {
 			return n.pointer, fmt.Sprintf("is %s: expected an object", displayValue(n.value))
 		}
-		names, values := n.members()
-		for i, name := range names {
+		for name, value := range n.members() {
 			if !slices.Contains(known, name) {
-				return values[i].pointer, fmt.Sprintf("unknown member %q%s", name, near.Suggest(name, known))
+				return value.pointer, fmt.Sprintf("unknown member %q%s", name, near.Suggest(name, known))
 			}
 			if check := checked[name]; check != nil {
-				if pointer, message := check(values[i]); message != "" {
+				if pointer, message := check(value); message != "" {
 					return pointer, message
 				}
 			}
@@ -155,29 +143,25 @@ func memberCheck(checked map[string]extensionCheck, unchecked ...string) extensi
 	}
 }
 
-// eachMember returns a check for an extension that is an object. Its members may have any names,
-// but the value of each must be an object that has no members other than the given ones. An
-// extension that is not an object passes the check.
-func eachMember(members ...string) extensionCheck {
-	return func(n node) (pointer, message string) {
-		_, values := n.members()
-		for _, v := range values {
-			if pointer, message := memberCheck(nil, members...)(v); message != "" {
-				return pointer, message
-			}
+// settingsCheck is the [extensionCheck] of x-settings, an object whose members may have any names.
+// A value that is not an object passes the check.
+func settingsCheck(n node) (pointer, message string) {
+	for _, setting := range n.members() {
+		if pointer, message := memberCheck(nil, "default", "description")(setting); message != "" {
+			return pointer, message
 		}
-		return "", ""
 	}
+	return "", ""
 }
 
 // refusalCheck returns a check for one refusal requirement or a list of them. A refusal requirement
-// may have the members that x-error allows in an entry, and those in more. It must have the member
-// requirement or the member inherit.
-func refusalCheck(more ...string) extensionCheck {
+// may have the members that x-error allows in an entry, those in more, and those in checked, whose
+// values must pass the checks there. It must have the member requirement or the member inherit.
+func refusalCheck(checked map[string]extensionCheck, more ...string) extensionCheck {
 	members := append(more, "requirement", "status", "code", "text", "in-band", "accept", "inherit", "comment")
 	return func(n node) (pointer, message string) {
 		for _, entry := range refusalList(n) {
-			if pointer, message := memberCheck(nil, members...)(entry); message != "" {
+			if pointer, message := memberCheck(checked, members...)(entry); message != "" {
 				return pointer, message
 			}
 			if !entry.get("requirement").exists() && !entry.get("inherit").exists() {
@@ -193,30 +177,26 @@ func refusalCheck(more ...string) extensionCheck {
 func deniedCheck(n node) (pointer, message string) {
 	reasons := map[string]extensionCheck{}
 	for _, reason := range denialReasons {
-		reasons[string(reason)] = refusalCheck("with", "plain")
+		reasons[string(reason)] = refusalCheck(map[string]extensionCheck{"with": slotCheck}, "plain")
 	}
 	return memberCheck(reasons)(n)
 }
 
 // checkExtensions returns an error if the document has an extension that this package does not
 // define, or an extension with an invalid value. The error is about the first of these.
-func (d *Dialect) checkExtensions() (err error) {
-	d.document.walk("", d.document.root, func(pointer, name string, v any) bool {
-		if !strings.HasPrefix(name, "x-") {
-			return true
-		}
+func (d *Dialect) checkExtensions() error {
+	for name, n := range d.document.keywords() {
 		check, known := extensions[name]
-		if !known {
-			err = d.errorAt(pointer, "unknown extension %s%s", name, near.Suggest(name, slices.Collect(maps.Keys(extensions))))
-			return false
-		}
-		if check != nil {
-			if at, message := check(node{d.document, pointer, v}); message != "" {
-				err = d.errorAt(at, "%s: %s", name, message)
-				return false
+		switch {
+		case !strings.HasPrefix(name, "x-"):
+		case !known:
+			suggestion := near.Suggest(name, slices.Collect(maps.Keys(extensions)))
+			return d.errorAt(n.pointer, "unknown extension %s%s", name, suggestion)
+		case check != nil:
+			if at, message := check(n); message != "" {
+				return d.errorAt(at, "%s: %s", name, message)
 			}
 		}
-		return true
-	})
-	return err
+	}
+	return nil
 }

@@ -46,7 +46,11 @@ func OpenFile(path string, checks []*spec.Check) (*Dialect, error) {
 		return nil, err
 	}
 	if err := d.addCatalogue(files, ".", file); err != nil {
-		return nil, withoutCatalogue(err, path)
+		e, ok := errors.AsType[*FileError](err)
+		if ok && e.Line == 0 && e.File == catalogueFile(filepath.ToSlash(path)) { // there is no such file, for example
+			e.Message += ": expected the catalogue of " + path + ", a list of its requirements"
+		}
+		return nil, err
 	}
 	if err := d.addOperations(); err != nil {
 		return nil, d.errorAt("/paths", "%v", err)
@@ -55,17 +59,6 @@ func OpenFile(path string, checks []*spec.Check) (*Dialect, error) {
 		return nil, err
 	}
 	return d, nil
-}
-
-// withoutCatalogue returns err, an error from reading the catalogue of the document at path. If err
-// is about the file of that catalogue as a whole, for example because there is no such file,
-// withoutCatalogue first adds to the message of err that a catalogue is expected.
-func withoutCatalogue(err error, path string) error {
-	e, ok := errors.AsType[*FileError](err)
-	if ok && e.Line == 0 && e.File == catalogueFile(filepath.ToSlash(path)) {
-		e.Message += ": expected the catalogue of " + path + ", a list of its requirements"
-	}
-	return err
 }
 
 // nameAfter sets the family, version and name of d. The argument file is the name of the document

@@ -14,49 +14,6 @@ type History []string
 // a list in a template.
 const historyPlaceholder = "{{history}}"
 
-// historyMember returns the name of the top-level member of a template that is a list with the
-// placeholder for a history. It returns "" if there is none. The template is a decoded JSON value.
-func historyMember(template any) string {
-	body, _ := template.(map[string]any)
-	for name, member := range body {
-		if list, _ := member.([]any); slices.Contains(scalarStrings(list), historyPlaceholder) {
-			return name
-		}
-	}
-	return ""
-}
-
-// scalarStrings returns the items of list that are strings, in order.
-func scalarStrings(list []any) (all []string) {
-	for _, item := range list {
-		if text, ok := item.(string); ok {
-			all = append(all, text)
-		}
-	}
-	return all
-}
-
-// fillHistory replaces historyPlaceholder with the messages of h in the list that is the value of
-// the given member of body. Each message becomes an item of the list. The argument body is a
-// decoded request body, which fillHistory modifies. If member is "", fillHistory does nothing.
-func fillHistory(body any, member string, h History) {
-	if object, _ := body.(map[string]any); member != "" {
-		var list []any
-		for _, item := range object[member].([]any) {
-			if item != historyPlaceholder {
-				list = append(list, item)
-				continue
-			}
-			for _, message := range h {
-				if v, err := decode([]byte(message)); err == nil {
-					list = append(list, v)
-				}
-			}
-		}
-		object[member] = append([]any{}, list...)
-	}
-}
-
 // RepeatsHistory reports whether requests for the operation of r repeat the messages of their
 // thread. This is the case if a template of the operation has the placeholder {{history}}.
 func (d *Dialect) RepeatsHistory(r spec.Request) bool {
@@ -64,12 +21,16 @@ func (d *Dialect) RepeatsHistory(r spec.Request) bool {
 	return o != nil && o.historyMember() != ""
 }
 
-// historyMember returns the name of the member of request bodies that repeats the history, or "" if
-// there is none.
+// historyMember returns the name of the member of request bodies that repeats the history, which is
+// a list with the placeholder in a template. It returns "" if there is none.
 func (o *Operation) historyMember() string {
-	for _, name := range o.Templates() {
-		if member := historyMember(o.templates[name]); member != "" {
-			return member
+	isPlaceholder := func(item any) bool { return item == historyPlaceholder }
+	for _, template := range o.Templates() {
+		body, _ := o.templates[template].(map[string]any)
+		for name, member := range body {
+			if list, _ := member.([]any); slices.ContainsFunc(list, isPlaceholder) {
+				return name
+			}
 		}
 	}
 	return ""

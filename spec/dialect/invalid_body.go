@@ -1,9 +1,7 @@
 package dialect
 
 import (
-	"bytes"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/streamassay/streamassay/spec"
@@ -18,17 +16,10 @@ func (m *invalidRequestBuilder) breakContentType(media node) {
 	for _, other := range []string{"application/xml", "multipart/form-data; boundary=x"} {
 		m.addDemanded("header Content-Type is "+other, m.withContentType(other))
 	}
-	for _, c := range malformedBodies(string(m.valid.Body)) {
+	for _, c := range malformedBodies(string(m.valid.Body), media.get("x-utf-8").value == true) {
 		bad := m.valid
 		bad.Body = []byte(c.body)
 		m.add(c.name, bad, m.valid)
-	}
-	if media.get("x-utf-8").value == true {
-		for _, c := range notUTF8 {
-			bad := m.valid
-			bad.Body = slices.Concat(bytes.TrimSuffix(bad.Body, []byte("}")), []byte(`,"note":"a`+c.body+`"}`))
-			m.add(c.name, bad, m.valid)
-		}
 	}
 }
 
@@ -36,18 +27,12 @@ func (m *invalidRequestBuilder) breakContentType(media node) {
 // such as "body is empty".
 type malformedBody struct{ name, body string }
 
-// notUTF8 lists byte sequences that are not valid UTF-8 (RFC 3629). The body of each is only part of
-// a request body. There is no surrogate among them, because widely used parsers accept surrogates.
-var notUTF8 = []malformedBody{
-	{"body is not UTF-8", "\xff"},
-	{"body has an overlong form of a letter", "\xc1\xa1"},
-}
-
-// malformedBodies returns malformed variants of valid, which is the JSON text of an object. It
-// returns no variants with numbers such as NaN, because widely used parsers accept them.
-func malformedBodies(valid string) []malformedBody {
+// malformedBodies returns malformed variants of valid, which is the JSON text of an object. Only if
+// notUTF8 is true, it returns variants that are not valid UTF-8 (RFC 3629). It returns none with
+// numbers such as NaN and none with surrogates, because widely used parsers accept them.
+func malformedBodies(valid string, notUTF8 bool) []malformedBody {
 	inside := strings.TrimSuffix(valid, "}")
-	return []malformedBody{
+	all := []malformedBody{
 		{"body ends too early to be JSON", inside},
 		{"body is empty", ""},
 		{"body is blank", "  "},
@@ -62,7 +47,13 @@ func malformedBodies(valid string) []malformedBody {
 		{"body has a name without quotes", inside + `,note:"a"}`},
 		{"body is a list of its value", "[" + valid + "]"},
 		{"body is its JSON text in a string", compactJSON(valid)},
+		{"body is not UTF-8", inside + ",\"note\":\"a\xff\"}"},
+		{"body has an overlong form of a letter", inside + ",\"note\":\"a\xc1\xa1\"}"},
 	}
+	if !notUTF8 {
+		all = all[:len(all)-2]
+	}
+	return all
 }
 
 // withContentType returns a copy of the valid request with media as its Content-Type.
@@ -72,19 +63,17 @@ func (m *invalidRequestBuilder) withContentType(media string) spec.Request {
 	return r
 }
 
-// A bodySizeLimit is the x-max-bytes of a media type: maxBytes, the maximum size of a body in
-// bytes, and what is needed to make a body that exceeds the maximum and one that does not. To make
-// a body, the JSON merge patch merge is applied to a valid body, and the string at the location
-// fillPath is lengthened. The body that exceeds the maximum gets about over bytes, the other about
-// under bytes. If maxBytes is 0, there is no maximum.
+// A bodySizeLimit is the x-max-bytes of a media type: maxBytes, the maximum size of a body in bytes
+// (0 if there is none), and what is needed to make a body of about over bytes, which exceeds the
+// maximum, and one of about under bytes, which does not. To make a body, the JSON merge patch merge
+// is applied to a valid body, and the string at the location fillPath is lengthened.
 type bodySizeLimit struct {
 	maxBytes, over, under int
 	merge                 any
 	fillPath              []string
 }
 
-// bodyLimitOf returns the x-max-bytes of a media type object. If there is none, maxBytes is 0 in
-// the result.
+// bodyLimitOf returns the x-max-bytes of a media type object.
 func bodyLimitOf(media node) (m bodySizeLimit) {
 	n := media.get("x-max-bytes")
 	m.maxBytes, _ = intValue(n.get("limit"))
@@ -95,14 +84,12 @@ func bodyLimitOf(media node) (m bodySizeLimit) {
 	return m
 }
 
-// isExceeded reports whether body has more bytes than the limit allows. It returns false if there
-// is no limit.
+// isExceeded reports whether body has more bytes than the limit allows.
 func (m bodySizeLimit) isExceeded(body []byte) bool { return m.maxBytes > 0 && len(body) > m.maxBytes }
 
-// breakBodySize adds two requests whose body has more bytes than limit allows. The second one
-// consists mostly of three-byte characters, for servers that count characters instead of bytes.
-// breakBodySize adds none if there is no maximum. The argument v is the decoded body of the valid
-// request, from which the large bodies are made.
+// breakBodySize adds two requests whose body has more bytes than limit allows, if it is limited.
+// The second one consists mostly of three-byte characters, for servers that count characters
+// instead of bytes. The argument v is the decoded body of the valid request.
 func (m *invalidRequestBuilder) breakBodySize(limit bodySizeLimit, v any) {
 	if limit.maxBytes == 0 {
 		return

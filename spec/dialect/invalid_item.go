@@ -8,24 +8,22 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A violatedConstraints records the constraints that one additional list item has been made to
-// violate so far, so that only one request is made for each constraint (see breakFurtherItems). A
-// constraint is a requirement on the refusal together with a keyword of the schema. Each key of
-// seen consists of the id of the requirement and the name of the keyword.
-type violatedConstraints struct{ seen map[[2]string]bool }
+// A violatedConstraints is the set of constraints that one additional list item has been made to
+// violate so far, so that only one request is made for each (see breakFurtherItems). Each key
+// consists of the id of the requirement on the refusal and the violated keyword of the schema.
+type violatedConstraints map[[2]string]bool
 
-// isNew reports whether f does not yet contain the constraint that v violates, and adds the
-// constraint to f. The constraint consists of the violated keyword and the first requirement in
-// v.Refusals that demands a refusal (see isDemanded). If v.Refusals has no such requirement, isNew
-// returns false and adds nothing.
-func (f *violatedConstraints) isNew(v spec.Violation) bool {
+// isNew reports whether f does not yet contain the constraint that v violates, and adds it to f.
+// Its requirement is the first one in v.Refusals that demands a refusal (see isDemanded). If there
+// is none, isNew returns false and adds nothing.
+func (f violatedConstraints) isNew(v spec.Violation) bool {
 	i := slices.IndexFunc(v.Refusals, isDemanded)
 	if i < 0 {
 		return false
 	}
 	key := [2]string{v.Refusals[i].Requirement, lastToken(v.SchemaPath)}
-	known := f.seen[key]
-	f.seen[key] = true
+	known := f[key]
+	f[key] = true
 	return !known
 }
 
@@ -42,11 +40,10 @@ func (m *invalidRequestBuilder) addDemanded(name string, bad spec.Request) {
 }
 
 // breakFurtherItems adds requests in which a list of the body has one additional item, which
-// violates the schema of the items. Servers that validate only the first items accept such
+// violates items, the schema of the items. Servers that validate only the first items accept such
 // requests. The additional item is a changed copy of the last item or of an earlier item of a
 // different kind; keepsVariant decides which of the earlier items are copied. Items that are not
-// objects are skipped. The argument items is the schema of the items, list is the valid list, at is
-// its location in the body, and depth is its nesting depth.
+// objects are skipped.
 func (m *invalidRequestBuilder) breakFurtherItems(items node, list []any, at []string, depth int) {
 	if m.base != nil {
 		return
@@ -62,17 +59,15 @@ func (m *invalidRequestBuilder) breakFurtherItems(items node, list []any, at []s
 			i < len(list)-1 && !m.keepsVariant() {
 			continue
 		}
-		inside := m.withAddedValue(next, item)
-		if inside == nil {
-			continue
-		}
-		m.addedSchemas[key] = true
-		inside.further, inside.itemKind = &violatedConstraints{map[[2]string]bool{}}, " after a valid item"
+		itemKind := m.itemKind
+		m.further, m.itemKind = violatedConstraints{}, " after a valid item"
 		if len(list) > 1 {
-			inside.itemKind += fmt.Sprintf(" like item %d", i)
+			m.itemKind += fmt.Sprintf(" like item %d", i)
 		}
-		inside.breakValue(items, item, next, depth+1)
-		m.requests, m.edits = inside.requests, inside.edits
+		if m.breakAddedValue(items, item, next, depth) {
+			m.addedSchemas[key] = true
+		}
+		m.further, m.itemKind = nil, itemKind
 	}
 }
 

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -22,19 +23,12 @@ func (m *invalidRequestBuilder) breakAbsentMember(n node, at []string, depth int
 	if !m.wantsWithin(at) {
 		return
 	}
-	inside := m.withAddedValue(at, v)
-	if inside == nil {
-		return
-	}
-	inside.breakValue(n, v, at, depth+1)
-	m.requests, m.edits = inside.requests, inside.edits
+	m.breakAddedValue(n, v, at, depth)
 }
 
 // breakItemKinds adds requests in which a list has an additional, invalid item of a kind that the
-// list does not contain yet. The kinds are the alternatives of the schema of the items; if it has
-// none, the schema itself is the only kind, and requests are added only for an empty list. The
-// argument items is the schema of the items, list is the valid list, at is its location in the
-// body, and depth is its nesting depth.
+// list does not contain yet. The kinds are the alternatives of items, the schema of the items; if
+// it has none, it is itself the only kind, and requests are added only for an empty list.
 func (m *invalidRequestBuilder) breakItemKinds(items node, list []any, at []string, depth int) {
 	choices := slices.Concat(items.get("anyOf").items(), items.get("oneOf").items())
 	if len(choices) == 0 && len(list) == 0 && items.exists() {
@@ -52,9 +46,8 @@ func (m *invalidRequestBuilder) breakItemKinds(items node, list []any, at []stri
 	}
 }
 
-// itemKindName returns a name for n, which is one of several alternative schemas of a list item.
-// This is its title or, if it has none, the name of its component. If it has neither, the result is
-// "without a name".
+// itemKindName returns a name for n, which is one of several alternative schemas of a list item:
+// its title or the name of its component or, if it has neither, "without a name".
 func itemKindName(n node) string {
 	if title := n.get("title").text(); title != "" {
 		return title
@@ -66,26 +59,23 @@ func itemKindName(n node) string {
 	return name
 }
 
-// withAddedValue returns a copy of the builder whose valid request also has the value v in its
-// body, at the given location. It returns nil if a request with that value is not valid. The copy
-// shares the SeenInvalidRequests of m. The caller must copy the requests and edits of the copy back
-// to m.
-func (m *invalidRequestBuilder) withAddedValue(at []string, v any) *invalidRequestBuilder {
-	extended := *m
-	extended.valid = withBodyValue(m.valid, at, v)
-	if len(m.dialect.ValidateRequest(extended.valid)) > 0 {
-		return nil
+// breakAddedValue adds requests in which v, a value that is added to the body at the given location,
+// is replaced with invalid ones. The argument n is the schema of v, and depth is the nesting depth of
+// the object or array around it. breakAddedValue returns false if a request with v is not valid.
+func (m *invalidRequestBuilder) breakAddedValue(n node, v any, at []string, depth int) bool {
+	valid, base := m.valid, m.base
+	extended := withBodyValue(valid, at, v)
+	if len(m.dialect.ValidateRequest(extended)) > 0 {
+		return false
 	}
-	extended.base = &m.valid
-	if m.base != nil {
-		extended.base = m.base
-	}
-	return &extended
+	m.valid, m.base = extended, cmp.Or(base, &valid)
+	m.breakValue(n, v, at, depth+1)
+	m.valid, m.base = valid, base
+	return true
 }
 
 // exampleValue returns a small value for the schema n. The value is not validated and may violate
-// n. ok is false if no value was found, or if depth exceeds maxDepth. The argument depth is the
-// nesting depth of the value.
+// n. ok is false if no value was found.
 func exampleValue(n node, depth int) (v any, ok bool) {
 	if depth > maxDepth {
 		return nil, false
@@ -155,9 +145,8 @@ func exampleObject(all []node, depth int) (any, bool) {
 }
 
 // exampleText returns an example of a string to which the schemas in all apply. It uses the first
-// of them that suggests a string: by its format, if that is uuid, uri or date-time, or else by its
-// examples or its default. If none suggests a string, the result is "x". The string may violate
-// constraints, so callers must validate it.
+// of them that suggests a string by its format, its examples or its default. If none does, the
+// result is "x". The string may violate constraints, so callers must validate it.
 func exampleText(all []node) string {
 	for _, s := range all {
 		switch s.get("format").text() {

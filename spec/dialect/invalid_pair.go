@@ -45,9 +45,8 @@ func (m *invalidRequestBuilder) addEdit(name string, valid spec.Request, change 
 // request. A few are enough to find out whether a server reports either of two violations.
 const maxPairs = 6
 
-// addPairs adds up to maxPairs requests with two violations. Each of these requests combines two
-// edits that are far apart in m.edits, and thus in the request, so that they do not affect each
-// other.
+// addPairs adds up to maxPairs requests with two violations. Each combines two edits that are far
+// apart in m.edits, and thus in the request, so that they do not affect each other.
 func (m *invalidRequestBuilder) addPairs() {
 	n, made := len(m.edits), 0
 	step := max(1, n/(2*maxPairs))

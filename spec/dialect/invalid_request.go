@@ -87,21 +87,23 @@ func (d *Dialect) invalidRequests(r spec.Request, seen *SeenInvalidRequests, onl
 	return m.requests
 }
 
-// An invalidRequestBuilder derives invalid requests from one valid request.
+// An invalidRequestBuilder derives invalid requests from one valid request. In methods with these
+// parameters, n is the schema of a value of the body, v or list is the valid value, at is its
+// location in the body, and depth is its nesting depth.
 type invalidRequestBuilder struct {
 	*SeenInvalidRequests
 	dialect  *Dialect
-	valid    spec.Request         // the valid request, possibly with an added value
-	base     *spec.Request        // the valid request without the added value; nil if nothing was added
-	part     string               // pointer of the schema of the message or tool that is changed; "" if none is
-	schema   string               // pointer of the schema whose value is changed; "" if it is not a value of the body
-	itemKind string               // suffix of names for an added list item
-	apart    bool                 // the edits are not to be combined in pairs
-	only     string               // name of the only request to make; "" for all
-	requests []InvalidRequest     // the result
-	edits    []requestEdit        // the edits of requests that may be combined in pairs
-	validity map[string]bool      // results of isValid, by request
-	further  *violatedConstraints // nil except during breakFurtherItems
+	valid    spec.Request        // the valid request, possibly with an added value
+	base     *spec.Request       // the valid request without the added value; nil if nothing was added
+	part     string              // pointer of the schema of the message or tool that is changed; "" if none is
+	schema   string              // pointer of the schema whose value is changed; "" if it is not a value of the body
+	itemKind string              // suffix of names for an added list item
+	apart    bool                // the edits are not to be combined in pairs
+	only     string              // name of the only request to make; "" for all
+	requests []InvalidRequest    // the result
+	edits    []requestEdit       // the edits of requests that may be combined in pairs
+	validity map[string]bool     // results of isValid, by request
+	further  violatedConstraints // nil except during breakFurtherItems
 
 	// onTry, unless nil, is called with each candidate for an invalid request, its name and its
 	// violations, before it is decided whether to add the candidate.
@@ -135,9 +137,8 @@ func (m *invalidRequestBuilder) build() {
 }
 
 // isWanted reports whether to make the request with the given name. It returns false if the request
-// has already been made. If m.only is not "", isWanted returns true only for the request with that
-// name or, if that request has two violations, for the two requests that have one of these
-// violations each.
+// has already been made. If m.only is not "", isWanted returns true only for that name or, if that
+// request has two violations, for the two requests that have one of these violations each.
 func (m *invalidRequestBuilder) isWanted(name string) bool {
 	return !m.names[m.key(name, m.schema)] && (m.only == "" || slices.Contains(strings.Split(m.only, pairSeparator), name))
 }
@@ -222,9 +223,8 @@ func (m *invalidRequestBuilder) breakMethod() {
 	m.addDemanded("method is GET", get)
 }
 
-// breakParameter adds requests in which the parameter p is missing or has an invalid value. It adds
-// none for a path parameter, since a different value would name a different resource. The argument
-// path holds the values of the path parameters of the valid request, by name.
+// breakParameter adds requests in which the parameter p is missing or has an invalid value. The
+// argument path holds the values of the path parameters of the valid request, by name.
 func (m *invalidRequestBuilder) breakParameter(p parameter, path map[string]string) {
 	where := p.in + " " + p.name
 	v, present := p.get(m.valid, path)
@@ -254,10 +254,8 @@ func (m *invalidRequestBuilder) breakParameter(p parameter, path map[string]stri
 	}
 }
 
-// breakValue adds requests in which a value of the body is replaced with values that violate its
-// schema, and does the same for the values within it. The argument n is the schema, v is the valid
-// value, at is the location of v in the body, and depth is the nesting depth of v, which is 0 for
-// the body as a whole.
+// breakValue adds requests in which a value of the body, or a value within it, is replaced with
+// values that violate its schema.
 func (m *invalidRequestBuilder) breakValue(n node, v any, at []string, depth int) {
 	if depth > maxDepth {
 		return
@@ -290,10 +288,8 @@ func (m *invalidRequestBuilder) breakValue(n node, v any, at []string, depth int
 	}
 }
 
-// addFurtherWrongTypes adds requests in which the value at the given location in the body is
-// replaced with a value of a wrong type. It tries each value that furtherWrongTypes returns for n,
-// the schema of the replaced value, but asks keepsVariant about each and skips it if keepsVariant
-// returns false.
+// addFurtherWrongTypes adds requests in which a value of the body is replaced with those values of
+// furtherWrongTypes for which keepsVariant returns true.
 func (m *invalidRequestBuilder) addFurtherWrongTypes(n node, at []string) {
 	m.apart = true
 	for _, f := range furtherWrongTypes(n) {
@@ -312,10 +308,9 @@ func (m *invalidRequestBuilder) keepsVariant() bool {
 }
 
 // addBodyEdit adds a request in which one value of the body is replaced with v, or removed if v is
-// removed{}. The argument at is the location of the value, and n is its schema or, if the value is
-// removed or added, the schema of the object around it. The name of the request consists of the
-// location and the argument what, such as "is missing". The argument valid is the valid
-// counterpart.
+// removed{}. The argument n is the schema of the value or, if the value is removed or added, of the
+// object around it. The argument what, such as "is missing", follows the location in the name of
+// the request, and valid is the valid counterpart.
 func (m *invalidRequestBuilder) addBodyEdit(n node, at []string, what string, valid spec.Request, v any) {
 	m.schema = n.pointer
 	defer func() { m.schema = "" }()
@@ -324,8 +319,7 @@ func (m *invalidRequestBuilder) addBodyEdit(n node, at []string, what string, va
 }
 
 // breakMembers adds requests that violate what the schema n specifies for the members of an object
-// in the body: which are required, which are forbidden, and what their values may be. The argument
-// v is the valid object, at is its location in the body, and depth is its nesting depth.
+// in the body: which are required, which are forbidden, and what their values may be.
 func (m *invalidRequestBuilder) breakMembers(n node, v map[string]any, at []string, depth int) {
 	for _, name := range n.get("required").strings() {
 		inside := append(slices.Clone(at), name)
@@ -340,22 +334,20 @@ func (m *invalidRequestBuilder) breakMembers(n node, v map[string]any, at []stri
 	if n.get("additionalProperties").value == false {
 		m.addBodyEdit(n, append(slices.Clone(at), "alien"), "is present", m.valid, "x")
 	}
-	names, props := n.get("properties").members()
-	for i, name := range names {
+	for name, property := range n.get("properties").members() {
 		inside := append(slices.Clone(at), name)
 		if one, ok := v[name]; ok {
-			m.breakValue(props[i], one, inside, depth+1)
+			m.breakValue(property, one, inside, depth+1)
 		} else {
-			m.breakAbsentMember(props[i], inside, depth)
+			m.breakAbsentMember(property, inside, depth)
 		}
 	}
 }
 
-// applicableSchemas returns the schemas that apply to the value v: n, and those that
-// applicableSchemas returns for each schema in the allOf of n and for one alternative in its oneOf
-// or anyOf. The alternative is the first one that v matches and for which hasDiscriminators is true
-// or, if there is none, the first one that v matches. If v matches no alternative, no alternative
-// is included. applicableSchemas returns nil if n does not exist.
+// applicableSchemas returns the schemas that apply to the value v: n, and recursively those in its
+// allOf and one alternative in its oneOf or anyOf. The alternative is the first one that v matches
+// and for which hasDiscriminators is true or, if there is none, the first one that v matches, if
+// any. applicableSchemas returns nil if n does not exist.
 func (s *document) applicableSchemas(n node, v any) []node {
 	n = n.deref()
 	if !n.exists() {
@@ -380,9 +372,8 @@ func (s *document) applicableSchemas(n node, v any) []node {
 // enum, whatever their values in v. It returns true if there are no such properties.
 func hasDiscriminators(n node, v any) bool {
 	object, _ := v.(map[string]any)
-	names, properties := n.get("properties").members()
-	for i, name := range names {
-		if len(properties[i].deref().get("enum").items()) == 1 && !has(object, name) {
+	for name, property := range n.get("properties").members() {
+		if len(property.deref().get("enum").items()) == 1 && !has(object, name) {
 			return false
 		}
 	}
@@ -405,10 +396,9 @@ func withBodyValue(r spec.Request, at []string, v any) spec.Request {
 }
 
 // replaceAt returns a copy of in, a decoded JSON value, in which the value at one location is
-// replaced with v. The argument at is that location: the names of members and the indexes of items
-// that lead to the value. All of them must exist except the last: if an object lacks that member,
-// or an array ends before that index, v is added. If v is removed{}, at must lead to a member of an
-// object, which the copy then lacks. The copy shares all other values with in.
+// replaced with v. The location must exist except for its last part: if an object lacks that
+// member, or an array ends before that index, v is added. If v is removed{}, at must lead to a
+// member of an object, which the copy then lacks. The copy shares all other values with in.
 func replaceAt(in any, at []string, v any) any {
 	if len(at) == 0 {
 		return v

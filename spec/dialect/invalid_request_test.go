@@ -52,8 +52,7 @@ func (c *constraints) form(t *testing.T, n node) {
 	for _, name := range n.get("required").strings() {
 		c.list = append(c.list, n.deref().pointer+"/properties/"+escape(name)+"/required")
 	}
-	_, fields := n.get("properties").members()
-	for _, f := range fields {
+	for _, f := range n.get("properties").members() {
 		c.text(t, f)
 		c.list = append(c.list, f.pointer+"/twice")
 	}
@@ -69,9 +68,8 @@ func (c *constraints) schema(t *testing.T, n node, told bool, depth int) {
 	if _, ref := n.object()["$ref"]; ref {
 		c.schema(t, n.deref(), told, depth+1)
 	}
-	names, members := node{n.doc, n.pointer, n.value}.members()
-	for i, name := range names {
-		switch m := members[i]; {
+	for name, m := range n.members() {
+		switch {
 		case strings.HasPrefix(name, "x-") || slices.Contains(saying, name) || slices.Contains(choosing, name):
 		case !slices.Contains(facing, name):
 			t.Errorf("%s/%s: no mutant knows this keyword", n.pointer, name)
@@ -91,10 +89,9 @@ func (c *constraints) schema(t *testing.T, n node, told bool, depth int) {
 			c.list = append(c.list, n.pointer+"/properties/"+escape(name)+"/required")
 		}
 	}
-	names, members = node{n.doc, n.pointer + "/properties", own["properties"]}.members()
-	for i := range names {
-		one := len(members[i].get("enum").items()) == 1
-		c.schema(t, members[i], told && one, depth+1)
+	for _, m := range (node{n.doc, n.pointer + "/properties", own["properties"]}).members() {
+		one := len(m.get("enum").items()) == 1
+		c.schema(t, m, told && one, depth+1)
 	}
 	if items, ok := own["items"]; ok {
 		c.schema(t, node{n.doc, n.pointer + "/items", items}, false, depth+1)

@@ -40,12 +40,11 @@ type formFileProperty struct {
 // argument media is the media type object of the form.
 func fileParts(media node) map[string]formFileProperty {
 	files := map[string]formFileProperty{}
-	names, properties := media.get("schema").get("properties").members()
-	for i, name := range names {
-		if kind, ok := properties[i].extension("x-kind"); ok {
+	for name, property := range media.get("schema").get("properties").members() {
+		if kind := property.get("x-kind"); kind.exists() {
 			coding := media.get("encoding").get(name)
 			s := formFileProperty{
-				kind: spec.Kind(kind.text()), node: properties[i].deref(),
+				kind: spec.Kind(kind.text()), node: property.deref(),
 				requirements: coding.get("x-requirement").object(),
 			}
 			for one := range strings.SplitSeq(coding.get("contentType").text(), ",") {
@@ -122,10 +121,9 @@ func decodeForm(r spec.Request, files map[string]formFileProperty) (map[string]a
 }
 
 // readField reads part, one field of a multipart form, and adds its value to form. The arguments
-// form and files are as in decodeForm. A file without a Content-Type is treated as text/plain (RFC
-// 7578, section 4.4). If form already has a field with the same name, readField returns a
-// duplicateFormFieldError. It returns a different error if the field is invalid or if reading part
-// fails, for example because the form is cut off. If it returns an error, form is unchanged.
+// form and files, and a duplicateFormFieldError, are as in decodeForm. A file without a
+// Content-Type is treated as text/plain (RFC 7578, section 4.4). If readField returns an error,
+// because the field is invalid or part cannot be read, form is unchanged.
 func readField(form map[string]any, part *multipart.Part, files map[string]formFileProperty) error {
 	head := 0
 	for name, values := range part.Header {
@@ -259,10 +257,7 @@ func (d *Dialect) validateForm(
 			}))
 		}
 	}
-	for _, br := range d.document.schemaErrors(form, b.validate(flat), outer) {
-		violations = append(violations, d.newViolation("body", br))
-	}
-	return form, violations
+	return form, append(violations, d.violations("body", form, b.validate(flat), outer)...)
 }
 
 // fileEvents returns the files of a form as parts of a request, and the ids of the requirements
@@ -282,8 +277,7 @@ func (b documentedRequestBody) fileEvents(form any) (parts []spec.Event, exercis
 	return parts, exercised
 }
 
-// noteText is the content of test files that consist of plain text, whatever their declared media
-// type.
+// noteText is the content of test files that are plain text, whatever their declared media type.
 const noteText = "This is a text, and nothing else.\n"
 
 // wrongTypeFiles holds files that no document accepts. Neither the declared media type nor the
@@ -321,7 +315,9 @@ func (m *invalidRequestBuilder) breakForm(b documentedRequestBody) {
 	for _, name := range slices.Sorted(maps.Keys(form)) {
 		duplicated := m.valid
 		body := duplicated.Body[:len(duplicated.Body)-len("--\r\n")]
-		duplicated.Body = slices.Concat(body, []byte("\r\n"), encodeFieldAgain(form, name))
+		again, _ := encodeForm(map[string]any{name: form[name]}) // begins with a boundary, which body already has
+		again = bytes.TrimPrefix(again, []byte("--"+formBoundary))
+		duplicated.Body = slices.Concat(body, again)
 		m.add("body /"+name+" is repeated", duplicated, m.valid)
 	}
 	for _, name := range b.node.get("schema").get("required").strings() {
@@ -339,18 +335,9 @@ func (m *invalidRequestBuilder) breakForm(b documentedRequestBody) {
 	}
 }
 
-// encodeFieldAgain returns bytes that repeat the named field of the form: the encoding of the
-// field, without the boundary line before it, and the end of the form. If the final "--\r\n" of the
-// encoded form is replaced with "\r\n" and these bytes, the form has the field twice.
-func encodeFieldAgain(form map[string]any, name string) []byte {
-	body, _ := encodeForm(map[string]any{name: form[name]})
-	return bytes.TrimPrefix(body, []byte("--"+formBoundary+"\r\n"))
-}
-
 // withFormField returns a copy of the valid request whose body is the given form, but with the
 // named field set to v, or removed if v is nil. If no field remains, the form gets a text field
-// "note", since a form without fields would not be valid multipart. The argument form is not
-// modified.
+// "note".
 func (m *invalidRequestBuilder) withFormField(form map[string]any, name string, v any) spec.Request {
 	changed := maps.Clone(form)
 	if changed[name] = v; v == nil {
@@ -365,9 +352,8 @@ func (m *invalidRequestBuilder) withFormField(form map[string]any, name string, 
 	return r
 }
 
-// breakFile adds requests that violate what the document specifies for a file. The argument form is
-// the form of the valid request, f is the file in its field with the given name, and part describes
-// that field.
+// breakFile adds requests that violate what the document specifies for f, the file in the field of
+// form with the given name. The argument part describes that field.
 func (m *invalidRequestBuilder) breakFile(form map[string]any, name string, f formFile, part formFileProperty) {
 	where := "body /" + name
 	m.add(where+" is empty, of type "+f.media, m.withFormField(form, name, formFile{f.name, f.media, nil}), m.valid)
@@ -391,10 +377,9 @@ func (m *invalidRequestBuilder) breakFile(form map[string]any, name string, f fo
 	}
 }
 
-// padFile returns a copy of data, extended to size bytes in a way that does not change what
-// decoders see. The added bytes are zeros, which decoders ignore after the end of the content. In a
-// RIFF file (WAV), they form a JUNK chunk. If data already has size bytes or more, nothing is
-// added.
+// padFile returns a copy of data, extended to at least size bytes in a way that does not change
+// what decoders see. The added bytes are zeros, which decoders ignore after the end of the content.
+// In a RIFF file (WAV), they form a JUNK chunk.
 func padFile(data []byte, size int) []byte {
 	const head = 8
 	out := make([]byte, max(size, len(data)))

@@ -32,8 +32,7 @@ type objectField struct {
 }
 
 // layoutOf returns the layout of the object at the given path in values of the variant. The
-// argument schemas has all schemas that apply to the object, and depth is the nesting depth of the
-// object. If depth exceeds maxDepth, the layout is empty.
+// argument schemas has all schemas that apply to the object.
 func (w *variant) layoutOf(schemas []node, path []string, depth int) *objectLayout {
 	f := &objectLayout{}
 	if depth > maxDepth {
@@ -76,14 +75,13 @@ func (f *objectLayout) addMembers(n node, required map[string]bool) {
 	for _, name := range n.get("required").strings() {
 		required[name] = true
 	}
-	names, props := n.get("properties").members()
-	for i, name := range names {
+	for name, property := range n.get("properties").members() {
 		j := slices.IndexFunc(f.fields, func(m *objectField) bool { return m.name == name })
 		if j < 0 {
 			f.fields = append(f.fields, &objectField{name: name})
 			j = len(f.fields) - 1
 		}
-		f.fields[j].schemas = append(f.fields[j].schemas, withSlotChoice(withAllOf(props[i], 0))...)
+		f.fields[j].schemas = append(f.fields[j].schemas, withSlotChoice(withAllOf(property, 0))...)
 	}
 }
 
@@ -105,9 +103,8 @@ func withSlotChoice(schemas []node) []node {
 	return schemas
 }
 
-// withAllOf returns the schema n followed by the schemas of its allOf, recursively. The argument
-// depth is the depth of the recursion. Other functions pass 0 or, if they are recursive themselves,
-// their own depth. If depth exceeds maxDepth, the result is only n.
+// withAllOf returns the schema n followed by the schemas of its allOf, recursively. Functions that
+// are recursive themselves pass their own depth. If it exceeds maxDepth, the result is only n.
 func withAllOf(n node, depth int) []node {
 	all := []node{n}
 	if depth > maxDepth {
@@ -126,23 +123,22 @@ func (m *objectField) readSchemas() {
 	m.nullable = len(m.types) == 0 || slices.Contains(m.types, "null")
 	m.slot = m.firstKeyword("x-slot").text()
 	m.slotPointer = slotFields[m.slot]
+	var written, others []any // the candidates for the fixed value
 	for _, s := range m.schemas {
 		if v, ok := s.object()["x-write"]; ok {
-			m.fixedValue, m.hasFixedValue = v, true
-			return
+			written = append(written, v)
 		}
-	}
-	for _, s := range m.schemas {
 		if enum := s.get("enum").items(); len(enum) == 1 {
-			m.fixedValue, m.hasFixedValue = enum[0].value, true
-			return
+			others = append(others, enum[0].value)
 		}
 	}
 	for _, key := range []string{"x-write", "const", "default"} {
 		if n := m.firstKeyword(key); n.exists() {
-			m.fixedValue, m.hasFixedValue = n.value, true
-			return
+			others = append(others, n.value)
 		}
+	}
+	if all := append(written, others...); len(all) > 0 {
+		m.fixedValue, m.hasFixedValue = all[0], true
 	}
 }
 

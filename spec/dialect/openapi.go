@@ -32,8 +32,7 @@ func (d *Dialect) checkOpenAPI() error {
 	if err != nil {
 		return d.loadError(err)
 	}
-	err = loaded.Validate(context.Background(), openapi3.DisableExamplesValidation())
-	if err != nil {
+	if err := loaded.Validate(context.Background(), openapi3.DisableExamplesValidation()); err != nil {
 		return d.errorAt(openAPIPointer(err, text), "not valid OpenAPI: %v", err)
 	}
 	return nil
@@ -45,10 +44,9 @@ func (d *Dialect) errorAt(pointer, format string, args ...any) *FileError {
 	return errorAt(d.document.sources, pointer, fmt.Sprintf(format, args...))
 }
 
-// openAPIPointer returns the JSON pointer to the value to which err refers. The argument text is
-// the document as YAML, and err is an error from validating it. The result is the pointer to the
-// innermost value for which err has a position. If err has none, it is the pointer to the section,
-// path or operation that err names, or "" if there is none.
+// openAPIPointer returns the JSON pointer to the innermost value for which err, an error from
+// validating the document, has a position. If err has none, it is the pointer to the section, path
+// or operation that err names, or "" if there is none. The argument text is the document as YAML.
 func openAPIPointer(err error, text []byte) string {
 	at := ""
 	var origin *openapi3.Origin
@@ -83,29 +81,27 @@ func openAPIPointer(err error, text []byte) string {
 // wrongType matches the errors of the loader that name a field with a value of the wrong type.
 var wrongType = regexp.MustCompile(`cannot unmarshal (\w+) into field (?:\w+\.)*(\w+) of type`)
 
-// loadError returns err, an error of the OpenAPI loader, as an error with a position, which the
-// loader does not state. The position is that of the first reference that has no target or is not
-// supported, or of the first member with the name and the type in the message of err. If there is
-// none, it is the beginning of the document.
+// loadError returns err, an error of the OpenAPI loader, with a position, which the loader does not
+// state: that of the first reference that has no target or is not supported, or of the first member
+// with the name and the type in the message of err, or else the beginning of the document.
 func (d *Dialect) loadError(err error) error {
-	message, at := "not valid OpenAPI: "+lastCause(err), ""
+	message := "not valid OpenAPI: " + lastCause(err)
 	wrong := wrongType.FindStringSubmatch(err.Error())
-	d.document.walk("", d.document.root, func(pointer, name string, v any) bool {
-		ref, isRef := v.(string)
+	for name, n := range d.document.keywords() {
+		ref, isRef := n.value.(string)
 		switch {
 		case name == "$ref" && isRef && strings.HasPrefix(ref, "#/") && !d.document.lookup(ref[1:]).exists():
 			message = fmt.Sprintf("not valid OpenAPI: the reference %s leads nowhere", displayValue(ref))
 		case name == "$ref" && isRef && !strings.HasPrefix(ref, "#/"):
 			message = fmt.Sprintf("the reference %s does not begin with #/, which is all that is supported", displayValue(ref))
-		case wrong != nil && name == wrong[2] && goType(v) == wrong[1]:
-			message = fmt.Sprintf("not valid OpenAPI: %s is a value of the wrong type: %s", name, jsonType(v))
+		case wrong != nil && name == wrong[2] && goType(n.value) == wrong[1]:
+			message = fmt.Sprintf("not valid OpenAPI: %s is a value of the wrong type: %s", name, jsonType(n.value))
 		default:
-			return true
+			continue
 		}
-		at = pointer
-		return false
-	})
-	return d.errorAt(at, "%s", message)
+		return d.errorAt(n.pointer, "%s", message)
+	}
+	return d.errorAt("", "%s", message)
 }
 
 // lastCause returns the reason at the end of the message of err, an error of the OpenAPI loader, on

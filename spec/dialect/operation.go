@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -13,11 +12,10 @@ import (
 // An Operation is one operation of a dialect's document: one method on one path.
 type Operation struct {
 	Name                string // "POST /runs"
-	Summary             string
-	IsStream            bool // its successful response is an event stream
-	StartsRun           bool // it takes a prompt, and thus starts a run
-	RequiresCredentials bool // its requests need credentials
-	AcceptsFiles        bool // its body may contain a file
+	IsStream            bool   // its successful response is an event stream
+	StartsRun           bool   // it takes a prompt, and thus starts a run
+	RequiresCredentials bool   // its requests need credentials
+	AcceptsFiles        bool   // its body may contain a file
 
 	// OptionalHeaders lists request headers that may be left out, each with the id of the
 	// requirement that is exercised if such a request is accepted (x-without).
@@ -27,7 +25,7 @@ type Operation struct {
 	node             node                    // the operation object
 	requirement      string                  // x-requirement of the operation; "" if there is none
 	promised         spec.StreamRequirements // x-stream
-	omissions        []omissionRule          // x-absent
+	omissions        spec.Header             // members of its body with an x-absent, each with the id
 	denials          []denialRule            // x-denied
 	parameters       []parameter
 	bodyRequired     bool
@@ -36,25 +34,19 @@ type Operation struct {
 	templates        map[string]any          // bodies by template name; nil for a request without a body
 	bodylessTemplate string                  // template of requests without a JSON body (x-says)
 
-	frameVariants    []*variant              // the variants of the frames of its stream
-	carriers         map[spec.Kind]spec.Kind // kind of the frames that carry events of a kind; see Carrier
-	nameMembers      []string                // members that name frames, most frequent first; see initWireNames
-	wireNames        map[spec.Kind]string    // names of frames by kind
-	sentinel         string                  // in-band terminator of the stream; "" if there is none
-	encoding         sseFraming
+	frameVariants    []*variant                    // the variants of the frames of its stream
+	carriers         map[spec.Kind]spec.Kind       // kind of the frames that carry events of a kind; see Carrier
+	nameMembers      []string                      // members that name frames, most frequent first; see initWireNames
+	wireNames        map[spec.Kind]string          // names of frames by kind
+	sentinel         string                        // in-band terminator of the stream; "" if there is none
+	writesSentinel   bool                          // the reference server ends the stream with the sentinel
+	eventField       string                        // the member that it repeats as SSE event field; "" if there is none
+	cursorAsID       bool                          // it sends the cursor as SSE id
 	responses        map[string]documentedResponse // by documented status: "200", "4XX", "default"
 	successStatus    int                           // the lowest documented status from 200 to 299; 0 if there is none
 	anySuccess       bool                          // other successful statuses are documented too
 	successMediaType string                        // media type of successStatus
 	replyKind        spec.Kind                     // kind of an unstreamed successful response; "" if there is none
-}
-
-// An sseFraming states how the reference server encodes frames, apart from their data
-// (x-stream).
-type sseFraming struct {
-	sentinel   bool   // end the stream with the sentinel
-	eventField string // the member that is repeated as SSE event field; "" if there is none
-	cursorAsID bool   // send the cursor as SSE id
 }
 
 // A documentedRequestBody describes the body of a request in one media type.
@@ -79,6 +71,7 @@ type parameter struct {
 	name, in string // in is "path", "query" or "header"
 	slot     string // "" if it carries none
 	required bool
+	omission string          // x-absent: id of the requirement on requests that leave it out; "" if there is none
 	node     node            // the parameter object
 	schema   node            // its schema
 	validate func(any) error // validates a value against the schema
@@ -87,43 +80,31 @@ type parameter struct {
 var httpMethods = []string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 
 // addPath adds the operations of a path to d.operations. The argument item is the path item object
-// of the document. addPath returns an error if an operation names an unknown slot, names an unknown
-// reason in x-denied, or has an incomplete x-chunk.
-func (d *Dialect) addPath(path string, item node) error {
+// of the document.
+func (d *Dialect) addPath(path string, item node) {
 	for _, method := range httpMethods {
 		op := item.get(method)
 		if !op.exists() {
 			continue
 		}
 		o := &Operation{
-			Name: strings.ToUpper(method) + " " + path, Summary: op.get("summary").text(),
+			Name: strings.ToUpper(method) + " " + path, requirement: d.document.requirementAt(op),
 			method: strings.ToUpper(method), path: path, node: op,
-			templates: map[string]any{}, responses: map[string]documentedResponse{},
+			templates: map[string]any{}, responses: map[string]documentedResponse{}, bodylessTemplate: op.get("x-says").text(),
+			RequiresCredentials: requiresCredentials(op),
 		}
-		o.RequiresCredentials = requiresCredentials(op)
-		o.requirement, _ = d.document.requirementAt(op)
-		if err := o.addDenials(op.get("x-denied")); err != nil {
-			return err
-		}
-		if o.bodylessTemplate = op.get("x-says").text(); o.bodylessTemplate != "" {
+		o.addDenials(op.get("x-denied"))
+		if o.bodylessTemplate != "" {
 			o.templates[o.bodylessTemplate] = nil
 		}
-		names, requirementNodes := op.get("x-without").members()
-		for i, name := range names {
-			o.OptionalHeaders = append(o.OptionalHeaders, spec.HeaderField{Name: name, Value: requirementNodes[i].text()})
+		for name, requirement := range op.get("x-without").members() {
+			o.OptionalHeaders = append(o.OptionalHeaders, spec.HeaderField{Name: name, Value: requirement.text()})
 		}
-		if err := o.addParameters(slices.Concat(item.get("parameters").items(), op.get("parameters").items())); err != nil {
-			return err
-		}
-		if err := o.addBodies(op.get("requestBody")); err != nil {
-			return err
-		}
-		if err := o.addResponses(op); err != nil {
-			return err
-		}
+		o.addParameters(slices.Concat(item.get("parameters").items(), op.get("parameters").items()))
+		o.addBodies(op.get("requestBody"))
+		o.addResponses(op)
 		d.operations = append(d.operations, o)
 	}
-	return nil
 }
 
 // requiresCredentials reports whether requests for an operation need credentials. This depends on
@@ -138,52 +119,34 @@ func requiresCredentials(op node) bool {
 	return len(all) > 0 && !slices.ContainsFunc(all, func(n node) bool { return len(n.object()) == 0 })
 }
 
-// addParameters adds to o.parameters the parameters that list describes, and to o.omissions those
-// of them that have x-absent. Each item of list is a parameter object or a reference to one.
-// addParameters returns an error if a parameter names an unknown slot.
-func (o *Operation) addParameters(list []node) (err error) {
+// addParameters adds to o.parameters the parameters that list describes. Each item of list is a
+// parameter object or a reference to one.
+func (o *Operation) addParameters(list []node) {
 	for _, n := range list {
 		p := parameter{
 			name: n.get("name").text(), in: n.get("in").text(), slot: n.get("x-slot").text(),
-			node: n.deref(), schema: n.get("schema"),
-		}
-		p.required, _ = n.get("required").value.(bool)
-		if p.slot != "" && checkSlot(p.slot) != nil {
-			return checkSlot(p.slot)
-		}
-		if requirement := p.node.get("x-absent").text(); requirement != "" {
-			o.omissions = append(o.omissions, omissionRule{parameter: p, requirement: requirement})
+			node: n.deref(), schema: n.get("schema"), required: n.get("required").value == true,
+			omission: n.deref().get("x-absent").text(),
 		}
 		p.validate = n.doc.validator(p.schema.pointer)
 		o.parameters = append(o.parameters, p)
 	}
-	return nil
 }
 
-// An omissionRule is a parameter or a member of the body that has an x-absent. The field
-// requirement is the id of the requirement that states what it means if a request leaves the
-// parameter or member out.
-type omissionRule struct {
-	member      string // name of the member; "" if it is a parameter
-	parameter   parameter
-	requirement string
-}
-
-// omittedRequirements returns an id for each parameter and member that has an x-absent and that r
-// leaves out: the id of the requirement that states what this means. The argument body is the
-// decoded body of r, and path holds the path parameters of r by name. If body is not an object,
-// only parameters are considered.
+// omittedRequirements returns the ids of the requirements on what it means that r leaves out a
+// parameter or member with an x-absent. The argument body is the decoded body of r, and path holds
+// the path parameters of r by name. If body is not an object, only parameters are considered.
 func (o *Operation) omittedRequirements(r spec.Request, body any, path map[string]string) (ids []string) {
-	object, _ := body.(map[string]any)
-	for _, omission := range o.omissions {
-		_, present := object[omission.member]
-		if omission.member == "" {
-			_, present = omission.parameter.get(r, path)
-		} else if object == nil {
-			continue
+	for _, p := range o.parameters {
+		if _, present := p.get(r, path); !present && p.omission != "" {
+			ids = append(ids, p.omission)
 		}
-		if !present {
-			ids = append(ids, omission.requirement)
+	}
+	if object, ok := body.(map[string]any); ok {
+		for _, omission := range o.omissions {
+			if !has(object, omission.Name) {
+				ids = append(ids, omission.Value)
+			}
 		}
 	}
 	return ids
@@ -193,80 +156,66 @@ const jsonMediaType = "application/json"
 
 // addBodies adds to o the media types, the templates and the members with x-absent of a requestBody
 // object. The argument request is that object; it has no value if the operation has no body.
-// addBodies returns an error if a schema names an unknown slot or has an incomplete x-chunk.
-func (o *Operation) addBodies(request node) (err error) {
-	o.bodyRequired, _ = request.get("required").value.(bool)
-	medias, contents := request.get("content").members()
-	for i, media := range medias {
-		names, properties := contents[i].get("schema").get("properties").members()
-		for j, p := range properties {
+func (o *Operation) addBodies(request node) {
+	o.bodyRequired = request.get("required").value == true
+	for media, content := range request.get("content").members() {
+		schema := content.get("schema")
+		for name, p := range schema.get("properties").members() {
 			if requirement := p.get("x-absent").text(); requirement != "" {
-				o.omissions = append(o.omissions, omissionRule{member: names[j], requirement: requirement})
+				o.omissions = append(o.omissions, spec.HeaderField{Name: name, Value: requirement})
 			}
 		}
 		b := documentedRequestBody{
-			mediaType: media, node: contents[i], limit: bodyLimitOf(contents[i]), judged: &bodyViolationCache{},
+			mediaType: media, node: content, limit: bodyLimitOf(content), judged: &bodyViolationCache{},
 		}
 		if media == formMediaType {
-			b.files = fileParts(contents[i])
+			b.files = fileParts(content)
 			o.AcceptsFiles = len(b.files) > 0
 		}
-		if schema := contents[i].get("schema"); schema.exists() {
+		if schema.exists() {
 			b.validate = request.doc.validator(schema.pointer)
 			if media == jsonMediaType || media == formMediaType {
-				if o.requestVariants, err = request.doc.parseVariants(schema, ""); err != nil {
-					return err
-				}
+				o.requestVariants = request.doc.parseVariants(schema, "")
 			}
 		}
 		o.bodies = append(o.bodies, b)
-		templateNames, examples := contents[i].get("examples").members()
-		for j, name := range templateNames {
-			o.templates[name] = examples[j].get("value").value
+		for name, example := range content.get("examples").members() {
+			o.templates[name] = example.get("value").value
 		}
 	}
 	_, o.StartsRun = o.templates["prompt"]
-	return nil
 }
 
-// addResponses adds to o the x-stream and the documented responses of the operation object op. It
-// returns an error if a schema names an unknown slot or has an incomplete x-chunk.
-func (o *Operation) addResponses(op node) error {
+// addResponses adds to o the x-stream and the documented responses of the operation object op.
+func (o *Operation) addResponses(op node) {
 	if stream := op.get("x-stream"); stream.exists() {
 		o.IsStream = true
 		requirements := stream.get("requirements")
 		o.promised = spec.StreamRequirements{
 			Status: requirements.get("status").text(), MediaType: requirements.get("content-type").text(),
 			ContentCoding: requirements.get("content-coding").text(), OtherTypes: stream.get("other-types").strings(),
+			KeepAlive: stream.get("keep-alive").text(),
 		}
-		o.promised.KeepAlive = stream.get("keep-alive").text()
 		o.sentinel = stream.get("sentinel").text()
-		o.encoding = sseFraming{
-			sentinel:   stream.get("sends").value != false,
-			eventField: stream.get("event").text(), cursorAsID: stream.get("id").value == true,
-		}
+		o.writesSentinel = o.sentinel != "" && stream.get("sends").value != false
+		o.eventField, o.cursorAsID = stream.get("event").text(), stream.get("id").value == true
 	}
-	statuses, responses := op.get("responses").members()
-	for i, status := range statuses {
+	for status, response := range op.get("responses").members() {
 		r := documentedResponse{}
 		code, _ := strconv.Atoi(status)
-		medias, contents := responses[i].get("content").members()
-		for j, media := range medias {
-			schema := contents[j].get("schema")
-			if item := contents[j].get("itemSchema"); item.exists() {
+		for media, content := range response.get("content").members() {
+			schema := content.get("schema")
+			if item := content.get("itemSchema"); item.exists() {
 				schema = item
 			}
-			variants, err := op.doc.parseVariants(schema, "")
-			if err != nil {
-				return fmt.Errorf("%s: %w", status, err)
-			}
+			variants := op.doc.parseVariants(schema, "")
 			if media == spec.EventStream {
 				o.frameVariants = variants
 				o.initCarriers()
 				o.promised.HasEndEvent = slices.ContainsFunc(variants, func(w *variant) bool { return w.kind == spec.RunEnd })
 			}
 			if r.mediaType == "" || media == spec.EventStream {
-				r.mediaType, r.variants, r.example = media, variants, contents[j].get("example").text()
+				r.mediaType, r.variants, r.example = media, variants, content.get("example").text()
 			}
 		}
 		switch success := code >= 200 && code < 300; {
@@ -281,21 +230,18 @@ func (o *Operation) addResponses(op node) error {
 		o.responses[status] = r
 	}
 	o.initWireNames()
-	return nil
 }
 
 // responseFor returns what the document specifies for responses with the given status. It looks for
 // an entry for the status itself, then for its class, such as 4XX, and then for "default". The
 // second result is false if the document has none of these.
 func (o *Operation) responseFor(status int) (documentedResponse, bool) {
-	r, ok := o.responses[strconv.Itoa(status)]
-	if !ok {
-		r, ok = o.responses[fmt.Sprintf("%dXX", status/100)]
+	for _, key := range []string{strconv.Itoa(status), strconv.Itoa(status/100) + "XX", "default"} {
+		if r, ok := o.responses[key]; ok {
+			return r, true
+		}
 	}
-	if !ok {
-		r, ok = o.responses["default"]
-	}
-	return r, ok
+	return documentedResponse{}, false
 }
 
 // Operation returns the operation that r requests. It returns nil if the document has no operation
@@ -308,9 +254,8 @@ func (d *Dialect) Operation(r spec.Request) *Operation {
 // operationsAt returns the operations whose path matches that of r, whatever their method, in the
 // order of the dialect's operations.
 func (d *Dialect) operationsAt(r spec.Request) (all []*Operation) {
-	path, _, _ := strings.Cut(r.Target, "?")
 	for _, o := range d.operations {
-		if _, ok := o.matchPath(path); ok {
+		if _, ok := o.matchPath(r); ok {
 			all = append(all, o)
 		}
 	}
@@ -322,18 +267,18 @@ func (d *Dialect) operationsAt(r spec.Request) (all []*Operation) {
 func (d *Dialect) findOperation(r spec.Request) (*Operation, map[string]string) {
 	for _, o := range d.operationsAt(r) {
 		if o.method == r.Method {
-			path, _, _ := strings.Cut(r.Target, "?")
-			values, _ := o.matchPath(path)
+			values, _ := o.matchPath(r)
 			return o, values
 		}
 	}
 	return nil, nil
 }
 
-// matchPath reports whether path, the path of a request, matches the documented path of o. The
-// result values holds the percent-decoded values of the path parameters by name. It is nil if o has
-// none or if the path does not match.
-func (o *Operation) matchPath(path string) (values map[string]string, ok bool) {
+// matchPath reports whether the path of the request r matches the documented path of o. The result
+// values holds the percent-decoded values of the path parameters by name. It is nil if o has none or
+// if the path does not match.
+func (o *Operation) matchPath(r spec.Request) (values map[string]string, ok bool) {
+	path, _, _ := strings.Cut(r.Target, "?")
 	if !strings.Contains(o.path, "{") {
 		return nil, o.path == path
 	}
@@ -385,8 +330,7 @@ func (p parameter) set(r spec.Request, v *string) spec.Request {
 }
 
 // get returns the value of the parameter in r. The argument path holds the path parameters of r by
-// name. The second result is false if the parameter is absent. An empty header field counts as
-// absent.
+// name. The second result is false if the parameter is absent or an empty header field.
 func (p parameter) get(r spec.Request, path map[string]string) (string, bool) {
 	switch p.in {
 	case "header":

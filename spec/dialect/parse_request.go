@@ -45,7 +45,14 @@ func (d *Dialect) validateRequest(r spec.Request) (value any, violations []spec.
 		return nil, []spec.Violation{b}
 	}
 	for _, p := range o.parameters {
-		violations = append(violations, d.validateParameter(o, p, r, path)...)
+		where := p.in + " " + p.name
+		outer := []documentLocation{{p.node.pointer, 0}, {o.node.pointer, -1}}
+		if text, ok := p.get(r, path); ok {
+			v := p.typedValue(text)
+			violations = append(violations, d.violations(where, v, p.validate(v), outer)...)
+		} else if p.required {
+			violations = append(violations, d.newViolation(where, schemaError{documentLocations: outer, keyword: "required"}))
+		}
 	}
 	value, more := d.validateBody(o, r)
 	slices.SortStableFunc(more, func(a, b spec.Violation) int {
@@ -54,24 +61,13 @@ func (d *Dialect) validateRequest(r spec.Request) (value any, violations []spec.
 	return value, append(violations, more...)
 }
 
-// validateParameter returns the violations of r that concern p, a parameter of o: those of the
-// schema of p if r has the parameter, or one violation if r lacks it although it is required. path
-// holds the decoded path parameters of r, by name.
-func (d *Dialect) validateParameter(
-	o *Operation, p parameter, r spec.Request, path map[string]string,
-) (violations []spec.Violation) {
-	where := p.in + " " + p.name
-	v, ok := p.get(r, path)
-	outer := []documentLocation{{p.node.pointer, 0}, {o.node.pointer, -1}}
-	switch {
-	case ok:
-		for _, b := range d.document.schemaErrors(p.typedValue(v), p.validate(p.typedValue(v)), outer) {
-			violations = append(violations, d.newViolation(where, b))
-		}
-	case p.required:
-		violations = append(violations, d.newViolation(where, schemaError{documentLocations: outer, keyword: "required"}))
+// violations returns the violations for err, the result of validating the value v in a request. The
+// parameter location is as in newViolation, and outer as in schemaErrors.
+func (d *Dialect) violations(location string, v any, err error, outer []documentLocation) (all []spec.Violation) {
+	for _, b := range d.document.schemaErrors(v, err, outer) {
+		all = append(all, d.newViolation(location, b))
 	}
-	return violations
+	return all
 }
 
 // newViolation returns the violation for b, a schema error in a request. It sets the Refusals of
@@ -81,13 +77,8 @@ func (d *Dialect) newViolation(location string, b schemaError) spec.Violation {
 	violation := b.violation(location, partName(location))
 	violation.Refusals = d.document.refusalsFor(b)
 	for i, refusal := range violation.Refusals {
-		isRequired := func(r spec.Requirement) bool { return r.ID == refusal.Requirement }
-		if j := slices.IndexFunc(d.Requirements, isRequired); j >= 0 {
-			violation.Refusals[i].Level = d.Requirements[j].Level
-		}
-		if violation.Requirement == "" {
-			violation.Requirement = refusal.Requirement
-		}
+		violation.Refusals[i].Level = d.requirement(refusal.Requirement).Level
+		violation.Requirement = cmp.Or(violation.Requirement, refusal.Requirement)
 	}
 	return violation
 }
@@ -111,33 +102,37 @@ func partName(location string) string {
 // is no body, if the body is too large or malformed, or if its media type is not documented, has no
 // schema, or is neither JSON nor that of a form.
 func (d *Dialect) validateBody(o *Operation, r spec.Request) (any, []spec.Violation) {
-	request := o.node.get("requestBody")
-	if len(o.bodies) == 0 {
-		return nil, nil
-	}
-	if len(r.Body) == 0 && !o.bodyRequired {
+	if len(o.bodies) == 0 || len(r.Body) == 0 && !o.bodyRequired {
 		return nil, nil
 	}
 	outer := []documentLocation{{o.node.pointer, -1}}
 	b := o.bodies[0]
 	if content := r.Header.Get("Content-Type"); content != "" {
 		media, _, err := mime.ParseMediaType(content)
-		i := slices.IndexFunc(o.bodies, func(b documentedRequestBody) bool { return matchesMediaType(b.mediaType, media) })
+		i := slices.IndexFunc(o.bodies, func(b documentedRequestBody) bool {
+			return b.mediaType == media || b.mediaType == jsonMediaType && isJSON(media) // servers accept every +json
+		})
 		if err != nil || i < 0 {
+			var known []string
+			for _, b := range o.bodies {
+				known = append(known, b.mediaType)
+			}
 			return nil, []spec.Violation{d.newViolation("header Content-Type", schemaError{
-				documentLocations: append([]documentLocation{{request.deref().pointer, 0}}, outer...),
-				keyword:           "content-type", got: content, expected: "expected " + joinOr(mediaTypes(o.bodies)),
+				documentLocations: append([]documentLocation{{o.node.get("requestBody").deref().pointer, 0}}, outer...),
+				keyword:           "content-type", got: content, expected: "expected " + joinOr(known),
 			})}
 		}
 		b = o.bodies[i]
 	}
-	if b.mediaType == formMediaType && b.validate != nil {
-		return d.validateForm(b, r, append([]documentLocation{{b.node.pointer, 0}}, outer...))
-	}
-	if b.mediaType != jsonMediaType || b.validate == nil {
+	inside := append([]documentLocation{{b.node.pointer, 0}}, outer...)
+	switch {
+	case b.validate == nil:
+		return nil, nil
+	case b.mediaType == formMediaType:
+		return d.validateForm(b, r, inside)
+	case b.mediaType != jsonMediaType:
 		return nil, nil
 	}
-	inside := append([]documentLocation{{b.node.pointer, 0}}, outer...)
 	if b.limit.isExceeded(r.Body) {
 		at := append([]documentLocation{{b.node.pointer + "/x-max-bytes", 0}}, inside...)
 		return nil, []spec.Violation{d.newViolation("body", schemaError{
@@ -160,9 +155,7 @@ func (d *Dialect) validateBody(o *Operation, r spec.Request) (any, []spec.Violat
 	if ok {
 		return v, violations
 	}
-	for _, br := range d.document.schemaErrors(v, b.validate(v), inside) {
-		violations = append(violations, d.newViolation("body", br))
-	}
+	violations = d.violations("body", v, b.validate(v), inside)
 	b.judged.store(r.Body, violations)
 	return v, violations
 }
@@ -176,21 +169,6 @@ func allowedMethods(path node) (all []string) {
 		}
 	}
 	return all
-}
-
-// mediaTypes returns the media types of the given bodies, in the same order.
-func mediaTypes(bodies []documentedRequestBody) (all []string) {
-	for _, b := range bodies {
-		all = append(all, b.mediaType)
-	}
-	return all
-}
-
-// matchesMediaType reports whether a body of the media type got counts as one of the media type
-// documented. If documented is application/json, every type with the suffix +json counts, since
-// servers accept such bodies. Both arguments must be in lower case and without parameters.
-func matchesMediaType(documented, got string) bool {
-	return documented == got || documented == jsonMediaType && strings.HasSuffix(got, "+json")
 }
 
 // exercisedBy returns the ids of the requirements on the parameter and on its schema that a request
@@ -226,15 +204,10 @@ func (p parameter) typedValue(v string) any {
 		return v
 	case slices.Contains(types, "boolean") && (v == "true" || v == "false"):
 		return v == "true"
-	case isJSONNumber(v):
+	case isNumber(v):
 		return json.Number(v)
 	}
 	return v
-}
-
-// isJSONNumber reports whether v is a JSON number, without white space around it.
-func isJSONNumber(v string) bool {
-	return json.Valid([]byte(v)) && strings.Trim(v[:1]+v[len(v)-1:], "-0123456789") == ""
 }
 
 // ParseRequest decodes r as an event of kind [spec.HTTPRequest]. The Violations of the event state

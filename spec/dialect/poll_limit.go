@@ -26,14 +26,10 @@ func (d *Dialect) MaxRunID(template string) int {
 // that carries the given slot in requests of the given template. ok is false if there is no such
 // template, parameter or keyword, or if the value is not an integer.
 func (d *Dialect) parameterBound(template, slot, keyword string) (bound int, ok bool) {
-	o, found := d.TemplateOperation(template)
-	if !found {
+	o, ok := d.TemplateOperation(template)
+	if !ok {
 		return 0, false
 	}
-	for _, p := range o.parameters {
-		if p.slot == slot {
-			return intValue(p.schema.deref().get(keyword))
-		}
-	}
-	return 0, false
+	p, _ := o.parameterWith(slot)
+	return intValue(p.schema.deref().get(keyword))
 }

@@ -11,11 +11,10 @@ import (
 // issued. The violation has no refusals if o has no such parameter, or if the document does not
 // specify how such a request is refused (x-error).
 func (d *Dialect) UnknownSlotViolation(o *Operation, slot string) spec.Violation {
-	i := slices.IndexFunc(o.parameters, func(p parameter) bool { return p.slot == slot })
-	if i < 0 {
+	p, ok := o.parameterWith(slot)
+	if !ok {
 		return spec.Violation{Location: o.Name, Message: o.Name + " has no parameter that carries the " + slot}
 	}
-	p := o.parameters[i]
 	return d.newViolation(p.in+" "+p.name, schemaError{
 		documentLocations: []documentLocation{{p.node.pointer, 0}, {o.node.pointer, -1}}, keyword: "unknown", problem: "is not known",
 	})
@@ -28,12 +27,11 @@ func (d *Dialect) UnknownSlotViolation(o *Operation, slot string) spec.Violation
 // a file of kind k.
 func (d *Dialect) PartViolation(o *Operation, k spec.Kind, keyword string) spec.Violation {
 	for _, b := range o.bodies {
-		names, properties := b.node.get("schema").get("properties").members()
-		for i, p := range properties {
-			if kind, ok := p.extension("x-kind"); ok && spec.Kind(kind.text()) == k {
-				return d.newViolation("body "+names[i], schemaError{
+		for name, p := range b.node.get("schema").get("properties").members() {
+			if p.get("x-kind").text() == string(k) {
+				return d.newViolation("body "+name, schemaError{
 					documentLocations: []documentLocation{{p.pointer, 0}, {b.node.pointer, 0}, {o.node.pointer, -1}},
-					keyword:           keyword, problem: "does not fit", path: names[i],
+					keyword:           keyword, problem: "does not fit", path: name,
 				})
 			}
 		}

@@ -94,7 +94,11 @@ func (c *requestFormCollector) visit(n node, v any, at []string, outer string) {
 			c.add("with no items in", at, cmp.Or(c.dialect.formRequirement(n, false), outer))
 		case 1:
 		default:
-			c.add(fmt.Sprintf("with %d items in", len(v)), at, c.dialect.toolRequirement(items, v[0]))
+			requirement := ""
+			if c.dialect.document.hasKind(items, v[0], spec.InputTool) {
+				requirement = c.dialect.valueRequirement(items, v[0])
+			}
+			c.add(fmt.Sprintf("with %d items in", len(v)), at, requirement)
 		}
 		for i := range v {
 			c.visit(items, v[i], append(slices.Clone(at), strconv.Itoa(i)), outer)
@@ -120,7 +124,7 @@ func (c *requestFormCollector) visitObject(n node, v map[string]any, at []string
 				c.add("with a value of type "+other+" for", inside, cmp.Or(c.dialect.formRequirement(m.schema, false), own))
 			}
 			c.addUsual(m, one, own)
-			if text, _ := one.(string); len(text) > longAnswer && c.dialect.document.isAnswer(n, v) {
+			if text, _ := one.(string); len(text) > longAnswer && c.dialect.document.hasKind(n, v, spec.InputAssistant) {
 				c.add("with a long text for", inside, own)
 			}
 			c.visit(m.schema, one, inside, own)
@@ -157,22 +161,10 @@ func (c *requestFormCollector) addUsual(m documentedMember, v any, own string) {
 	c.forms = append(c.forms, form)
 }
 
-// isTool reports whether v, an item of a list, is the definition of a client tool. n is the schema
-// of the items.
-func (s *document) isTool(n node, v any) bool {
-	return slices.ContainsFunc(s.applicableSchemas(n, v), func(n node) bool {
-		return n.get("x-kind").text() == string(spec.InputTool)
-	})
-}
-
-// toolRequirement returns the id of the requirement that a request exercises by offering the tool
-// v. n is the schema of v. toolRequirement returns "" if v is not a tool, or if there is no such
-// requirement.
-func (d *Dialect) toolRequirement(n node, v any) string {
-	if !d.document.isTool(n, v) {
-		return ""
-	}
-	return d.valueRequirement(n, v)
+// hasKind reports whether v, a value in a request, has kind k, such as [spec.InputTool]. n is the
+// schema of v.
+func (s *document) hasKind(n node, v any, k spec.Kind) bool {
+	return slices.ContainsFunc(s.applicableSchemas(n, v), func(n node) bool { return n.get("x-kind").text() == string(k) })
 }
 
 // valueRequirement returns the id of the requirement that a request exercises by containing the
@@ -188,20 +180,28 @@ func (d *Dialect) valueRequirement(n node, v any) string {
 }
 
 // formRequirement returns the id of the requirement that a request exercises by having a value for
-// a member, such as null or an empty list, or, if absent is true, by leaving the member out. The
-// argument member is the schema of the member. Only requirements that the check with the id
-// acceptCheck judges count. formRequirement returns "" if there is none.
+// a member with the given schema or, if absent is true, by leaving it out. Only requirements that
+// the check with the id acceptCheck judges count. formRequirement returns "" if there is none.
 func (d *Dialect) formRequirement(member node, absent bool) string {
 	var ids []string
 	if absent {
 		ids = append(ids, member.deref().get("x-absent").text())
 	}
 	ids = append(ids, requirementIDs(d.document.requirements[member.deref().pointer])...)
-	for _, id := range ids {
-		i := slices.IndexFunc(d.Requirements, func(r spec.Requirement) bool { return r.ID == id })
-		if i >= 0 && slices.Contains(d.Requirements[i].Checks, acceptCheck) {
-			return id
+	i := slices.IndexFunc(ids, func(id string) bool { return slices.Contains(d.requirement(id).Checks, acceptCheck) })
+	if i < 0 {
+		return ""
+	}
+	return ids[i]
+}
+
+// requirement returns the requirement on servers with the given id, or the zero Requirement if
+// there is none.
+func (d *Dialect) requirement(id string) spec.Requirement {
+	for _, r := range d.Requirements {
+		if r.ID == id {
+			return r
 		}
 	}
-	return ""
+	return spec.Requirement{}
 }

@@ -179,8 +179,7 @@ type valueEdit struct {
 
 // edits returns the edits that may give v, or a value inside v, a defect of the given kind. An edit
 // may add a member that v lacks. n is the schema of v, and at is the location of v in the frame or
-// reply. depth is the depth of the recursion, 0 at first; if it exceeds maxDepth, there are no
-// edits.
+// reply.
 func (s *document) edits(n node, v any, at []string, kind DefectKind, depth int) (all []valueEdit) {
 	if depth > maxDepth {
 		return nil
@@ -194,13 +193,12 @@ func (s *document) edits(n node, v any, at []string, kind DefectKind, depth int)
 				all = append(all, valueEdit{inside(name), []any{removed{}}})
 			}
 		}
-		names, properties := n.get("properties").members()
-		for i, name := range names {
+		for name, property := range n.get("properties").members() {
 			if object != nil {
-				all = append(all, valueEdit{inside(name), wrongValuesFor(properties[i], kind)})
+				all = append(all, valueEdit{inside(name), wrongValuesFor(property, kind)})
 			}
 			if member, ok := object[name]; ok {
-				all = append(all, s.edits(properties[i], member, inside(name), kind, depth+1)...)
+				all = append(all, s.edits(property, member, inside(name), kind, depth+1)...)
 			}
 		}
 		for i, item := range list {
@@ -252,8 +250,7 @@ func (w *variant) maxItems() int {
 // example returns a value of the variant in which every slot that the reference server can write
 // has a value. A member for parts has a single part, and the argument item selects the variant of
 // that part: if there are n variants, the part is the result of calling example for the variant
-// with index item%n, with item/n as its item. The value may violate the schema. depth is the depth
-// of the recursion, 0 at first; objects for which it exceeds maxDepth are empty.
+// with index item%n, with item/n as its item. The value may violate the schema.
 func (w *variant) example(item, depth int) any {
 	if slices.Contains(w.node.get("type").strings(), "string") {
 		return exampleText([]node{w.node})
@@ -261,8 +258,7 @@ func (w *variant) example(item, depth int) any {
 	return w.layout.example(item, depth)
 }
 
-// example returns an object with the layout f, as described at [variant.example]. The object is
-// empty if depth exceeds maxDepth.
+// example returns an object with the layout f, as described at [variant.example].
 func (f *objectLayout) example(item, depth int) map[string]any {
 	out := map[string]any{}
 	if depth > maxDepth {

@@ -2,7 +2,6 @@ package dialect
 
 import (
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/streamassay/streamassay/internal/sse"
@@ -52,7 +51,7 @@ func (f *RunEndFinder) Find(body []byte) bool {
 // isEnd reports whether item is the end of the run. A terminal event with the id of a different run
 // does not count.
 func (f *RunEndFinder) isEnd(item sse.Item) bool {
-	if !f.hasRunEnd && f.operation.sentinel != "" && strings.TrimSpace(string(item.Data)) == f.operation.sentinel {
+	if !f.hasRunEnd && f.operation.isSentinel(item.Data) {
 		return true
 	}
 	v, err := decode(item.Data)

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"errors"
+	"iter"
 	"net/url"
 	"slices"
 	"strings"
@@ -50,7 +51,9 @@ func (s *document) schemaErrors(v any, err error, outer []documentLocation) []sc
 	if !errors.As(err, &e) {
 		return nil
 	}
-	places := append([]documentLocation{{urlFragment(e.SchemaURL), len(e.InstanceLocation)}}, outer...)
+	_, fragment, _ := strings.Cut(e.SchemaURL, "#") // escaped by the validator
+	pointer, _ := url.PathUnescape(fragment)
+	places := append([]documentLocation{{pointer, len(e.InstanceLocation)}}, outer...)
 	branches := make([][]schemaError, len(e.Causes))
 	for i, cause := range e.Causes {
 		branches[i] = s.schemaErrors(v, cause, places)
@@ -98,9 +101,8 @@ func (s *document) schemaErrors(v any, err error, outer []documentLocation) []sc
 }
 
 // withoutConsequences removes from list, the errors of one value, each choice (anyOf or oneOf) that
-// fails only because of another error in list, and returns the result. Such a choice fails because
-// the value has the wrong type or lacks a member that all alternatives require. The memory of list
-// is reused.
+// fails only because the value has the wrong type or lacks a member that all alternatives require,
+// and returns the result. The memory of list is reused.
 func withoutConsequences(list []schemaError) []schemaError {
 	return slices.DeleteFunc(list, func(choice schemaError) bool {
 		if choice.keyword != "anyOf" && choice.keyword != "oneOf" {
@@ -131,8 +133,7 @@ func intendedBranch(branches [][]schemaError, depth int) ([]schemaError, bool) {
 
 // isUnintendedBranch reports whether a value was evidently not intended to match an alternative,
 // because the value has a different type, differs from a constant that the alternative requires, or
-// equals one that it forbids. branch holds the errors of the alternative, and depth is the depth of
-// the value within the validated value.
+// equals one that it forbids. The arguments are as in intendedBranch.
 func isUnintendedBranch(branch []schemaError, depth int) bool {
 	return slices.ContainsFunc(branch, func(b schemaError) bool {
 		return b.isDiscriminator && len(b.location) <= depth+1 || b.keyword == "type" && len(b.location) == depth
@@ -158,16 +159,6 @@ func (s *document) missingMembers(names []string, b schemaError) (all []schemaEr
 	return all
 }
 
-// urlFragment returns the fragment of a URL, unescaped. It returns "" if the URL has no fragment or
-// is invalid.
-func urlFragment(schemaURL string) string {
-	u, err := url.Parse(schemaURL) // the validator returns it escaped
-	if err != nil {
-		return ""
-	}
-	return u.Fragment
-}
-
 // jsonPointer returns the JSON pointer (RFC 6901) that consists of the given tokens, which it
 // escapes.
 func jsonPointer(tokens []string) (p string) {
@@ -177,18 +168,20 @@ func jsonPointer(tokens []string) (p string) {
 	return p
 }
 
-// walkOutward calls f with JSON pointers, innermost first, until f returns true. These are the
-// pointers in b.documentLocations, each followed by the pointers to the values that enclose it in
-// the document. The argument here is true if what the document states at pointer is about exactly
-// the location of the error, and false if it is about a larger part of the validated value.
-func (b schemaError) walkOutward(f func(pointer string, here bool) bool) {
-	for _, place := range b.documentLocations {
-		here := place.depth >= len(b.location)
-		for p := place.pointer; p != ""; p = p[:strings.LastIndexByte(p, '/')] {
-			if f(p, here) {
-				return
+// outward returns an iterator over JSON pointers, innermost first. These are the pointers in
+// b.documentLocations, each followed by the pointers to the values that enclose it in the document.
+// The second value is whether what the document states at the pointer is about exactly the location
+// of the error, and not about a larger part of the validated value.
+func (b schemaError) outward() iter.Seq2[string, bool] {
+	return func(yield func(pointer string, here bool) bool) {
+		for _, place := range b.documentLocations {
+			here := place.depth >= len(b.location)
+			for p := place.pointer; p != ""; p = p[:strings.LastIndexByte(p, '/')] {
+				if !yield(p, here) {
+					return
+				}
+				here = here && strings.HasSuffix(p, "/schema")
 			}
-			here = here && strings.HasSuffix(p, "/schema")
 		}
 	}
 }
@@ -196,7 +189,7 @@ func (b schemaError) walkOutward(f func(pointer string, here bool) bool) {
 // requirementOf returns the id of the requirement that a frame or reply with the error b violates.
 // It returns "" if the document names none.
 func (s *document) requirementOf(b schemaError) (id string) {
-	b.walkOutward(func(p string, here bool) bool {
+	for p, here := range b.outward() {
 		switch requirement := s.requirements[p].(type) {
 		case string:
 			id = requirement
@@ -205,38 +198,36 @@ func (s *document) requirementOf(b schemaError) (id string) {
 				id, _ = requirement[b.keyword].(string)
 			}
 		}
-		return id != ""
-	})
+		if id != "" {
+			break
+		}
+	}
 	return id
 }
 
 // refusalsFor returns how a request with the error b must be refused, without the levels of the
 // requirements. It returns nil if the document does not specify a refusal.
 func (s *document) refusalsFor(b schemaError) (all []spec.RefusalRequirement) {
-	b.walkOutward(func(p string, here bool) bool {
+	for p, here := range b.outward() {
 		v, ok := s.refusals[p]
-		if !ok || isPathItem(p) && b.keyword != "method" {
-			return false
+		name, inPaths := strings.CutPrefix(p, "/paths/")
+		isPathItem := inPaths && !strings.Contains(name, "/") // its x-error applies only to undocumented methods
+		if !ok || isPathItem && b.keyword != "method" {
+			continue
 		}
-		list := node{s, p + "/x-error", v}
 		found, inherit := false, false
-		for _, d := range refusalList(list) {
-			if on, _ := d.object()["inherit"].(bool); on {
+		for _, d := range refusalList(node{s, p + "/x-error", v}) {
+			if d.object()["inherit"] == true {
 				inherit = true
 			} else if demand, ok := d.refusal(b.keyword, here); ok {
 				all, found = append(all, demand), true
 			}
 		}
-		return found && !inherit
-	})
+		if found && !inherit {
+			break
+		}
+	}
 	return all
-}
-
-// isPathItem reports whether pointer is the JSON pointer to a path item. The x-error of a path item
-// applies only to undocumented methods.
-func isPathItem(pointer string) bool {
-	rest, ok := strings.CutPrefix(pointer, "/paths/")
-	return ok && !strings.Contains(rest, "/")
 }
 
 // refusalList returns the entries of n, which is an x-error or the value for one reason in an
@@ -250,23 +241,18 @@ func refusalList(n node) []node {
 
 // refusal returns n, one entry of an x-error or x-denied, as a refusal requirement without a level.
 // keyword is the violated keyword, and here states whether n is about exactly the location of the
-// violation. If n names one requirement for each of several keywords, it applies only if keyword is
-// one of them and here is true; otherwise it always applies. The second result reports whether n
-// applies.
+// violation. The second result is whether n applies: it always does, unless it names requirements
+// by keyword. It then applies only if keyword is one of them and here is true.
 func (n node) refusal(keyword string, here bool) (spec.RefusalRequirement, bool) {
+	requirement := n.get("requirement")
 	d := spec.RefusalRequirement{
-		Status: n.get("status").strings(), Code: n.get("code").strings(), Text: n.get("text").text(),
+		Requirement: requirement.text(), Status: n.get("status").strings(), Code: n.get("code").strings(),
+		Text: n.get("text").text(), Comment: n.get("comment").text(),
+		InBand: n.get("in-band").value == true, Accept: n.get("accept").value == true, Plain: n.get("plain").value == true,
 	}
-	d.InBand, _ = n.get("in-band").value.(bool)
-	d.Accept, _ = n.get("accept").value.(bool)
-	d.Plain, _ = n.get("plain").value.(bool)
-	d.Comment = n.get("comment").text()
-	switch requirement := n.get("requirement"); {
-	case requirement.object() != nil:
+	if requirement.object() != nil {
 		d.Requirement = requirement.get(keyword).text()
 		return d, here && d.Requirement != ""
-	default:
-		d.Requirement = requirement.text()
 	}
 	return d, true
 }
@@ -291,8 +277,7 @@ func (b schemaError) violation(part, root string) spec.Violation {
 }
 
 // requirementIDs returns the ids in v, the value of an x-requirement: either one id, or a map from
-// keywords to ids. The ids of a map are in no particular order. requirementIDs returns nil if v is
-// neither.
+// keywords to ids, whose ids are in no particular order.
 func requirementIDs(v any) (ids []string) {
 	switch v := v.(type) {
 	case string:

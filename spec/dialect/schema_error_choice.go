@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,10 +12,9 @@ import (
 
 // describeChoice sets the fields of b that make up its text. b is the error of a value that matches
 // none of several alternative schemas and was not clearly intended to match one of them, or that
-// matches several of them although only one is allowed. The text is about the member that tells the
-// schemas apart, or else about the types, or else about the errors of each schema that may have
-// been intended. branches holds the errors of each alternative; if the value matches several, there
-// are none.
+// matches several of them. The text is about the member that tells the schemas apart, or else about
+// the types, or else about the errors of each schema that may have been intended. branches holds
+// the errors of each alternative; if the value matches several, there are none.
 func (s *document) describeChoice(b *schemaError, branches [][]schemaError) {
 	if len(branches) == 0 {
 		b.problem, b.expected = "matches more than one of several forms", "expected exactly one"
@@ -49,11 +49,10 @@ func unrecognizedFrame(frames []*variant, v any) schemaError {
 	return b
 }
 
-// describeByMember describes the error by a member for which all choices allow only constants. The
-// choices are the alternative schemas that the value may match. If the value is an object in which
-// this member has none of these constants, or is missing although all choices require it,
-// describeByMember sets the fields of b that make up its text and returns true. Otherwise it
-// returns false and does not change b.
+// describeByMember describes the error by a member for which all choices, the alternative schemas,
+// allow only constants. If the value is an object in which this member has none of these constants,
+// or is missing although all choices require it, describeByMember sets the fields of b that make up
+// its text and returns true. Otherwise it does not change b.
 func (b *schemaError) describeByMember(choices []node) bool {
 	got, ok := b.got.(map[string]any)
 	if !ok || len(choices) == 0 {
@@ -74,11 +73,10 @@ func (b *schemaError) describeByMember(choices []node) bool {
 	return false
 }
 
-// describeByType describes the error b by the type of the value, if possible. The choices are the
-// alternative schemas that the value may match. If the type of the value is wrong for all of them,
-// describeByType sets the expected text of b to the types that they name and returns true. If the
-// type is right for at least one of them, or if they name no types, it returns false and does not
-// change b. branches holds the errors of each choice.
+// describeByType describes the error by the type of the value. If that type is wrong for all
+// choices, the alternative schemas, describeByType sets the expected text of b to the types that
+// they name and returns true. If it is not, or if they name no types, it does not change b.
+// branches holds the errors of each choice.
 func (b *schemaError) describeByType(choices []node, branches [][]schemaError) bool {
 	for _, branch := range branches {
 		isWrongType := func(x schemaError) bool { return x.keyword == "type" && len(x.location) == len(b.location) }
@@ -117,30 +115,27 @@ func (s *document) constantMembersOf(choices []node) (all []discriminatingMember
 	if known, ok := s.constantMembers.Load(key); ok {
 		return known.([]discriminatingMember)
 	}
-	for _, name := range sharedConstants(choices) {
-		m := discriminatingMember{name: name}
+	var names []string
+	for _, n := range withAllOf(choices[0], 0) {
+		names = slices.AppendSeq(names, maps.Keys(n.get("properties").object()))
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		m := discriminatingMember{name: name, required: true}
+		shared := true
 		for _, choice := range choices {
-			m.values = append(m.values, memberConstants(choice, name)...)
+			constants := memberConstants(choice, name)
+			m.values, shared = append(m.values, constants...), shared && len(constants) > 0
+			m.required = m.required && slices.ContainsFunc(withAllOf(choice, 0), func(part node) bool {
+				return slices.Contains(part.get("required").strings(), name)
+			})
 		}
-		m.values = distinct(m.values)
-		m.required = !slices.ContainsFunc(choices, func(n node) bool { return !requiresMember(n, name) })
-		all = append(all, m)
+		if m.values = distinct(m.values); shared {
+			all = append(all, m)
+		}
 	}
 	s.constantMembers.Store(key, all)
 	return all
-}
-
-// sharedConstants returns the names of those members for which each of the schemas in choices
-// allows only constants, sorted. There must be at least one schema in choices.
-func sharedConstants(choices []node) (names []string) {
-	for _, n := range withAllOf(choices[0], 0) {
-		more, _ := n.get("properties").members()
-		names = append(names, more...)
-	}
-	slices.Sort(names)
-	return slices.DeleteFunc(slices.Compact(names), func(name string) bool {
-		return slices.ContainsFunc(choices, func(n node) bool { return len(memberConstants(n, name)) == 0 })
-	})
 }
 
 // memberConstants returns the constants that the schema n and the schemas of its allOf allow for
@@ -162,14 +157,6 @@ func (n node) constants() (all []any) {
 		all = append(all, c.value)
 	}
 	return all
-}
-
-// requiresMember reports whether the schema n, or a schema of its allOf, requires the member with
-// the given name.
-func requiresMember(n node, name string) bool {
-	return slices.ContainsFunc(withAllOf(n, 0), func(part node) bool {
-		return slices.Contains(part.get("required").strings(), name)
-	})
 }
 
 // distinct returns the values without duplicate scalars, in the order of their first occurrence.
@@ -231,50 +218,38 @@ func (b *schemaError) describeForbidden(not node) {
 // in which too few or too many items match the schema in the keyword contains. The argument schema
 // is that schema, and e is the validator's error.
 func (b *schemaError) describeContains(schema node, e *jsonschema.ValidationError) {
-	items := "item"
+	conditions := ""
 	if what := describeConditions(schema, "", 0); len(what) > 0 {
-		items += " with " + strings.Join(what, " and ")
+		conditions = " with " + strings.Join(what, " and ")
 	}
 	switch k := e.ErrorKind.(type) {
 	case *kind.Contains:
-		b.keyword, b.problem, b.expected = "contains", "has no "+items, "expected at least 1"
+		b.keyword, b.problem, b.expected = "contains", "has no item"+conditions, "expected at least 1"
 	case *kind.MinContains:
 		b.keyword, b.expected = "minContains", "expected at least "+strconv.Itoa(k.Want)
-		b.problem = "has " + strconv.Itoa(len(k.Got)) + " " + pluralItems(items, len(k.Got))
-		if len(k.Got) == 0 {
-			b.problem = "has no " + items
+		if b.problem = "has " + pluralize(len(k.Got), "item") + conditions; len(k.Got) == 0 {
+			b.problem = "has no item" + conditions
 		}
 	case *kind.MaxContains:
 		b.keyword, b.expected = "maxContains", "expected at most "+strconv.Itoa(k.Want)
-		b.problem = "has " + strconv.Itoa(len(k.Got)) + " " + pluralItems(items, len(k.Got))
+		b.problem = "has " + pluralize(len(k.Got), "item") + conditions
 	}
-}
-
-// pluralItems returns items, a phrase that begins with "item", unchanged if n is 1. Otherwise it
-// returns the phrase with "items" in place of "item".
-func pluralItems(items string, n int) string {
-	if n == 1 {
-		return items
-	}
-	return "items" + strings.TrimPrefix(items, "item")
 }
 
 // describeConditions returns what the schema n requires of the members of an object. Each string is
 // a path with the values allowed there, such as "role user", or only the path of a required member,
-// such as "data.output". path is the path of the object, or "" for the whole value. depth is the
-// depth of the recursion, 0 at first; if it exceeds maxDepth, the result is nil.
+// such as "data.output". path is the path of the object, or "" for the whole value.
 func describeConditions(n node, path string, depth int) (all []string) {
 	if depth > maxDepth {
 		return nil
 	}
 	required := n.get("required").strings()
-	names, members := n.get("properties").members()
-	for i, name := range names {
+	for name, member := range n.get("properties").members() {
 		inside := joinPath(path, name)
 		if values := memberConstants(n, name); len(values) > 0 {
 			all = append(all, inside+" "+listValues(values))
 			required = slices.DeleteFunc(required, func(r string) bool { return r == name })
-		} else if more := describeConditions(members[i], inside, depth+1); len(more) > 0 {
+		} else if more := describeConditions(member, inside, depth+1); len(more) > 0 {
 			all = append(all, more...)
 			required = slices.DeleteFunc(required, func(r string) bool { return r == name })
 		}

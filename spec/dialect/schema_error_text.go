@@ -3,6 +3,7 @@ package dialect
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"strconv"
@@ -56,10 +57,9 @@ func (b schemaError) text(root string) string {
 // short.
 const maxAlternatives = 3
 
-// alternativesText returns the text of an error with alternatives. It consists of the text of the
-// first error of each alternative, without duplicates, the shortest first, joined by ", or ". If
-// there are more than maxAlternatives texts, the number of the others follows the first
-// maxAlternatives. root is as in [schemaError.text].
+// alternativesText returns the text of an error with alternatives: the texts of the first error of
+// each, without duplicates, the shortest first. If there are more than maxAlternatives, the number
+// of the others follows. root is as in [schemaError.text].
 func (b schemaError) alternativesText(root string) string {
 	texts := make([]string, 0, len(b.alternatives))
 	for _, alternative := range b.alternatives {
@@ -76,9 +76,8 @@ func (b schemaError) alternativesText(root string) string {
 }
 
 // locationName returns the name by which messages refer to the location with the given path
-// expression. If path is "", the location is the whole value, and its name is root, such as "the
-// request body". Otherwise, the name is path itself, such as messages[0].role, but in quotes if
-// path is the name of a single member.
+// expression: root, such as "the request body", if path is "", and otherwise path itself, such as
+// messages[0].role, but in quotes if path is the name of a single member.
 func locationName(root, path string) string {
 	switch {
 	case path == "":
@@ -115,6 +114,15 @@ func isBareWord(s string) bool {
 	}) < 0
 }
 
+// displayWord returns v in the form in which messages show names and allowed values: a bare word
+// (see isBareWord) unchanged, and anything else like displayValue.
+func displayWord(v any) string {
+	if s, ok := v.(string); ok && isBareWord(s) {
+		return s
+	}
+	return displayValue(v)
+}
+
 // displayValue returns a value as JSON on one line, truncated to maxShown characters.
 func displayValue(v any) string {
 	var b strings.Builder
@@ -147,10 +155,9 @@ func writeValue(b *strings.Builder, v any) {
 		b.WriteString(strings.TrimSuffix(separator, ",") + "]")
 	case map[string]any:
 		separator := "{"
-		names, members := node{value: v}.members()
-		for i, name := range names[:min(len(names), maxShown)] {
+		for _, name := range slices.Sorted(maps.Keys(v))[:min(len(v), maxShown)] {
 			b.WriteString(separator + strconv.Quote(truncate(name, maxShown)) + ":")
-			writeValue(b, members[i].value)
+			writeValue(b, v[name])
 			separator = ","
 		}
 		b.WriteString(strings.TrimSuffix(separator, ",") + "}")
@@ -177,11 +184,7 @@ func truncate(s string, n int) string {
 func listValues(values []any) string {
 	words := make([]string, 0, len(values))
 	for _, v := range values {
-		word := displayValue(v)
-		if text, ok := v.(string); ok && isBareWord(text) {
-			word = text
-		}
-		words = append(words, word)
+		words = append(words, displayWord(v))
 	}
 	if n := len(words) - maxListed; n > 1 {
 		words = append(words[:maxListed], fmt.Sprintf("one of %d more", n))
@@ -190,15 +193,16 @@ func listValues(values []any) string {
 }
 
 // joinOr returns alternatives as one string, such as "a, b or c". It returns "" if there are none.
-func joinOr(items []string) string {
-	switch n := len(items); n {
-	case 0:
-		return ""
-	case 1:
-		return items[0]
-	default:
-		return strings.Join(items[:n-1], ", ") + " or " + items[n-1]
+func joinOr(items []string) string { return joinWords(items, " or ") }
+
+// joinWords returns the items as one string, with last before the last item and commas between the
+// others: "a, b or c". It returns "" if there are none.
+func joinWords(items []string, last string) string {
+	n := len(items) - 1
+	if n < 1 {
+		return strings.Join(items, "")
 	}
+	return strings.Join(items[:n], ", ") + last + items[n]
 }
 
 // typeNames maps each JSON Schema type to the phrase that messages use for a value of that type.
@@ -254,6 +258,11 @@ func formatRat(r *big.Rat) string {
 // describe sets the problem and expected texts of b according to e, the validator's error for the
 // violated keyword.
 func (b *schemaError) describe(e *jsonschema.ValidationError) {
+	unit, size := "character", 0
+	file, isFile := b.got.(formFile)
+	if isFile { // the validator sees a text of the same length or shorter
+		unit, size = "byte", len(file.data)
+	}
 	switch k := e.ErrorKind.(type) {
 	case *kind.Type:
 		b.expected = "expected " + describeTypes(k.Want)
@@ -283,27 +292,13 @@ func (b *schemaError) describe(e *jsonschema.ValidationError) {
 	case *kind.AdditionalProperties:
 		b.problem = "has " + quoteNames(k.Properties)
 		b.expected = "the document has no such member"
-	default:
-		b.describeSize(e)
-	}
-}
-
-// describeSize is the part of describe for keywords that limit lengths and numbers of items, and
-// for all keywords for which describe has no case. Like describe, it sets the problem and expected
-// texts of b.
-func (b *schemaError) describeSize(e *jsonschema.ValidationError) {
-	unit := "character"
-	if _, file := b.got.(formFile); file {
-		unit = "byte"
-	}
-	switch k := e.ErrorKind.(type) {
 	case *kind.MinLength:
 		b.expected = "expected at least " + pluralize(k.Want, unit)
 	case *kind.MaxLength:
-		b.problem, b.expected = "has "+pluralize(k.Got, unit), "expected at most "+strconv.Itoa(k.Want)
-		if f, file := b.got.(formFile); file {
-			b.problem = "has " + pluralize(len(f.data), unit)
+		if !isFile {
+			size = k.Got
 		}
+		b.problem, b.expected = "has "+pluralize(size, unit), "expected at most "+strconv.Itoa(k.Want)
 	case *kind.MinItems:
 		b.problem, b.expected = "has "+pluralize(k.Got, "item"), "expected at least "+strconv.Itoa(k.Want)
 	case *kind.MaxItems:
@@ -322,7 +317,6 @@ func (b *schemaError) describeSize(e *jsonschema.ValidationError) {
 
 // quoteNames returns the names in quotes, sorted, as one string such as `"a", "b" and "c"`. If
 // there are more than maxListed+1 names, it shows the first maxListed and the number of the others.
-// There must be at least one name.
 func quoteNames(names []string) string {
 	words := make([]string, 0, len(names))
 	for _, name := range slices.Sorted(slices.Values(names)) {
@@ -331,9 +325,5 @@ func quoteNames(names []string) string {
 	if n := len(words) - maxListed; n > 1 {
 		words = append(words[:maxListed], fmt.Sprintf("%d more", n))
 	}
-	last := len(words) - 1
-	if last == 0 {
-		return words[0]
-	}
-	return strings.Join(words[:last], ", ") + " and " + words[last]
+	return joinWords(words, " and ")
 }

@@ -26,10 +26,8 @@ func (s *SchemaSummary) AllowsMembers() bool { return len(s.Members) > 0 && !s.C
 func (d *Dialect) Shapes() (frames, replies *SchemaSummary) {
 	frames, replies = &SchemaSummary{}, &SchemaSummary{}
 	for _, o := range d.operations {
-		_, responses := o.node.get("responses").members()
-		for _, response := range responses {
-			_, contents := response.get("content").members()
-			for _, content := range contents {
+		for _, response := range o.node.get("responses").members() {
+			for _, content := range response.get("content").members() {
 				if frame := content.get("itemSchema"); frame.exists() {
 					frames.add(frame, 0)
 				} else {
@@ -73,15 +71,14 @@ func (s *SchemaSummary) add(n node, depth int) {
 		}
 		s.Items.add(items, depth+1)
 	}
-	names, properties := n.get("properties").members()
-	for i, name := range names {
+	for name, property := range n.get("properties").members() {
 		if s.Members == nil {
 			s.Members = map[string]*SchemaSummary{}
 		}
 		if s.Members[name] == nil {
 			s.Members[name] = &SchemaSummary{}
 		}
-		s.Members[name].add(properties[i], depth+1)
+		s.Members[name].add(property, depth+1)
 	}
 }
 

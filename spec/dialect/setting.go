@@ -13,9 +13,8 @@ import (
 // (x-settings), by name.
 func (s *document) settingDefaults() map[string]string {
 	defaults := map[string]string{}
-	names, values := s.lookup("/x-settings").members()
-	for i, name := range names {
-		defaults[name] = slotText(values[i].get("default").value)
+	for name, setting := range s.lookup("/x-settings").members() {
+		defaults[name] = slotText(setting.get("default").value)
 	}
 	return defaults
 }

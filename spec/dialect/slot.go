@@ -40,14 +40,6 @@ var slotFields = map[string]func(*spec.Event) *string{
 	"lane":      func(e *spec.Event) *string { return &e.Lane },
 }
 
-// checkSlot returns an error if there is no slot with the given name, and nil otherwise.
-func checkSlot(name string) error {
-	if slotFields[name] == nil {
-		return fmt.Errorf("unknown slot %q in x-slot", name)
-	}
-	return nil
-}
-
 // slotField returns a pointer to the field of e that holds the slot with the given name. It panics
 // if there is no such slot.
 func slotField(e *spec.Event, name string) *string { return slotFields[name](e) }

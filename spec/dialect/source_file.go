@@ -162,8 +162,7 @@ func tokensOf(pointer string) (tokens []string) {
 }
 
 // pointerAt returns the JSON pointer to the innermost member or item inside n whose key or value
-// begins at the given line and column, both of which count from 1. at is the pointer to n. The
-// result is "" if there is no such member or item.
+// begins at the given line and column, both from 1, or "" if there is none. at is the pointer to n.
 func pointerAt(n ast.Node, line, column int, at string) (pointer string) {
 	here := func(n ast.Node) bool {
 		t := n.GetToken()
@@ -185,16 +184,6 @@ func pointerAt(n ast.Node, line, column int, at string) (pointer string) {
 		visit(field.Value, field.Key, at+"/"+escape(yamltree.Key(field)))
 	}
 	return pointer
-}
-
-// parseYAML returns the content of f converted from YAML to JSON. If the content is not valid YAML,
-// it returns a [*FileError] with the position of the mistake.
-func parseYAML(f sourceFile) ([]byte, error) {
-	text, err := yaml.YAMLToJSON(f.data)
-	if err != nil {
-		return nil, f.yamlError(err)
-	}
-	return text, nil
 }
 
 // yamlError converts err, an error of the YAML package about f, to a FileError. The error has a

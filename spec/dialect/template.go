@@ -15,14 +15,12 @@ import (
 // TemplateOperation returns the operation to which requests of the given template, such as "prompt"
 // or "cancel", are sent. The second result is false if the dialect does not have the template.
 func (d *Dialect) TemplateOperation(template string) (*Operation, bool) {
-	i := slices.IndexFunc(d.operations, func(o *Operation) bool {
-		_, ok := o.templates[template]
-		return ok
-	})
-	if i < 0 {
-		return nil, false
+	for _, o := range d.operations {
+		if has(o.templates, template) {
+			return o, true
+		}
 	}
-	return d.operations[i], true
+	return nil, false
 }
 
 // InfoTemplates returns the templates of the operations that return information about the server
@@ -69,8 +67,7 @@ func (d *Dialect) BuildRequestAfter(h History, template string, e spec.Event) (s
 		{Name: "Accept-Encoding", Value: "identity"},
 	}}
 	if body := o.templates[template]; body != nil {
-		filled, _ := d.fillTemplate(body, &e)
-		fillHistory(filled, historyMember(body), h)
+		filled, _ := d.fillTemplate(body, &e, h)
 		media := o.bodies[0].mediaType
 		if form, ok := filled.(map[string]any); ok && media == formMediaType {
 			r.Body, media = encodeForm(withFiles(form))
@@ -90,16 +87,16 @@ func (d *Dialect) BuildRequestAfter(h History, template string, e spec.Event) (s
 }
 
 // fillTemplate returns a copy of template, which is a template or a value inside one, with the
-// settings and the slots of e filled in. ok is false if the value must be left out of the object or
-// array that contains it.
-func (d *Dialect) fillTemplate(template any, e *spec.Event) (v any, ok bool) {
+// settings and the slots of e filled in, and the messages of h in place of each historyPlaceholder
+// in a list. ok is false if the object or array around the value must not contain it.
+func (d *Dialect) fillTemplate(template any, e *spec.Event, h History) (v any, ok bool) {
 	switch t := template.(type) {
 	case string:
 		return fillString(d.fillSettings(t), e)
 	case map[string]any:
 		out := map[string]any{}
 		for k, member := range t {
-			if v, ok := d.fillTemplate(member, e); ok {
+			if v, ok := d.fillTemplate(member, e, h); ok {
 				out[k] = v
 			}
 		}
@@ -107,7 +104,13 @@ func (d *Dialect) fillTemplate(template any, e *spec.Event) (v any, ok bool) {
 	case []any:
 		out := []any{}
 		for _, member := range t {
-			if v, ok := d.fillTemplate(member, e); ok {
+			if member == historyPlaceholder {
+				for _, message := range h {
+					if v, err := decode([]byte(message)); err == nil {
+						out = append(out, v)
+					}
+				}
+			} else if v, ok := d.fillTemplate(member, e, h); ok {
 				out = append(out, v)
 			}
 		}

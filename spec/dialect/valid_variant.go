@@ -64,8 +64,7 @@ func (p parameter) fieldExamples() (values []string) {
 	if p.in != "header" || p.slot != "" {
 		return nil
 	}
-	_, examples := p.node.get("examples").members()
-	for _, example := range examples {
+	for _, example := range p.node.get("examples").members() {
 		values = append(values, example.get("value").text())
 	}
 	return values
@@ -81,11 +80,10 @@ type validRequestVariantBuilder struct {
 }
 
 // add adds the variant in which the value at the location at in the body is v or, if v is
-// removed{}, in which there is no such value. It does nothing if that variant is not valid, has a
-// different prompt, or has fewer tool calls than the request, since the request may contain the
-// result of a missing call. n is the schema to which the Form of the variant points: that of the
-// value, or that of the object around an unknown member. The argument change describes the change
-// as a predicate, such as "is null".
+// removed{}, absent. It does nothing if that variant is not valid, has a different prompt, or has
+// fewer tool calls than the request, since the request may contain the result of a missing call.
+// The Form of the variant points to n: the schema of the value, or of the object around an unknown
+// member. The argument change describes the change as a predicate, such as "is null".
 func (b *validRequestVariantBuilder) add(change string, n node, at []string, v any) {
 	r := withBodyValue(b.request, at, v)
 	e := b.dialect.ParseRequest(r)
@@ -136,7 +134,8 @@ func (b *validRequestVariantBuilder) vary(n node, v any, at []string) {
 				b.varyType(m.schema, v[m.name], inside)
 			}
 			text, ok := v[m.name].(string)
-			if ok && m.schema.deref().get("x-slot").text() == "text" && b.dialect.document.isAnswer(n, v) {
+			isText := ok && m.schema.deref().get("x-slot").text() == "text"
+			if isText && b.dialect.document.hasKind(n, v, spec.InputAssistant) {
 				b.add("is a long text", m.schema, inside, strings.Repeat(text+" ", longAnswer/(len(text)+1)+1))
 			}
 		}
@@ -168,13 +167,6 @@ func (b *validRequestVariantBuilder) vary(n node, v any, at []string) {
 // longAnswer is the least length of a long text of an assistant, in bytes. It is greater than the
 // limits on the texts of users.
 const longAnswer = 12_000
-
-// isAnswer reports whether v, an object with the schema n, is a message of the assistant.
-func (s *document) isAnswer(n node, v map[string]any) bool {
-	return slices.ContainsFunc(s.applicableSchemas(n, v), func(n node) bool {
-		return spec.Kind(n.get("x-kind").text()) == spec.InputAssistant
-	})
-}
 
 // addFullLists adds variants in which list, a value at the given location in the body, has maxItems
 // items. The additional items are copies of one item of list that is a message with a text but no
@@ -232,10 +224,9 @@ func nestedObject(levels int) map[string]any {
 }
 
 // varyType adds variants in which v, the value at the given location in the body, is replaced with
-// a value of a different type that its schema n names. It adds none for the first type that n
-// names, which is the usual one, and none at all if n has an x-slot, since the document then gives
-// the value a meaning. The falsy values are used only if n names all types, since n may otherwise
-// name a type only because servers convert values of that type.
+// a value of a different type that its schema n names (see variantType). The falsy values are used
+// only if n names all types, since n may otherwise name a type only because servers convert values
+// of that type.
 func (b *validRequestVariantBuilder) varyType(n node, v any, at []string) {
 	types := n.deref().get("type").strings()
 	for _, other := range otherTypes {
@@ -268,7 +259,7 @@ const manyTools = 24
 // the schema of the items. The result is nil unless list has exactly one item and that item is a
 // client tool with a name.
 func (b *validRequestVariantBuilder) otherTools(items node, list []any) (tools []any) {
-	if len(list) != 1 || !b.dialect.document.isTool(items, list[0]) {
+	if len(list) != 1 || !b.dialect.document.hasKind(items, list[0], spec.InputTool) {
 		return nil
 	}
 	for _, at := range [][]string{{"name"}, {"function", "name"}} {
@@ -310,16 +301,15 @@ func (s *document) membersOf(n node, v map[string]any, nested bool) (list []docu
 		required = append(required, n.get("required").strings()...)
 	}
 	for _, n := range schemas {
-		names, properties := n.get("properties").members()
-		for i, name := range names {
+		for name, property := range n.get("properties").members() {
 			if slices.ContainsFunc(list, func(m documentedMember) bool { return m.name == name }) {
 				continue
 			}
-			p := properties[i].deref()
+			p := property.deref()
 			nullable := slices.Contains(p.get("type").strings(), "null")
 			tolerated := p.get("x-tolerated").strings()
 			m := documentedMember{
-				name: name, schema: properties[i], mayBeNull: nullable && !slices.Contains(tolerated, "null"),
+				name: name, schema: property, mayBeNull: nullable && !slices.Contains(tolerated, "null"),
 				mayBeAbsent: !slices.Contains(required, name) && !slices.Contains(tolerated, "absent"),
 			}
 			if nested && !p.get("default").exists() {

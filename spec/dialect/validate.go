@@ -47,18 +47,23 @@ func (d *Dialect) checkContents(checks []*spec.Check) error {
 
 // checkSchemas returns an error if a schema of the document cannot be compiled.
 func (d *Dialect) checkSchemas() (err error) {
-	_, all := d.document.lookup("/components/schemas").members()
+	var all []node
+	addContents := func(n node) {
+		for _, media := range n.get("content").members() {
+			all = append(all, media.get("schema"), media.get("itemSchema"))
+		}
+	}
+	for _, schema := range d.document.lookup("/components/schemas").members() {
+		all = append(all, schema)
+	}
 	for _, o := range d.operations {
 		for _, p := range o.parameters {
 			all = append(all, p.schema)
 		}
-		_, responses := o.node.get("responses").members()
-		for _, content := range append(responses, o.node.get("requestBody")) {
-			_, medias := content.get("content").members()
-			for _, media := range medias {
-				all = append(all, media.get("schema"), media.get("itemSchema"))
-			}
+		for _, response := range o.node.get("responses").members() {
+			addContents(response)
 		}
+		addContents(o.node.get("requestBody"))
 	}
 	for _, schema := range all {
 		if !schema.exists() {
@@ -95,12 +100,8 @@ func (d *Dialect) checkStreams() error {
 	return nil
 }
 
-// The values that a catalogue may have for the level of a requirement, and for the kind of its
-// exclusion.
-var (
-	levels         = []spec.Level{spec.Must, spec.Should, spec.May}
-	exclusionKinds = []string{"capability", "unobservable", "contradiction", "client"}
-)
+// levels lists the values that a catalogue may have for the level of a requirement.
+var levels = []spec.Level{spec.Must, spec.Should, spec.May}
 
 // checkCatalogue returns an error about the first invalid requirement of the catalogue. For
 // example, a requirement is invalid if it lacks a member, if it names a check that is not in checks
@@ -129,9 +130,9 @@ func (d *Dialect) checkCatalogue(checks []*spec.Check) error {
 			return fail("", "no check judges requirement %s: expected checks, or excluded with the reason", r.ID)
 		case len(r.Checks) > 0 && r.Excluded != nil:
 			return fail("excluded", "requirement %s has both checks and excluded", r.ID)
-		case r.Excluded != nil && (r.Excluded.Reason == "" || !slices.Contains(exclusionKinds, r.Excluded.Kind)):
+		case r.Excluded != nil && (r.Excluded.Reason == "" || !slices.Contains(spec.ExclusionKinds, r.Excluded.Kind)):
 			return fail("excluded", "requirement %s is excluded without a reason, or without a kind: expected %s",
-				r.ID, joinOr(exclusionKinds))
+				r.ID, joinOr(spec.ExclusionKinds))
 		}
 		seen[r.ID] = true
 		for k, id := range r.Checks {
@@ -192,23 +193,14 @@ func (d *Dialect) requirementError(i int, member, message string) error {
 // requirementPointer returns the JSON pointer to the requirement with the given id in f, the file
 // of a catalogue. It returns the last one if there are several, and "" if there is none.
 func (f sourceFile) requirementPointer(id string) (pointer string) {
-	text, err := parseYAML(f)
-	if err != nil {
-		return ""
-	}
-	root, err := decode(text)
-	if err != nil {
-		return ""
-	}
-	list, at := root, ""
-	if object, ok := root.(map[string]any); ok {
-		list, at = object["requirements"], "/requirements"
-	}
-	items, _ := list.([]any)
-	for i, item := range items {
-		if childAt(item, "id") == id {
-			pointer = at + "/" + strconv.Itoa(i)
+	content, _ := f.parseCatalogue() // has been read before
+	for i, r := range content.Requirements {
+		if r.ID == id {
+			pointer = "/requirements/" + strconv.Itoa(i)
 		}
+	}
+	if isYAMLList(f.data) {
+		pointer = strings.TrimPrefix(pointer, "/requirements")
 	}
 	return pointer
 }
@@ -216,7 +208,7 @@ func (f sourceFile) requirementPointer(id string) (pointer string) {
 // checkCitations returns an error about the first place in the document that names an unsuitable
 // requirement: one that is not in the catalogue, or one that is not judged by any of the given
 // checks that read the document.
-func (d *Dialect) checkCitations(checks []*spec.Check) (err error) {
+func (d *Dialect) checkCitations(checks []*spec.Check) error {
 	var readers []string
 	for _, c := range checks {
 		if c.ReadsDocument && c.Of == spec.Server {
@@ -227,61 +219,46 @@ func (d *Dialect) checkCitations(checks []*spec.Check) (err error) {
 	for _, r := range d.Requirements {
 		judged[r.ID] = slices.ContainsFunc(r.Checks, func(id string) bool { return slices.Contains(readers, id) })
 	}
-	d.document.citations(func(pointer, id string) bool {
-		switch known, ok := judged[id]; {
+	for _, n := range d.document.citations() {
+		switch known, ok := judged[n.text()]; {
 		case !ok:
-			err = d.errorAt(pointer, "the requirement %s is not in the catalogue", displayValue(id))
+			return d.errorAt(n.pointer, "the requirement %s is not in the catalogue", displayValue(n.text()))
 		case !known:
-			err = d.errorAt(pointer, "the requirement %s is judged by no check that reads the document: expected one of %s",
-				id, strings.Join(readers, ", "))
+			return d.errorAt(n.pointer, "the requirement %s is judged by no check that reads the document: expected one of %s",
+				n.text(), strings.Join(readers, ", "))
 		}
-		return err == nil
-	})
-	return err
+	}
+	return nil
 }
 
-// citations calls visit for each place in the document that names a requirement, with the JSON
-// pointer to that place and the id of the requirement, until visit returns false.
-func (s *document) citations(visit func(pointer, id string) bool) {
-	all := func(at string, v any) bool { // one id, or a map to ids
-		switch v := v.(type) {
-		case string:
-			return visit(at, v)
-		case map[string]any:
-			names, members := node{s, at, v}.members()
-			for i := range names {
-				if !visit(members[i].pointer, members[i].text()) {
-					return false
-				}
-			}
+// citations returns the places in the document that name a requirement. Their values are the ids.
+func (s *document) citations() (all []node) {
+	add := func(n node) { // one id, or a map to ids
+		if _, ok := n.value.(string); ok {
+			all = append(all, n)
 		}
-		return true
+		for _, id := range n.members() {
+			all = append(all, id)
+		}
 	}
-	s.walk("", s.root, func(pointer, name string, v any) bool {
-		n := node{s, pointer, v}
+	addRefusals := func(list node) {
+		for _, entry := range refusalList(list) {
+			add(entry.get("requirement"))
+		}
+	}
+	for name, n := range s.keywords() {
 		switch name {
 		case "x-requirement", "x-absent", "x-without":
-			return all(pointer, v)
+			add(n)
 		case "x-stream":
-			requirements := n.get("requirements")
-			return all(requirements.pointer, requirements.value)
+			add(n.get("requirements"))
 		case "x-error":
-			return allRefusals(n, all)
+			addRefusals(n)
 		case "x-denied":
-			_, lists := n.members()
-			return !slices.ContainsFunc(lists, func(list node) bool { return !allRefusals(list, all) })
+			for _, list := range n.members() {
+				addRefusals(list)
+			}
 		}
-		return true
-	})
-}
-
-// allRefusals calls visit for each entry of n, which is an x-error or the value for one reason in
-// an x-denied. The arguments of visit are the JSON pointer and the value of the entry's
-// "requirement" member; the value is nil if the entry has no such member. When visit returns false,
-// allRefusals stops and returns false. Otherwise it returns true.
-func allRefusals(n node, visit func(pointer string, requirement any) bool) bool {
-	return !slices.ContainsFunc(refusalList(n), func(entry node) bool {
-		requirement := entry.get("requirement")
-		return !visit(requirement.pointer, requirement.value)
-	})
+	}
+	return all
 }

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/streamassay/streamassay/spec"
@@ -44,24 +45,20 @@ func (d *Dialect) checkTemplates() error {
 // checkExamples returns an error about the first invalid example in the document. It checks the
 // examples of the component schemas, of replies and of streams.
 func (d *Dialect) checkExamples() error {
-	_, schemas := d.document.lookup("/components/schemas").members()
-	for _, s := range schemas {
+	for _, s := range d.document.lookup("/components/schemas").members() {
 		if err := d.checkValues(s, append(s.get("examples").items(), s.get("example"))...); err != nil {
 			return err
 		}
 	}
 	for _, o := range d.operations {
-		_, responses := o.node.get("responses").members()
-		for _, r := range responses {
-			medias, contents := r.get("content").members()
-			for i, content := range contents {
+		for _, r := range o.node.get("responses").members() {
+			for media, content := range r.get("content").members() {
 				examples := []node{content.get("example")}
-				_, named := content.get("examples").members()
-				for _, e := range named {
+				for _, e := range content.get("examples").members() {
 					examples = append(examples, e.get("value"))
 				}
 				err := d.checkValues(content.get("schema"), examples...)
-				if medias[i] == spec.EventStream {
+				if media == spec.EventStream {
 					err = d.checkStreamExamples(o, examples)
 				}
 				if err != nil {
@@ -103,7 +100,9 @@ func (d *Dialect) checkStreamExamples(o *Operation, examples []node) error {
 			x.Request, _ = d.BuildRequest(names[0], sampleSlots)
 		}
 		for event := range d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
-			isBroken := func(b spec.Violation) bool { return d.level(b.Requirement) == spec.Must }
+			isBroken := func(b spec.Violation) bool {
+				return cmp.Or(d.requirement(b.Requirement).Level, spec.Must) == spec.Must
+			}
 			broken := slices.IndexFunc(event.Violations, isBroken)
 			switch {
 			case !event.IsFrame() && event.Kind != spec.Incomplete:
@@ -118,15 +117,4 @@ func (d *Dialect) checkStreamExamples(o *Operation, examples []node) error {
 		}
 	}
 	return nil
-}
-
-// level returns the level of the requirement with the given id, or MUST if no requirement on
-// servers has that id.
-func (d *Dialect) level(id string) spec.Level {
-	for _, r := range d.Requirements {
-		if r.ID == id {
-			return r.Level
-		}
-	}
-	return spec.Must
 }

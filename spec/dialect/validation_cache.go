@@ -19,12 +19,9 @@ type validationCache struct {
 	entries        map[string][]string // key → ids of the requirements that values with that key exercise
 }
 
-// A valueBounds holds the bounds, inclusive, that a schema sets for the value of a member. A nil
-// field means that there is no such bound.
-type valueBounds struct {
-	minimum, maximum     *int
-	minLength, maxLength *int // lengths of strings, in characters
-}
+// A valueBounds holds the bounds, inclusive, that a schema sets for the value of a member, by
+// keyword: minimum, maximum, minLength and maxLength.
+type valueBounds map[string]int
 
 // Limits of a validationCache, so that it takes little memory: maxCached is the maximum number of
 // entries, maxKeyBytes the maximum length of a key in bytes.
@@ -81,23 +78,19 @@ func collectNames(v any, names map[string]bool) {
 // member restrict the value by anything other than its type and bounds.
 func valueBoundsOf(f *objectField) (b valueBounds, ok bool) {
 	if f.variants != nil || f.object != nil {
-		return b, false
+		return nil, false
 	}
+	b = valueBounds{}
 	for _, s := range f.schemas {
 		for s := range followRefs(s) {
 			for key := range s.object() {
+				_, isSet := b[key]
 				switch n, isNumber := intValue(s.get(key)); {
 				case strings.HasPrefix(key, "x-") || key == "$ref" || slices.Contains(simpleKeywords, key):
-				case isNumber && key == "minimum" && b.minimum == nil:
-					b.minimum = &n
-				case isNumber && key == "maximum" && b.maximum == nil:
-					b.maximum = &n
-				case isNumber && key == "minLength" && b.minLength == nil:
-					b.minLength = &n
-				case isNumber && key == "maxLength" && b.maxLength == nil:
-					b.maxLength = &n
+				case isNumber && !isSet && slices.Contains([]string{"minimum", "maximum", "minLength", "maxLength"}, key):
+					b[key] = n
 				default: // a bound that is set twice included
-					return b, false
+					return nil, false
 				}
 			}
 		}
@@ -112,20 +105,21 @@ func (b valueBounds) contains(v any) bool {
 	switch v := v.(type) {
 	case json.Number:
 		n, err := strconv.Atoi(string(v))
-		if b.minimum == nil && b.maximum == nil {
-			return true
-		}
-		return err == nil && (b.minimum == nil || n >= *b.minimum) && (b.maximum == nil || n <= *b.maximum)
+		return b.contain("minimum", "maximum", n, err == nil)
 	case string:
-		if b.minLength == nil && b.maxLength == nil {
-			return true
-		}
-		n := utf8.RuneCountInString(v)
-		return (b.minLength == nil || n >= *b.minLength) && (b.maxLength == nil || n <= *b.maxLength)
+		return b.contain("minLength", "maxLength", utf8.RuneCountInString(v), true)
 	case bool, nil:
 		return true
 	}
 	return false
+}
+
+// contain reports whether n is within the bounds that the keywords low and high set. If known is
+// false, n counts as within the bounds only if there are none.
+func (b valueBounds) contain(low, high string, n int, known bool) bool {
+	least, hasLeast := b[low]
+	most, hasMost := b[high]
+	return known && (!hasLeast || n >= least) && (!hasMost || n <= most) || !hasLeast && !hasMost
 }
 
 // keyOf returns the cache key of the value v. ok is false if v must not be cached because it is not

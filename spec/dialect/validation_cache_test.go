@@ -30,7 +30,7 @@ func TestMemoAgreesWithTheValidator(t *testing.T) {
 				for range 2 {
 					e := spec.Event{}
 					if w.checkSchema(&e, v); (len(e.Violations) == 0) != fits {
-						t.Fatalf("%s: %s: the validator says it fits: %v, judged %v", w.name, compactJSON(v), fits, e.Violations)
+						t.Fatalf("%s: %s: the validator says it fits: %v, judged %v", w.node.pointer, compactJSON(v), fits, e.Violations)
 					}
 				}
 			}

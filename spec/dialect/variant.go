@@ -3,7 +3,6 @@ package dialect
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +14,6 @@ import (
 // stands for and what is needed to decode and encode it.
 type variant struct {
 	kind               spec.Kind
-	name               string               // last token of the pointer of its schema
 	node               node                 // its schema, or a reference to it
 	discriminators     []discriminatorValue // a value of the variant has all of them
 	presencePaths      [][]string           // if there are any, a value of the variant has one of these members
@@ -87,87 +85,59 @@ func (w *variant) isEnvelope() bool {
 // parseVariants returns the variants of the given schema. These are the alternatives of its oneOf
 // or anyOf. If the schema has no alternatives, or has an x-kind, it is itself the only variant.
 // requirement is the id of the default requirement of variants that have none of their own.
-// parseVariants returns an error if a schema names an unknown slot or has an invalid x-chunk.
-func (s *document) parseVariants(schema node, requirement string) ([]*variant, error) {
-	if own, ok := s.requirementAt(schema); ok {
-		requirement = own
-	}
+func (s *document) parseVariants(schema node, requirement string) (all []*variant) {
+	requirement = cmp.Or(s.requirementAt(schema), requirement)
 	branches := schema.get("oneOf").items()
 	if len(branches) == 0 {
 		branches = schema.get("anyOf").items()
 	}
-	_, own := schema.extension("x-kind")
-	if len(branches) == 0 || own {
-		w, err := s.parseVariant(schema, requirement)
-		return []*variant{w}, err
+	if len(branches) == 0 || schema.get("x-kind").exists() {
+		return []*variant{s.parseVariant(schema, requirement)}
 	}
-	var all []*variant
 	for _, b := range branches {
-		more, err := s.parseVariants(b, requirement)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, more...)
+		all = append(all, s.parseVariants(b, requirement)...)
 	}
-	return all, nil
+	return all
 }
 
 // requirementAt returns the id of the requirement on the whole schema n: the x-requirement of n if
 // that is an id and not a map. If n is a reference, an x-requirement beside the reference takes
-// precedence over that of the target. The second result is false if there is no such id.
-func (s *document) requirementAt(n node) (string, bool) {
-	for _, at := range []string{n.pointer, n.deref().pointer} {
-		if id, ok := s.requirements[at].(string); ok {
-			return id, true
-		}
-	}
-	return "", false
-}
-
-// extension returns the member of the schema n with the given name, such as "x-kind". If n is a
-// reference, a member beside the reference takes precedence over that of the target. The second
-// result is false if there is no such member.
-func (n node) extension(name string) (node, bool) {
-	v := n.get(name)
-	return v, v.exists()
+// precedence over that of the target. The result is "" if there is no such id.
+func (s *document) requirementAt(n node) string {
+	own, _ := s.requirements[n.pointer].(string)
+	target, _ := s.requirements[n.deref().pointer].(string)
+	return cmp.Or(own, target)
 }
 
 // parseVariant returns the schema n as a single variant. requirement is the id of the default
 // requirement of the variant, unless n has its own. Calls with the same arguments return the same
-// variant. parseVariant returns an error if a schema names an unknown slot or has an invalid
-// x-chunk.
-func (s *document) parseVariant(n node, requirement string) (*variant, error) {
+// variant.
+func (s *document) parseVariant(n node, requirement string) *variant {
 	cacheKey := n.pointer + " " + requirement
 	if w := s.variantCache[cacheKey]; w != nil {
-		return w, nil
-	}
-	w := &variant{node: n, defaultRequirement: requirement}
-	if k, ok := n.extension("x-kind"); ok {
-		w.kind = spec.Kind(k.text())
-	}
-	encloses, _ := n.extension("x-encloses")
-	w.encloses = encloses.text()
-	if err := w.parseChunk(n); err != nil {
-		return nil, err
+		return w
 	}
 	target := n.deref()
-	w.name = lastToken(target.pointer)
-	if own, ok := s.requirementAt(n); ok {
+	w := &variant{
+		node: n, defaultRequirement: requirement, validate: s.validator(target.pointer),
+		kind: spec.Kind(n.get("x-kind").text()), encloses: n.get("x-encloses").text(),
+	}
+	if chunk := n.get("x-chunk"); chunk.exists() {
+		w.chunk = newChunkRule(chunk)
+	}
+	if own := s.requirementAt(n); own != "" {
 		w.defaultRequirement = own
 		w.requirements = append(w.requirements, memberRequirement{id: own, required: true})
 	}
-	if err := w.scanSchema(s, n, nil, true, 0); err != nil {
-		return nil, fmt.Errorf("%s: %w", target.pointer, err)
-	}
+	w.scanSchema(s, n, nil, true, 0)
 	slices.SortStableFunc(w.parts, func(a, b nestedParts) int { // what answers an interrupt follows the messages
 		return cmp.Compare(a.rank(), b.rank())
 	})
 	w.constants = constantSlotsOf(w)
 	w.layout = w.layoutOf(withAllOf(n, 0), nil, 0)
 	w.cache = newValidationCache(w.layout, withAllOf(n, 0))
-	w.validate = s.validator(target.pointer)
 	s.variantCache[cacheKey] = w
-	return w, nil
+	return w
 }
 
 // lastToken returns the string that the last reference token of a JSON pointer (RFC 6901) stands
@@ -177,101 +147,82 @@ func lastToken(pointer string) string {
 }
 
 // maxDepth is the maximum depth to which nested schemas are followed. There is a limit because
-// schemas may be recursive.
+// schemas may be recursive. The parameter depth of a function is the depth of the recursion, 0 in
+// calls from other functions. Beyond maxDepth, a function adds and returns nothing.
 const maxDepth = 12
 
 // scanSchema adds to w the discriminators, slots, parts and requirements of the schema n and of the
 // schemas inside n. path is the location to which n applies, in which "*" stands for every item of
 // an array. always is whether n applies to every value of the variant, and not only to those of one
-// alternative. depth is the depth of the recursion, 0 at first; if it exceeds maxDepth, scanSchema
-// adds nothing. scanSchema returns an error if a schema names an unknown slot or has an invalid
-// x-chunk.
-func (w *variant) scanSchema(s *document, n node, path []string, always bool, depth int) error {
+// alternative.
+func (w *variant) scanSchema(s *document, n node, path []string, always bool, depth int) {
 	if depth > maxDepth {
-		return nil
+		return
 	}
-	if _, own := n.extension("x-kind"); own && len(path) > 0 {
+	if n.get("x-kind").exists() && len(path) > 0 {
 		outer := len(w.slots) // slots of an inner variant are not slots of this one
 		defer func() { w.slots = w.slots[:outer] }()
 	}
-	if slot, ok := n.extension("x-slot"); ok {
-		if err := checkSlot(slot.text()); err != nil {
-			return err
-		}
+	if slot := n.get("x-slot"); slot.exists() {
 		w.slots = append(w.slots, slotLocation{slices.Clone(path), slot.text(), n.get("type").strings()})
 	}
 	for _, part := range n.get("allOf").items() {
-		if err := w.scanSchema(s, part, path, always, depth+1); err != nil {
-			return err
-		}
+		w.scanSchema(s, part, path, always, depth+1)
 	}
 	for _, choice := range slices.Concat(n.get("oneOf").items(), n.get("anyOf").items()) {
-		if id, ok := s.requirementAt(choice); ok {
+		if id := s.requirementAt(choice); id != "" {
 			w.requirements = append(w.requirements, memberRequirement{
 				path: slices.Clone(path), id: id, matchesForm: s.validator(choice.pointer),
 			})
 		}
-		if err := w.scanSchema(s, choice, path, false, depth+1); err != nil {
-			return err
-		}
+		w.scanSchema(s, choice, path, false, depth+1)
 	}
 	if items := n.get("items"); items.exists() {
-		if err := w.scanSchema(s, items, append(slices.Clone(path), "*"), false, depth+1); err != nil {
-			return err
-		}
+		w.scanSchema(s, items, append(slices.Clone(path), "*"), false, depth+1)
 	}
 	required := n.get("required").strings()
-	names, props := n.get("properties").members()
-	for i, name := range names {
+	for name, property := range n.get("properties").members() {
 		inside := append(slices.Clone(path), name)
-		if err := w.scanProperty(s, props[i], inside, always, always && slices.Contains(required, name), depth); err != nil {
-			return err
-		}
+		w.scanProperty(s, property, inside, always, always && slices.Contains(required, name), depth)
 	}
-	return nil
 }
 
 // scanProperty does for p, the schema of a property, what scanSchema does for any schema. It also
 // evaluates the extensions that only properties may have, such as x-mark and x-parts. required is
 // whether every value of the variant must have the property. The other arguments are as in
 // scanSchema.
-func (w *variant) scanProperty(s *document, p node, path []string, always, required bool, depth int) error {
+func (w *variant) scanProperty(s *document, p node, path []string, always, required bool, depth int) {
 	w.addRequirements(s, p, path, required)
-	extension, marked := p.extension("x-mark")
+	mark := p.get("x-mark")
 	switch enum := p.get("enum").items(); {
-	case extension.text() == "present":
+	case mark.text() == "present":
 		w.presencePaths = append(w.presencePaths, path)
-	case always && len(enum) == 1 && !marked:
+	case always && len(enum) == 1 && !mark.exists():
 		w.discriminators = append(w.discriminators, discriminatorValue{path, enum[0].value})
 	}
-	if extension, ok := p.extension("x-parts"); ok {
-		if extension.text() == "single" {
-			return w.scanSchema(s, p.get("items"), append(slices.Clone(path), "*"), always, depth+1)
+	if parts := p.get("x-parts"); parts.exists() {
+		if parts.text() == "single" {
+			w.scanSchema(s, p.get("items"), append(slices.Clone(path), "*"), always, depth+1)
+			return
 		}
 		items := p
 		if list := p.get("items"); list.exists() {
 			items = list
 		}
-		variants, err := s.parseVariants(items, w.defaultRequirement)
-		if err != nil {
-			return err
-		}
 		w.parts = append(w.parts, nestedParts{
-			path: path, variants: variants,
-			onlyWithKind: extension.text() == "named", separate: extension.text() == "events",
+			path: path, variants: s.parseVariants(items, w.defaultRequirement),
+			onlyWithKind: parts.text() == "named", separate: parts.text() == "events",
 		})
-		if extension.text() != "named" {
-			return nil
+		if parts.text() != "named" {
+			return
 		}
 	}
-	return w.scanSchema(s, p, path, always, depth+1)
+	w.scanSchema(s, p, path, always, depth+1)
 }
 
-// addRequirements adds to w.requirements the requirements that the document s states for a
-// property. The argument p is the schema of the property. If p is a reference, these are the
-// requirements beside the reference and those at its target. The argument path is the location of
-// the property in values of the variant (see slotLocation), and required is whether every value of
-// the variant must have the property.
+// addRequirements adds to w.requirements the requirements that the document states for a property
+// with the schema p, beside a reference and at its target. path is the location of the property in
+// values of the variant, and required is whether every value of the variant must have it.
 func (w *variant) addRequirements(s *document, p node, path []string, required bool) {
 	for _, at := range slices.Compact([]string{p.pointer, p.deref().pointer}) {
 		switch requirement := s.requirements[at].(type) {

@@ -51,10 +51,8 @@ func (d *Dialect) hasFrame(name string) bool {
 // operation that streams is considered. TypeMembers returns nil if the dialect has no event stream.
 // The caller must not modify the slice.
 func (d *Dialect) TypeMembers() []string {
-	for _, o := range d.operations {
-		if o.IsStream {
-			return o.nameMembers
-		}
+	if o := d.firstStream(); o != nil {
+		return o.nameMembers
 	}
 	return nil
 }
@@ -68,15 +66,16 @@ func (o *Operation) wireName(w *variant, v any) string {
 	var others []string
 	for _, name := range o.nameMembers {
 		text, marked := w.discriminatorText(name)
-		if !marked && (w.carriesSlot(name, "status") || w.kind == "" || w.kind == spec.Unrecognized) {
+		isStatus := func(s slotLocation) bool { return s.slot == "status" && len(s.path) == 1 && s.path[0] == name }
+		if !marked && (w.kind == "" || w.kind == spec.Unrecognized || slices.ContainsFunc(w.slots, isStatus)) {
 			text, _ = childAt(v, name).(string)
 		}
 		switch {
 		case text == "":
 		case first == "":
-			first = displayName(text)
+			first = displayWord(text)
 		default:
-			others = append(others, name+" "+displayName(text))
+			others = append(others, name+" "+displayWord(text))
 		}
 	}
 	if len(others) > 0 {
@@ -96,21 +95,4 @@ func (w *variant) discriminatorText(name string) (text string, ok bool) {
 		}
 	}
 	return "", false
-}
-
-// carriesSlot reports whether the top-level member with the given name carries the given slot in
-// values of the variant.
-func (w *variant) carriesSlot(name, slot string) bool {
-	return slices.ContainsFunc(w.slots, func(s slotLocation) bool {
-		return s.slot == slot && len(s.path) == 1 && s.path[0] == name
-	})
-}
-
-// displayName returns s, a name, in the form in which messages show it: unchanged if it is a bare
-// word (see isBareWord), and otherwise in quotes and truncated.
-func displayName(s string) string {
-	if isBareWord(s) {
-		return s
-	}
-	return displayValue(s)
 }
