@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"slices"
@@ -302,8 +303,12 @@ var ResumeEndsRun = &spec.Check{
 		if unknown || isAbandoned(t.bodyEnd) || t.request.PollLimit != "" {
 			return
 		}
-		p.Judge(t.bodyEnd, t.runEnded,
-			"stream resumed after %q closed%s before the run's terminal event", t.request.Cursor, parenthesize(t.bodyEnd.Err))
+		how := "closed"
+		if errors.Is(t.bodyEnd.Err, spec.ErrLimitExceeded) || errors.Is(t.bodyEnd.Err, spec.ErrIdleTimeout) {
+			how = "was left open by the server and given up by the client"
+		}
+		p.Judge(t.bodyEnd, t.runEnded, "stream resumed after %q %s%s before the run's terminal event",
+			t.request.Cursor, how, parenthesize(t.bodyEnd.Err))
 	}),
 }
 

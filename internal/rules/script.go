@@ -257,7 +257,11 @@ var ScriptErrorMidHasText = &spec.Check{
 
 Not required of dialects in which a server may lose text at a failure.`,
 	Watch: scriptCheck("error-mid", "", func(p *spec.Pass, a *assembledRun, _ string) {
-		p.Judge(a.endEvent(), a.text() != "", "got no text before the failure; expected some")
+		got := "no text before the failure"
+		if !a.hasVisibleFailure() {
+			got = "neither text nor a failure"
+		}
+		p.Judge(a.endEvent(), a.text() != "", "got %s; expected two deltas of text, then a failure", got)
 	}).Watch,
 }
 
@@ -311,9 +315,12 @@ func (a *assembledRun) judgeToolCalls(p *spec.Pass, n int, args string) {
 		p.Judge(a.endEvent(), u.hasResult || u.inSnapshot,
 			"call %q of %s has no result; expected one in the stream", u.id, toolName(u.name))
 	}
+	after := ""
+	if slices.ContainsFunc(a.toolCalls, func(u *assembledCall) bool { return u.hasResult || u.inSnapshot }) {
+		after = " after the tool result"
+	}
 	p.Judge(a.endEvent(), a.text() != "" && a.isSuccessful(),
-		"got %s after the tool result%s; expected a text and a successful end",
-		a.describeText(), a.describeEnd())
+		"got %s%s%s; expected a text after the tool result, and a successful end", a.describeText(), after, a.describeEnd())
 }
 
 // judgeCalls judges whether the run succeeded and has n tool calls, all of them of the given tool.

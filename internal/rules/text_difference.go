@@ -22,14 +22,35 @@ func quotePair(got, want string) (quotedGot, quotedWant string) {
 }
 
 // quoteJSONPair is like quotePair, but does not put a text or an excerpt in quotation marks if it
-// is valid JSON.
+// is valid JSON. If both texts are, the members of their objects are sorted by name first.
 func quoteJSONPair(got, want string) (quotedGot, quotedWant string) {
+	if sortedGot, sortedWant := sortMembers(got), sortMembers(want); sortedGot != "" && sortedWant != "" {
+		got, want = sortedGot, sortedWant
+	}
 	return quotePairWith(func(s string) string {
 		if json.Valid([]byte(s)) {
 			return s
 		}
 		return quote(s)
 	}, got, want)
+}
+
+// sortMembers returns the JSON text with the members of all objects sorted by name and without
+// white space, or "" if it is not valid.
+func sortMembers(text string) string {
+	if !json.Valid([]byte(text)) {
+		return ""
+	}
+	var v any
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber() // keeps the digits
+	var sorted strings.Builder
+	encoder := json.NewEncoder(&sorted)
+	encoder.SetEscapeHTML(false)
+	if decoder.Decode(&v) != nil || encoder.Encode(v) != nil {
+		return ""
+	}
+	return strings.TrimSuffix(sorted.String(), "\n")
 }
 
 // quotePairWith is like quotePair, but calls the function quote to quote texts and excerpts.

@@ -211,6 +211,9 @@ func (o *Operation) addResponses(op node) {
 			variants := op.doc.parseVariants(schema, "")
 			if media == spec.EventStream {
 				o.frameVariants = variants
+				for _, w := range variants {
+					w.siblings = variants
+				}
 				o.initCarriers()
 				o.promised.HasEndEvent = slices.ContainsFunc(variants, func(w *variant) bool { return w.kind == spec.RunEnd })
 			}

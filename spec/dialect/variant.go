@@ -21,6 +21,7 @@ type variant struct {
 	slots              []slotLocation
 	parts              []nestedParts
 	requirements       []memberRequirement
+	siblings           []*variant // of the frame of a stream: all variants of such a frame
 	chunk              *chunkRule // nil unless values of the variant are chunks
 	encloses           string     // the subject that a step encloses (x-encloses); "" if there is no x-encloses
 	defaultRequirement string     // id of the requirement where no x-requirement inside applies
@@ -260,6 +261,24 @@ func (w *variant) matches(v any) bool {
 	}
 	isPresent := func(path []string) bool { return firstAt(v, path) != nil }
 	return len(w.presencePaths) == 0 || slices.ContainsFunc(w.presencePaths, isPresent)
+}
+
+// siblingConstants returns the values that the member at path has in the siblings of w whose other
+// discriminators v has.
+func (w *variant) siblingConstants(v any, path []string) (all []any) {
+	for _, s := range w.siblings {
+		var own []any
+		others := slices.DeleteFunc(slices.Clone(s.discriminators), func(m discriminatorValue) bool {
+			if slices.Equal(m.path, path) {
+				own = append(own, m.value)
+			}
+			return slices.Equal(m.path, path) || equalScalars(firstAt(v, m.path), m.value)
+		})
+		if len(others) == 0 {
+			all = append(all, own...)
+		}
+	}
+	return all
 }
 
 // equalScalars reports whether a and b are scalars that are equal as JSON values, such as 1 and
