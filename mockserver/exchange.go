@@ -105,8 +105,9 @@ type variationKey struct {
 	dialect *dialect.Dialect
 }
 
-// maxVariations is the maximum number of variations that a mock keeps for later requests, because
-// creating a variation is expensive. Beyond it, the oldest variation is dropped.
+// maxVariations is the maximum number of variations that a mock keeps. It keeps them for later
+// requests, because creating a variation is expensive. When the maximum is reached, a new variation
+// replaces the oldest one.
 const maxVariations = 256
 
 // recordHead records in the journal the status and the header of the response. If the exchange has

@@ -20,7 +20,7 @@ type faultPlan struct {
 	resumeCount atomic.Int32 // streams of the run so far that were resumed from a cursor
 
 	mu      sync.Mutex
-	applied []string // texts of the faults that changed events of the run, and so all of its streams
+	applied []string // texts of the faults that changed events of the run, and thus all of its streams
 }
 
 // addApplied records that a fault has changed events of the run. The argument fault is the text
@@ -44,9 +44,9 @@ func (p *faultPlan) appliedFaults() []string {
 const noFrame = int(^uint(0) >> 1)
 
 // streamEffects returns the effects of those faults of the plan p that affect stream number n of
-// the run, counted from 1. A caller that needs the effects on the position from which a stream is
-// resumed must count only the resumed streams of the run. An effect records its fault in the
-// journal the first time that it changes something.
+// the run, counted from 1. For the effects on the position from which a stream is resumed, n must
+// count only the resumed streams of the run. An effect records its fault in the journal the first
+// time that it changes something.
 func (x *requestState) streamEffects(p *faultPlan, n int) (all []fault.Effect) {
 	r := x.newRand(randStream)
 	for _, use := range p.faults {
@@ -71,5 +71,5 @@ func (x *requestState) newEffect(use fault.Spec, r *rand.Rand, applied func(faul
 type runKey struct{ dialect, thread, run string }
 
 // maxPlans is the maximum number of fault plans that a mock keeps for runs that are started by one
-// request and streamed by others. Beyond it, the oldest plan is dropped.
+// request and streamed by others. When the maximum is reached, a new plan replaces the oldest one.
 const maxPlans = 10_000

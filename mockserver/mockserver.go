@@ -143,8 +143,9 @@ func (s *Server) Journal() *journal.Journal { return s.journal }
 // Clock returns the clock of the server.
 func (s *Server) Clock() *Clock { return s.clock }
 
-// Seed returns the seed of the random choices for requests that specify no seed themselves or in
-// the settings of their test: [Config.Seed] or, if that is nil, a seed that New chose at random.
+// Seed returns the default seed of the random choices. It applies to a request if neither a header
+// of the request nor the settings specify a seed. It is [Config.Seed] or, if that is nil, a seed
+// that New chose at random.
 func (s *Server) Seed() uint64 { return s.seed }
 
 // Dialects returns the dialects that the server serves. The caller must not modify the slice.

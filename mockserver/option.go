@@ -59,9 +59,9 @@ func Recordings(paths ...string) Option {
 }
 
 // Fault returns an Option that injects faults into the response to every request to which they
-// apply. In text, commas separate faults, and semicolons separate the parameters of a fault, as in
-// "abort; event=3, slow-head; for=2s". The command "streamassay list faults" prints all faults. If
-// Fault is used several times, the faults are combined.
+// apply. In the argument text, commas separate faults, and semicolons separate the parameters of a
+// fault, as in "abort; event=3, slow-head; for=2s". The command "streamassay list faults" prints
+// all faults. If Fault is used several times, the faults are combined.
 func Fault(text string) Option {
 	return func(o *configBuilder) error {
 		faults, err := fault.Parse(text)
@@ -71,7 +71,8 @@ func Fault(text string) Option {
 }
 
 // Pace returns an Option that sets the timing of replies. The argument text is a pace in the YAML
-// form that [ParsePace] accepts. [New] returns the error of ParsePace if the text is invalid.
+// form that [ParsePace] accepts, such as "{first: 300ms, rate: 40}". [New] returns the error of
+// ParsePace if the text is invalid.
 func Pace(text string) Option {
 	return func(o *configBuilder) (err error) {
 		o.Defaults.Pace, err = ParsePace(text)
@@ -80,7 +81,7 @@ func Pace(text string) Option {
 }
 
 // Seed returns an Option that sets [Config.Seed], so that equal requests get equal responses in
-// every run of the program.
+// every run of the program. It also freezes the clock at [Epoch], unless [Config.Clock] is set.
 func Seed(seed uint64) Option {
 	return func(o *configBuilder) error {
 		o.Config.Seed = &seed

@@ -52,8 +52,8 @@ type keyCounter struct {
 	current, previous map[uint64]uint64 // occurrences by key; when current is full, it becomes previous
 }
 
-// maxCounted is the number of keys that a keyCounter remembers at least: those that occurred most
-// recently.
+// maxCounted is the maximum number of keys in each of the two maps of a keyCounter. A keyCounter
+// thus always remembers the maxCounted keys that occurred most recently.
 const maxCounted = 1 << 16
 
 // next counts one more occurrence of key and returns the number of earlier occurrences.

@@ -15,8 +15,8 @@ import (
 // its own scripts, script state, settings and journal entries.
 const testHeader = "X-Test-Id"
 
-// maxTests is the maximum number of tests whose settings are kept. Beyond it, the test that was
-// added first is dropped.
+// maxTests is the maximum number of tests whose settings are kept. When the maximum is reached, a
+// new test replaces the one that was added first.
 const maxTests = 1000
 
 // RuntimeSettings holds what can be changed while a mock is serving, for one test or for all tests.
@@ -91,7 +91,8 @@ func (s *Server) scope(test string) *testScope {
 }
 
 // Settings returns the settings of the test with the id test, or those that all tests share if test
-// is "". A test that the server does not know yet is added, with empty settings.
+// is "". A test that the server does not know yet is added, with empty settings. The caller must
+// not modify the values to which the fields of the result point.
 func (s *Server) Settings(test string) RuntimeSettings { return *s.scope(test).settings.Load() }
 
 // SetSettings sets all settings of the test with the id test, or those that all tests share if test
@@ -102,7 +103,8 @@ func (s *Server) SetSettings(test string, settings RuntimeSettings) {
 }
 
 // UpdateSettings calls change with a copy of the settings of the test with the id test, or of those
-// that all tests share if test is "". It then stores the changed copy. Concurrent updates are
+// that all tests share if test is "". It then stores the changed copy. The function change may
+// replace the values to which the fields point, but must not modify them. Concurrent updates are
 // serialized, and change must not call methods of s.
 func (s *Server) UpdateSettings(test string, change func(*RuntimeSettings)) {
 	scope := s.scope(test)

@@ -48,11 +48,11 @@ func (s *liveStreams) open(w *responseWriter) *Stream {
 	return one
 }
 
-// close removes one from the open streams. It does nothing if one is not among them.
-func (s *liveStreams) close(one *Stream) {
+// close removes stream from the open streams. It does nothing if stream is nil or is not open.
+func (s *liveStreams) close(stream *Stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.live = slices.DeleteFunc(s.live, func(other *Stream) bool { return other == one })
+	s.live = slices.DeleteFunc(s.live, func(other *Stream) bool { return other == stream })
 }
 
 // all returns the open streams, the oldest first.

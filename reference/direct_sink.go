@@ -11,7 +11,7 @@ const initialStreamBuffer = 2 << 10
 // A directSink writes the frames of a run directly to the response of the request that started the
 // run. It is used if Config.Inline is set and streams of the dialect cannot be resumed; the run is
 // then executed in the goroutine of that request. The directSink buffers frames until the write
-// buffer of the field stream is full or the agent announces a pause.
+// buffer of its streamWriter is full or the agent announces a pause.
 type directSink struct {
 	memorySink
 	stream *streamWriter

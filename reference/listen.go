@@ -98,8 +98,9 @@ func (h *storedLogReader) isMissing() bool {
 
 // serveListen streams the events of a run that another request started. The stream begins after the
 // cursor in the request or, without a cursor, with the first event. serveListen refuses a cursor
-// that the server did not issue or from which it can no longer resume. If the run does not exist
-// yet, serveListen waits until it does.
+// that the server did not issue or from which it can no longer resume, and a request for a
+// conversation that does not exist or belongs to another user. If the conversation exists but the
+// run does not exist yet, serveListen waits until it does.
 func (s *Server) serveListen(c *requestContext) {
 	t, ok := s.authorizeThread(c, false)
 	if !ok {
@@ -279,8 +280,8 @@ func (l *streamWriter) buffer(data []byte) error {
 	return l.write(data)
 }
 
-// release calls release of a storedLogReader, and does nothing if the events do not come from the
-// store.
+// release allows the events last read from the store to be removed from memory. It does nothing if
+// the events do not come from the store.
 func (l *streamWriter) release() {
 	if h, ok := l.events.(*storedLogReader); ok {
 		h.release()

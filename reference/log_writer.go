@@ -185,8 +185,8 @@ const maxStoreOutage = 10 * time.Minute
 // wasStored checks whether update was stored although Append returned an error. If so, ok is true
 // and first is the position of the update's first event, or 0 if the update has no events. ok is
 // false if update was not stored, if the store cannot be read, or if update has no events and does
-// not end the run, since such an update leaves no trace that could be checked. last is as for
-// appendWithRetry.
+// not end the run, since such an update leaves no trace that could be checked. last is the position
+// of the run's last event that was stored before, or 0 if none was.
 func (w *runLogWriter) wasStored(ctx context.Context, update state.RunUpdate, last int64) (first int64, ok bool) {
 	ctx, stop := context.WithTimeout(ctx, storeTimeout)
 	defer stop()

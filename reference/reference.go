@@ -31,8 +31,8 @@ import (
 // A Config configures a [Server] or [DialectMux]. The zero value of each field is a usable
 // default.
 type Config struct {
-	// Authenticator maps bearer tokens to users. If nil, every token is accepted as a user of that
-	// name, and only operations for which the dialect's document requires credentials need a token.
+	// Authenticator maps bearer tokens to users. If nil, every token is accepted as the name of its
+	// user, and only operations for which the dialect's document requires credentials need a token.
 	Authenticator Authenticator
 	// Transcriber turns speech into text. If nil, the text is the comment in the WAV file (the
 	// chunk ICMT) or, if there is none, a sentence with the duration of the recording.

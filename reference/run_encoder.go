@@ -207,8 +207,8 @@ func (t *runEncoder) endText(m *openMessage) {
 }
 
 // addContent adds e, a complete content part. Text is sent as a delta. A part of any other type is
-// sent as such or, if the dialect has no event for its type, as a line of text with the URL of the
-// part.
+// sent as an event of its own or, if the dialect has no event for that type, as a line of text with
+// the URL of the part.
 func (t *runEncoder) addContent(e *spec.Event) {
 	m := t.messageFor(spec.MessageStart, e.Message, e.Role, "")
 	if e.Type == "" || e.Type == "text" {

@@ -210,8 +210,8 @@ func (a *scriptedTurn) changeState(patches string) bool {
 	return true
 }
 
-// sendStep emits a step with the given name, which contains a message with the same text. It always
-// returns true.
+// sendStep emits a step with the given name. The step contains one message, whose text is that name.
+// sendStep always returns true, so that handlers of prompts can return its result.
 func (a *scriptedTurn) sendStep(name string) bool {
 	a.Emit(spec.Event{Kind: spec.StepStart, Name: name})
 	a.sendText(name)
@@ -311,9 +311,10 @@ func (a *scriptedTurn) interrupt(payload string) bool {
 	return true
 }
 
-// withNumbers returns a handler of a prompt whose arguments are whole numbers, separated by white
-// space, which it passes to handle. The handler returns false unless there are as many numbers as
-// limits, and each number is from 0 to its limit.
+// withNumbers returns a handler of a prompt with numeric arguments. The handler parses the
+// arguments as whole numbers separated by white space, calls handle with the numbers, and returns
+// true. It returns false, without calling handle, unless there are as many numbers as limits and
+// each number is from 0 to its limit.
 func withNumbers(handle func(a *scriptedTurn, n []int), limits ...int) func(*scriptedTurn, string) bool {
 	return func(a *scriptedTurn, arguments string) bool {
 		fields := strings.Fields(arguments)

@@ -335,7 +335,9 @@ func (s *Server) endOrphan(ctx context.Context, ref state.RunRef) bool {
 }
 
 // serveCancel cancels the run that the request names, or all runs of the conversation if the
-// request names no run. Runs that have ended are not affected.
+// request names no run. Runs that have ended are not affected. It refuses the request if the
+// conversation belongs to another user, or if the request names a run of a conversation that does
+// not exist.
 func (s *Server) serveCancel(c *requestContext) {
 	ref := s.runRef(c.event.Thread, c.event.Run)
 	if _, ok := s.authorizeThread(c, c.event.Run == ""); !ok {
@@ -354,8 +356,9 @@ func (s *Server) serveCancel(c *requestContext) {
 }
 
 // authorizeThread returns the conversation of a request. If the conversation belongs to another
-// user, or does not exist and mayBeUnknown is false, authorizeThread refuses the request and ok is
-// false. An unknown conversation is returned as the zero Thread.
+// user, or does not exist and mayBeUnknown is false, or if the store fails, authorizeThread refuses
+// the request and ok is false. If mayBeUnknown is true, a conversation that does not exist is
+// returned as the zero Thread.
 func (s *Server) authorizeThread(c *requestContext, mayBeUnknown bool) (t state.Thread, ok bool) {
 	t, err := s.registry.store.Thread(c.r.Context(), s.runRef(c.event.Thread, "").Thread)
 	switch {
@@ -370,8 +373,9 @@ func (s *Server) authorizeThread(c *requestContext, mayBeUnknown bool) (t state.
 	return t, err == nil
 }
 
-// refuseStoreError refuses a request with the response that corresponds to err, an error of the
-// store.
+// refuseStoreError refuses a request because of err, an error of the store. The status is 403 for
+// state.ErrNotOwner and 404 for state.ErrNotFound. For any other error it is 503, and the error is
+// logged and counted.
 func (s *Server) refuseStoreError(c *requestContext, err error) {
 	switch {
 	case errors.Is(err, state.ErrNotOwner):

@@ -39,8 +39,9 @@ func (s *Server) fileBaseURL(c *requestContext) string {
 	return strings.TrimSuffix(root, "/") + strings.TrimSuffix(path, target) + strings.TrimSuffix(filesPath, "/")
 }
 
-// uploadedFile returns the uploaded file to which part links. ok is false if the server has no
-// uploads, or part is not an image of a request or does not contain a link to an upload.
+// uploadedFile returns the uploaded file to which part, a part of a message in a request, links. ok
+// is false if the server has no uploads, or if part is not an image or does not link to an upload.
+// The file may no longer exist.
 func (s *Server) uploadedFile(part spec.Event) (f files.File, ok bool) {
 	if !s.acceptsUploads || part.Kind != spec.InputImage {
 		return f, false
@@ -117,8 +118,8 @@ func (s *Server) respondFile(c *requestContext, kind spec.Kind, f files.File) {
 	s.respond(c, spec.Event{Kind: kind, ID: f.Path, Type: f.Type, Text: link})
 }
 
-// serveTranscribe responds with the text of the recording of speech that the request contains. It
-// refuses a recording that is not a WAV file.
+// serveTranscribe responds with the text of the recording of speech that the request contains. If
+// the recording is not a WAV file, serveTranscribe refuses the request with status 422.
 func (s *Server) serveTranscribe(c *requestContext) {
 	file, _ := c.event.Last(spec.InputFile)
 	_, err := speech.ParseWAV([]byte(file.Text))
@@ -133,8 +134,10 @@ func (s *Server) serveTranscribe(c *requestContext) {
 	s.respond(c, spec.Event{Kind: spec.Transcription, Text: text})
 }
 
-// refuseFile refuses a request with the response that corresponds to err, an error of a file store
-// or of a transcription.
+// refuseFile refuses a request because of err, an error of a file store or of a transcription. The
+// status is 404 if the file does not exist, 413 if it is too large, and 422 if it is of the wrong
+// type or an image that the user did not upload. An empty file is refused as a violation of the
+// dialect's document. For any other error the status is 503, and the error is logged.
 func (s *Server) refuseFile(c *requestContext, err error) {
 	is := func(these ...error) bool {
 		return slices.ContainsFunc(these, func(e error) bool { return errors.Is(err, e) })

@@ -36,8 +36,8 @@ func (c Check) locationOf(f Finding) findingLocation {
 }
 
 // checkGroups returns the results of the dialect that have verdict v, in one group per check and in
-// the order of the report. Unless all is true, it omits results with a [Cause], which is reported
-// in their place.
+// the order of the report. If the argument all is false, it omits results with a [Cause], which is
+// reported in their place.
 func (d DialectReport) checkGroups(v spec.Verdict, all bool) []checkResultGroup {
 	var list []checkResultGroup
 	at := map[string]int{}
@@ -65,9 +65,10 @@ func (d DialectReport) checkGroups(v spec.Verdict, all bool) []checkResultGroup 
 }
 
 // failedGroups returns the groups of checks that failed, followed by the groups of checks that
-// warned. Unless all is true, it omits results with a [Cause], which is reported in their place,
-// and merges groups whose checks fail because of the same bytes: of several such groups it returns
-// only the one that describes the defect best (see byPrecision), with the others in its field Same.
+// warned. If the argument all is false, it omits results with a [Cause], which is reported in their
+// place. It then also merges groups whose checks fail because of the same bytes: of several such
+// groups it returns only the one that describes the defect best (see byPrecision), with the others
+// in its field Same.
 func (d DialectReport) failedGroups(all bool) []checkResultGroup {
 	list := slices.Concat(d.checkGroups(spec.Failed, all), d.checkGroups(spec.Warned, all))
 	if all {
@@ -116,9 +117,10 @@ func byPrecision(list []checkResultGroup) []int {
 	return order
 }
 
-// coversGroup reports whether a report that shows g can omit the group o: the first findings of
-// both groups are at the same place, and g has a finding at every place where o has one. The result
-// is false if one of the groups has no findings, or if not all findings of o were kept.
+// coversGroup reports whether a report that shows g can omit the group o. That is the case if the
+// first findings of the two groups are at the same place, and g has a finding at every place where
+// o has one. The result is false if one of the groups has no findings, or if not all findings of o
+// were kept.
 func (g checkResultGroup) coversGroup(o checkResultGroup) bool {
 	if len(g.Findings) == 0 || len(o.Findings) == 0 || o.Dropped > 0 ||
 		g.locationOf(g.Findings[0]) != o.locationOf(o.Findings[0]) {

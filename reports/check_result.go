@@ -116,9 +116,10 @@ func cutTruncationNote(s string) (shown, note string) {
 }
 
 // RequirementResults returns one result for each requirement of the catalogue, in the order of the
-// catalogue, and then one for each other requirement in results, such as that of a check that a
-// user added. The verdict of each is the worst verdict on the requirement in results, or silent
-// without one or if the requirement is excluded because no check can judge it.
+// catalogue, followed by one for each further requirement judged in results, such as that of a
+// check that a user added. The verdict of each is the worst verdict on its requirement in results.
+// It is silent if results contains none, or if the requirement is excluded because no check can
+// judge it.
 func RequirementResults(catalogue []spec.Requirement, results []spec.Result) []RequirementResult {
 	known, worst := map[string]bool{}, map[string]spec.Verdict{}
 	for _, c := range catalogue {

@@ -99,9 +99,9 @@ func isHeaderToken(name string) bool {
 	return name != ""
 }
 
-// bodyArgs returns, in data, the options of a curl command that send b as the body of the request,
-// quoted for the shell. If b is empty, data is nil. The strings before and after must be placed
-// before and after the whole command; each is "" if nothing is needed there.
+// bodyArgs returns the options of a curl command that send b as the body of the request, quoted for
+// the shell, as data. If b is empty, data is nil. The first and the last result are texts to put at
+// the beginning and at the end of the whole command; each is "" if nothing is needed there.
 func bodyArgs(b []byte) (before string, data []string, after string) {
 	switch {
 	case len(b) == 0:

@@ -16,8 +16,8 @@ type inconclusiveReason struct {
 }
 
 // inconclusiveReasons returns the reasons why results of the dialect have verdict v, which must be
-// error or skipped. Each reason is listed once. Unless all is true, results that a [Cause] explains
-// are ignored.
+// error or skipped. Each reason is listed once. If the argument all is false, results that a
+// [Cause] explains are ignored.
 func (d DialectReport) inconclusiveReasons(v spec.Verdict, all bool) []inconclusiveReason {
 	var list []inconclusiveReason
 	for _, c := range d.Checks {
@@ -121,10 +121,10 @@ func (d DialectReport) worstVerdict() spec.Verdict {
 }
 
 // countNoun returns the number n followed by a noun, such as "1 check" or "2 checks". The argument
-// thing is the noun in the singular; countNoun appends an s to it unless n is 1.
-func countNoun(n int, thing string) string {
+// noun is in the singular; countNoun appends an s to it unless n is 1.
+func countNoun(n int, noun string) string {
 	if n == 1 {
-		return "1 " + thing
+		return "1 " + noun
 	}
-	return fmt.Sprintf("%d %ss", n, thing)
+	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -25,7 +25,7 @@ type Report struct {
 	Verdict    spec.Verdict    `json:"verdict"`          // the worst verdict of all checks
 	Exit       int             `json:"exit"`             // exit code, such as [ExitPassed]
 	Counts     Counts          `json:"counts"`
-	Incomplete string          `json:"incomplete,omitempty"` // why the run did not end regularly
+	Incomplete string          `json:"incomplete,omitempty"` // why the run is incomplete; "" if it is not
 	Dialects   []DialectReport `json:"dialects"`
 	Harness    []string        `json:"harness,omitempty"` // internal errors of streamassay
 }
@@ -90,7 +90,7 @@ type Check struct {
 	Level        spec.Level   `json:"level"`    // strictest level of the requirements that the check judges
 	Scenario     string       `json:"scenario"` // name of the scenario
 	Verdict      spec.Verdict `json:"verdict"`
-	Judged       int          `json:"judged"`         // number of judgements; 0 only with silent, skipped and error
+	Judged       int          `json:"judged"`         // judgements; 0 only if Verdict is silent, skipped or error
 	Note         string       `json:"note,omitempty"` // the reason for the verdict, if no finding gives it
 	Findings     []Finding    `json:"findings"`
 	Dropped      int          `json:"dropped,omitempty"`  // findings that were not kept
@@ -116,7 +116,7 @@ type Finding struct {
 	Event       *int       `json:"event,omitempty"`       // index of the frame in the exchange, from 0; nil: no frame
 	Line        int        `json:"line"`                  // line of the body, from 1; 0: not about the body
 	Offset      int        `json:"offset"`                // position in the body in bytes, from 0
-	Raw         string     `json:"raw"`                   // bytes of the frame or body as text, at most [MaxRaw]
+	Raw         string     `json:"raw"`                   // frame or body as text, cut after [MaxRaw] bytes
 	Level       spec.Level `json:"level,omitempty"`       // level of the requirement, if the finding is about a client
 	Where       string     `json:"where,omitempty"`       // part of the request, if the finding is about a client
 	Request     string     `json:"request,omitempty"`     // request line, unusual header fields and beginning of the body
@@ -137,8 +137,8 @@ const (
 	ExitFailed       = exitcode.Failed       // a MUST is violated or, if strict, a SHOULD
 	ExitInconclusive = exitcode.Inconclusive // nothing was judged, or not everything could be
 	ExitInternal     = exitcode.Internal     // internal error of streamassay
-	ExitInterrupted  = exitcode.Interrupted  // by SIGINT
-	ExitTerminated   = exitcode.Terminated   // by SIGTERM
+	ExitInterrupted  = exitcode.Interrupted  // the run was ended by SIGINT
+	ExitTerminated   = exitcode.Terminated   // the run was ended by SIGTERM
 )
 
 // ConcludeOptions controls how [Report.Conclude] derives the exit code from the verdicts.

@@ -119,9 +119,9 @@ func (d DialectReport) summaryLine() string {
 	return t.String()
 }
 
-// otherFailures returns a clause such as "; 2 more checks did not pass". The number is that of the
-// checks with a result that failed, warned or could not be judged, unless a [Cause] explains the
-// result. If there are no such checks, otherFailures returns "".
+// otherFailures returns a clause such as "; 2 more checks did not pass". It counts the checks with
+// at least one result that failed, warned or could not be judged, but ignores results that a
+// [Cause] explains. If there are no such checks, it returns "".
 func (d DialectReport) otherFailures() string {
 	bad := map[string]bool{}
 	for _, c := range d.Checks {
@@ -162,9 +162,10 @@ func (r *Report) exitWord() string {
 	return strings.ToUpper(r.Verdict.String())
 }
 
-// conclusionLine returns the last line of the report without its beginning, which exitWord returns:
-// the name of the dialect or the number of dialects, how many requirements have each verdict or, if
-// the only dialect could not be tested, the reason, and the exit code.
+// conclusionLine returns the last line of the report without its beginning, which exitWord returns.
+// The line consists of the name of the dialect or the number of dialects, then how many
+// requirements have each verdict, and finally the exit code. If the only dialect could not be
+// tested, the reason takes the place of the numbers.
 func (r *Report) conclusionLine() string {
 	var t requirementCounts
 	name, fatal := "no dialect", (*Cause)(nil)

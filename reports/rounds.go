@@ -62,9 +62,9 @@ func (s *RoundMerger) AddRound(r *Report) {
 	}
 }
 
-// addCauses appends to d the causes of other, the report of the same dialect in a later round, that
-// d does not have yet, and changes the checks of other so that they refer to the causes in d. An
-// appended cause is not fatal, because the earlier rounds did not have it.
+// addCauses appends to d those causes of other that d does not have yet. The argument other is the
+// report of the same dialect in a later round; its checks are changed so that they refer to the
+// causes in d. An appended cause is not fatal, because the earlier rounds did not have it.
 func (d *DialectReport) addCauses(other *DialectReport) {
 	index := make([]int, len(other.Causes)) // in d.Causes
 	for i, c := range other.Causes {

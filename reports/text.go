@@ -92,8 +92,8 @@ func WriteText(w io.Writer, r *Report, s TextStyle) error {
 // line were printed in its log, such as "::".
 var ciCommands = regexp.MustCompile(`(?m)^([ \t]*)(::|##\[)`)
 
-// overallVerdict returns the verdict in whose color the report's last line is shown: failed or, if
-// the exit code is 0, the verdict of the report, but at most warned.
+// overallVerdict returns the verdict in whose color the last line of the report is shown. If the
+// exit code is 0, that is the verdict of the report, but at most warned. Otherwise, it is failed.
 func (r *Report) overallVerdict() spec.Verdict {
 	if r.Exit == ExitPassed {
 		return min(r.Verdict, spec.Warned)

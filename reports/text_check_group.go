@@ -136,8 +136,8 @@ func (c Check) writeReproduce(b *strings.Builder) {
 }
 
 // reproduceCommand returns a command of at most limit characters that reproduces the result. If the
-// scenario has several requests and can be played again, this is Rerun; otherwise it is Curl or, if
-// Curl is too long, Rerun. It returns "" if no such command is within the limit.
+// scenario has several requests and can be played again, this is c.Rerun; otherwise it is c.Curl
+// or, if c.Curl is too long, c.Rerun. It returns "" if no such command is within the limit.
 func (c Check) reproduceCommand(limit int) string {
 	for _, command := range []string{c.Curl, c.Rerun} {
 		if command == c.Curl && c.Rerun != "" && c.Requests > 1 {

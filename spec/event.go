@@ -279,8 +279,8 @@ func (e Event) DisplayName() string {
 }
 
 // KindName returns the name on the wire of frames of kind k in the response to the request e. If
-// the dialect has no name for such frames, KindName returns words, a description such as "the end
-// of the run".
+// the dialect has no name for such frames, KindName returns the argument words, which is a
+// description such as "the end of the run".
 func (e Event) KindName(k Kind, words string) string {
 	if text := e.Facts().WireNames[k]; text != "" {
 		return text

@@ -8,9 +8,9 @@ type sharedState struct {
 	atEnd     []func()  // to be called after the last event
 }
 
-// A sharedValueKey identifies a shared value by its name and by the events that update it. Checks
-// that see the events of all principals do not share values with checks that see only the events of
-// the primary user.
+// A sharedValueKey identifies a shared value by its name and by whether the events of all
+// principals update it or only those of the primary user. Checks that see the events of all
+// principals do not share values with checks that see only the events of the primary user.
 type sharedValueKey struct {
 	name          string
 	allPrincipals bool

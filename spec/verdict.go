@@ -108,12 +108,12 @@ func NewPlan(checks []*Check, catalogue []Requirement, kinds []Kind) Plan {
 	return d
 }
 
-// NewClientPlan returns the plan for judging clients. The parameter catalogue holds the
-// requirements on clients, server holds those on servers, and kinds lists the kinds of the
-// dialect's events. The plan has one obligation for each of the given checks that is named by a
-// requirement in catalogue. A check of clients that needs no kind has an obligation even if no
-// requirement names it; that obligation then has a requirement of level MUST without an id. Checks
-// with ReadsDocument also judge the requirements in server, since the document names those where it
+// NewClientPlan returns the plan for judging clients. The parameters catalogue and server hold the
+// requirements on clients and on servers, respectively, and kinds lists the kinds of the dialect's
+// events. The plan has one obligation for each of the given checks that is named by a requirement
+// in catalogue. A check of clients that needs no kind has an obligation even if no requirement
+// names it; that obligation then has a requirement of level MUST without an id. Checks with
+// ReadsDocument also judge the requirements in server, since the document names those where it
 // describes requests.
 func NewClientPlan(checks []*Check, catalogue, server []Requirement, kinds []Kind) Plan {
 	catalogue = slices.Clone(catalogue)

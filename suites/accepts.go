@@ -10,9 +10,12 @@ import (
 // runAccepts plays the accepts scenario, which sends every form of request that the document
 // allows. It starts a run in a new thread with each template of the operation that starts runs,
 // except the templates that answer a tool call or an interrupt. If the run succeeds and the target
-// can recall messages, further runs in the thread ask for the previous message: one with the same
-// template, if its requests name a user; one with the template "prompt"; and another one with the
-// same template, unless requests of the dialect repeat the history, but not those of the template.
+// can recall messages, up to three further runs in the thread ask for the previous message:
+//   - one with the same template, if its requests name a user;
+//   - one with the template "prompt";
+//   - another one with the same template, unless other requests of the operation repeat the history
+//     and those of the template do not.
+//
 // If requests of the template contain earlier messages, further runs ask for reasoning and a tool
 // call. After that, runAccepts sends requests with thread ids that are UUIDs of versions 1 and 7,
 // requests with other unusual ids and, for each optional header field, a request without that
@@ -65,8 +68,8 @@ func runAccepts(t *Conversation) {
 	}
 }
 
-// countParts returns the number of messages and other parts in the request that is built from the
-// template and e.
+// countParts returns the number of parts, such as messages and offered tools, in the request of the
+// template with the values in e in place of its placeholders. It does not send the request.
 func (t *Conversation) countParts(template string, e spec.Event) int {
 	return len(t.dialect.ParseRequest(t.BuildRequest(template, e)).Parts)
 }
@@ -96,12 +99,12 @@ func (t *Conversation) sendAfterHistory(template string, e spec.Event) {
 // limited size, such as 64 or 128 characters, although few documents state a limit.
 const longIDLength = 200
 
-// sendWithUnusualIDs starts four runs, each in a new thread, in which either the thread id or the
-// run id is unusual: it is [longIDLength] characters long, or it consists of digits and begins with
-// zeros, which a careless server drops because it takes the id for a number. Two more runs are in
-// threads whose ids are "constructor" and "__proto__", the names of members that every JavaScript
-// object inherits, and one is in a thread whose id contains a colon. Requests that the document
-// does not allow are left out.
+// sendWithUnusualIDs starts four runs, each in a new thread. The thread id is unusual in two of
+// them, and the run id in the other two: in one run it is [longIDLength] characters long, and in
+// the other it consists of digits and begins with zeros. A careless server takes such an id for a
+// number and drops the zeros. Two more runs are in threads whose ids are "constructor" and
+// "__proto__", the names of members that every JavaScript object inherits, and one is in a thread
+// whose id contains a colon. Requests that the document does not allow are left out.
 func (t *Conversation) sendWithUnusualIDs() {
 	send := func() {
 		r := t.BuildRequest("prompt", t.PromptEvent("text", "accepted"))

@@ -44,13 +44,13 @@ var accessScenarios = []Scenario{
 }
 
 // requestAsOthers sends prompts, stream requests and requests for stored data, both as the primary
-// user and as each principal in others. The principals in others also send cancel requests: while
-// the primary user reads the stream of a run, which they request at that time, too, and again when
-// that run is over. Some of their stream and cancel requests name a run that does not exist. The
-// primary user then cancels another run, whose stream the principals in others request, too. Checks
-// verify that the server refuses all requests of the principals in others, and that their cancel
-// requests do not end the stream of the primary user. Requests that the dialect or the target does
-// not support are left out.
+// user and as each principal in others. While the primary user reads the stream of a run, the
+// principals in others request that stream and try to cancel the run. They try to cancel it again
+// when it is over. Some of their stream and cancel requests name a run that does not exist. Then
+// the primary user cancels another run, and the principals in others request the stream of that
+// run. Checks verify that the server refuses all requests of the principals in others, and that
+// their cancel requests do not end the stream of the primary user. Requests that the dialect or the
+// target does not support are left out.
 func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "one"))
 	run, cursors := t.Run, t.Cursors()
@@ -152,7 +152,7 @@ func (t *Conversation) sendAsEach(others []spec.Principal, template string, e sp
 	}
 }
 
-// sendAs sends request r as principal who and reports whether the status of the response is a
+// sendAs sends request r as the given principal and reports whether the status of the response is a
 // success (2xx). If a successful response is an event stream, sendAs closes the connection as soon
 // as the head of the response has arrived, because only the status matters.
 func (t *Conversation) sendAs(who spec.Principal, r spec.Request) bool {
@@ -224,7 +224,7 @@ func runStreamLimit(t *Conversation) {
 }
 
 // openStreams is a set of streams that all belong to the same run. The client keeps them open until
-// closeAt, so that the stream limit is reached.
+// the time in the field closeAt, so that the stream limit is reached.
 type openStreams struct {
 	conversation *Conversation
 	request      spec.Request   // for the stream of the run

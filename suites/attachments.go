@@ -129,9 +129,10 @@ func (t *Conversation) fetch(link string) {
 	t.doExchange(t.clients[spec.PrimaryUser].AtRoot(), r, path, enough)
 }
 
-// isSameOrigin reports whether a contains no user name and has the same scheme, host and port as b.
-// A URL without a port has the default port of its scheme. If a has no host, the result is false.
-func isSameOrigin(a, b *url.URL) bool {
+// isSameOrigin reports whether link contains no user name and has the same scheme, host and port as
+// base. A URL without a port has the default port of its scheme. If link has no host, the result is
+// false.
+func isSameOrigin(link, base *url.URL) bool {
 	address := func(u *url.URL) string {
 		port := u.Port()
 		if port == "" {
@@ -139,5 +140,5 @@ func isSameOrigin(a, b *url.URL) bool {
 		}
 		return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 	}
-	return a.Host != "" && a.User == nil && address(a) == address(b)
+	return link.Host != "" && link.User == nil && address(link) == address(base)
 }

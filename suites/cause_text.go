@@ -76,8 +76,8 @@ func unplayedText(c Cause, parts []ScenarioResult) (message, advice string) {
 	return message, ""
 }
 
-// joinFirst returns the first names, at most limit of them, joined with commas. If names are left
-// out, it appends their number, as in "a, b, … and 3 more".
+// joinFirst joins names with commas. If there are more than limit of them, it joins only that many,
+// from the start, and appends the number of the others, as in "a, b, … and 3 more".
 func joinFirst(names []string, limit int) string {
 	if len(names) <= limit {
 		return strings.Join(names, ", ")
@@ -360,8 +360,8 @@ func similarDialect(own *dialect.Dialect, o exchangeSummary) string {
 
 // otherPromptOperations returns a list, separated by commas, of the operations that start runs in
 // dialects other than own, at most one for each family, as in "runs has POST /api/v1/agent/runs,
-// …". It leaves out an operation if it has the same method and path, without the base path, as the
-// operation that starts runs in own. It returns "" if no operations are left.
+// …". It leaves out an operation if its method and path are those of the operation that starts runs
+// in own, base paths aside. It returns "" if no operations are left.
 func otherPromptOperations(own *dialect.Dialect) string {
 	all, err := dialect.All()
 	if err != nil {

@@ -183,8 +183,8 @@ func (e combinationsCutError) Error() string {
 		"this one and those after it were not", e.played, e.of, int(maxCombinationTime.Seconds()))
 }
 
-// playCombinations plays the combinations and returns parts, the earlier results, with the results
-// of the combinations appended. After each combination, it calls played with the name of the
+// playCombinations plays the given combinations and returns parts, the earlier results, with their
+// results appended. After each combination, it calls played with the name of the
 // combination; several goroutines may do so at once. If there is no time for all combinations,
 // playCombinations also appends a result that says so, with the name of the first combination that
 // was not played. If a combination has findings that no earlier result has, playCombinations tries

@@ -80,9 +80,9 @@ func (c *combinationPlayer) askInterrupt(payload, answer string) {
 }
 
 // answerInterrupt is like [combinationPlayer.askInterrupt], but resumes the run with a request of
-// the given template. If the template is not the plain form of an answer and the interrupt has a
-// schema for the answer, answerInterrupt sends no answer, because the schema may not allow other
-// forms.
+// the given template. If the template is for an answer in a form other than the plain one, and the
+// interrupt has a schema for the answer, answerInterrupt sends no answer, because the schema may
+// not allow other forms.
 func (c *combinationPlayer) answerInterrupt(payload, template, answer string) {
 	c.ask("interrupt", payload)
 	interrupt, _ := c.onlyInterrupt()
@@ -127,12 +127,12 @@ func (c *combinationPlayer) sendRefused() {
 	}
 }
 
-// invalidMembers returns invalid requests on the current thread, one for each class of status
-// codes, such as 4xx. Each of them is invalid because of one member of its body, which is neither
-// the prompt nor the thread id. Its class is that of the first status code that the document states
-// for its refusal. The requests are in ascending order of their classes. A request comes first if
-// the document states no status code for its refusal. invalidMembers does not send the requests,
-// and the current run stays the same.
+// invalidMembers returns invalid requests on the current thread, without sending them. Each request
+// is invalid because of one member of its body, which is neither the prompt nor the thread id.
+// There is one request for each class of status codes, such as 4xx, that the document states for
+// refusals of such requests. If it states several codes for a refusal, the first one counts. The
+// requests are in ascending order of these classes, after one for which the document states no
+// status code, if there is any. The current run stays the same.
 func (c *combinationPlayer) invalidMembers() (all []spec.Request) {
 	e := c.PromptEvent("text", c.word())
 	e.Thread, e.Run = c.Thread, c.NewID()

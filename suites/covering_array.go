@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// A valuePair is a value of dimension dimensionA together with a value of a later dimension,
-// dimensionB. Dimensions, and the values of each dimension, are counted from 0.
+// A valuePair is a pair of values of two dimensions: valueA of dimensionA, and valueB of
+// dimensionB, which is a later dimension. Dimensions, and the values of each dimension, are counted
+// from 0.
 type valuePair struct{ dimensionA, valueA, dimensionB, valueB int }
 
 // coveringArray returns at most n rows. A row holds the index of one value for each dimension. If n

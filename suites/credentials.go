@@ -32,7 +32,7 @@ func (t *Target) hasUserCredentials() bool {
 		slices.ContainsFunc(t.Header, func(f spec.HeaderField) bool { return t.isCredentialHeader(f.Name) })
 }
 
-// headerFor returns the header fields to send with every request of principal who. Only the
+// headerFor returns the header fields to send with every request of the given principal. Only the
 // credentials of the principals differ, and an anonymous client has none. ids is the source of the
 // random credentials of the unknown user.
 func (t *Target) headerFor(who spec.Principal, ids *rand.Rand) spec.Header {
@@ -56,8 +56,9 @@ func (t *Target) headerFor(who spec.Principal, ids *rand.Rand) spec.Header {
 	return header
 }
 
-// invalidCredential returns a credential that looks like value but is not valid: it has the same
-// Authorization scheme or the same cookie names, if value has any, but random secrets from ids.
+// invalidCredential returns an invalid credential of the same form as value. It has the same
+// Authorization scheme or the same cookie names, if value has any, but its secrets are random and
+// come from ids.
 func invalidCredential(value string, ids *rand.Rand) string {
 	random := func() string { return fmt.Sprintf("%016x%016x", ids.Uint64(), ids.Uint64()) }
 	if scheme, _, ok := strings.Cut(value, " "); ok && !strings.ContainsAny(scheme, "=;") {

@@ -97,9 +97,10 @@ func (t *Conversation) completeExchange(
 }
 
 // recordCost records in tracker the size of response r, and whether r exceeded a limit of the
-// client or contained an event that was too large for guard, and returns nil. If r has a content
-// coding, and no more requests for its kind of response are to be sent, recordCost instead records
-// nothing and returns the reason. The caller must then abandon r.
+// client or contained an event that was too large for guard. It then returns nil. If r has a
+// content coding, and no more requests for its kind of response are to be sent, it records nothing
+// and returns the reason instead. The caller must then abandon r. recordCost may set r.End (see
+// [Conversation.checkDecodedSize]).
 func (t *Conversation) recordCost(r *spec.Response, tracker *limitTracker, guard eventSizeGuard) error {
 	size, stopped := t.checkDecodedSize(r, tracker)
 	switch {
@@ -138,8 +139,8 @@ func (t *Conversation) tracker(r spec.Request) *limitTracker {
 // sends nothing more.
 //
 // If r has a content coding, and no more requests for its kind of response are to be sent, stopped
-// is the reason in tracker. The body is then not decoded, and size is zero. Otherwise, stopped is
-// nil.
+// is the reason (see [limitTracker.stopCause]). The body is then not decoded, and size is zero.
+// Otherwise, stopped is nil.
 func (t *Conversation) checkDecodedSize(r *spec.Response, tracker *limitTracker) (size responseVolume, stopped error) {
 	if !dialect.HasContentCoding(*r) {
 		return responseVolume{wire.CountEvents(*r), len(r.Body)}, nil
@@ -171,10 +172,10 @@ func (t *Conversation) checkDecodedSize(r *spec.Response, tracker *limitTracker)
 type eventSizeGuard struct {
 	maxEventBytes int                      // maximum size of one event, in bytes
 	next          func(spec.Response) bool // the caller's own condition for leaving; nil: none
-	hasHead       bool                     // stream and encoded have been determined
+	hasHead       bool                     // the fields stream and encoded have been set
 	stream        bool                     // the response is an event stream
 	encoded       bool                     // the response has a content coding
-	scanned       int                      // number of bytes of the body in which data lines were searched
+	scanned       int                      // number of bytes of the body that were searched for data lines
 	dataLine      int                      // byte offset of the last data line in the body
 	tripped       bool                     // an event was too large
 }

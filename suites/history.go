@@ -25,10 +25,10 @@ var historyScenarios = []Scenario{
 	},
 }
 
-// runHistory plays the history scenario. It requests the history of a thread before the first run,
-// as well as the stream of a run that does not exist yet, and the history during a run, after
-// several runs, and for single days. Then it requests the history of another thread. Checks compare
-// the histories with the runs.
+// runHistory plays the history scenario. It requests the history of a thread before the first run
+// of the thread, during a run, after several runs, and for single days. Before the first run, it
+// also requests the stream of a run that does not exist. Then it requests the history of another
+// thread. Checks compare the histories with the runs.
 func runHistory(t *Conversation) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "in another conversation"))
 	other := t.Thread
@@ -111,10 +111,10 @@ func runLatest(t *Conversation) {
 }
 
 // fetchLatest requests the history without a thread id, repeatedly until the response is the
-// history of the current thread (see [Conversation.pollHistory]). If before is true and the last
-// response states the day of its history, fetchLatest sends one more history request without a
-// thread id. That request asks for the messages from before the following day: if the day is
-// 2026-01-31, for those from before 2026-02-01.
+// history of the current thread (see [Conversation.pollHistory]). If the argument before is true
+// and the last response states the day of its history, fetchLatest sends one more history request
+// without a thread id. That request asks for the messages from before the following day: if the day
+// is 2026-01-31, for those from before 2026-02-01.
 func (t *Conversation) fetchLatest(before bool) {
 	mine := t.Thread
 	t.Thread = ""

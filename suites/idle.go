@@ -10,14 +10,18 @@ import (
 // runIdleLimit plays the idle-limit scenario. It starts several silent runs and reads their streams
 // at the same time, up to the stream limit of the target. All streams but one are requested with a
 // limit of one or three idle polls, after which the server must end the stream. With three polls, a
-// silence also follows the first keep-alive comment. One of the runs follows a failed one in its
-// thread, and two clients read it. The stream of another run is requested twice from the cursor of its
-// first event, once with each limit. A further run falls silent after some text, and its stream is
-// also requested without an Accept field. One run is started with the template "automation", if the
-// dialect has it. The stream without a limit must go on to
-// the end of its run. Checks judge when the streams end and how they are kept alive. Then
-// runIdleLimit requests the stream of a run that sends text, with the largest limit on idle polls
-// that the document allows and with smaller ones.
+// silence also follows the first keep-alive comment. The stream without a limit must go on to the
+// end of its run. Some of the runs are special:
+//   - One follows a failed run in its thread, and two clients read its stream.
+//   - The stream of another is requested twice from the cursor of its first event, once with each
+//     limit.
+//   - A third one falls silent after some text, and its stream is also requested without an Accept
+//     field.
+//   - One is started with the template "automation", if the dialect has it.
+//
+// Checks judge when the streams end and how they are kept alive. Then runIdleLimit requests the
+// stream of a run that sends text, with the largest limit on idle polls that the document allows
+// and with smaller ones.
 func runIdleLimit(t *Conversation) {
 	// The streams with a limit end before their runs, even if it takes long to request them all.
 	long, short := t.PromptEvent("idle", "6000"), t.PromptEvent("idle", "4500")

@@ -88,11 +88,11 @@ func (c *combinationPlayer) askAfterMessage(scenario, args string) {
 }
 
 // prependMessage looks among the members of body, a decoded JSON object, for an array with a
-// message that contains text exactly once. It inserts a copy of the last such message directly
-// before that message. In the copy, the replacer earlier is applied to the JSON text of the
+// message in which exactly one string equals text. It inserts a copy of the last such message
+// directly before that message. The copy is made by applying replacer to the JSON text of the
 // message. prependMessage returns false if no message was inserted. It modifies body only by
 // replacing the array.
-func prependMessage(body map[string]any, text string, earlier *strings.Replacer) bool {
+func prependMessage(body map[string]any, text string, replacer *strings.Replacer) bool {
 	for name, member := range body {
 		messages, _ := member.([]any)
 		for i, m := range slices.Backward(messages) {
@@ -101,7 +101,7 @@ func prependMessage(body map[string]any, text string, earlier *strings.Replacer)
 				continue
 			}
 			var before any
-			if json.Unmarshal([]byte(earlier.Replace(string(source))), &before) != nil {
+			if json.Unmarshal([]byte(replacer.Replace(string(source))), &before) != nil {
 				return false
 			}
 			body[name] = append(append(append([]any{}, messages[:i]...), before), messages[i:]...)

@@ -77,10 +77,10 @@ func (t *Conversation) wasRefused() bool {
 }
 
 // startIfTaken is like [Conversation.StartRun] with the template "prompt" and the values in e, but
-// gives the run the id run, or a new id if run is "". It returns false if the server refuses the
-// request, or if the response says that the run failed. In both cases, it removes the exchange from
-// the recording, because the documents do not say which strings are valid ids, so that checks must
-// not judge the refusal.
+// the argument run is the id of the run, or "" for a new id. It returns false if the server refuses
+// the request, or if the response says that the run failed. In both cases, it removes the exchange
+// from the recording, because the documents do not say which strings are valid ids, so that checks
+// must not judge the refusal.
 func (t *Conversation) startIfTaken(run string, e spec.Event) bool {
 	return t.startTemplateIfTaken("prompt", run, e)
 }
@@ -312,9 +312,9 @@ func runCrosswise(prompt, replyTemplate string) func(*Conversation) {
 // in another thread with the same id. While the client reads the streams of these later runs,
 // runCancelOlder cancels the first run. Checks verify that the other runs go on. Then it does the
 // same with runs whose ids differ only in the form of an accented letter, or would be the same if a
-// percent sign in them were decoded, and with two runs that are started with the template
-// "automation", if the dialect has it. If the target allows a user only one open stream,
-// runCancelOlder sends nothing.
+// percent-encoded letter in them were decoded. Finally it does the same with two runs that are
+// started with the template "automation", if the dialect has it. If the target allows a user only
+// one open stream, runCancelOlder sends nothing.
 func runCancelOlder(t *Conversation) {
 	thread, other := t.Thread, t.NewID()
 	older := "Run-" + t.NewID()
@@ -325,10 +325,11 @@ func runCancelOlder(t *Conversation) {
 	}
 }
 
-// cancelOlder starts the run older and then the runs younger, all of them or as many as the stream
-// limit of the target allows, with requests of the template. While the client reads the streams of
-// the younger runs, it cancels the older one. If the server refuses the older run, or if the target
-// allows a user only one open stream, cancelOlder starts no further runs.
+// cancelOlder starts the run that the argument older describes, and then those in younger: all of
+// them, or as many as the stream limit of the target allows. The requests are of the given
+// template. While the client reads the streams of the later runs, cancelOlder cancels the first
+// one. If the server refuses the first run, cancelOlder starts no other. If the target allows a
+// user only one open stream, it starts none at all.
 func (t *Conversation) cancelOlder(template string, older runRef, younger []runRef) {
 	limit := t.target.StreamLimit
 	if t.Thread = older.thread; limit == 1 || !t.startTemplateIfTaken(template, older.id, t.PromptEvent("slow", "40 50")) {
@@ -346,9 +347,10 @@ func (t *Conversation) cancelOlder(template string, older runRef, younger []runR
 }
 
 // runCancelNoRun plays the cancel-no-run scenario. While the client reads the stream of a run, it
-// sends cancel requests for a run of the same thread that has ended, for one that does not exist,
-// and without a run. Checks verify that the run goes on. A server may refuse the first two cancel
-// requests; if it does, the exchange is removed from the recording.
+// sends cancel requests for a run of the same thread that has ended and for one that does not
+// exist. A server may refuse these two requests; if it does, the exchange is removed from the
+// recording. If the document requires a run id in cancel requests, the client also sends one
+// without it. Checks verify that the run goes on.
 func runCancelNoRun(t *Conversation) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "first"))
 	ended := t.Run

@@ -56,8 +56,8 @@ func (t *Target) checkOwnScenarios() error {
 }
 
 // checkOwnChecks returns an error if a check in t.Checks has no id, no Doc or no function Watch,
-// judges clients, or has the id of another check, or if a requirement of a check has no id or no
-// valid level.
+// judges clients instead of servers, or has the id of another check. It also returns an error if a
+// requirement of a check has no id or no valid level.
 func (t *Target) checkOwnChecks() error {
 	known := map[string]bool{}
 	for _, c := range rules.All {

@@ -250,8 +250,9 @@ func objectSamples() (all []jsonSample) {
 }
 
 // runPayloadsOfTools plays the payloads-tools scenario. It asks for tool calls with many kinds of
-// arguments, and sends many kinds of tool results, both also longer than 65,536 bytes. Finally, it
-// offers a client tool that has the name of the server's own tool.
+// arguments, among them a JSON object of more than 65,536 bytes, and sends many kinds of tool
+// results, among them a text of more than 65,536 bytes. Finally, it offers a client tool that has
+// the name of the server's own tool.
 func runPayloadsOfTools(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "tool")
 	if !ok {

@@ -24,7 +24,7 @@ var remoteDays = []string{"2024-02-29", "0001-01-01", "9999-12-31"}
 // run and then requests the cancellation of the run. If the server refuses to start one of the
 // runs, the scenario ends there. Otherwise, it requests the history of the thread, first as a whole
 // and then once for each of [remoteDays]. It leaves out cancellations and histories if the dialect
-// or the target has none.
+// or the target does not support them.
 func runRangeEnds(t *Conversation) {
 	if longest := t.dialect.MaxRunID("listen"); longest > 0 {
 		id := t.NewID()

@@ -61,9 +61,9 @@ func (t *Conversation) isProbeable(o *dialect.Operation, template string) bool {
 }
 
 // probeRefusals sends r, which must be a valid request of operation o. If the server accepts it,
-// probeRefusals then sends the invalid variants of r that are not in known, and adds these variants
-// to known. A variant may be made from a valid request other than r. In this case, that request is
-// sent before the variant.
+// probeRefusals then sends the invalid variants of r that the set known does not contain, and adds
+// them to that set. A variant may be made from a valid request other than r. In this case, that
+// request is sent before the variant.
 func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known *dialect.SeenInvalidRequests) {
 	if !t.sendProbe(o, r) {
 		return // a refusal proves nothing where the valid request is refused too
@@ -112,9 +112,10 @@ func (t *Conversation) unseenInvalidRequests(
 }
 
 // probeReply sends a valid request of the template and, if the server accepts it, invalid variants
-// of that request, except those that are in known. It adds to known the variants that it sends. The
-// requests of the template must be replies to something that the server sent. Therefore, before
-// each request, probeReply makes the server send a new tool call or interrupt, or store a new file.
+// of that request, except those that the set known contains. It adds the variants that it sends to
+// that set. The requests of the template must be replies to something that the server sent.
+// Therefore, before each request, probeReply makes the server send a new tool call or interrupt, or
+// store a new file.
 func (t *Conversation) probeReply(template string, known *dialect.SeenInvalidRequests) {
 	newReply := func() (r spec.Request, ok bool) {
 		if e, ok := t.newReply(template); ok {

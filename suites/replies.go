@@ -54,17 +54,17 @@ var replyScenarios = []Scenario{
 // A person usually takes even longer to answer, so a server must not give up within this time.
 const lateReplyDelay = 1500 * time.Millisecond
 
-// replyLate makes the server expect a reply of the template, waits for lateReplyDelay, and sends
-// the reply.
+// replyLate makes the server send something to which a request of the template is a reply, such as
+// a tool call. It waits for [lateReplyDelay], and then sends the reply.
 func (t *Conversation) replyLate(template string) {
 	if e, ok := t.newReply(template); ok && t.Sleep(lateReplyDelay) {
 		t.SendAndRead(template, e)
 	}
 }
 
-// promptInsteadOf makes the server expect a reply of the template, and sends two prompts instead.
-// The documents do not say whether a server accepts them, and what it then replies, so checks judge
-// only the form of the replies.
+// promptInsteadOf makes the server send something to which a request of the template is a reply,
+// such as a tool call, and sends two prompts instead of the reply. The documents do not say whether
+// a server accepts them, and what it then replies, so checks judge only the form of the replies.
 func (t *Conversation) promptInsteadOf(template string) {
 	if _, ok := t.newReply(template); ok {
 		t.startIfTaken("", t.PromptEvent("text", "instead of a reply"))
@@ -110,8 +110,9 @@ func isReplyTemplate(template string) bool { return plainReplyTemplate(template)
 
 // sendReplyForms sends a reply in each form that the document allows, each in a new thread. It uses
 // all templates whose plain form is plainTemplate, and the variants of their requests. It leaves
-// out variants in a form that prompts can have as well, because the variants scenario sends these,
-// but not those with an unknown member.
+// out the forms of variants that prompts can have as well, because the variants scenario sends
+// prompts in these forms. Variants with an unknown member are sent nevertheless, because servers
+// may read a reply with different code.
 func (t *Conversation) sendReplyForms(plainTemplate string) {
 	o, _ := t.dialect.TemplateOperation(plainTemplate)
 	sent := map[string]bool{} // forms of variants
@@ -126,11 +127,11 @@ func (t *Conversation) sendReplyForms(plainTemplate string) {
 	}
 }
 
-// newReply makes the server do what a request of the template replies to, such as call a client
-// tool, in a new thread. It returns the event with the values for that request. ok is false if the
-// server did not do so. ok is also false if the server sent an interrupt with a schema for the
-// answer and the template is not the plain form, because the schema may not allow answers in other
-// forms.
+// newReply makes the server call a client tool, send an interrupt or store a file in a new thread,
+// depending on what requests of the template reply to (see [Conversation.elicit]). It returns the
+// event with the values for such a request. ok is false if the server did not do so. ok is also
+// false if the server sent an interrupt with a schema for the answer and the template is for an
+// answer in a form other than the plain one, because the schema may not allow other forms.
 func (t *Conversation) newReply(template string) (e spec.Event, ok bool) {
 	t.Thread = t.NewID()
 	e, ok = t.elicit(template)
@@ -148,9 +149,10 @@ func (t *Conversation) buildReply(template string, e spec.Event) spec.Request {
 }
 
 // sendReplyVariants sends a reply of the template and then variants of this reply, each in a new
-// thread. It leaves out variants that are not replies and those whose form (see
-// [dialect.ValidRequestVariant]) is in sent, and adds the forms of the others to sent. If the
-// server does not accept the first reply, which checks judge, sendReplyVariants sends no variants.
+// thread. It leaves out variants that are not replies, and those for whose form (see
+// [dialect.ValidRequestVariant]) the map sent contains true. It adds the forms of the others to
+// that map. If the server does not accept the first reply, which checks judge, sendReplyVariants
+// sends no variants.
 func (t *Conversation) sendReplyVariants(template string, sent map[string]bool) {
 	e, ok := t.newReply(template)
 	if !ok {
@@ -224,9 +226,9 @@ func (t *Conversation) refusedForms(r spec.Request) []dialect.InvalidRequest {
 	})
 }
 
-// sendReplyAfterRefusals makes the server expect a reply of the template. It sends invalid forms of
-// that reply, among them all in which something is missing, and then the reply itself. It stops if
-// the server accepts an invalid form.
+// sendReplyAfterRefusals makes the server send something to which a request of the template is a
+// reply, such as a tool call. It sends invalid forms of that reply, including all in which
+// something is missing, and then the valid reply. It stops if the server accepts an invalid form.
 func (t *Conversation) sendReplyAfterRefusals(template string) {
 	e, ok := t.newReply(template)
 	if !ok {
@@ -288,10 +290,10 @@ func runClientTool(t *Conversation) {
 // also offer a tool. The offer must not change the replies.
 var promptsWithTools = []string{"text", "messages", "contents", "reasoning", "error-mid"}
 
-// runToolResults plays the replies-tools-together scenario. It sends the result of one call, and
-// then, in two other threads, the results of two calls in one request: different results in the
-// first, and in the second equal ones, followed by the results of two more calls, one of which is
-// empty.
+// runToolResults plays the replies-tools-together scenario. It sends the result of one call. Then,
+// in two other threads, it sends the results of two calls in one request. In the first of these
+// threads, the two results differ. In the second, they are equal. A further request in that thread
+// has the results of two more calls; one of these results is empty.
 func runToolResults(t *Conversation) {
 	elicitAndReply("tool-result")(t)
 	for i, second := range []string{"painted it once more", "painted it blue", ""} {
@@ -305,10 +307,10 @@ func runToolResults(t *Conversation) {
 	}
 }
 
-// elicit makes the server do what a request of the template replyTemplate replies to: call a tool,
-// send an interrupt or store a file. For the template "tool-results", whose requests send two
-// results at once, the server must call the tool twice, in two runs. elicit returns the event with
-// the values for the request. ok is false if the server did not do what it was asked to do.
+// elicit makes the server call a client tool, send an interrupt or store a file, depending on what
+// requests of the template replyTemplate reply to. For the template "tool-results", whose requests
+// send two results at once, the server must call the tool twice, in two runs. elicit returns the
+// event with the values for a request of replyTemplate. ok is false if the server did not do so.
 func (t *Conversation) elicit(replyTemplate string) (e spec.Event, ok bool) {
 	if replyTemplate == "tool-results" {
 		first, _ := t.elicit("tool-result")
@@ -325,9 +327,10 @@ func (t *Conversation) elicit(replyTemplate string) (e spec.Event, ok bool) {
 	return t.replyEvent(replyTemplate)
 }
 
-// elicitingRequest returns the name of a template and the event with the values for its
-// placeholders. Together, they make the request that causes the server to do what a request of the
-// template replyTemplate replies to, such as to call a tool.
+// elicitingRequest describes the request that makes the server call a client tool, send an
+// interrupt or store a file, depending on what requests of the template replyTemplate reply to. It
+// returns the name of the template of that request, and the event with the values for its
+// placeholders. It sends nothing.
 func (t *Conversation) elicitingRequest(replyTemplate string) (template string, e spec.Event) {
 	switch plainReplyTemplate(replyTemplate) {
 	case "resume", "resume-cancelled":
@@ -341,9 +344,10 @@ func (t *Conversation) elicitingRequest(replyTemplate string) (template string, 
 }
 
 // replyEvent returns the event with the values for a request of the template replyTemplate. It
-// takes them from the last exchange, whose request must be the one that
-// [Conversation.elicitingRequest] describes. ok is false if the server did not do what the request
-// would reply to.
+// takes the ids in it from the response of the last exchange, in which the server must have
+// responded to the request that [Conversation.elicitingRequest] describes. ok is false if the
+// response does not contain what the request would reply to: a tool call, a stored file, or a
+// single interrupt.
 func (t *Conversation) replyEvent(replyTemplate string) (e spec.Event, ok bool) {
 	switch plainReplyTemplate(replyTemplate) {
 	case "resume", "resume-cancelled":

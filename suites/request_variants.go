@@ -158,12 +158,12 @@ func (t *Conversation) sendAndReadAgain(r spec.Request) {
 }
 
 // sendVariants sends the request of the template, with the values in e in place of its
-// placeholders, and then variants of that request, each with new ids. It omits the variants whose
-// form (see [dialect.ValidRequestVariant]) is in sent, and adds to sent the form of each variant
-// that it sends, so no form is sent twice. If no variants are left, it does not send the request
-// itself either. If the server refuses the request itself, sendVariants sends only the variants
-// without an optional member, which may show what the server refuses, and does not add them to
-// sent. If the response to the request ends early, it sends no variants.
+// placeholders, and then variants of that request, each with new ids. The map sent contains true
+// for each form of variants (see [dialect.ValidRequestVariant]) that is to be left out.
+// sendVariants adds each form that it sends to the map, so no form is sent twice. If no variants
+// are left, it does not send the request itself either. If the response to the request ends early,
+// it sends no variants. If the server refuses the request, it sends only the variants without an
+// optional member, which may show what the server refuses, and does not add their forms to the map.
 func (t *Conversation) sendVariants(template string, e spec.Event, sent map[string]bool) {
 	t.Run = t.NewID()
 	r := t.BuildRequest(template, e)
@@ -188,8 +188,10 @@ func (t *Conversation) sendVariants(template string, e spec.Event, sent map[stri
 }
 
 // sendUploadVariants uploads an image and sends a request that contains the image. Then it sends
-// those variants of the request whose form (see [dialect.ValidRequestVariant]) is not in sent. All
-// requests are in the same new thread. Unlike [Conversation.sendVariants], it does not modify sent.
+// the variants of the request, except those for whose form (see [dialect.ValidRequestVariant]) the
+// map sent contains true. All requests are in the same new thread. Unlike
+// [Conversation.sendVariants], it does not modify the map. If the server does not accept the
+// request, it sends no variants.
 func (t *Conversation) sendUploadVariants(sent map[string]bool) {
 	t.Thread = t.NewID()
 	image, ok := t.elicit("uploaded")

@@ -295,8 +295,8 @@ func runForeignCursors(t *Conversation) {
 }
 
 // earlierCursors starts a run in the current thread and then a run in a new thread, and reads the
-// stream of each to its end. It returns the cursors of the first run as here and those of the
-// second as elsewhere. The current thread stays the same.
+// stream of each to its end. The first result contains the cursors of the first run, and the second
+// result those of the second. The current thread stays the same.
 func (t *Conversation) earlierCursors() (here, elsewhere []string) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "one"))
 	here = t.Cursors()

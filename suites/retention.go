@@ -55,10 +55,10 @@ func (t *Target) finishConversation(conv *Conversation, part ScenarioResult) Sce
 	return part
 }
 
-// wasAtStreamLimit reports whether the server refused, with status 429 (Too Many Requests), a request
-// for the stream of a run that another request had started, and also refused it when it was repeated
-// or was not asked again. The client then had too many streams open, by the server's count, so the
-// conversation shows nothing about that run.
+// wasAtStreamLimit reports whether the last response to some request for a stream has the status
+// 429 (Too Many Requests). The client then had too many streams open, by the server's count, so the
+// conversation shows nothing about the run of that stream. Requests that start a run themselves do
+// not count. If the server has accepted no run of the conversation, the result is false.
 func (t *Conversation) wasAtStreamLimit() bool {
 	refused := map[string]bool{}
 	for _, x := range t.trace.Exchanges {
@@ -72,8 +72,8 @@ func (t *Conversation) wasAtStreamLimit() bool {
 	return t.acceptedAny && len(refused) > 0
 }
 
-// releaseMemory gives the memory that the responses of the conversation occupy back to the memory
-// limiter, and closes idle connections.
+// releaseMemory returns to the memory limiter the memory that the responses of the conversation
+// occupy, and closes idle connections.
 func (t *Conversation) releaseMemory() {
 	for _, c := range t.clients {
 		c.ReleaseMemory()

@@ -24,8 +24,8 @@ type actionType struct {
 // so that it is chosen more often than thread 2.
 func inConversation(*sequenceBuilder) []int { return []int{1, 1, 2} }
 
-// withoutSubject returns a single placeholder as the only possible subject. It is for types of
-// actions that refer neither to a thread nor to another action.
+// withoutSubject returns a single subject, the placeholder 1. It is for types of actions that refer
+// neither to a thread nor to another action.
 func withoutSubject(*sequenceBuilder) []int { return []int{1} }
 
 // onOpenedRun returns the numbers of the actions of the sequence that started a run. The next action

@@ -146,10 +146,10 @@ func (t *Target) collectFaults(conv *Conversation) {
 	}
 }
 
-// sendAsIntruder sends a request as the principal who. The request refers to the run that the
-// subject of s, an earlier action, started, or to the thread of that run. The server must deny it
-// for the given reason. s.choice selects one of the requests for which the document describes such
-// a denial. If there are none, or the run was not started, nothing is sent.
+// sendAsIntruder sends a request as the given principal, which the server must deny for the given
+// reason. The request refers to the run that was started by the subject of s, an earlier action, or
+// to the thread of that run. s.choice selects one of the requests for which the document describes
+// such a denial. If there are none, or the run was not started, nothing is sent.
 func (a *sequencePlayer) sendAsIntruder(s action, reason spec.DenialReason, who spec.Principal) {
 	if !a.selectRun(s.subject) {
 		return

@@ -133,8 +133,9 @@ func (a *sequencePlayer) startAndReadRun(s action, template string, e spec.Event
 	a.seenCursors[s.number] = append(a.seenCursors[s.number], a.resumableCursors(1)...)
 }
 
-// resumableCursors returns the cursors in the last n exchanges from which a stream can be resumed.
-// It leaves out the cursors of terminal events, because nothing follows these events.
+// resumableCursors returns the cursors of the events in the last n exchanges, in the order of the
+// events. It leaves out the cursors of terminal events, because nothing follows these events, so
+// there is nothing to resume.
 func (a *sequencePlayer) resumableCursors(n int) (all []string) {
 	for e := range a.Events(n) {
 		if e.IsFrame() && e.Cursor != "" && e.Kind != spec.RunEnd && e.Kind != spec.RunError {
@@ -245,9 +246,9 @@ func (a *sequencePlayer) runConcurrently(s action) {
 	}
 }
 
-// sendPendingReply sends the pending reply for the earlier action to which s refers, which is a
-// tool result or an answer to an interrupt, and reads the stream. If that reply is no longer
-// pending, it does nothing.
+// sendPendingReply sends the tool result or the answer to an interrupt that is pending for the
+// earlier action to which s refers, and reads the stream. If that reply is no longer pending, it
+// does nothing.
 func (a *sequencePlayer) sendPendingReply(s action) {
 	reply, owed := a.pendingReplies[s.subject]
 	if !owed {

@@ -24,8 +24,8 @@ const (
 // conversations of all sequences are kept until the end of the test run.
 const MaxSequences = 1000
 
-// A generatedSequence is a sequence of actions. After the sequence was played, result is its
-// result; before, only result.Scenario is set.
+// A generatedSequence is a sequence of actions. The field result holds the result once the sequence
+// has been played. Before that, only result.Scenario is set.
 type generatedSequence struct {
 	actions []action
 	rng     *rand.Rand // source of id seeds for this sequence only, independent of other sequences
@@ -193,9 +193,9 @@ func (t *Target) newFindings(known map[findingKey]bool, p *ScenarioResult) []fin
 // shrinkSequence replaces sequence o, including its result, with a shorter or simpler sequence that
 // still has a finding for each key in fresh. If it finds none, the actions of o stay the same. It
 // tries to remove halves, then quarters, and so on down to single actions. Then it tries to give
-// the remaining actions their plainest form. It plays at most tries sequences, and starts none
-// after the time until. It appends to o.result.Scenario.Doc how many sequences it played, and
-// returns that number.
+// the remaining actions their plainest form. The argument tries is the maximum number of sequences
+// that it plays, and until is the time after which it starts none. It appends to
+// o.result.Scenario.Doc how many sequences it played, and returns that number.
 func (t *Target) shrinkSequence(
 	ctx context.Context, o *generatedSequence, fresh []findingKey, tries int, until time.Time,
 ) (tried int) {
@@ -232,10 +232,11 @@ func (t *Target) shrinkSequence(
 	return tried
 }
 
-// removeChunks divides sequence o into chunks of size actions. For each chunk, it calls try with
-// the actions outside the chunk that are still possible. It begins with the last chunk, because few
-// actions refer to it. The function try must return whether the findings remain, and if so, set
-// o.actions to its argument. removed reports whether try returned true at least once.
+// removeChunks divides sequence o into chunks of the given size, in actions. For each chunk, it
+// calls try with the actions outside the chunk that are still possible. It begins with the last
+// chunk, because few actions refer to it. The function try must return whether the findings remain,
+// and if so, set o.actions to its argument. removed reports whether try returned true at least
+// once.
 func (t *Target) removeChunks(o *generatedSequence, size int, try func([]action) bool) (removed bool) {
 	for end := len(o.actions); end > 0; end -= size {
 		end = min(end, len(o.actions))

@@ -43,7 +43,7 @@ func (a *sequencePlayer) toolResult(s action) string {
 
 // promptArguments returns the arguments with which action s sends the test prompt of a scenario. If
 // the prompt takes a text or a JSON object, the result depends on the action. Otherwise,
-// promptArguments returns plain.
+// promptArguments returns the argument plain.
 func (a *sequencePlayer) promptArguments(s action, scenario, plain string) string {
 	switch scenario {
 	case "text", "reasoning", "error", "error-mid":
@@ -68,8 +68,8 @@ func (a *sequencePlayer) elicitingAction(s action, replyTemplate string) (templa
 
 // replyAction returns the event with the values for a request of the template replyTemplate, which
 // replies to the tool call or interrupt that action s made the server send. The argument offer is
-// the event with the values for the request of that action. The result ok is the same as that of
-// [Conversation.replyEvent].
+// the event with the values for the request of that action. ok is false if the response of the last
+// exchange contains no such tool call, or not exactly one interrupt.
 func (a *sequencePlayer) replyAction(s action, replyTemplate string, offer spec.Event) (e spec.Event, ok bool) {
 	e, ok = a.replyEvent(replyTemplate)
 	if e.Text = a.text(s); replyTemplate != "resume" {

@@ -88,12 +88,14 @@ func (b *sharedRunState) noteOpenStream(r spec.Response, endedAt time.Time) {
 	}
 }
 
-// Limits for the wait for an open stream to be closed, if the stream limit of the target is known:
-// the longest wait before a stream is requested nevertheless, and how long a stream that the client
-// left counts as open, by default and if the target has left a stream open before.
+// How long the client waits for an open stream to be closed before it requests another one, if the
+// stream limit of the target is known.
 const (
-	maxStreamWait  = 4 * time.Second
-	noticeTime     = 100 * time.Millisecond
+	// maxStreamWait is the longest wait. After that time, the client requests the stream nevertheless.
+	maxStreamWait = 4 * time.Second
+	// noticeTime is how long a stream still counts as open after the client has left it.
+	noticeTime = 100 * time.Millisecond
+	// slowNoticeTime is used in place of noticeTime if the target has left a stream open before.
 	slowNoticeTime = 2 * time.Second
 )
 

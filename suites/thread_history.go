@@ -203,9 +203,10 @@ func (b *messageAssembler) observe(e spec.Event) {
 	}
 }
 
-// addSnapshot adds those contents of messages, a snapshot of the conversation, that the stream has
-// not sent as separate events. These are the results of tool calls and, if no message of the stream
-// has text, the texts of new messages.
+// addSnapshot adds what messages, a snapshot of the conversation, contains but the stream has not
+// sent as separate events: the results of tool calls and, if no message of the stream has text, the
+// texts of new messages. Messages whose content is a list of parts are ignored (see
+// [isContentInParts]).
 func (b *messageAssembler) addSnapshot(messages []spec.Event) {
 	hasText := slices.ContainsFunc(b.messages, func(m *messageDraft) bool { return m.text.Len() > 0 })
 	for _, told := range messages {
@@ -223,7 +224,7 @@ func (b *messageAssembler) addSnapshot(messages []spec.Event) {
 }
 
 // isContentInParts reports whether the content of message, a message of a snapshot, is a list of
-// parts. The Text of message is then that list as JSON. A list whose items have no type, such as
+// parts. The field message.Text is then that list as JSON. A list whose items have no type, such as
 // [1,2], is plain text. An empty list counts as a list of parts in a message of the assistant, but
 // as plain text in a tool result.
 func isContentInParts(message spec.Event) bool {

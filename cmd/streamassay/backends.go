@@ -95,15 +95,15 @@ func openRedis(ctx context.Context, location string, s backendSettings) (state.S
 	return durable.OpenRedis(ctx, location, s.retention)
 }
 
-// always returns a value for the open field of a [backendKind]: a function that ignores its
-// arguments and returns backend.
+// always returns a function that ignores its arguments and returns backend. The function can be
+// used as backendKind.open.
 func always[T any](backend T) func(context.Context, string, backendSettings) (T, error) {
 	return func(context.Context, string, backendSettings) (T, error) { return backend, nil }
 }
 
-// filesIn returns a function for the open field of a [backendKind]. The function passes its
-// location argument to openStorage, and returns a store that keeps attachments in the resulting
-// storage. Any error is one of openStorage or [files.New].
+// filesIn returns a function that can be used as backendKind.open. The function passes its location
+// argument to openStorage, and returns a store that keeps attachments in the resulting storage. It
+// returns any error from openStorage or [files.New].
 func filesIn(
 	openStorage func(location string) (blob.Storage, error),
 ) func(context.Context, string, backendSettings) (*files.Store, error) {
@@ -137,9 +137,9 @@ func (f *backendFlag[T]) syntax() string {
 	return strings.Join(all[:last], ", ") + " or " + all[last]
 }
 
-// keeps returns a description, for the help of --state, of how many ended runs the stores keep by
-// default, such as "1000 in memory, 1000000 in SQLite". It joins the keeps fields of the kinds that
-// have one.
+// keeps returns a description of how many ended runs the stores keep by default, such as "1000 in
+// memory, 1000000 in SQLite", for the help of --state. It joins the values of backendKind.keeps
+// that are not empty.
 func (f *backendFlag[T]) keeps() string {
 	var all []string
 	for _, k := range f.kinds {
@@ -150,9 +150,9 @@ func (f *backendFlag[T]) keeps() string {
 	return strings.Join(all, ", ")
 }
 
-// find returns the kind that the flag selects, and the location to pass to the open function of
-// that kind. The location is "" if the syntax of the kind is only a name. If the value of the flag
-// is invalid, find returns a usage error that describes the valid values.
+// find returns the kind that the flag selects, and the location to pass to kind.open. The location
+// is "" if the syntax of the kind is only a name. If the value of the flag is invalid, find returns
+// a usage error that describes the valid values.
 func (f *backendFlag[T]) find() (kind backendKind[T], location string, err error) {
 	name, rest, _ := strings.Cut(f.text, ":")
 	for _, k := range f.kinds {
@@ -208,8 +208,8 @@ type backendFlags struct {
 	model, speechModel string                          // values of --model and --speech-model; "" if not given
 }
 
-// addFlags sets p to the default backends, and adds to flags the flags that change p, such as
-// --agent and --model.
+// addFlags sets p to the default backends. It adds the flags that change p, such as --agent and
+// --model, to the flag set.
 func (p *backendFlags) addFlags(flags *pflag.FlagSet) {
 	p.agent = backendFlag[reference.Agent]{"agent", "scripted", agentKinds}
 	p.state = backendFlag[state.Store]{"state", "memory", stateKinds}
@@ -260,7 +260,8 @@ func (p *backendFlags) check() error {
 }
 
 // withoutSecrets returns text, the value of a flag, without secrets, so that it can be shown in
-// messages: a URL without user, password and query, and a command, which contains a space or tab,
+// messages. If text contains "://", it is a URL: the user and the password are removed, and an
+// ellipsis replaces the query. Otherwise, text with a space or tab is a command, which is returned
 // unchanged. Any other text may be an incomplete URL, so everything up to and including the last
 // "@" is removed.
 func withoutSecrets(text string) string {

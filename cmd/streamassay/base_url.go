@@ -11,9 +11,10 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// baseURL parses text as the base URL of a target of dialect d (see [parseBase]). Unless
-// d.IsEndpoint is true, it replaces an empty path or the path "/" by the base path of d, and
-// removes a slash at the end of the path.
+// baseURL parses text as the base URL of a target of dialect d. Unless d.IsEndpoint is true, it
+// replaces an empty path or the path "/" with the base path of d, and removes a slash at the end of
+// the path. If text is not a base URL, it returns a usage error that begins with name; see
+// [parseBase].
 func baseURL(name, text string, d *dialect.Dialect) (*url.URL, error) {
 	u, err := parseBase(name, text)
 	if err != nil || d.IsEndpoint {

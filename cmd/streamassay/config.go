@@ -24,7 +24,7 @@ import (
 const maxConfig = 1 << 20
 
 // A configPosition is the position of a target in a --config file. The zero value stands for a
-// target that flags define.
+// target that is defined by flags.
 type configPosition struct {
 	file       string         // path of the --config file
 	index      int            // number of the target in the file, from 1
@@ -32,9 +32,10 @@ type configPosition struct {
 	fieldLines map[string]int // line of each field of the target, from 1, by the name of the field
 }
 
-// settingName returns the name that error messages use for the option in [targetFlags] with the
-// given name, which must exist: the name of the field if the --config file sets the option for this
-// target, and otherwise the flag, such as "--timeout", or "TARGET" for the URL.
+// settingName returns the name that error messages use for an option: the name of its field if the
+// --config file sets the option for this target, and otherwise its flag, such as "--timeout", or
+// "TARGET" for the URL. The argument is the name of the option in [targetFlags], which must contain
+// it.
 func (s configPosition) settingName(name string) string {
 	i := slices.IndexFunc(targetFlags, func(o optionDeclaration) bool { return o.name == name })
 	if field := targetFlags[i].fieldName(); s.fieldLines[field] > 0 {
@@ -119,8 +120,8 @@ func readConfigFile(file string) ([]byte, error) {
 	return data, nil
 }
 
-// A configTarget is one target of a --config file, parsed as YAML, whose fields have not been
-// checked yet. The name of the file is not set.
+// A configTarget is one target of a --config file, parsed as YAML. Its fields have not been checked
+// yet, and the path of the file is not set.
 type configTarget struct {
 	configPosition
 	fields yaml.MapSlice
@@ -225,7 +226,7 @@ func (t *targetOptions) setFields(fields yaml.MapSlice) error {
 }
 
 // setField sets the option o in t to value, the value of the field with the given key in a --config
-// file. The argument set holds the flags that set the options in t. If value is invalid, setField
+// file. The flags in set must be those that set the options in t. If value is invalid, setField
 // returns a usage error that names the field.
 func (o optionDeclaration) setField(set *pflag.FlagSet, t *targetOptions, key string, value any) error {
 	switch to := o.value(t).(type) {

@@ -113,9 +113,9 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 	return nil
 }
 
-// write writes f to the output directory. The argument source is the path of the file from which f
-// was made, for errors, which are usage errors. An existing output file is an error unless --force
-// is set.
+// write writes f to the output directory. If the output file already exists, write overwrites it
+// with --force, and otherwise returns an error that names source, the path of the file from which f
+// was made. All errors are usage errors.
 func (c convertOptions) write(f replay.OutputFile, source string) error {
 	path, how := filepath.Join(c.dir, filepath.Base(f.Name)), os.O_WRONLY|os.O_CREATE|os.O_EXCL
 	if c.force {

@@ -33,9 +33,10 @@ type destination struct {
 	info fs.FileInfo // info about file, as found by newDestination; nil for a new file or a descriptor
 }
 
-// writableDestination returns the destination to which path leads. If it cannot be written to, the
-// error is a usage error that begins with name, which is a flag with its value. See also
-// [newDestination] and [destination.checkWritable].
+// writableDestination returns the destination to which path leads; "-" stands for standard output.
+// If nothing can be written to the destination, the error is a usage error that begins with name,
+// which is a flag with its value, such as "--expect-report r.json". The destination itself is not
+// changed.
 func writableDestination(name, path string) (destination, error) {
 	d, err := newDestination(path)
 	if err == nil {
@@ -118,7 +119,7 @@ func (d destination) isSame(other destination) bool {
 }
 
 // isStdout reports whether the destination is a regular file to which standard output is
-// redirected. It is false for "-".
+// redirected. The result is false for "-".
 func (d destination) isStdout() bool {
 	out, err := os.Stdout.Stat()
 	return err == nil && d.isFile() && d.info != nil && os.SameFile(out, d.info)

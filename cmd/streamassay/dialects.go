@@ -59,9 +59,11 @@ func givenDialects(flag string, names []string) (list []*dialect.Dialect, err er
 	return list, nil
 }
 
-// recordedDialect returns the dialect of the recording t: if t names it, the one with that name in
-// selected, the dialects of the --dialect flag, or else the embedded one; if t does not, the only
-// element of selected. It returns a usage error if the name is unknown, or if t names none and
+// recordedDialect returns the dialect of the recording t. If t names its dialect, that is the one
+// with this name in selected, which holds the dialects of the --dialect flag, or else the embedded
+// one with this name. If t does not name its dialect, that is the only element of selected.
+//
+// recordedDialect returns a usage error if the name is unknown, or if t names no dialect and
 // selected does not have exactly one element.
 func recordedDialect(t *transcript.Transcript, selected []*dialect.Dialect) (*dialect.Dialect, error) {
 	if t.Dialect == "" && len(selected) == 1 {
@@ -83,9 +85,9 @@ func recordedDialect(t *transcript.Transcript, selected []*dialect.Dialect) (*di
 	return d, nil
 }
 
-// addDialectFlag adds to cmd the --dialect flag, with completion of its values. It takes names,
-// which are appended to *list, and may be repeated. The argument purpose is the beginning of the
-// help text, such as "dialect to serve".
+// addDialectFlag adds to cmd the --dialect flag, with completion of its values. The flag takes
+// names, separated by commas, and may be repeated; all names are appended to *list. The argument
+// purpose is the beginning of the help text, such as "dialect to serve".
 func addDialectFlag(cmd *cobra.Command, list *[]string, purpose string) {
 	usage := "`DIALECT` " + purpose + ": " + dialectUsage + " (repeatable; default: all)"
 	cmd.Flags().Var((*nameList)(list), "dialect", usage)

@@ -171,9 +171,10 @@ type diffResult struct {
 	only     []string             // conversations that only one side has, such as "runs@2026-04 cancel: only in A"
 }
 
-// readRecordings reads the recordings at the paths a and b, each a file or a directory, as left and
-// right, and pairs them up (see [diffSide.pairUp]). It returns an error if a recording cannot be
-// read, or if ctx is done before all recordings are read.
+// readRecordings reads the recordings at the paths a and b, each a file or a directory, and pairs
+// them up (see [diffSide.pairUp]). The result left holds those at a, and right those at b.
+// readRecordings returns an error if a recording cannot be read, or if ctx is done before all
+// recordings are read.
 func (d diffOptions) readRecordings(ctx context.Context, a, b string) (left, right diffSide, err error) {
 	sides, err := runUntilDone(ctx, func() (both [2]diffSide, err error) {
 		for i, root := range []string{a, b} {
@@ -210,8 +211,8 @@ func checkSide(word string) error {
 	return nil
 }
 
-// compareSides compares each conversation of a with the conversation of b that has the same dialect
-// and name, and lists the conversations that only one side has.
+// compareSides compares each conversation of side a with the one of side b that has the same
+// dialect and name. It also lists the conversations that only one side has.
 func compareSides(a, b diffSide) diffResult {
 	c := diffResult{dialects: []diff.DialectReport{}}
 	for _, name := range a.dialects {

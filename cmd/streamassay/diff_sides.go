@@ -17,10 +17,9 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// runTargets plays the scenarios concurrently against two targets. It returns as a the
-// conversations with the target that report.A names, and as b those with the target that report.B
-// names. It sets the seed and the salt in report, and replaces report.A and report.B with names for
-// the report that contain no credentials.
+// runTargets plays the scenarios concurrently against the two targets that report.A and report.B
+// name, and returns the conversations with each of them. It sets the seed and the salt in report,
+// and replaces report.A and report.B with names for the report that contain no credentials.
 func (d diffOptions) runTargets(ctx context.Context, sh stdio, report *diff.Report) (a, b diffSide, err error) {
 	var jobs [2]targetRun
 	for i, word := range []string{report.A, report.B} {
@@ -148,8 +147,8 @@ func (d diffOptions) readSide(root string) (h diffSide, err error) {
 
 // addRecording adds the recording t to h as one take of a conversation, unless --only or --skip
 // excludes the conversation. It modifies t: it completes requests of which only the body was
-// recorded, and removes the base path from the requests. The argument selected, and errors, are as
-// in [recordedDialect].
+// recorded, and removes the base path from the requests. The argument selected holds the dialects
+// of the --dialect flag. Errors are those of [recordedDialect].
 func (d diffOptions) addRecording(h *diffSide, t *transcript.Transcript, selected []*dialect.Dialect) error {
 	of, err := recordedDialect(t, selected)
 	if err != nil {
@@ -176,9 +175,9 @@ func matchesAnyGlob(globs []string, name string) bool {
 	return slices.ContainsFunc(globs, func(glob string) bool { ok, _ := path.Match(glob, name); return ok })
 }
 
-// pairUp makes two recordings with different names comparable: if h and other have exactly one
-// conversation each, of the same dialect, it gives the conversation of other the name of the
-// conversation of h. Otherwise it changes nothing.
+// pairUp makes two recordings with different names comparable. If both sides, h and other, have
+// exactly one conversation, and these two are of the same dialect, the conversation in *other is
+// renamed like the one in h. Otherwise, pairUp changes nothing.
 func (h *diffSide) pairUp(other *diffSide) {
 	if len(h.dialects) != 1 || len(other.dialects) != 1 || h.dialects[0] != other.dialects[0] {
 		return

@@ -187,8 +187,8 @@ func explainRefusal(w io.Writer, d *dialect.Dialect, id string) {
 }
 
 // invalidRequests returns invalid requests that a server must refuse because of the requirement
-// with the given id. All of them are requests for the operation with the name op, the first
-// operation of d that has such requests, or "" if none has.
+// with the given id. All of them are requests for one operation: the first operation of d that has
+// such requests. The result op is the name of that operation, or "" if there is none.
 func invalidRequests(d *dialect.Dialect, id string) (op string, invalid []dialect.InvalidRequest) {
 	for _, o := range d.Operations() {
 		known := &dialect.SeenInvalidRequests{}

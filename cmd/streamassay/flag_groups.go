@@ -100,8 +100,8 @@ func helpNotes(cmd *cobra.Command) (notes string) {
 	return notes
 }
 
-// wrapHelp breaks text at white space into lines of at most [longWidth] bytes. A longer word gets a
-// line of its own. Line breaks in text are not kept.
+// wrapHelp breaks text at white space into lines of at most [longWidth] bytes. A word that is
+// longer gets a line of its own. Line breaks in text are not kept.
 func wrapHelp(text string) string {
 	var b strings.Builder
 	at := 0

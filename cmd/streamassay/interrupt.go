@@ -106,7 +106,8 @@ func withSignalGrace(ctx context.Context) (later context.Context, stop func()) {
 
 // runUntilDone calls f in a new goroutine and returns the results of f. If ctx is done first, it
 // immediately returns an error that wraps the cause of ctx, while f continues and its results are
-// discarded. If f panics before ctx is done, runUntilDone panics with the same value.
+// discarded. If f panics before ctx is done, runUntilDone panics with the same value; a later panic
+// is ignored.
 func runUntilDone[T any](ctx context.Context, f func() (T, error)) (result T, err error) {
 	type doResult struct {
 		result   T

@@ -91,8 +91,8 @@ neither a whole run nor a violation, or no event of the dialect, 5 internal erro
 
 // run judges the recordings in files, which are the arguments of the command, prints notes on them
 // to standard error, and writes the reports. It returns nil if the exit code of the report is 0,
-// and otherwise an error with that exit code or, if a flag, a recording or a report is the reason,
-// with the code for that.
+// and otherwise an error with that exit code. If a flag is invalid, a recording cannot be read or a
+// report cannot be written, it returns the error for that instead, with its own exit code.
 func (l lintOptions) run(ctx context.Context, sh stdio, files []string) error {
 	started := time.Now()
 	outs, err := parseOutputs("--report", l.reports)
@@ -153,12 +153,14 @@ func (l lintOptions) run(ctx context.Context, sh stdio, files []string) error {
 }
 
 // evaluate judges the recordings in list. It returns their dialects, in the order in which they
-// first occur in list, and for each, by its name, the results of its recordings, in the order of
-// list. The recordings of a dialect are judged together: a check can pass only if at least one of
-// them contains a complete exchange. If ctx is done, evaluate leaves out the remaining recordings.
-// It returns a usage error if a dialect is unknown or not given. It modifies the recordings: it
-// sets their dialect if --dialect is given, completes requests of which only the body was recorded,
-// and removes base paths from the requests.
+// first occur in list. The map parts holds, by the name of the dialect, the results of the
+// recordings of that dialect, in the order of list. The recordings of a dialect are judged
+// together: a check can pass only if at least one of them contains a complete exchange. If ctx is
+// done, evaluate leaves out the remaining recordings. It returns a usage error if a dialect is
+// unknown, or if a recording does not name its dialect and --dialect is not given.
+//
+// evaluate modifies the recordings: it sets their dialect if --dialect is given, completes requests
+// of which only the body was recorded, and removes base paths from the requests.
 func (l lintOptions) evaluate(ctx context.Context, list []*transcript.Transcript) (
 	dialects []*dialect.Dialect, parts map[string][]suites.ScenarioResult, err error,
 ) {

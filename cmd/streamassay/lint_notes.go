@@ -105,9 +105,10 @@ func printableLine(text []byte) string {
 	}, string(text)))
 }
 
-// refusalNote returns a note on x, an exchange in which the server refused the request, with the
-// method and path of the request, the status and the beginning of the body of the response, and
-// whether the request, which would start a run in dialect d, has no body.
+// refusalNote returns a note on x, an exchange in which the server refused the request. The note
+// contains the method and path of the request, and the status and the beginning of the body of the
+// response. If the request is a POST that would start a run in dialect d but has no body, the note
+// ends with a remark on that, and otherwise with the remark that there is no stream to judge.
 func refusalNote(d *dialect.Dialect, x spec.Exchange) string {
 	what := "the request (not recorded)"
 	if x.Request.Method != "" {

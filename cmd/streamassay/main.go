@@ -159,9 +159,9 @@ tool, by the client.`,
 	return root
 }
 
-// buildVersion returns the version of the module, or "devel" if it has none, and the first 12
-// digits of the revision, if the build recorded it and the version does not contain it, as in
-// "devel 0123456789ab". It returns "unknown" if the binary has no build information.
+// buildVersion returns the version of the module, or "devel" if it has none. If the build recorded
+// a revision that the version does not contain, the first 12 digits of the revision follow, as in
+// "devel 0123456789ab". buildVersion returns "unknown" if the binary has no build information.
 func buildVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -159,10 +159,10 @@ expected), 5 internal error and, with COMMAND, 130 interrupted by SIGINT, 143 by
 }
 
 // run serves the mock until the client command has ended or, if command is empty, until ctx is
-// done, and then judges the requests of the clients, unless the command or the server has failed.
-// With --schema or --check, it only prints the schema of scripts or the problems in the files; with
-// --record, it forwards requests instead. It returns nil if the exit code is 0, and an error
-// otherwise.
+// done. It then judges the requests of the clients, unless the command or the server has failed.
+// With --schema, it only prints the JSON Schema of scripts; with --check, it only prints the
+// problems in the files; with --record, it forwards requests instead. It returns nil if the exit
+// code is 0, and an error otherwise.
 func (m *mockOptions) run(ctx context.Context, sh stdio, command []string) error {
 	if err := m.endpoint.check(false); err != nil {
 		return err

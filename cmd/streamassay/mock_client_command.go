@@ -9,10 +9,11 @@ import (
 )
 
 // waitForEnd runs the client command, if command is not empty, with the URLs in settings as
-// environment variables such as MOCK_URL. It waits until the command has ended, an error arrives on
-// the channel failed because a listener has failed, or ctx is done. In the last two cases, it ends
-// the command. It returns nil if the command succeeded, or if ctx is done and there is no command.
-// Otherwise, it returns an error with the exit code of the program.
+// environment variables such as MOCK_URL. It waits until the command has ended, a listener has
+// failed or ctx is done. In the last two cases, it ends the command. The error of a listener that
+// fails must be sent to the channel failed. waitForEnd returns nil if the command succeeded, or if
+// ctx is done and there is no command. Otherwise, it returns an error with the exit code of the
+// program.
 func waitForEnd(
 	ctx context.Context, sh stdio, settings serviceInfo, failed <-chan error, command []string,
 ) error {
@@ -42,7 +43,7 @@ func waitForEnd(
 }
 
 // interruptExit returns an error that ends the program with exit code 130 or 143, depending on
-// whether SIGINT or SIGTERM canceled ctx. One of them must have.
+// whether SIGINT or SIGTERM canceled ctx. One of these signals must have canceled it.
 func interruptExit(ctx context.Context) error {
 	i, _ := interruptedBy(ctx)
 	return exitError{code: i.exitCode()}

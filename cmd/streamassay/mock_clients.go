@@ -15,9 +15,10 @@ import (
 // a usage error if one of these flags is invalid.
 //
 // The returned function must be called when the mock has ended, with the journal and the exit code
-// so far. It prints the result and writes the report requested with --expect-report. It returns nil
-// if the program is to end with exit code 0, and otherwise an error with the exit code, which is
-// the one so far unless that is 0 or the report cannot be written.
+// so far. It prints the result and writes the report requested with --expect-report. If it cannot
+// write the report, it returns an error with the exit code of an internal error. Otherwise it
+// returns an error with the exit code so far or, if that is 0, with the exit code of the result; it
+// returns nil if both are 0.
 func (m *mockOptions) clientJudge(sh stdio) (func(*journal.Journal, int) error, error) {
 	if m.expect == "" && m.expectReport == "" {
 		return func(_ *journal.Journal, code int) error { return exitWith(code) }, nil

@@ -13,9 +13,10 @@ var flagsWithoutRecord = []string{
 	"journal", "journal-bytes", "journal-body", "expect", "expect-report",
 }
 
-// checkFlags returns a usage error if flags of cmd, which is the mock command, cannot be combined
-// with each other, with paths, the FILE arguments, or with command, the client program and its
-// arguments; or if command is not empty and does not name a program that can be run.
+// checkFlags returns a usage error if flags of cmd, the mock command, cannot be combined with each
+// other or with the arguments. The slice paths holds the FILE arguments, and command holds the
+// client program and its arguments. checkFlags also returns a usage error if command is not empty
+// and does not name a program that can be run.
 func (m *mockOptions) checkFlags(cmd *cobra.Command, paths, command []string) error {
 	recording := firstChangedFlag(cmd, "record") != ""
 	switch flag := firstChangedFlag(cmd, flagsWithoutRecord...); {

@@ -68,9 +68,9 @@ func (l loadedSources) summary() string {
 	return countNoun(len(l.scripts), "script") + ", " + countNoun(len(l.recordings), "recording")
 }
 
-// find searches directories, and all directories below them, anew, and returns the paths of all
-// scripts and recordings without reading them. It returns a usage error if a path cannot be read or
-// if there are more than [maxFiles] files.
+// find returns the paths of all scripts and recordings that p names, including those in directories
+// and in all directories below them. It searches the directories anew, but does not read the files.
+// It returns a usage error if a path cannot be read or if there are more than [maxFiles] files.
 func (p mockSources) find() (l loadedSources, err error) {
 	for _, path := range p {
 		err := filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error {
@@ -234,9 +234,10 @@ func (p mockSources) watchDirs(w *fsnotify.Watcher) error {
 	return errors.Join(errs...)
 }
 
-// reloadOnChange calls reload each time scripts or recordings have changed, or directories with
-// them may have been made or renamed, and nothing has changed for [settleDelay] since. It returns
-// when ctx is done or w is closed.
+// reloadOnChange calls reload after scripts or recordings have changed, once no further change has
+// followed for [settleDelay]. A new directory and anything that is renamed also count as changes,
+// because they may contain scripts or recordings. reloadOnChange returns when ctx is done or w is
+// closed.
 func (p mockSources) reloadOnChange(ctx context.Context, w *fsnotify.Watcher, reload func()) {
 	timer := time.NewTimer(settleDelay)
 	timer.Stop()
@@ -279,10 +280,10 @@ func (p mockSources) reload(m *mockserver.Server, dialects []*dialect.Dialect, o
 }
 
 // countNoun returns the number n followed by a noun, such as "1 script" or "2 scripts". The
-// argument one is the noun in the singular; countNoun appends an s to it unless n is 1.
-func countNoun(n int, one string) string {
+// argument noun is in the singular; countNoun appends an s to it unless n is 1.
+func countNoun(n int, noun string) string {
 	if n != 1 {
-		one += "s"
+		noun += "s"
 	}
-	return fmt.Sprintf("%d %s", n, one)
+	return fmt.Sprintf("%d %s", n, noun)
 }

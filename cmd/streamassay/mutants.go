@@ -109,7 +109,8 @@ nothing is proven, 130 interrupted by SIGINT, 143 by SIGTERM.`,
 }
 
 // checkMutantsFile returns a usage error if [mutantsFile] cannot be written to the directory
-// writeDir, or does not exist in the directory checkDir. It does not check a directory that is "".
+// writeDir, or does not exist in the directory checkDir. If writeDir or checkDir is "", it is not
+// checked.
 func checkMutantsFile(writeDir, checkDir string) error {
 	if writeDir != "" {
 		if _, err := writableDestination("--write "+writeDir, filepath.Join(writeDir, mutantsFile)); err != nil {
@@ -125,8 +126,9 @@ func checkMutantsFile(writeDir, checkDir string) error {
 }
 
 // printOutcome prints to standard output what is notable about o, the result of one mutant in one
-// dialect: unless the mutant was killed, the description of o and all failed checks and, in any
-// case, each check that failed although it should not have.
+// dialect. Unless a check that must find the mutant did so, it prints the description of o and all
+// failed checks. In any case, it prints what failed although the defect of the mutant does not
+// affect it.
 func printOutcome(sh stdio, o mutation.Outcome) {
 	if !o.IsKilled() {
 		fmt.Fprintf(sh.out, "%s in %s %s\n", o.Mutant, o.Dialect, o.Description())
@@ -140,13 +142,16 @@ func printOutcome(sh stdio, o mutation.Outcome) {
 	}
 }
 
-// concludeMutants prints the summary of r, unless r.InvalidReasons makes the result an internal
-// error, and writes or checks [mutantsFile]. At most one of writeDir and checkDir may be set.
+// concludeMutants prints the summary of r and writes or checks [mutantsFile]. If r.InvalidReasons
+// is not empty, it only returns an error with the exit code of an internal error. At most one of
+// writeDir and checkDir may be set.
 //
-// With writeDir, it writes the file to that directory; if some mutants were not run, it takes their
-// results from the existing file, which must exist. Otherwise it returns an error if there are more
-// survivors or unexpected failures than the file in checkDir states or, without checkDir, any; or
-// if all mutants were run and the file in checkDir is not up to date.
+// With writeDir, it writes the file to that directory. If some mutants were not run, it takes their
+// results from the existing file, which must exist.
+//
+// Without writeDir, it returns an error if there are more survivors, or more mutants with
+// unexpected failures, than the file in checkDir states or, without checkDir, any at all. With
+// checkDir, it also returns an error if all mutants were run and the file is not up to date.
 func concludeMutants(sh stdio, r *mutation.Report, writeDir, checkDir string) error {
 	if len(r.InvalidReasons) > 0 {
 		return exitError{exitInternal, "invalid results: " + strings.Join(r.InvalidReasons, "; ")}

@@ -46,8 +46,8 @@ func (p *progressLine) callback(i int, name string) suites.ProgressFunc {
 	}
 }
 
-// show replaces the text on the line. It does nothing if p.shown is false, that is, if standard error
-// is not a terminal. If other goroutines use p, the caller must hold p.mu.
+// show replaces the text on the line. It does nothing if p.shown is false, that is, if standard
+// error is not a terminal. If other goroutines use p, the caller must hold p.mu.
 func (p *progressLine) show(text string) {
 	if p.shown {
 		fmt.Fprintf(p.stdio.err, "\r\033[K%s", text)

@@ -69,8 +69,8 @@ func (j targetRun) forRound(k int) targetRun {
 }
 
 // rejudge judges the conversations in parts, the results of a round, again. It returns a
-// description of each verdict that differs from the first one, which should never happen, or nil if
-// no verdict differs. An error means that a conversation could not be judged again.
+// description of each verdict that differs from the one in parts, which should never happen, or nil
+// if no verdict differs. An error means that a conversation could not be judged again.
 func (j targetRun) rejudge(parts []suites.ScenarioResult) (wrong []string, err error) {
 	read := j.reparse
 	if read == nil {

@@ -37,8 +37,9 @@ func (j targetRun) rerunCommand(s suites.Target) func(suites.ScenarioResult) str
 
 // secretHeader returns a flag with a header for a shell command line, such as --header
 // "Authorization: $AUTHORIZATION". The argument line has the form 'Name: value'. A shell variable
-// replaces the value, which may be secret; its name is prefix followed by the name of the header in
-// capitals, with underscores for hyphens and the like.
+// replaces the value, which may be secret. The name of the variable is prefix followed by the name
+// of the header in capitals, in which each character other than a letter or digit becomes an
+// underscore.
 func secretHeader(flag, line, prefix string) string {
 	name, _, _ := strings.Cut(line, ":")
 	name = textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name))

@@ -122,9 +122,9 @@ type targetRun struct {
 }
 
 // newTargetRuns returns one run for each target in the --config file with the path config, in the
-// order of the file; flags supplies the options that a target does not set. If config is empty,
-// newTargetRuns returns one run for the target that flags describes. It checks all options and
-// returns a usage error if one is invalid, before anything is sent or written.
+// order of the file. Options that a target does not set are taken from the given flags. If config
+// is empty, newTargetRuns returns one run, for the target that the flags describe. It checks all
+// options and returns a usage error if one is invalid, before anything is sent or written.
 func newTargetRuns(flags targetOptions, config string) ([]targetRun, error) {
 	targets := []targetOptions{flags}
 	if config != "" {
@@ -237,10 +237,13 @@ func (j targetRun) nameInReports() string {
 }
 
 // runAll executes the runs in jobs one after the other and writes their reports. It stops after a
-// signal, or at the first run that cannot be executed, whose error it returns. It returns nil if
-// all exit codes are 0, and otherwise an error with the exit code for the signal; for internal
-// errors, if a report cannot be written or the verdicts of the Ginkgo suite differ from those of
-// the reports; or the worst one of the runs.
+// signal, or at the first run that cannot be executed, whose error it returns. Otherwise, it
+// returns an error with the exit code of the program, or nil if that is 0. The exit code is the
+// first of these that applies:
+//   - the one for the signal, if there was a signal
+//   - the one for internal errors, if a report cannot be written, or if the verdicts of the Ginkgo
+//     suite differ from those of the reports
+//   - the worst exit code of the runs
 func runAll(ctx context.Context, sh stdio, jobs []targetRun) error {
 	var all targetExitCodes
 	var results []suites.ScenarioResult

@@ -165,10 +165,12 @@ func (s *serveOptions) listenAndServe(ctx context.Context, sh stdio, dialects []
 }
 
 // ownPaths returns a function that reports whether a request has the path of a GET operation of the
-// dialect, such as /healthz. The middleware around the server answers requests to some paths
-// itself, but must pass a request on to the dialect if this function returns true. The argument
-// base is the prefix of all paths. If alone is true, dialects must have exactly one element;
-// otherwise ownPaths returns nil, because the paths of each dialect begin with its name.
+// only dialect, such as /healthz. The middleware around the server, which answers requests to some
+// paths itself, must pass such a request on to the dialect. The argument base is the prefix of all
+// paths.
+//
+// If alone is true, dialects must have exactly one element. Otherwise ownPaths returns nil, because
+// the paths of each dialect begin with its name.
 func ownPaths(dialects []*dialect.Dialect, alone bool, base string) func(*http.Request) bool {
 	if !alone {
 		return nil
@@ -188,8 +190,9 @@ type referenceServer interface {
 }
 
 // newReferenceServer returns the reference server for dialects, and the path of the base URL of
-// each dialect, by its name: a slash, the name of the dialect and the base path in its document or,
-// if alone is true, only that base path. Then dialects must have exactly one element.
+// each dialect, by its name. If alone is true, dialects must have exactly one element, and the path
+// is the base path in its document. Otherwise, the path is a slash and the name of the dialect,
+// followed by that base path.
 func newReferenceServer(
 	dialects []*dialect.Dialect, alone bool, agent reference.Agent, cfg reference.Config,
 ) (h referenceServer, prefix map[string]string) {

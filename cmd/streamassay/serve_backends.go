@@ -84,8 +84,9 @@ func (b *openedBackends) closeStore() error {
 const maxCheckTime = 10 * time.Second
 
 // readyCheck returns a function that returns an error if the server cannot serve requests. That is
-// the case if ending is done, which means that the server is shutting down, or if a test write to a
-// store fails. The reason why a write failed is only logged, because it may name internal hosts.
+// the case if the context ending is done, which means that the server is shutting down, or if a
+// test write to a store fails. The reason why a write failed is only logged, because it may name
+// internal hosts.
 //
 // All callers that wait at the same time share one check, so that many concurrent requests for
 // /readyz cause only one write to each store. A check that hangs does not delay a caller beyond the

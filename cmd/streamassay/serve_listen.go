@@ -20,11 +20,13 @@ type listenFlags struct {
 	cert, key string      // PEM files for TLS; both "" means plain HTTP
 	tls       *tls.Config // set by check; nil means plain HTTP
 	readyTo   destination // destination of the ready file; set by check
-	authHint  string      // in messages: when only loopback addresses are allowed, as in "without --user "; "": always
+	// authHint says, in messages, when only loopback addresses are allowed. It is "" if they always
+	// are, and ends with a space otherwise, as in "without --user or --jwks ".
+	authHint string
 }
 
-// addFlags adds to flags the flags that set l: --addr, --ready-file and the TLS flags. Their help
-// texts contain l.authHint, which must be set before.
+// addFlags adds the flags that set l, --addr, --ready-file and the TLS flags, to the flag set.
+// Their help texts contain l.authHint, which must be set before.
 func (l *listenFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&l.addr, "addr", "127.0.0.1:0",
 		"`HOST:PORT` address to listen on ("+l.authHint+"only a loopback address); port 0 picks a free one, which is in "+
@@ -56,8 +58,9 @@ func (l *listenFlags) check(secured bool) error {
 }
 
 // checkAddress returns the host of address, the value of the named flag. It returns a usage error
-// if address is not HOST:PORT or its port is a number that is out of range. The argument example
-// follows "must be HOST:PORT" in the error. If the port is the name of a service, it is not checked.
+// if address is not HOST:PORT or its port is a number that is out of range. The argument example,
+// such as "(e.g. 127.0.0.1:4010)", follows "must be HOST:PORT" in the error. If the port is the
+// name of a service, it is not checked.
 func checkAddress(flag, address, example string) (host string, err error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

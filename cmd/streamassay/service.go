@@ -48,7 +48,9 @@ const shutdownGrace = 2 * time.Second
 
 // run serves the handlers, writes the ready file, prints the URLs and the seed to standard output,
 // and runs the client command if there is one. It shuts the servers down once the command has
-// ended, a listener has failed or ctx is done. The result is as in [waitForEnd].
+// ended, a listener has failed or ctx is done. It returns nil if the command succeeded, or if ctx
+// is done and there is no command. Otherwise, it returns an error with the exit code of the
+// program.
 func (s service) run(ctx context.Context, sh stdio) error {
 	ln, err := s.endpoint.listen(s.secured)
 	if err != nil {
@@ -121,8 +123,9 @@ func (l *limitFlags) newHTTPServer(h http.Handler, log *slog.Logger) *http.Serve
 	}
 }
 
-// joinBaseURLs returns the base URL of each dialect, by the name of the dialect. The URL is root,
-// such as "http://127.0.0.1:4010", followed by the path of the dialect in prefix.
+// joinBaseURLs returns the base URL of each dialect, by the name of the dialect. The map prefix
+// holds the paths of the dialects, by the same names. Each URL is root, such as
+// "http://127.0.0.1:4010", followed by a path.
 func joinBaseURLs(root string, prefix map[string]string) map[string]string {
 	all := map[string]string{}
 	for name, p := range prefix {

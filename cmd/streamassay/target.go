@@ -63,9 +63,9 @@ func withoutPath(err error) error {
 	return err
 }
 
-// suiteTarget returns a [suites.Target] with the options in t, for dialect d. Its base URL stands in
-// for that of the embedded reference server, which is not known yet, if t has no URL. suiteTarget
-// returns a usage error if an option is invalid.
+// suiteTarget returns a [suites.Target] with the options in t, for dialect d. If t has no URL, the
+// base URL of the result is a placeholder, because that of the embedded reference server is not
+// known yet. suiteTarget returns a usage error if an option is invalid.
 func (t targetOptions) suiteTarget(d *dialect.Dialect) (s suites.Target, err error) {
 	s = t.suite
 	s.Dialect, s.Confirm = d, t.Repeat <= 1

@@ -163,8 +163,9 @@ func newTargetOptions() targetOptions {
 	}}
 }
 
-// addFlags adds to cmd, the run command or, if isDiff is true, the diff command, its flags that set
-// the options in t. The current values of the options are the defaults of the flags.
+// addFlags adds the flags that set the options in t to cmd, which is the diff command if isDiff is
+// true, and otherwise the run command. The current values of the options are the defaults of the
+// flags.
 func (t *targetOptions) addFlags(cmd *cobra.Command, isDiff bool) {
 	for _, o := range targetFlags {
 		usage := o.usage
@@ -181,8 +182,8 @@ func (t *targetOptions) addFlags(cmd *cobra.Command, isDiff bool) {
 	}
 }
 
-// addTo adds to set the flag that sets the option o in t, with the given help text. The current
-// value of the option is the default of the flag.
+// addTo adds the flag of the option o to the given flag set, with the given help text. The flag
+// sets the option in t. The current value of the option is the default of the flag.
 func (o optionDeclaration) addTo(set *pflag.FlagSet, t *targetOptions, usage string) {
 	switch to := o.value(t).(type) {
 	case pflag.Value:
@@ -208,9 +209,9 @@ func (o optionDeclaration) fieldName() string {
 	return o.name
 }
 
-// rerunFlags returns the flags that a command line needs to play a scenario of the run again: those
-// of the options that have rerun set and whose values are not the defaults. Each element holds one
-// flag and, unless the flag is boolean, its value, quoted for a shell.
+// rerunFlags returns the flags that a command line needs to play a scenario of the run again. These
+// are the flags of the options whose field rerun is true and whose values are not the defaults.
+// Each element holds one flag and, unless the flag is boolean, its value, quoted for a shell.
 func (j targetRun) rerunFlags() (words []string) {
 	defaults := newTargetOptions()
 	for _, o := range targetFlags {
@@ -246,9 +247,9 @@ func (o optionDeclaration) texts(t *targetOptions) (all []string) {
 	return []string{set.Lookup(o.name).DefValue}
 }
 
-// remainingTime returns how much of limit is left for a run that started at the time began. If
-// limit is 0, which means no limit, the result is 0. Otherwise the result is at least 1 ns, even if
-// no time is left, because 0 would mean no limit.
+// remainingTime returns how much of limit is left for a run. The argument began is the time at
+// which the run started. If limit is 0, which means no limit, the result is 0. Otherwise the result
+// is at least 1 ns, even if no time is left, because 0 would mean no limit.
 func remainingTime(limit time.Duration, began time.Time) time.Duration {
 	if limit == 0 {
 		return 0

@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// totalLimits returns the part of the help of the run and diff commands that says when no more
-// requests are sent because responses exceeded limits. The argument whole says which responses are
-// counted together, and fate what happens to scenarios that are cut short.
+// totalLimits returns the part of the help of the run and diff commands that says when streamassay
+// sends no more requests because responses exceeded limits. The argument whole says which responses
+// are counted together, as in "from a target in one round". The argument fate says what happens to
+// scenarios that are cut short, as in "listed in the report".
 func totalLimits(whole, fate string) string {
 	return wrapHelp("No more streams are requested (" + whole + ") once two or more, and more than half, of them have " +
 		"exceeded a limit, once all together have more than 4 × --max-bytes or 256MiB, whichever is larger, or once all " +
@@ -21,8 +22,8 @@ const hiddenValues = "In all output REDACTED replaces the values of all headers 
 	"than 4 bytes and those of Accept, User-Agent and the like (docs/run.md)."
 
 // capabilitiesText returns the paragraph of the help that explains CAPABILITY, the placeholder for
-// the value of certain flags. The argument flags names these flags, as in "--claim and --lacks",
-// and names lists the valid values.
+// the value of certain flags. The argument flags is the text that names the flags, such as "--claim
+// and --lacks". The argument names lists the valid values.
 func capabilitiesText(flags string, names []string) string {
 	text := "CAPABILITY, in " + flags + ", is "
 	if i := slices.Index(names, "scripted"); i >= 0 {

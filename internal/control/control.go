@@ -18,15 +18,17 @@ import (
 // interface.
 type Config struct {
 	AllowedHosts []string              // host names allowed in the Host header, in addition to the loopback names
-	Done         <-chan struct{}       // closed on shutdown, to end requests that wait or listen; may be nil
+	Done         <-chan struct{}       // closed on shutdown, to end waits and event streams; may be nil
 	Judge        script.ReplyCheckFunc // checks the replies in a script that a request contains; nil: no checks
 }
 
 // A server holds the state of the control port.
 type server struct {
-	mock         *mockserver.Server
-	cfg          Config
-	longRequests chan struct{} // holds a value for each request that waits or listens
+	mock *mockserver.Server
+	cfg  Config
+	// longRequests holds a value for each request that waits for exchanges or receives the events of
+	// the journal, and for each stream that a request has ordered to end before a later event.
+	longRequests chan struct{}
 
 	mu            sync.Mutex              // serializes changes of scripts, settings and state
 	scriptSources map[string]scriptSource // scripts that requests have set, by the id of the test
@@ -43,7 +45,7 @@ type scriptSource struct {
 const (
 	maxBody         = 1 << 20          // body of a request
 	maxScript       = 4 << 20          // body of a request with a script
-	maxLongRequests = 256              // concurrent requests that wait or listen
+	maxLongRequests = 256              // values in server.longRequests
 	maxPageSize     = 1000             // exchanges in one response
 	defaultPageSize = 100              // exchanges in one response if the request sets no limit
 	maxWait         = 60 * time.Second // maximum timeout of a request that waits for exchanges

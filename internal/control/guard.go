@@ -21,11 +21,11 @@ var securityHeaders = map[string]string{
 	"X-Frame-Options":              "DENY",
 }
 
-// guard returns a handler that protects inner from pages of other sites. The handler refuses
-// requests for other hosts, because a page of another site can make its own host name resolve to
-// this address (DNS rebinding). It also refuses changes that pages of other origins request,
-// because these pages can submit forms; the Origin and Sec-Fetch-Site headers reveal the origin. It
-// passes all other requests to inner.
+// guard returns a handler that protects inner from pages of other sites. With status 421, the
+// handler refuses requests for other hosts, because a page of another site can make its own host
+// name resolve to this address (DNS rebinding). With status 403, it refuses changes that pages of
+// other origins request, because these pages can submit forms; the Origin and Sec-Fetch-Site
+// headers reveal the origin. It passes all other requests to inner.
 func (s *server) guard(inner http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -78,7 +78,8 @@ func isSameOrigin(r *http.Request) bool {
 	return strings.EqualFold(origins[0], scheme+r.Host)
 }
 
-// isUnsafeMethod reports whether a request with the given method may change something.
+// isUnsafeMethod reports whether a request with the given method may change something, unlike one
+// with the method GET, HEAD or OPTIONS.
 func isUnsafeMethod(method string) bool {
 	return method != http.MethodGet && method != http.MethodHead && method != http.MethodOptions
 }

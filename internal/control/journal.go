@@ -106,9 +106,10 @@ func (s *server) clearJournal(w http.ResponseWriter, r *http.Request, query url.
 	return nil
 }
 
-// acquireLong admits a request that waits for exchanges or listens to the journal. It returns a
-// context that is done when the client leaves or the control port shuts down, and a function that
-// the caller must call after serving the request. Any error is one of admitLong.
+// acquireLong admits a request that waits for exchanges or receives the events of the journal. It
+// returns a context that is done when the client leaves or the control port shuts down, and a
+// function that the caller must call after serving the request. If too many such requests are being
+// served, acquireLong sets Retry-After in the header of w and returns an error with status 503.
 func (s *server) acquireLong(w http.ResponseWriter, r *http.Request) (context.Context, func(), error) {
 	release, err := s.admitLong(w)
 	if err != nil {
@@ -145,9 +146,8 @@ const keepAliveInterval = 15 * time.Second
 
 // streamEvents handles GET /v1/journal/feed: it sends the events of the journal as an event stream
 // until the client leaves or the port shuts down. If the query names a test, it sends only the
-// events of that test, those about all tests and the notices that events were dropped. It returns
-// an error, without having sent anything, only if too many such requests are being served already
-// (see acquireLong).
+// events of that test, those about all tests and the notices that events were dropped. If too many
+// requests receive events or wait for exchanges already, it returns an error with status 503.
 func (s *server) streamEvents(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	ctx, leave, err := s.acquireLong(w, r)
 	if err != nil {

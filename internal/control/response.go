@@ -65,8 +65,9 @@ func writeJSON(w http.ResponseWriter, v any) error {
 	return writeEncoded(w, http.StatusOK, "application/json", v)
 }
 
-// writeEncoded is like writeJSON, but the response has the given status and media type. It does not
-// escape <, > and & in the JSON.
+// writeEncoded writes a response with the given status and media type and the JSON encoding of v as
+// its body, in which <, > and & are not escaped. If v cannot be encoded, it writes nothing and
+// returns an error.
 func writeEncoded(w http.ResponseWriter, status int, media string, v any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -115,7 +116,10 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64, known ...stri
 	return data, mediaType, err
 }
 
-// readJSON decodes the JSON body of a request as decodeBody does. Other errors are those of readBody.
+// readJSON decodes the JSON body of a request and stores the result in into, which must be a
+// pointer. If the body is missing, is not valid JSON, or has members that are unknown or of the
+// wrong type, it returns an error with status 400 that quotes example, a valid body. Any other
+// error is one of readBody.
 func readJSON(w http.ResponseWriter, r *http.Request, into any, example string) error {
 	data, _, err := readBody(w, r, maxBody, "application/json")
 	if err != nil {
@@ -125,8 +129,8 @@ func readJSON(w http.ResponseWriter, r *http.Request, into any, example string) 
 }
 
 // decodeBody decodes data, the JSON body of a request, and stores the result in into, which must be
-// a pointer. If the body is missing, is not valid JSON or has unknown members, it returns an error
-// with status 400 that quotes example, a valid body.
+// a pointer. If the body is missing, is not valid JSON, or has members that are unknown or of the
+// wrong type, it returns an error with status 400 that quotes example, a valid body.
 func decodeBody(data []byte, into any, example string) error {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return badRequest("missing body (e.g. %s)", example)

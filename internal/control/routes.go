@@ -40,8 +40,8 @@ type route struct {
 }
 
 // Values of the query field of a route: noQuery for routes without query parameters, and perTest
-// for routes that apply to the test that the query names or, without a test, to what all tests
-// share.
+// for routes with the optional parameter "test". A request with that parameter applies to the test
+// with this id. A request without it applies to all tests or to what they share.
 var (
 	noQuery = []string{}
 	perTest = []string{"test"}
@@ -140,12 +140,13 @@ func (routes methodRoutes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveJSON returns a handler that responds with the JSON encoding of what get returns.
+// serveJSON returns a handler that calls get for each request and responds with the JSON encoding
+// of the result.
 func serveJSON[T any](get func() T) routeHandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request, query url.Values) error { return writeJSON(w, get()) }
 }
 
-// serveBody returns a handler that responds with the given media type and body.
+// serveBody returns a handler that responds with status 200 and the given media type and body.
 func serveBody(media string, body []byte) routeHandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request, query url.Values) error {
 		writeBody(w, http.StatusOK, media, body)

@@ -48,7 +48,7 @@ func (s *server) loadScripts(
 }
 
 // checkScripts handles POST /v1/scripts/check: it responds with {"ok": BOOL, "problems": LIST},
-// where problems holds the errors and warnings about the script in the body, and ok is true if none
+// where LIST holds the errors and warnings about the script in the body, and BOOL is true if none
 // of them is an error. It does not set the script.
 func (s *server) checkScripts(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	_, set, problems, err := s.loadScripts(w, r)
@@ -58,9 +58,10 @@ func (s *server) checkScripts(w http.ResponseWriter, r *http.Request, query url.
 	return writeJSON(w, map[string]any{"ok": set != nil, "problems": problems})
 }
 
-// putScripts handles PUT /v1/scripts: it replaces the script of the test. It responds with {"ok":
-// true, "problems": LIST}, where problems holds the warnings about the new script. If the new script
-// has errors, putScripts changes nothing and returns an error with status 422 that lists them.
+// putScripts handles PUT /v1/scripts: it replaces the script of the test in the query or, if the
+// query names no test, the script that all tests share. It responds with {"ok": true, "problems":
+// LIST}, where LIST holds the warnings about the new script. If the new script has errors,
+// putScripts changes nothing and returns an error with status 422 that lists them.
 func (s *server) putScripts(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	text, set, problems, err := s.loadScripts(w, r)
@@ -94,9 +95,10 @@ type ruleInfo struct {
 // yamlMediaType is the media type of a script in a response.
 const yamlMediaType = "application/yaml"
 
-// getScripts handles GET /v1/scripts: it responds with a JSON object that contains the rules of the
-// test, and the text of the script if it was set by putScripts. If the client accepts YAML, it
-// responds instead with only this text, or with status 404 if putScripts has set no script.
+// getScripts handles GET /v1/scripts: it responds with the script of the test in the query or, if
+// the query names no test, with the script that all tests share. The response is a JSON object that
+// contains the rules, and the text of the script if it was set by putScripts. If the client accepts
+// YAML, the response is only this text, or has status 404 if putScripts has set no script.
 func (s *server) getScripts(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	s.mu.Lock()
@@ -129,8 +131,9 @@ func (s *server) isKnownTest(test string) bool {
 	return test == "" || slices.Contains(s.mock.Tests(), test)
 }
 
-// deleteScripts handles DELETE /v1/scripts: it removes the script of the test and responds with
-// status 204.
+// deleteScripts handles DELETE /v1/scripts: it removes the script of the test in the query or, if
+// the query names no test, the script that all tests share. It responds with status 204, even if
+// there is no script.
 func (s *server) deleteScripts(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	s.mu.Lock()

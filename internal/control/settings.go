@@ -18,12 +18,14 @@ import (
 const exampleSettings = `{"seed": 7, "faults": ["abort; event=3"], "pace": {"first": "300ms", "rate": 40}, ` +
 	`"vary": 1, "hold": 0}`
 
-// getSettings handles GET /v1/settings: it responds with the settings of the test.
+// getSettings handles GET /v1/settings: it responds with the settings of the test in the query or,
+// if the query names no test, with those that all tests share.
 func (s *server) getSettings(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	return writeJSON(w, s.currentSettings(query.Get("test")))
 }
 
-// currentSettings returns the settings of a test, which are empty if the mock does not know the test.
+// currentSettings returns the settings of the test with the id test, or those that all tests share
+// if test is "". They are empty if the mock does not know the test.
 func (s *server) currentSettings(test string) (now mockserver.RuntimeSettings) {
 	if s.isKnownTest(test) {
 		now = s.mock.Settings(test)
@@ -36,21 +38,24 @@ func removeSettings(now *mockserver.RuntimeSettings) {
 	*now = mockserver.RuntimeSettings{Scripts: now.Scripts, Replay: now.Replay}
 }
 
-// putSettings handles PUT /v1/settings: it removes the settings of the test (see removeSettings) and
-// sets those that the body contains. It responds as changeSettings does.
+// putSettings handles PUT /v1/settings: it replaces the settings of the test in the query, except
+// scripts and recordings, with those in the body, and responds with the new settings. If the query
+// names no test, it replaces the settings that all tests share.
 func (s *server) putSettings(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	return s.changeSettings(w, r, query.Get("test"), removeSettings)
 }
 
-// patchSettings handles PATCH /v1/settings. As in a JSON merge patch (RFC 7396), it sets the
-// settings of the test that the body contains and removes those that are null in the body. It
-// responds as changeSettings does.
+// patchSettings handles PATCH /v1/settings: it changes the settings of the test in the query or, if
+// the query names no test, those that all tests share. As in a JSON merge patch (RFC 7396), it sets
+// the settings that the body contains, removes those that are null in the body, and keeps all
+// others. It responds with the new settings.
 func (s *server) patchSettings(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	return s.changeSettings(w, r, query.Get("test"), func(*mockserver.RuntimeSettings) {})
 }
 
-// changeSettings changes the settings of a test, first by prepare and then by the settings in the
-// body of the request, and responds with the new settings. If the body or a setting in it is
+// changeSettings calls prepare for the settings of the test with the id test, or for those that all
+// tests share if test is "". It then sets the settings in the body of the request, removes those
+// that are null there, and responds with the new settings. If the body or a setting in it is
 // invalid, it changes nothing and returns an error.
 func (s *server) changeSettings(
 	w http.ResponseWriter, r *http.Request, test string, prepare func(*mockserver.RuntimeSettings),
@@ -84,8 +89,9 @@ func (s *server) changeSettings(
 	return writeJSON(w, s.mock.Settings(test))
 }
 
-// deleteSettings handles DELETE /v1/settings: it removes the settings of the test (see
-// removeSettings) and responds with status 204.
+// deleteSettings handles DELETE /v1/settings: it removes all settings of the test in the query,
+// except scripts and recordings, and responds with status 204. If the query names no test, it
+// removes the settings that all tests share.
 func (s *server) deleteSettings(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	s.mu.Lock()
@@ -126,8 +132,8 @@ func readSetting[T any](to **T, text []byte, parse func(text []byte) (T, error))
 // integer from 0 to 2^53-1.
 func parseSeed(text []byte) (uint64, error) { return mockserver.ParseSeed(string(text)) }
 
-// parseHold parses text, a JSON number, as the number of the first event to hold. It returns an
-// error unless the number is an integer from 0 to maxEvent.
+// parseHold parses text, a JSON number, as the number of the first event of a stream to hold,
+// counted from 0. It returns an error unless the number is an integer from 0 to maxEvent.
 func parseHold(text []byte) (n int, err error) {
 	if err := json.Unmarshal(text, &n); err != nil || n < 0 || n > maxEvent {
 		return 0, fmt.Errorf("invalid event number %.40s (want an integer, 0 or more)", text)
@@ -202,7 +208,8 @@ func parseFault(item []byte) ([]fault.Spec, error) {
 }
 
 // A currentSteps is the JSON form of the state of scripts. Steps maps the name of each scenario to
-// its current step.
+// its current step. A scenario, here, is a named state machine: rules of a script can require that
+// it is at a certain step, and can move it to another.
 type currentSteps struct {
 	Steps map[string]string `json:"steps"`
 }
@@ -213,8 +220,8 @@ const (
 	maxNameLength = 200  // bytes of the name of a scenario or step
 )
 
-// getState handles GET /v1/state: it responds with a currentSteps, which holds the current step of
-// each scenario in the scripts of the test.
+// getState handles GET /v1/state: it responds with a currentSteps, which holds the current steps of
+// the scenarios for the test in the query or, if the query names none, for requests without a test.
 func (s *server) getState(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	now := map[string]string{}
@@ -224,9 +231,10 @@ func (s *server) getState(w http.ResponseWriter, r *http.Request, query url.Valu
 	return writeJSON(w, currentSteps{now})
 }
 
-// putState handles PUT /v1/state, whose body is a currentSteps. In the scripts of the test, it sets
-// the current steps of the scenarios that the body names and sets all other scenarios back to their
-// first step. It responds with the resulting currentSteps.
+// putState handles PUT /v1/state, whose body is a currentSteps. It sets the current steps of the
+// scenarios that the body names, and sets all other scenarios back to their first step. It does so
+// for the test in the query or, if the query names none, for requests without a test. It responds
+// with the resulting currentSteps.
 func (s *server) putState(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	var to currentSteps

@@ -60,9 +60,9 @@ func (s *server) currentTime() map[string]time.Time {
 	return map[string]time.Time{"time": s.mock.Clock().Now()}
 }
 
-// putClock handles PUT /v1/clock: it stops the clock, either at a given time or at the current time
-// plus a given duration, or lets the clock run again. The body is a clockChange. The response is
-// a result of currentTime.
+// putClock handles PUT /v1/clock, whose body is a clockChange: it stops the clock, either at a
+// given time or at its current time plus a given duration, or lets the clock run again. It responds
+// with {"time": TIME}, the new time of the clock.
 func (s *server) putClock(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	const example = `{"time": "2026-01-01T00:00:00Z"}, {"advance": "5m"} or {"run": true}`
 	var to clockChange
@@ -104,8 +104,9 @@ func (s *server) resetMock(w http.ResponseWriter, r *http.Request, query url.Val
 }
 
 // A faultDescription is the JSON form of a [fault.Fault]. Family is the category of the fault.
-// Needs lists the event kinds and slots that a dialect must have for the fault to apply, and Places
-// the triggers that the fault supports. The other fields have the same names as in the fault.
+// Needs lists the event kinds and slots that a dialect must have for the fault to apply. Places
+// lists the triggers that the fault supports: "event", "byte" or "time". The other fields have the
+// same names as in the fault.
 type faultDescription struct {
 	Name   string        `json:"name"`
 	Doc    string        `json:"doc"`

@@ -21,8 +21,8 @@ const (
 	maxEvent = 1 << 30 // greatest number of an event
 )
 
-// listStreams handles GET /v1/streams: it responds with {"streams": LIST}, the result of
-// streamStatuses for the test in the query.
+// listStreams handles GET /v1/streams: it responds with {"streams": LIST}, where LIST holds the
+// states of the open streams of the test in the query, or of all tests if the query names none.
 func (s *server) listStreams(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	return writeJSON(w, map[string]any{"streams": s.streamStatuses(query.Get("test"))})
 }
@@ -78,9 +78,10 @@ func checkEvent(event int) error {
 	return nil
 }
 
-// holdStream handles POST /v1/streams/{id}/hold: it holds the stream before the event that the body
-// names. If the body names no event, a stream that is already held stays held before the same
-// event, and any other stream is held before its next event.
+// holdStream handles POST /v1/streams/{id}/hold, whose body is {"event": N} or empty: it holds the
+// stream before the event with the index N, counted from 0. If the body names no event, a stream
+// that is already held stays held before the same event, and any other stream is held before its
+// next event.
 func holdStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error {
 	var to struct {
 		Event *int `json:"event"`
@@ -144,7 +145,7 @@ func injectFrame(w http.ResponseWriter, r *http.Request, one *mockserver.Stream)
 
 // readFrame returns the frame in the body of a request. The body is the frame itself or, with the
 // media type application/json, an object: either {"frame": TEXT}, where TEXT is the frame, or
-// {"event": DATA}, where DATA is the JSON value of which readFrame makes a frame. For any other
+// {"event": VALUE}, where VALUE is a JSON value that becomes the data of the frame. For any other
 // body, readFrame returns an error with status 400, or an error of readBody.
 func readFrame(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	data, mediaType, err := readBody(w, r, maxFrame,
@@ -182,11 +183,12 @@ var endReasons = []string{
 	string(fault.Abort), string(fault.Reset), string(fault.Torn), string(fault.Stall), string(fault.Clean),
 }
 
-// endStream handles POST /v1/streams/{id}/end: it ends a stream in the way that the body specifies.
-// If the body names no event, endStream ends the stream immediately and responds with status 204.
-// Otherwise it responds with status 202 and the state of the stream, which will end before that
-// event. The error has status 409 if the event has already been sent and status 400 if the way or
-// the event is invalid, or it is an error of findStream, readJSON or admitLong.
+// endStream handles POST /v1/streams/{id}/end, whose body is {"how": HOW, "event": N} or {"how":
+// HOW}: it ends a stream in the way HOW, one of endReasons. If the body names no event, endStream
+// ends the stream immediately and responds with status 204. Otherwise it responds with status 202
+// and the state of the stream, which will end before the event with the index N, counted from 0.
+// The error has status 409 if that event has already been sent and status 400 if HOW or N is
+// invalid, or it is an error of findStream, readJSON or admitLong.
 func (s *server) endStream(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	one, err := s.findStream(r)
 	if err != nil {
@@ -233,7 +235,7 @@ func (s *server) endStream(w http.ResponseWriter, r *http.Request, query url.Val
 // pollInterval is the interval at which endAt polls the stream.
 const pollInterval = 5 * time.Millisecond
 
-// endAt waits until the event with the given number is the next to be sent, and then ends the
+// endAt waits until the event with the given index is the next to be sent, and then ends the
 // stream in the way given by how. The caller must have held the stream before that event. If the
 // stream ends earlier or the control port shuts down, endAt returns without doing anything.
 func (s *server) endAt(one *mockserver.Stream, how fault.StreamEnd, event int) {

@@ -21,7 +21,7 @@ type citedLines struct {
 	lines LineRange
 }
 
-// citationsIn returns the ranges of lines that source, the source of a requirement, cites.
+// citationsIn returns the ranges of lines that the given source of a requirement cites, in order.
 // Documents that are only mentioned, within "derived: …" or "observed: …", are not citations.
 // Invalid ranges of lines are ignored.
 func citationsIn(source string) (all []citedLines) {
@@ -66,8 +66,8 @@ func (d DocumentMap) names(id string) bool {
 	return slices.ContainsFunc(d.Clauses, func(c Clause) bool { return slices.Contains(c.Requirements, id) })
 }
 
-// unmappedLines returns the ranges of lines of the document that r cites, without those that
-// overlap a clause that names r.
+// unmappedLines returns those ranges of lines of the document that r cites and that do not overlap
+// any clause that names r.
 func (d DocumentMap) unmappedLines(r spec.Requirement) (all []LineRange) {
 	for _, c := range citationsIn(r.Source) {
 		if c.file == d.File && !slices.ContainsFunc(d.Clauses, func(k Clause) bool {

@@ -46,8 +46,8 @@ type DocumentMap struct {
 	Clauses []Clause `yaml:"clauses"`  // in the order of their lines
 }
 
-// A Clause is a range of lines of a document, with the requirements that stand for these lines or
-// the reason why they have none.
+// A Clause is a range of lines of a document. It has either the requirements that express what
+// these lines demand, or the reason why the lines demand nothing.
 type Clause struct {
 	Lines         LineRange `yaml:"lines"`
 	Summary       string    `yaml:"says"`         // the obligation, in this project's words; "" if Informative is set

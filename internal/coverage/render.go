@@ -153,8 +153,8 @@ func countClauses(documents []DocumentMap, dialects []*dialect.Dialect) string {
 }
 
 // countRequirements returns the cells of one row of the summary, as decimal numbers: the number of
-// requirements in list, the number of those that are judged, and the number of those that are
-// excluded for each of [spec.ExclusionKinds].
+// requirements in the given list, the number of those that are judged, and the number of those that
+// are excluded for each of [spec.ExclusionKinds].
 func countRequirements(list []spec.Requirement) []string {
 	excluded := map[string]int{} // by kind; "" counts the requirements that are judged
 	for _, r := range list {

@@ -5,14 +5,15 @@ package diff
 const maxCells = 1 << 22
 
 // An indexPair holds the indexes of two elements that match: a in the first list and b in the
-// second. If one of the indexes is -1, the other element has no match.
+// second. If one of the indexes is -1, the element at the other index has no match.
 type indexPair struct{ a, b int }
 
 // align pairs elements of two lists, of lengths n and m, so that the total weight of the pairs is
 // as great as possible and both lists keep their order. The function weight returns the weight of
 // the pair of element i of the first list and element j of the second. Pairs of weight 0 are never
-// made. The result contains all elements of both lists in order; one without a match is paired with
-// -1. Above [maxCells] possible pairs, align is [alignByIndex].
+// made. The result contains all elements of both lists in order; an element without a match is
+// paired with -1. If there are more than [maxCells] possible pairs, the result is that of
+// alignByIndex.
 func align(n, m int, weight func(i, j int) int) []indexPair {
 	if n*m > maxCells {
 		return alignByIndex(n, m, weight)
@@ -61,9 +62,9 @@ func alignByIndex(n, m int, weight func(i, j int) int) (all []indexPair) {
 	return appendUnpaired(all, k, n, k, m)
 }
 
-// appendUnpaired appends elements without a match to all and returns the extended slice. It first
-// appends the elements i to n-1 of the first list, and then the elements j to m-1 of the second
-// list.
+// appendUnpaired appends elements without a match to the given slice and returns the extended
+// slice. It first appends the elements i to n-1 of the first list, and then the elements j to m-1
+// of the second list.
 func appendUnpaired(all []indexPair, i, n, j, m int) []indexPair {
 	for ; i < n; i++ {
 		all = append(all, indexPair{i, -1})

@@ -154,10 +154,11 @@ func (x exchangeEvents) sameOperation(y exchangeEvents) bool {
 		x.startsMidway == y.startsMidway
 }
 
-// addUnmatched records the exchange x, which only the given side, "A" or "B", has: as a note if
-// matched contains the operation of x, which means that exchanges with it were paired, and
-// otherwise as a difference. The number of requests for an operation may depend on earlier
-// responses; a run that is streamed in more pieces is resumed more often, for example.
+// addUnmatched records the exchange x, which only the given side, "A" or "B", has. If matched
+// contains the operation of x, because other exchanges with that operation were paired, x is
+// recorded as a note, and otherwise as a difference. A note suffices because the number of requests
+// for an operation may depend on earlier responses: a run that is streamed in more pieces, for
+// example, is resumed more often.
 func (m *comparer) addUnmatched(x exchangeEvents, side string, matched map[string]bool) {
 	if matched[x.request.Operation] {
 		m.notes = append(m.notes, fmt.Sprintf("only %s has exchange %d: %s", side, x.index, x.describeRequest()))
@@ -200,9 +201,9 @@ func (m *comparer) compareExchange(a, b exchangeEvents) {
 	}
 }
 
-// pairedRange returns the indexes, in pairs, of the first and the last pair that has events on both
-// sides, other than the start or the end of a response; or len(pairs) and -1 if there is none. The
-// slice a holds the events of side A.
+// pairedRange returns the indexes, in pairs, of the first and of the last pair with an event on
+// both sides. Pairs of starts or ends of responses do not count. If there is no other such pair, it
+// returns len(pairs) and -1. The slice a holds the events of side A.
 func pairedRange(pairs []indexPair, a []spec.Event) (first, last int) {
 	first, last = len(pairs), -1
 	for i, p := range pairs {
@@ -259,9 +260,9 @@ func newSide(x exchangeEvents, e spec.Event) *DifferingEvent {
 }
 
 // compareEvent returns the fields in which the events a and b differ, or nil if they match. It
-// leaves out volatile fields, which differ between recordings of the same target. If cut is true,
-// which means that at least one of the two streams was resumed or the client left it early, it
-// ignores differences that result only from that.
+// leaves out volatile fields, which differ between recordings of the same target. The argument cut
+// says that at least one of the two streams was resumed, or that the client left before its end. If
+// cut is true, compareEvent ignores differences that result only from that.
 func (m *comparer) compareEvent(a, b spec.Event, cut bool) (fields []FieldDiff) {
 	differ := func(name, va, vb string) {
 		if !m.volatile[string(a.Kind)+" "+name] && !m.volatile[string(b.Kind)+" "+name] {
@@ -295,8 +296,8 @@ func factNamed(name string, list []comparedField) (comparedField, bool) {
 }
 
 // factsMatch reports whether a and b, two values of the same fact of events of the given kind,
-// match according to a.comparison or, if cut is true, could differ only because a stream was cut.
-// Ids that match are recorded as in [comparer.matchIDs].
+// match according to a.comparison. If cut is true, values also match if they may differ only
+// because a stream was cut. Ids that match are recorded as in [comparer.matchIDs].
 func (m *comparer) factsMatch(kind spec.Kind, a, b comparedField, cut bool) bool {
 	switch {
 	case a.comparison == comparePresence || a.value == b.value && a.comparison == compareEqual:

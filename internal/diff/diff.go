@@ -46,8 +46,8 @@ type Difference struct {
 
 // A DifferingEvent is the event that one side of a difference has.
 type DifferingEvent struct {
-	Exchange int       `json:"exchange"` // index in the conversation, starting at 0
-	Event    int       `json:"event"`    // index of the frame in the exchange, starting at 0; -1 if the event is not a frame
+	Exchange int       `json:"exchange"` // index in the conversation, from 0
+	Event    int       `json:"event"`    // index of the frame in the exchange, from 0; -1 if the event is not a frame
 	Kind     spec.Kind `json:"kind"`
 	Facts    string    `json:"facts"` // the compared properties of the event, in one line
 }
@@ -65,10 +65,10 @@ type FieldDiff struct {
 // reports stay readable. Further differences are only counted.
 const MaxDifferences = 100
 
-// Compare compares the first recording of a with the first recording of b. It ignores volatile
-// fields (see [RepeatedConversation]). Nothing is compared if a conversation is incomplete, if it
-// has no responses, or if the conversations have no request in common; then the field Compared of
-// the result is false and Reason is set.
+// Compare compares the first recordings of a and b. It ignores volatile fields (see
+// [RepeatedConversation]). Nothing is compared if a conversation is incomplete, if it has no
+// responses, or if the conversations have no request in common; then the field Compared of the
+// result is false and Reason is set.
 func Compare(a, b RepeatedConversation) ConversationDiff {
 	c := ConversationDiff{Name: a.Name, Differences: []Difference{}, Volatile: []string{}}
 	for _, side := range []struct {

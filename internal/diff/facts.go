@@ -44,9 +44,9 @@ const maxDepth = 8
 // Properties without a value are left out.
 func facts(e spec.Event) []comparedField { return appendFacts(nil, "", e, 0) }
 
-// appendFacts appends the facts of e and of its parts to all and returns the extended slice. The
-// name of each fact begins with prefix. The argument depth is 0 for an event, 1 for a part of an
-// event, and so on.
+// appendFacts appends the facts of e and of its parts to the given slice and returns the extended
+// slice. The name of each fact begins with prefix. The argument depth is 0 for an event, 1 for a
+// part of an event, and so on.
 func appendFacts(all []comparedField, prefix string, e spec.Event, depth int) []comparedField {
 	add := func(name, value string, by comparisonRule) {
 		if value != "" {
@@ -135,9 +135,9 @@ var endErrors = []error{
 	spec.ErrTruncated, spec.ErrReset, spec.ErrIdleTimeout, spec.ErrLimitExceeded, spec.ErrNotHTTP,
 }
 
-// endText describes how a body ended if e is the end of a body, without details that depend on the
-// machine. For any other event with an error, except the start of a response, it returns "cannot be
-// decoded". Otherwise it returns "".
+// endText returns a description of how the body ended, without details that depend on the machine,
+// if e is the end of a body. For any other event with an error, except the start of a response, it
+// returns "cannot be decoded". Otherwise it returns "".
 func endText(e spec.Event) string {
 	switch {
 	case e.Kind != spec.BodyEnd && e.Kind != spec.HTTPResponse && e.Err != nil:

@@ -274,9 +274,9 @@ func differingParts(a, b string) (string, string) {
 	return excerptFrom(a, from), excerptFrom(b, from)
 }
 
-// excerptFrom returns the part of s that begins at the byte offset from. If that part is longer
-// than maxShown bytes, the rest is left out, and the length of s in bytes is added. An ellipsis
-// marks each omission. If s is "", the result is "".
+// excerptFrom returns the part of s from the given byte offset on. If that part is longer than
+// maxShown bytes, the rest is left out, and the length of s in bytes is added. An ellipsis marks
+// each omission. If s is "", the result is "".
 func excerptFrom(s string, from int) string {
 	if s == "" {
 		return ""

@@ -7,10 +7,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An eventEditor changes the events of one run. It keeps the sequence numbers of the run
-// consecutive while it drops and inserts events, because otherwise the checks of sequence numbers
-// would detect every fault that does so, in addition to the checks that are meant to detect the
-// fault. It calls Args.Applied for each change.
+// An eventEditor changes the events of one run. When it drops or inserts an event, it renumbers the
+// later ones, so that the sequence numbers of the run stay consecutive. Otherwise, the checks of
+// sequence numbers would also detect every fault that drops or inserts events, and not only the
+// checks that are meant to detect it. An eventEditor calls Args.Applied for each change.
 type eventEditor struct {
 	Args
 	emit  func(*spec.Event) // receives the events that replace the current one
@@ -248,7 +248,7 @@ func isCompletedText(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e
 // isSummary reports whether e is an end event that lists the messages of its run.
 func isSummary(e *spec.Event) bool { return e.Kind == spec.RunEnd && len(e.Parts) > 0 }
 
-// addToNumber returns the sum of number, a decimal integer, and n as a decimal integer. If number
+// addToNumber adds n to number, a decimal integer, and returns the sum in the same form. If number
 // is not an integer, addToNumber returns it unchanged.
 func addToNumber(number string, n int64) string {
 	at, err := strconv.ParseInt(number, 10, 64)

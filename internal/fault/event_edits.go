@@ -104,10 +104,10 @@ const stackTrace = "boom\n\nTraceback (most recent call last):\n" +
 	"  File \"agent.py\", line 7, in run\n    raise RuntimeError('boom')"
 
 // failRun returns a value for [Fault.NewEffect]. The effect replaces the event at the trigger and
-// all later ones with a single error event. Its error text is text followed by the fault's
-// parameter "text", and its error code is the parameter "code". If no trigger is set, the error
-// event replaces the second event that is not about the run itself, such as a message delta, or the
-// terminal event if that comes first.
+// all later ones with a single error event. The text of the error event is the argument text
+// followed by the fault's parameter "text", and its code is the parameter "code". If no trigger is
+// set, the error event replaces the second event that is not about the run itself, such as a
+// message delta, or the terminal event if that comes first.
 func failRun(text string) func(Args) Effect {
 	return editEvents(func(r *eventEditor) func(*spec.Event) {
 		n, contentEvents, failed, created := -1, 0, false, ""
@@ -180,8 +180,8 @@ func breakArguments(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// dropResults returns an edit for editEvents that drops all tool results, both events of their own
-// and parts of other events.
+// dropResults returns an edit for editEvents that drops all tool results, both those that are
+// events of their own and those that are parts of other events.
 func dropResults(r *eventEditor) func(*spec.Event) {
 	drop := r.changeParts(spec.ToolResult, func(*spec.Event) (keep bool) { return false })
 	return func(e *spec.Event) {
@@ -202,9 +202,10 @@ func renameResults(r *eventEditor) func(*spec.Event) {
 	})
 }
 
-// changeParts returns an edit for editEvents that applies change to copies of the tool calls or
-// tool results, whichever kind is, both events of their own and parts of other events. Parts for
-// which keep is false are left out.
+// changeParts returns an edit for editEvents that replaces each tool call or each tool result with
+// a copy that change has edited. The argument kind, which is spec.ToolCall or spec.ToolResult,
+// selects which of the two. The edit covers both events of that kind and parts of that kind in
+// other events. If change returns false, a part is left out; an event is sent nevertheless.
 func (r *eventEditor) changeParts(kind spec.Kind, change func(p *spec.Event) (keep bool)) func(*spec.Event) {
 	return func(e *spec.Event) {
 		r.pass(mapEvent(e, func(p *spec.Event) bool {
@@ -307,8 +308,9 @@ func mapEvent(e *spec.Event, change func(p *spec.Event) (keep bool)) *spec.Event
 	return &other
 }
 
-// mapParts returns a copy of list, a list of content parts, with change applied to the parts, at any
-// depth. Parts for which keep is false are left out. If list is nil, the result is nil.
+// mapParts calls change with a copy of each of the content parts in list, and of their own parts,
+// at any depth. It returns a new list of the changed copies, without those for which keep is false.
+// If list is nil, the result is nil.
 func mapParts(list []spec.Event, change func(p *spec.Event) (keep bool)) []spec.Event {
 	if list == nil {
 		return nil

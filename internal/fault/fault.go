@@ -94,9 +94,10 @@ type Effect struct {
 	// OnFrame receives each encoded event, without its id line and with the blank line
 	// at its end, and emits the frames that replace it.
 	OnFrame func(frame []byte, emit func([]byte))
-	// OnResume returns the position from which a stream is resumed. Positions count the
-	// events of the thread from 1: at is the position of the client's cursor and last
-	// that of the last event. If ok is false, the cursor is refused as unknown.
+	// OnResume returns the position from which a stream is resumed. The stream then begins with
+	// the event after that position. Positions count the events of the thread from 1. The
+	// argument at is the position of the client's cursor, and last is the position of the last
+	// event of the thread. If ok is false, the cursor is refused as unknown.
 	OnResume func(at, last int64) (from int64, ok bool)
 	// WrapBody returns the writer that receives the frames of the stream and writes
 	// them to w. It is called once, after the head was sent.
@@ -105,9 +106,14 @@ type Effect struct {
 
 // A CannedResponse is a response, usually an error, that is sent instead of serving the request.
 type CannedResponse struct {
-	Status        int           // status code; 0: the request is served
-	Code, Message string        // error code and text; "": code by the dialect's document, text by http.StatusText
-	RetryAfter    time.Duration // value of the Retry-After header, rounded up to seconds; 0: none
+	Status int // status code; 0: the request is served
+
+	// Code and Message are the code and the text of the error. If Code is "", the code is the
+	// one that the dialect's document gives for the status. If Message is "", the text is that
+	// of http.StatusText.
+	Code, Message string
+
+	RetryAfter time.Duration // value of the Retry-After header, rounded up to seconds; 0: none
 
 	// ContentType, if set, makes the response consist of Body with this content type
 	// instead of an error in the format of the dialect, as a proxy would send it.

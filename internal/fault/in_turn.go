@@ -103,9 +103,10 @@ type chunkEventSender struct {
 	calls   map[string][]spec.Event // chunks of calls that have not ended, by key
 }
 
-// sendDelta marks chunk, a copy of a delta with the given key, as a chunk. It then sends it or, if
-// it belongs to a tool call, stores it for sendEnd. The first chunk of a message or call gets the
-// role and the name from its start event. Later chunks have neither a message id nor a call id.
+// sendDelta marks chunk, a copy of a delta of the message or tool call with the given key, as a
+// chunk. It sends the chunk or, if the chunk belongs to a tool call, stores it for sendEnd. The
+// first chunk of a message or call gets the role and the name from the start event of that message
+// or call. Later chunks have neither a message id nor a call id.
 func (c *chunkEventSender) sendDelta(key string, chunk spec.Event) {
 	chunk.IsChunk = true
 	if start := c.started[key]; start != nil {
@@ -142,8 +143,8 @@ func (c *chunkEventSender) sendEnd(key string, e *spec.Event) {
 
 // editChunks returns a value for [Fault.NewEffect]. The effect sends the text deltas of a run as
 // chunks, and leaves out the events that start and end messages. Before it sends a chunk, it calls
-// change, which edits the chunk in place. The argument first of change is true for the first chunk
-// of each message.
+// change(chunk, first), which edits the chunk in place; first reports whether the chunk is the
+// first one of its message.
 func editChunks(change func(chunk *spec.Event, first bool)) func(Args) Effect {
 	return editEvents(func(r *eventEditor) func(*spec.Event) {
 		begun := map[string]bool{}

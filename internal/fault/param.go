@@ -70,8 +70,8 @@ func (p Param) validateText(text string) error {
 	return nil
 }
 
-// describeBounds returns the valid range of the parameter for the middle of an error message, such
-// as " from 0 to 10", or "" if the range is unbounded.
+// describeBounds returns the valid range of the parameter as a phrase for error messages, with a
+// leading space, such as " from 0 to 10". It returns "" if the range is unbounded.
 func (p Param) describeBounds() string {
 	switch {
 	case p.Min != "" && p.Max != "":

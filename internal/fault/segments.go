@@ -162,10 +162,11 @@ func dropLastBlankLine(a Args, w StreamWriter) FrameWriter {
 	}}
 }
 
-// eventReached returns a function that reports whether a stream has reached the event with the index
-// t.Event. The function must be called for each frame and each comment of the stream, in order: with
-// the index of the frame, counting from 0 without comments, or with -1 for a comment. Once it has
-// returned true, it always does. If t names no event, it always returns true.
+// eventReached returns a function that reports whether a stream has reached the event with the
+// index t.Event. The function must be called for each frame and each comment of the stream, in
+// order: with the index of the frame, counting from 0 without comments, or with -1 for a comment.
+// Once it has returned true, all later calls return true as well. If t names no event, all calls
+// return true.
 func eventReached(t Trigger) func(n int) bool {
 	reached := t.Event <= 0
 	return func(n int) bool {

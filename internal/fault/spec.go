@@ -31,7 +31,7 @@ type paramValue struct {
 // NoTrigger returns a Trigger with no field set.
 func NoTrigger() Trigger { return Trigger{Event: -1, Byte: -1, Time: -1} }
 
-// IsSet reports whether the trigger names a position, that is whether one of its fields is set.
+// IsSet reports whether the trigger names a position, that is, whether one of its fields is set.
 func (p Trigger) IsSet() bool { return p.Event >= 0 || p.Byte >= 0 || p.Time >= 0 }
 
 // String returns the trigger in the syntax of [Parse], such as "event=3". It returns "" if no field

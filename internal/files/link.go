@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// linkPattern matches a link. Its groups are the path of the file, which never contains characters
-// that must be escaped, the time at which the link expires, in Unix seconds, and the signature.
+// linkPattern matches a link. Its groups are the path of the file, the time at which the link
+// expires, in Unix seconds, and the signature. None of them is escaped, because the path of a file
+// contains no characters that must be escaped.
 var linkPattern = regexp.MustCompile(`/` + linkDir + `/([^/?]+)\?expires=(\d{1,20})&signature=([\w-]+)$`)
 
 // Link returns a signed URL of the file f below the URL base. The URL expires after

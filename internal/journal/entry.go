@@ -47,9 +47,9 @@ type Mismatch struct {
 	Why  string `json:"why"`
 }
 
-// An ExchangeRecorder records the progress of one exchange in the journal that returned it. Its
-// methods have no effect after Close, or once the exchange has been dropped from the journal. They
-// may be called concurrently.
+// An ExchangeRecorder records the progress of one exchange in a journal. It is returned by
+// [Journal.Open]. Its methods have no effect after Close, or once the exchange has been dropped
+// from the journal. They may be called concurrently.
 type ExchangeRecorder struct {
 	journal  *Journal
 	exchange *recordedExchange
@@ -70,10 +70,10 @@ func (e *ExchangeRecorder) lock() *recordedExchange {
 	return e.exchange
 }
 
-// update calls change with the exchange while holding the exchange's lock. After releasing the
-// lock, it publishes the event that change returned, with its ID and Test set, unless the event has
-// no kind, and wakes the goroutines that wait for changes. It does nothing if the exchange has
-// ended or was dropped from the journal.
+// update calls the function change with the exchange while holding the exchange's lock. After
+// releasing the lock, it wakes the goroutines that wait for changes. If the event that change
+// returned has a kind, update first publishes that event with its ID and Test set. update does
+// nothing if the exchange has ended or was dropped from the journal.
 func (e *ExchangeRecorder) update(change func(s *recordedExchange) FeedEvent) {
 	s := e.lock()
 	if s == nil {
@@ -144,8 +144,9 @@ func (e *ExchangeRecorder) HeadSent(status int, header http.Header) {
 	})
 }
 
-// BytesSent records that data, a part of the body, was sent in one write. The parameter at is the
-// time since the head was sent. BytesSent copies data.
+// BytesSent records that data, a part of the response body, was sent in one write. The parameter at
+// is the time of the write, measured from the time when the head was sent. BytesSent copies what it
+// keeps of data.
 func (e *ExchangeRecorder) BytesSent(at time.Duration, data []byte) {
 	s := e.lock()
 	if s == nil {
@@ -165,8 +166,8 @@ func (e *ExchangeRecorder) BytesSent(at time.Duration, data []byte) {
 }
 
 // FaultApplied records that a fault changed the response. The argument name describes the fault
-// with its parameters, such as "abort; event=3". The position of the change is after the bytes that
-// were recorded so far. At most 64 faults of an exchange are kept.
+// with its parameters, such as "abort; event=3". The recorded position of the change is the end of
+// the part of the body that was recorded so far. At most 64 faults of an exchange are kept.
 func (e *ExchangeRecorder) FaultApplied(name string) {
 	e.update(func(s *recordedExchange) FeedEvent {
 		name = s.redact(name)

@@ -12,7 +12,8 @@ import (
 )
 
 // Expectations holds what is expected of clients, as read from a file (`mock --expect FILE`). The
-// zero value expects no particular calls, only that no MUST of the protocol is violated.
+// zero value expects no particular calls. It only expects that no MUST of the protocol is violated
+// and that requests match an operation and, if the mock has rules, a rule.
 type Expectations struct {
 	AllowUnmatched bool          `yaml:"allow-unmatched"` // requests that match no operation or no rule are not findings
 	Strict         bool          `yaml:"strict"`          // a violated SHOULD fails too, not only a violated MUST
@@ -34,10 +35,10 @@ type Expectation struct {
 // maxExpectationBytes is the maximum size of an expectation file in bytes.
 const maxExpectationBytes = 1 << 20
 
-// LoadExpectations reads expectations in YAML or JSON from r. It returns an error if the text is
-// larger than 1 MiB or is malformed, or if a field is unknown or has an invalid value. The error
-// begins with name and the line, such as "expect.yaml:3: ", or with name alone if the line is
-// unknown.
+// LoadExpectations reads expectations in YAML or JSON from r. An empty text yields the zero value.
+// LoadExpectations returns an error if the text cannot be read, is larger than 1 MiB or is
+// malformed, or if a field is unknown or has an invalid value. The error begins with name and the
+// line, such as "expect.yaml:3: ", or with name alone if the line is unknown.
 func LoadExpectations(name string, r io.Reader) (x Expectations, err error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxExpectationBytes+1))
 	if err != nil {
@@ -86,8 +87,8 @@ func lineOf(data []byte, call int) int {
 	return node.GetToken().Position.Line
 }
 
-// check returns an error if the counts Exactly, AtLeast and AtMost are negative or contradict each
-// other, or if a field of the filter is invalid.
+// check returns an error if Exactly, AtLeast or AtMost is negative, if Exactly is set together with
+// one of the others, if AtLeast is greater than AtMost, or if a field of the filter is invalid.
 func (x Expectation) check() error {
 	for _, n := range []*int{x.Exactly, x.AtLeast, x.AtMost} {
 		if n != nil && *n < 0 {

@@ -15,12 +15,12 @@ import (
 )
 
 // A Filter selects the exchanges that match all of its non-zero fields. Offset and Limit select a
-// page of the matching exchanges.
+// page of the matching exchanges. [Filter.Check] validates a filter.
 type Filter struct {
 	Dialect  string        `json:"dialect" yaml:"dialect"` // name of a dialect or of a family
 	Op       string        `json:"op" yaml:"op"`           // kind of the operation, such as "run"
 	Method   string        `json:"method" yaml:"method"`
-	Path     string        `json:"path" yaml:"path"` // path without the query, or a pattern with * and ?
+	Path     string        `json:"path" yaml:"path"` // path without the query, or a pattern for path.Match
 	Status   StatusPattern `json:"status" yaml:"status"`
 	Test     *string       `json:"test" yaml:"-"` // id of the test, or "" for exchanges of no test; nil: any test
 	Thread   string        `json:"thread" yaml:"thread"`
@@ -32,7 +32,7 @@ type Filter struct {
 	Since    time.Time     `json:"since" yaml:"-"`           // only exchanges received at this time or later, by the mock's clock
 	After    uint64        `json:"after" yaml:"-"`           // only exchanges with a greater id; 0: all
 	Offset   int           `json:"-" yaml:"-"`               // number of matching exchanges to skip, the oldest first
-	Limit    int           `json:"-" yaml:"-"`               // 0: no limit
+	Limit    int           `json:"-" yaml:"-"`               // maximum number of exchanges to select; 0: no limit
 
 	onlySuccess bool // select only responses with a status of 2XX
 }
@@ -83,7 +83,7 @@ func isValidStatus(s StatusPattern) bool {
 	return err == nil || strings.EqualFold(string(s[1:]), "XX")
 }
 
-// joinStrings returns the elements of all as one string, separated by a comma and a space.
+// joinStrings returns the given strings as one string, separated by a comma and a space.
 func joinStrings[T ~string](all []T) string {
 	texts := make([]string, len(all))
 	for i, t := range all {
@@ -145,9 +145,9 @@ func (j *Journal) selectEntries(f Filter) (all []entryRef) {
 	return all
 }
 
-// List returns exchanges that match f, oldest first. The result page, which is never nil, holds
-// those of them that f.Offset and f.Limit select. The result total is the number of all exchanges
-// that match f.
+// List returns the exchanges that match f, oldest first. The result page holds those that f.Offset
+// and f.Limit select, and is never nil. The result total is the number of all exchanges that match
+// f, whatever Offset and Limit are.
 func (j *Journal) List(f Filter) (page []Record, total int) {
 	all := j.selectEntries(f)
 	page = []Record{}
@@ -159,10 +159,10 @@ func (j *Journal) List(f Filter) (page []Record, total int) {
 	return page, len(all)
 }
 
-// page returns the part of all that f.Offset and f.Limit select, as a subslice of all. All elements
-// should match the other fields of f.
+// page returns the part of the given exchanges that f.Offset and f.Limit select, as a subslice of
+// the argument. The exchanges should match the other fields of f.
 func (f Filter) page(all []entryRef) []entryRef {
-	all = all[min(f.Offset, len(all)):]
+	all = all[min(max(f.Offset, 0), len(all)):]
 	if f.Limit > 0 {
 		all = all[:min(f.Limit, len(all))]
 	}

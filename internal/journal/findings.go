@@ -127,9 +127,9 @@ func (s *recordedExchange) events(refers bool) []spec.Event {
 	return []spec.Event{request, {Kind: spec.HTTPResponse, Frame: -1, StatusCode: s.status}}
 }
 
-// isUnmatched reports whether the request is valid and needs a rule of the script, but no rule
-// matches it. A request that starts a run needs a rule if rules were tried. Any other request needs
-// one if it was refused with status 501, as a strict mock does.
+// isUnmatched reports whether the request is valid and needed a rule of the script, but no rule
+// matched it. A request that starts a run needed a rule if rules were tried. Any request needed one
+// if it was refused with status 501, the status with which a strict mock refuses such requests.
 func (s *recordedExchange) isUnmatched() bool {
 	return s.matched && s.rule == "" && len(s.violations) == 0 &&
 		(s.missCount > 0 && s.op == "run" || s.status == http.StatusNotImplemented)

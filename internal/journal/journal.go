@@ -25,7 +25,7 @@ type Config struct {
 	// to those that usually carry credentials.
 	Secrets []string
 
-	Dialects []*dialect.Dialect // dialects of the server; embedded dialects need not be listed
+	Dialects []*dialect.Dialect // dialects of the server; those that [dialect.Open] knows need not be listed
 
 	Now    func() time.Time    // clock from which durations are computed; nil: time.Now
 	Cursor func(string) string // decodes the id of an event in a response; nil: ids are not encoded
@@ -53,7 +53,7 @@ type Journal struct {
 }
 
 // New returns an empty journal with the configuration cfg. It replaces each limit that is 0 or
-// negative by its default.
+// negative with its default.
 func New(cfg Config) *Journal {
 	d := DefaultConfig()
 	cfg.Entries = cmp.Or(max(cfg.Entries, 0), d.Entries)
@@ -72,7 +72,7 @@ func (j *Journal) Forgotten() uint64 { return j.forgotten.Load() }
 // Bytes returns the approximate memory in bytes that the exchanges use.
 func (j *Journal) Bytes() int64 { return j.heldBytes.Load() }
 
-// Reset removes all exchanges of the test with the id test, including those in progress, and all
+// Reset removes all exchanges whose test has the id test, including exchanges in progress, and all
 // findings about them. If test is "", it removes the exchanges that belong to no test.
 func (j *Journal) Reset(test string) {
 	j.dropTests(func(in string) bool { return in == test })

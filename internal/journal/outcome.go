@@ -86,9 +86,11 @@ func clientReport(name string, plan spec.Plan, evaluations []exchangeEvaluation)
 	return d
 }
 
-// addFinding adds the finding f of the evaluation v to c, the result of the check of the obligation
-// o. If c has no finding about the violated requirement yet, addFinding also appends the result for
-// that requirement to violated. It returns the possibly extended slice violated.
+// addFinding records the finding f of the evaluation v in c, the result of the check of the
+// obligation o. It updates the verdict of c, and adds f to the findings of c unless they number
+// spec.MaxFindings already. If f is the first finding about its requirement, addFinding also
+// appends the result for that requirement to violated. It returns the possibly extended slice
+// violated.
 func addFinding(
 	c *reports.Check, violated []reports.RequirementResult, o spec.Obligation, v exchangeEvaluation, f Finding,
 ) []reports.RequirementResult {
@@ -142,8 +144,8 @@ func (o ClientTestReport) WriteJSON(w io.Writer) error {
 	return err
 }
 
-// Text returns the report as text: a line for each finding and a last line with the verdict and
-// the number of exchanges.
+// Text returns the report as text: a line for each finding, and a last line with the verdict and
+// the number of exchanges, or the statement that no requests were received.
 func (o ClientTestReport) Text() string {
 	var b strings.Builder
 	for _, d := range o.Dialects {

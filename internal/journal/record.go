@@ -67,8 +67,10 @@ type SentPiece struct {
 
 // A FaultRecord is a fault that changed the response, with the position of the change.
 type FaultRecord struct {
-	Name string  `json:"name"`  // fault with its parameters, such as "abort; event=3"
-	N    int     `json:"n"`     // number of frames, or of writes of another body, that began before the change
+	Name string `json:"name"` // fault with its parameters, such as "abort; event=3"
+	// N is the number of frames that began before the change. If the body is not an event stream,
+	// it is the number of writes.
+	N    int     `json:"n"`
 	Byte int64   `json:"byte"`  // number of bytes of the body that were sent before the change
 	AtMS float64 `json:"at_ms"` // time since the head was sent or, before that, since the request was received
 }
@@ -84,8 +86,8 @@ type EndRecord struct {
 // {"base64": …}; nil is encoded as null.
 type BodyBytes []byte
 
-// MarshalJSON implements json.Marshaler. It returns r in the form that the comment of BodyBytes
-// describes.
+// MarshalJSON implements json.Marshaler. It encodes r as a string, or as an object {"base64": …} if
+// r is not valid UTF-8, or as null if r is nil.
 func (r BodyBytes) MarshalJSON() ([]byte, error) {
 	switch {
 	case r == nil:

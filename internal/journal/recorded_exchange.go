@@ -66,7 +66,7 @@ type exchangeData struct {
 	faults        []appliedFault
 
 	endReason  EndReason
-	endedAfter time.Duration // from the sending of the head to the end; see elapsed
+	endedAfter time.Duration // time from the head, or from the request if there was no head, to the end
 
 	evaluation *exchangeEvaluation // of the exchange after its end; nil: not judged yet
 	otherBytes int64               // memory of everything but sentBytes, pieces and header
@@ -92,11 +92,11 @@ type appliedFault struct {
 	name  string        // fault with its parameters, such as "abort; event=3"
 	piece int           // number of preceding writes
 	byte  int64         // number of preceding bytes
-	at    time.Duration // see elapsed
+	at    time.Duration // time since the head was sent or, before that, since the request was received
 }
 
-// Open adds an exchange that begins with o, and returns the recorder of its progress. If the
-// journal then exceeds a limit, Open drops the oldest exchanges.
+// Open adds an exchange, whose beginning o describes, and returns the recorder of its progress. If
+// the journal then exceeds a limit, Open drops the oldest exchanges.
 func (j *Journal) Open(o ExchangeStart) *ExchangeRecorder {
 	now := j.cfg.Now()
 	if o.At.IsZero() {

@@ -22,9 +22,9 @@ type secretNames struct {
 // full, it is emptied.
 const maxRedactors = 64
 
-// appendSecrets appends to dst the secret values in the header and the query of the request r, and
-// returns the extended slice. It leaves out short values: they cannot be redacted wherever they
-// occur, because they would also match ordinary text.
+// appendSecrets appends to dst the secret values in the header and the target of the request r, and
+// returns the extended slice. It leaves out values shorter than redact.MinDetectedSecret: they
+// cannot be redacted wherever they occur, because they would also match ordinary text.
 func (n *secretNames) appendSecrets(dst []string, r spec.Request) []string {
 	for _, f := range r.Header {
 		dst = n.appendFieldSecrets(dst, f.Name, f.Value)
@@ -33,7 +33,8 @@ func (n *secretNames) appendSecrets(dst []string, r spec.Request) []string {
 }
 
 // appendFieldSecrets appends to dst the secret values in the header field with the given name and
-// value, and returns the extended slice. Like appendSecrets, it leaves out short values.
+// value, and returns the extended slice. It leaves out values shorter than
+// redact.MinDetectedSecret.
 func (n *secretNames) appendFieldSecrets(dst []string, name, value string) []string {
 	switch {
 	case n.Contains(name):
@@ -45,7 +46,8 @@ func (n *secretNames) appendFieldSecrets(dst []string, name, value string) []str
 }
 
 // appendMaskable appends to dst those values that are long enough to be redacted wherever they
-// occur, and returns the extended slice. Shorter values would also match ordinary text.
+// occur, and returns the extended slice. It leaves out values shorter than
+// redact.MinDetectedSecret, because they would also match ordinary text.
 func appendMaskable(dst, values []string) []string {
 	for _, s := range values {
 		if len(s) >= redact.MinDetectedSecret {

@@ -58,9 +58,10 @@ type entrySummary struct {
 	mismatches []string // why it does not match the expectation
 }
 
-// matchEntries divides entries by the filter f. The result seen holds the exchanges that match f,
-// in the order of entries, and near holds all others, those with the fewest mismatches first.
-// Exchanges that were dropped from the journal are left out.
+// matchEntries separates the exchanges that match the filter f from the others. The result seen
+// holds those that match, in the order of entries, and near holds the others, those with the fewest
+// mismatches first. Exchanges that were dropped from the journal are left out. The fields Finding,
+// Offset and Limit of f are ignored.
 func matchEntries(entries []entryRef, f Filter) (seen, near []entrySummary) {
 	for _, r := range entries {
 		if !r.lock() {

@@ -17,8 +17,9 @@ const (
 )
 
 // DialectCounters are the metrics of one dialect, that is one version of a protocol. Their series
-// are looked up once, in [Counters.ForDialect], so that counting is a single atomic addition. Only
-// those of refusals are looked up each time, because most statuses never occur.
+// are looked up once, in [Counters.ForDialect], so that counting is a single atomic addition. The
+// only exception is refusals_total, the number of error responses by status: its series are looked
+// up each time, because most statuses never occur.
 type DialectCounters struct {
 	Streams     *metrics.Gauge // streams that are open
 	RunsStarted *metrics.Counter
@@ -76,7 +77,7 @@ func (m *Counters) statusClasses(dialect, operation string) *statusClasses {
 
 // ResponseSent counts a response to a request for the named operation. An operation that ForDialect
 // was not given counts as OtherOperation. If the status is from 400 to 599, ResponseSent also
-// counts the response as a refusal.
+// counts the response in the metric refusals_total, by its status.
 func (d *DialectCounters) ResponseSent(operation string, status int) {
 	c := d.operations[operation]
 	if c == nil {

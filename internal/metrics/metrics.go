@@ -21,7 +21,7 @@ type Counters struct {
 	set         *metrics.Set
 	storeErrors *metrics.Counter // failed requests to the store
 	panics      *metrics.Counter // requests ended by a panic
-	scrapes     chan struct{}    // holds a value for each request being served
+	scrapes     chan struct{}    // holds a value for each request for the metrics that is being served
 }
 
 // New returns counters at zero. The build_info metric has a version label with the given version of
@@ -35,7 +35,7 @@ func New(version string) *Counters {
 }
 
 // counter returns the counter with the given name and labels, and creates it at the first call. The
-// labels are given as for series.
+// parameter labels contains names and values alternately.
 func (m *Counters) counter(name string, labels ...string) *metrics.Counter {
 	return m.set.GetOrCreateCounter(series(name, labels...))
 }

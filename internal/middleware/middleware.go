@@ -52,8 +52,9 @@ type outermostHandler struct {
 }
 
 // New returns a handler that wraps next. It responds to requests for /healthz, /readyz and /metrics
-// and to CORS preflights itself. It passes all other requests to next, with the request id in the
-// X-Request-Id header.
+// and to CORS preflights itself, and passes all other requests to next. It sets the id of the
+// request as the X-Request-Id header of the request that next receives and of the response. This is
+// the id that the client sent or, if the client sent none or an unsafe one, a result of cfg.NewID.
 func New(next http.Handler, cfg Config) http.Handler {
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	if cfg.NewID == nil {
@@ -75,9 +76,9 @@ func randomID() string {
 	return hex.EncodeToString(id[:])
 }
 
-// ServeHTTP assigns an id to the request and logs the request. It responds to requests for the
-// endpoints of the process and to CORS preflights itself, and passes all others to the wrapped
-// handler.
+// ServeHTTP assigns an id to the request, unless the client sent a safe one, and logs the request.
+// It responds to requests for the endpoints of the process and to CORS preflights itself, and
+// passes all others to the wrapped handler.
 func (f *outermostHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ids := r.Header[requestIDHeader]
 	if len(ids) != 1 || !isSafeID(ids[0]) {
@@ -121,8 +122,8 @@ func isSafeID(id string) bool {
 // maxLoggedPath is the maximum length, in bytes, of a path in a log record.
 const maxLoggedPath = 512
 
-// loggedPath returns the path of r for a log record. It cuts off what exceeds maxLoggedPath,
-// between two characters.
+// loggedPath returns the path of r for a log record. If the path is longer than maxLoggedPath,
+// loggedPath cuts it there, but not within a character, and appends an ellipsis.
 func loggedPath(r *http.Request) string {
 	path := r.URL.Path
 	if shown := printable.Prefix(path, maxLoggedPath); len(shown) < len(path) {

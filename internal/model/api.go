@@ -61,8 +61,8 @@ type describedFunction struct {
 }
 
 // A responseChunk is the JSON data of one event in a streamed response of the OpenAI chat
-// completions API. FinishReason is "" in all chunks of a choice before its last one, in which
-// servers set finish_reason to null or leave it out.
+// completions API. FinishReason is set only in the last chunk of a choice. In the other chunks,
+// servers set finish_reason to null or leave it out, and FinishReason is "".
 type responseChunk struct {
 	Choices []struct {
 		Index        int           `json:"index"`

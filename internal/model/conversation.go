@@ -136,8 +136,8 @@ func (r *modelRun) describeClientTools() string {
 type chatMessagesBuilder struct {
 	messages      []chatMessage
 	knownCalls    map[string]state.Call // calls of earlier messages, by id
-	openCalls     []string              // ids of the calls in the last assistant message that have no result yet
-	lastAssistant int                   // index of the assistant message that only results follow; -1: none
+	openCalls     []string              // ids of those calls in the last assistant message that have no result yet
+	lastAssistant int                   // index of the last assistant message if only tool results follow it; otherwise -1
 }
 
 // normalize returns messages in the order that model servers require: each tool call is followed

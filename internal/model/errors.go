@@ -46,8 +46,8 @@ var (
 )
 
 // statusError returns the error for a response of the model's server that has the given status,
-// which is not 200. The argument detail is the message of the server, or "". The statuses 408 and
-// 504 count as timeouts, because a server behind the model's server has timed out.
+// which is not 200. The argument detail is the message of the server, or "". The statuses 408
+// (Request Timeout) and 504 (Gateway Timeout) count as timeouts of the model's server.
 func statusError(status int, detail string) *runError {
 	f := &runError{codeRefused, "the model's server refused the request"}
 	switch {

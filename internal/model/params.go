@@ -21,9 +21,9 @@ func (r *modelRun) requestBody(messages []chatMessage) requestBody {
 }
 
 // A toolCallIDMap assigns ids to the tool calls in one request to the model's server. A call that
-// the server made in this run keeps the server's id. Other calls get short ids, because some
-// servers accept at most nine letters and digits, and the ids of the dialect may be longer.
-// Different requests may use the same id for different calls.
+// the server made in this run keeps the server's id, unless another call already has that id. Other
+// calls get short ids, because some servers accept at most nine letters and digits, and the ids of
+// the dialect may be longer. Different requests may use the same id for different calls.
 type toolCallIDMap struct {
 	serverIDs map[string]string // id in the dialect → id that the server gave the call
 	assigned  map[string]string // id in the dialect → id that was last assigned to the call
@@ -41,9 +41,9 @@ func (n *toolCallIDMap) assign(call string) string {
 	return name
 }
 
-// encode returns w as a message of the chat completions API. It assigns an id to each tool call of
-// w by means of ids. If w is a tool result, the message gets the id that was assigned to its call.
-// Arguments of calls that are not valid JSON are replaced with an empty object.
+// encode returns w as a message of the chat completions API. It uses ids to assign an id to each
+// tool call of w. If w is a tool result, the message gets the id that was assigned to its call. If
+// the arguments of a call are not valid JSON, the message contains an empty object instead.
 func (w chatMessage) encode(ids *toolCallIDMap) requestMessage {
 	m := requestMessage{Role: w.role, Content: w.text}
 	switch {

@@ -26,10 +26,10 @@ type modelRun struct {
 // errClientLeft is the error of a run whose events are no longer consumed. It is never reported.
 var errClientLeft = errors.New("the client left")
 
-// askUntilDone sends requests to the model until it responds without a tool call, or calls a tool
-// that the client must run. After each other response, it runs the called tools and sends their
-// results to the model. It returns an error if a request fails, or if the model is not done after
-// MaxRounds requests.
+// askUntilDone sends requests to the model until the model responds without a tool call, or calls a
+// tool that the client must run. After a response that calls only other tools, askUntilDone runs
+// these tools and sends their results to the model. It returns an error if a request fails, if the
+// events are no longer consumed, or if the model is not done after MaxRounds requests.
 func (r *modelRun) askUntilDone() error {
 	r.serverIDs = map[string]string{}
 	messages, err := r.conversation()
@@ -56,7 +56,7 @@ func (r *modelRun) askUntilDone() error {
 	return errTooManyRounds
 }
 
-// results runs those of the called tools that this server provides, concurrently. When all are
+// results runs the called tools concurrently, except those that the client must run. When all are
 // done, it emits their results in the order of the calls and returns them as messages. The result
 // waits reports whether the client must run some of the calls.
 func (r *modelRun) results(calls []*streamedCall) (results []chatMessage, waits bool) {

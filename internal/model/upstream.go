@@ -74,8 +74,8 @@ func (w *upstreamExchange) request(params requestBody) error {
 
 // classify returns the error to report after err has occurred in the request. If the run was
 // stopped, this is the error of the run's context. Otherwise it is the runError that err wraps or,
-// if there is none, the runError with which the request was canceled. If there is none of these, it
-// is fallback.
+// if there is none, the runError with which the request was canceled. If there is neither, it is
+// fallback.
 func (w *upstreamExchange) classify(err error, fallback *runError) error {
 	var f *runError
 	switch cause := context.Cause(w.ctx); {
@@ -125,9 +125,9 @@ func isEventStream(res *http.Response) bool {
 	return res.StatusCode == http.StatusOK && media == spec.EventStream
 }
 
-// retryAfter returns the time to wait before repeating the request to which res is the response.
-// The result ok is false unless the status of res is 429 or 503 and its Retry-After header asks for
-// a wait of at most maxRetryAfter, as a number of seconds.
+// retryAfter returns the time to wait before repeating the request that was answered with res. The
+// result ok is false unless the status of res is 429 or 503 and its Retry-After header asks for a
+// wait of at most maxRetryAfter, as a number of seconds.
 func retryAfter(res *http.Response) (wait time.Duration, ok bool) {
 	if res.StatusCode != http.StatusTooManyRequests && res.StatusCode != http.StatusServiceUnavailable {
 		return 0, false

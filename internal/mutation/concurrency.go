@@ -129,9 +129,9 @@ func (n *cancellableStreams) endOthers(thread, run string) {
 
 // onRunEnd returns a middleware that calls ended(n, thread, run, canceled) each time the server has
 // sent the terminal event of a run. Streams that were requested with a cursor do not count. The
-// arguments thread and run are the ids of the run and of its thread, and canceled is true if a
-// client has canceled the run. The argument n holds the open streams of the server. The mutex n.mu
-// is locked while ended runs.
+// arguments thread and run are the ids of the thread and of the run, and canceled is true if a
+// client has canceled the run. The argument n holds the open streams of the server, and the mutex
+// n.mu is locked during the call.
 func onRunEnd(ended func(n *cancellableStreams, thread, run string, canceled bool)) middleware {
 	return func(next dialectHandler) dialectHandler {
 		n := &cancellableStreams{end: map[threadRun]context.CancelFunc{}, canceled: map[threadRun]bool{}}
@@ -185,15 +185,17 @@ func cancelDespiteRefusal(next dialectHandler) dialectHandler {
 	})(next)
 }
 
-// redirectCancel returns a middleware that changes which runs a request to cancel a run cancels.
-// Usually, scope is threadID and slot is runID: the server cancels the runs of the named thread
-// whose ids choose returns. The argument requested of choose is the id of the run that the request
-// names. The argument ids has the ids of all runs that were started in the thread, oldest first;
-// choose may modify it. If scope is runID and slot is threadID, the ids are those of the threads in
-// which a run with the named id was started. The result of choose must not be empty. The client
-// receives the response to the last of the cancellations, in which the chosen id is replaced with
-// requested. Requests that are invalid, or that name a run that was not started in the thread, are
-// passed on unchanged.
+// redirectCancel returns a middleware that changes which runs the server cancels when it receives a
+// request to cancel a run. Usually, scope is threadID and slot is runID. The middleware then calls
+// choose with the ids of all runs that were started in the named thread, oldest first, and with the
+// requested id, which is that of the named run. The server cancels the runs of this thread whose
+// ids are in the result, which must not be empty. If scope is runID and slot is threadID, the ids
+// are those of threads instead: choose selects among the threads in which a run with the named id
+// was started, and the server cancels that run in each selected thread.
+//
+// The function choose may modify ids. The client receives the response to the last of the
+// cancellations, in which the chosen id is replaced with the requested one. Requests that are
+// invalid, or that name a run that was not started in the thread, are passed on unchanged.
 func redirectCancel(scope, slot idGetter, choose func(ids []string, requested string) []string) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex

@@ -21,9 +21,10 @@ func acceptInvalid(occurred func(), requirement string) middleware {
 // acceptInvalidForm returns a middleware that makes the server accept the invalid requests whose
 // refusal the requirement with the given id prescribes and for which isForm returns true. For each
 // of them, it calls occurred and passes on a valid request instead: the last one that the same user
-// sent for the same operation, if possible in the same thread. If the user has sent no valid
-// request for the operation, the middleware passes on the invalid request, which the server
-// refuses, and does not call occurred.
+// sent for the same operation, if possible in the same thread. Since other test prompts may take
+// long, a prompt is passed on only if it is conformance:text. If there is no such valid request,
+// the middleware passes on the invalid request, which the server refuses, and does not call
+// occurred.
 func acceptInvalidForm(occurred func(), requirement string, isForm func(parsedRequest) bool) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var lastValid sync.Map // key of lastValidKeys → spec.Request
@@ -48,9 +49,10 @@ func acceptInvalidForm(occurred func(), requirement string, isForm func(parsedRe
 	}
 }
 
-// lastValidKeys returns the keys under which acceptInvalidForm keeps a valid request and finds it
-// for an invalid one: one for the thread that v names, and then one for any thread. Requests of
-// other users, or for other operations, have other keys.
+// lastValidKeys returns the keys under which acceptInvalidForm stores a valid request v, and under
+// which it looks up a valid request to replace an invalid request v. The first key is for the
+// thread that v names, and the second one for any thread. Requests of other users, or for other
+// operations, have other keys.
 func lastValidKeys(v parsedRequest) []string {
 	who := v.parsed().Operation + "\x00" + v.user() + "\x00"
 	return []string{who + v.parsed().Thread, who}

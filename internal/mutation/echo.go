@@ -39,17 +39,17 @@ var echoMutants = []*Mutant{
 }
 
 // replaceCreatedThread returns a middleware that replaces the ids of threads that the server
-// creates with other, a JSON text. If a request to start a run names no thread, the middleware
-// replaces the id of the new thread in all frames of the response, wherever the id is a complete
-// JSON string.
-func replaceCreatedThread(other string) middleware {
+// creates with the JSON text replacement. If a request to start a run names no thread, the
+// middleware replaces the id of the new thread in all frames of the response, wherever the id is a
+// complete JSON string.
+func replaceCreatedThread(replacement string) middleware {
 	return editFrames(func(v parsedRequest) func([]byte) []byte {
 		if v.event.Thread != "" || !v.startsRun() {
 			return nil
 		}
 		return func(frame []byte) []byte {
 			if thread := v.decodeFrame(frame).Thread; thread != "" {
-				frame = bytes.ReplaceAll(frame, []byte(`"`+thread+`"`), []byte(other))
+				frame = bytes.ReplaceAll(frame, []byte(`"`+thread+`"`), []byte(replacement))
 			}
 			return frame
 		}

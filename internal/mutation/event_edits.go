@@ -17,11 +17,11 @@ type effectFactory = func(fault.Args) fault.Effect
 type eventEdit = func(e *spec.Event, emit func(*spec.Event))
 
 // editEvents returns the effectFactory of a fault that replaces the events of runs. For each
-// response, it calls begin, which returns an edit, and then the edit with each event of the run, in
-// order. The emitted events get new sequence numbers, which stay dense if events are dropped or
-// inserted: the first emitted event gets the number of the first event of the run, the second that
-// of the second, and so on. If the numbers of all events so far are used up, an emitted event gets
-// the number after the previous one.
+// response, it calls begin once to get an edit, and then calls that edit with each event of the
+// run, in order. The emitted events get new sequence numbers, which stay dense if events are
+// dropped or inserted: the first emitted event gets the number of the first event of the run, the
+// second that of the second, and so on. If the numbers of all events so far are used up, an emitted
+// event gets the number after the previous one.
 func editEvents(begin func() eventEdit) effectFactory {
 	return func(fault.Args) fault.Effect {
 		var seen []string // the sequence numbers of the run so far
@@ -69,8 +69,8 @@ func insertAfter(fits func(*spec.Event) bool, more func(e *spec.Event) []*spec.E
 	})
 }
 
-// swapEvents returns the effectFactory of a fault that swaps each event of a run for which fits
-// returns true with the event after it. Terminal events keep their places. The function fits is not
+// swapEvents returns the effectFactory of a fault that swaps each event for which fits returns true
+// with the next event of the run. Terminal events keep their places. The function fits is not
 // called with the second event of a swapped pair.
 func swapEvents(fits func(*spec.Event) bool) effectFactory {
 	return editEvents(func() eventEdit {

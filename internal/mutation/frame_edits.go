@@ -128,14 +128,14 @@ func sendComments(w fault.StreamWriter, comment string, pause time.Duration, n i
 	return nil
 }
 
-// atEnd returns the effectFactory of a fault that calls do after the last frame of each stream that
-// has a frame or a comment for which fits returns true. The argument w receives what is sent after
-// the frame. The server ends the body when do has returned. The function fits must not modify its
-// argument.
-func atEnd(fits func(frame []byte) bool, do func(w fault.StreamWriter) error) effectFactory {
+// atEnd returns the effectFactory of a fault that calls finish at the end of each stream that has a
+// frame or a comment for which fits returns true. The function finish is called after the last
+// frame was sent, and can send more to the client through w. The server ends the body when finish
+// has returned. The function fits must not modify its argument.
+func atEnd(fits func(frame []byte) bool, finish func(w fault.StreamWriter) error) effectFactory {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter {
-			return &endWatcher{out: w, fits: fits, do: do}
+			return &endWatcher{out: w, fits: fits, do: finish}
 		}}
 	}
 }
@@ -148,7 +148,8 @@ type endWatcher struct {
 	do    func(w fault.StreamWriter) error
 }
 
-// WriteFrame sends the frame or comment unchanged and looks at it.
+// WriteFrame sends the frame or comment unchanged. It also sets the field found if the function in
+// the field fits returns true for the frame or comment.
 func (t *endWatcher) WriteFrame(_ int, frame []byte) error {
 	t.found = t.found || t.fits(frame)
 	return sendNow(t.out, frame)

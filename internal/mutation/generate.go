@@ -242,8 +242,9 @@ var contentChecks = []string{
 }
 
 // alsoIfRefused lists globs, for [Mutant.AlsoFails], that match the ids of the checks that may fail
-// if valid requests are refused: an invalid request is compared with its valid counterpart, which
-// is refused, and what the response would have said is missing.
+// if valid requests are refused. These are refuse.as-documented, which takes the responses to valid
+// requests into account when it judges those to invalid ones, and the checks of content, which miss
+// what the responses would have contained.
 var alsoIfRefused = append([]string{refusesAsDocumented}, contentChecks...)
 
 // defectDocs has a description of each kind of defect of replies and frames, for [Mutant.Doc]. In

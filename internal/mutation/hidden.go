@@ -288,8 +288,8 @@ func hidden(condition defectCondition, d conditionalDefect) func(occurred func()
 }
 
 // listening returns a copy of edit that also records the text of the first text delta of a stream
-// in h.deltas. The stream is the response to the request v. The copy uses the function sent for
-// this, so edit.sent must be nil: it would not be called.
+// in h.deltas. The stream is the response to the request v. The copy has its own function in the
+// field sent, so edit.sent must be nil: it would not be called.
 func (h *serverHistory) listening(v parsedRequest, edit streamEdit) streamEdit {
 	done := false
 	edit.sent = func(frame []byte) {

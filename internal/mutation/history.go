@@ -208,8 +208,11 @@ var historyThreadMutants = []*Mutant{
 	},
 }
 
-// chooseHistory is like editHistoryRequests, but calls choose with the ids of the threads that the
-// user has started, oldest first, in place of the request.
+// chooseHistory returns a middleware that makes the server return a different history from the
+// requested one. It calls choose for each valid request for a history. The argument own has the ids
+// of the threads that the user has started, oldest first, and must not be modified. The argument
+// asked has only the thread and the day that the request names, and choose can change them in
+// place. The server then receives a request for the history of the changed thread and day.
 func chooseHistory(choose func(own []string, asked *spec.Event)) middleware {
 	return trackThreads(func(m *threadRegistry) middleware {
 		return editHistoryRequests(func(v parsedRequest, asked *spec.Event) {
@@ -293,9 +296,9 @@ func addDays(day string, days int) string {
 }
 
 // editEarlierDay returns a middleware that edits the responses to requests for the part of a
-// history before a certain day. The argument before of edit is that day, in the form YYYY-MM-DD.
-// The argument e is the returned history, which edit changes in place.
-func editEarlierDay(edit func(before string, e *spec.Event)) middleware {
+// history before a certain day. The argument day of edit is that day, in the form YYYY-MM-DD. The
+// argument e is the returned history, which edit changes in place.
+func editEarlierDay(edit func(day string, e *spec.Event)) middleware {
 	return editHistories(func(v parsedRequest, e *spec.Event) {
 		if v.parsed().Day != "" {
 			edit(v.parsed().Day, e)
@@ -330,7 +333,9 @@ func renumber(messages []spec.Event, number func(i int) int) {
 	}
 }
 
-// renumberMessages returns a middleware that renumbers the messages in histories; see renumber.
+// renumberMessages returns a middleware that replaces the sequence number of each message in the
+// histories that the server returns with number(i), where i is the index of the message in its
+// history, from 0.
 func renumberMessages(number func(i int) int) middleware {
 	return editHistories(func(_ parsedRequest, e *spec.Event) { renumber(e.Parts, number) })
 }

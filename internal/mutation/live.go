@@ -34,8 +34,8 @@ type trackedRun struct {
 // treats them. A valid request to start a run adds the run to the log. For each request v that
 // names a run r in the log, the middleware calls serve, which returns the request to send to the
 // server in place of v and the edit of the stream with which the server responds. Other requests
-// are passed on unchanged. The mutex log.mu is locked while serve runs. If v is a request for a
-// stream, it is also locked while the frame function of the edit runs.
+// are passed on unchanged. The mutex log.mu is locked during each call of serve. If v is a request
+// for a stream, it is also locked during each call of the field frame of the edit.
 func logRuns(serve func(log *runTracker, r *trackedRun, v parsedRequest) (spec.Request, streamEdit)) middleware {
 	return func(next dialectHandler) dialectHandler {
 		log := &runTracker{runs: map[string]*trackedRun{}}

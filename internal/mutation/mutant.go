@@ -36,8 +36,8 @@ type Mutant struct {
 	// defect. Where the list is set, a comment states the reason.
 	AlsoFails []string
 	// Needs lists kinds that a dialect must have, because otherwise it cannot express the defect.
-	// Without lists kinds that a dialect must not have, because in such a dialect the defect could
-	// not occur or would be that of another mutant.
+	// The field Without lists kinds that a dialect must not have, because in such a dialect the
+	// defect could not occur or would be that of another mutant.
 	Needs, Without []spec.Kind
 
 	// The defect is expressed by exactly one of these fields or by the field defect.
@@ -84,9 +84,10 @@ func (m *Mutant) Requirements(d *dialect.Dialect) (requirements []spec.Requireme
 }
 
 // violates reports whether the check with the given id must find that the mutant violates the
-// requirement r. The check must be one that judges r. The result is true if m.KilledBy has the
-// check, and if r is about all events, about events of a kind that matches one of the locations for
-// the check, or about frames that r identifies by their name on the wire instead of their kind.
+// requirement r. The check must be one that judges r. The result is false if m.KilledBy does not
+// have the check. Otherwise, it is true if r is about all events, about events of a kind that
+// matches one of the locations for the check, or about frames that r identifies by their name on
+// the wire instead of their kind.
 func (m *Mutant) violates(r spec.Requirement, check string) bool {
 	places := strings.Fields(m.KilledBy[check])
 	isThere := func(k spec.Kind) bool {

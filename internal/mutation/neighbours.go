@@ -21,12 +21,12 @@ type idGetter func(e *spec.Event) string
 func threadID(e *spec.Event) string { return e.Thread }
 func runID(e *spec.Event) string    { return e.Run }
 
-// mergeIDs returns a middleware that makes the server treat different ids as one. It affects the id
-// that slot returns for a valid request. Two ids are treated as one if known returns the same value
-// for both, and scope returns the same value for the requests that contain them. In place of an id,
-// the server receives the first of the ids that are treated as one with it, but in the response the
-// client sees the id that it sent. The function known returns the part of an id that the server
-// distinguishes, such as its first characters, and is not called with "".
+// mergeIDs returns a middleware that makes the server treat different ids as one. It affects valid
+// requests for which slot returns an id. Two ids are treated as one if known returns the same value
+// for both, and scope returns the same value for the requests that contain them. The server
+// receives the first of these ids in place of each later one, but in the response the client sees
+// the id that it sent. The function known returns the part of an id that the server distinguishes,
+// such as its first characters, and is not called with "".
 func mergeIDs(slot idGetter, scope func(e *spec.Event) string, known func(id string) string) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var first sync.Map // scope and known(id) → id
@@ -186,11 +186,12 @@ var simultaneousMutants = []*Mutant{
 	},
 }
 
-// pendsOnlyOnce reports, as the argument isLost of loseInput, that input is lost unless it is for
-// the thread that was the last to begin to wait.
+// pendsOnlyOnce is a function for the argument isLost of loseInput. It reports that input is lost
+// unless it is for the thread that was the last to begin to wait.
 func pendsOnlyOnce(isLast bool, _ time.Duration) bool { return !isLast }
 
-// waitsOneSecond reports, as the argument isLost of loseInput, that input is lost after a second.
+// waitsOneSecond is a function for the argument isLost of loseInput. It reports that input is lost
+// if its thread has waited for more than a second.
 func waitsOneSecond(_ bool, waited time.Duration) bool { return waited > time.Second }
 
 // loseInput returns a middleware that makes the server lose input for which it waits. The argument

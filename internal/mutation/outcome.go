@@ -87,11 +87,12 @@ func RunOne(ctx context.Context, d *dialect.Dialect, m *Mutant) (Outcome, error)
 }
 
 // runSuite is like [RunOne], but also returns the results of the scenarios. It plays the scenarios
-// whose names match one of the globs in only or, if only is empty, in m.scenarios. If both are
-// empty, it plays all scenarios. Otherwise, if the check refuse.as-documented must find m, the
-// suite sends only those invalid requests whose refusal is about the requirement that m violates.
+// whose names match one of the given globs or, if there are none, one of those in m.scenarios. If
+// there are none there either, it plays all scenarios. If it does not play all scenarios and the
+// check refuse.as-documented must find m, the suite sends only those invalid requests whose refusal
+// is about the requirement that m violates.
 func runSuite(
-	ctx context.Context, d *dialect.Dialect, m *Mutant, only []string,
+	ctx context.Context, d *dialect.Dialect, m *Mutant, globs []string,
 ) (Outcome, []suites.ScenarioResult, error) {
 	var occurred atomic.Bool
 	h, shut, err := newServer(d, m, func() { occurred.Store(true) })
@@ -107,17 +108,17 @@ func runSuite(
 	if err != nil {
 		return Outcome{}, nil, fmt.Errorf("base URL: %w", err)
 	}
-	if len(only) == 0 && m != nil {
-		only = m.scenarios
+	if len(globs) == 0 && m != nil {
+		globs = m.scenarios
 	}
 	target := suites.Target{
 		Dialect: d, Base: base, ClaimedCapabilities: []string{"all"}, Timeout: exchangeTimeout,
 		Limits: suites.Limits{IdleTimeout: idleTimeout}, StreamLimit: streamLimit, Seed: 1, Salt: 1,
 		Header:      spec.Header{{Name: "Authorization", Value: primaryUser}},
 		OtherHeader: spec.Header{{Name: "Authorization", Value: otherUser}},
-		Only:        only, Skip: m.skippedScenarios(),
+		Only:        globs, Skip: m.skippedScenarios(),
 	}
-	if len(only) > 0 && m != nil && m.KilledBy[refusesAsDocumented] != "" {
+	if len(globs) > 0 && m != nil && m.KilledBy[refusesAsDocumented] != "" {
 		target.RefusalsAbout = []string{m.requirement}
 	}
 	parts, err := suites.Run(ctx, target, nil)
@@ -303,9 +304,9 @@ func (m *Mutant) isKill(r spec.Result) bool {
 // did not pass. If neither m.KilledBy nor m.AlsoFails has the check, the result is the id of the
 // check. If m.KilledBy has the check and the mutant is generated, the result has "CHECK for
 // REQUIREMENT" for each finding whose event names a requirement but does not concern the
-// requirement that the mutant violates. Otherwise, the result is nil. A result r without findings
-// counts only if its verdict is error, because a claimed capability that was not exercised is not a
-// defect.
+// requirement that the mutant violates. Otherwise, the result is nil. It is also nil if r has no
+// findings and its verdict is not error: such a check failed only because a claimed capability was
+// not exercised, which is not a defect.
 func (m *Mutant) overKills(r spec.Result) (over []string) {
 	id := r.Obligation.Check.ID
 	if matchesAny(m.AlsoFails, id) || len(r.Findings) == 0 && r.Verdict != spec.Error {

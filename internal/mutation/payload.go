@@ -190,7 +190,8 @@ func replyToRecall(recall func(earlier []string) string) middleware {
 }
 
 // rewriteText returns a middleware that changes valid requests to start a run. It replaces the text
-// of the last input of kind k with rewrite(text). For the exact meaning of text, see rewriteInput.
+// of the last input of kind k with rewrite(text). See rewriteInput for the requests that are not
+// changed, and for the text of an input that is a JSON object.
 func rewriteText(k spec.Kind, rewrite func(text string) string) middleware {
 	return rewriteInput(k, func() func(parsedRequest, string) string {
 		return func(_ parsedRequest, text string) string { return rewrite(text) }

@@ -120,8 +120,8 @@ func isDenial(status int) bool {
 	return slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests}, status)
 }
 
-// editHistoryLinks returns a middleware that replaces each link to an image in the histories that
-// the server returns with edit(link).
+// editHistoryLinks returns a middleware that edits the histories that the server returns. It
+// replaces each link to an image in them with edit(link).
 func editHistoryLinks(edit func(link string) string) middleware {
 	return editMessages(spec.HistoryUser, func(m *spec.Event) {
 		m.Parts = slices.Clone(m.Parts)

@@ -36,10 +36,10 @@ func changeHealthStatus(status int) middleware {
 	})
 }
 
-// changeCreatedFlag returns a middleware that changes the replies to requests to start a run. In
-// each reply, it sets the flag that states whether the thread of the run is new to isNew(first,
-// known). The argument first is true if no run was accepted in the thread before, and known is true
-// if the history of the thread was requested before.
+// changeCreatedFlag returns a middleware that changes the replies to requests to start a run. Each
+// reply has a flag that states whether the thread of the run is new. The middleware sets this flag
+// to isNew(first, known). The argument first is true if no run was accepted in the thread before,
+// and known is true if the history of the thread was requested before.
 func changeCreatedFlag(isNew func(first, known bool) bool) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex

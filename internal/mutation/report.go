@@ -13,8 +13,9 @@ import (
 )
 
 // Summary returns the numbers of the report in one line: how many mutants were killed, how many
-// survived and how many have over-kills, and how many checks killed at least one mutant. A mutant
-// that survived in one dialect counts as a survivor, even if it was killed in others.
+// survived, how many have over-kills (failures that the defect does not explain), and how many
+// checks killed at least one mutant. A mutant that survived in one dialect counts as a survivor,
+// even if it was killed in others.
 func (r *Report) Summary() string {
 	played := r.mutantNames(func(o Outcome) bool { return o.IsKilled() || o.IsSurvivor() })
 	survivors := r.mutantNames(Outcome.IsSurvivor)
@@ -34,9 +35,9 @@ func (r *Report) Summary() string {
 
 var summaryPattern = regexp.MustCompile(`^\d+ of \d+ mutants killed, for the reason expected; (\d+) survivors, (\d+) over-kills; \d+ of \d+ checks`)
 
-// ParseSummary returns the numbers of survivors and of mutants with over-kills from the first line
-// of document. If document does not begin with such a line, as [Report.Markdown] writes it,
-// ParseSummary returns an error.
+// ParseSummary returns the number of survivors and the number of mutants with over-kills (failures
+// that the defect does not explain) from the first line of document. If document does not begin
+// with such a line, as [Report.Markdown] writes it, ParseSummary returns an error.
 func ParseSummary(document []byte) (survivors, over int, err error) {
 	m := summaryPattern.FindSubmatch(document)
 	if m == nil {
@@ -49,8 +50,9 @@ func ParseSummary(document []byte) (survivors, over int, err error) {
 	return survivors, over, err
 }
 
-// IsWorse reports whether the report has more survivors, or more mutants with over-kills, than the
-// given numbers.
+// IsWorse reports whether the report has more survivors than the argument survivors states, or more
+// mutants with over-kills (failures that the defect does not explain) than the argument over
+// states.
 func (r *Report) IsWorse(survivors, over int) bool {
 	return len(r.mutantNames(Outcome.IsSurvivor)) > survivors ||
 		len(r.mutantNames(Outcome.isOverKilled)) > over

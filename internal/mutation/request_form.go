@@ -76,12 +76,13 @@ func formsOf(e spec.Event) []spec.RequestForm {
 }
 
 // addFormRejection adds the mutant that refuses valid requests with the given form or a similar
-// one. If the name of the form begins with none of the prefixes in formDefects, it adds nothing. A
-// form is similar if it belongs to the same requirement, if its name begins with the same prefix,
-// and if its name is not in plain, the set of the names of ordinary forms. The mutant violates the
-// requirement of the form or, if form.Requirement is "", the requirement with the id own.
-func (g *generator) addFormRejection(form spec.RequestForm, own string, plain map[string]bool) {
-	requirement, about := form.Requirement, cmp.Or(form.Requirement, own)
+// one. A form is similar if it belongs to the same requirement, if its name begins with the same
+// prefix in formDefects, and if its name is not in plain, the set of the names of ordinary forms.
+// The mutant violates the requirement of the form or, if form.Requirement is "", the requirement
+// with the id defaultID. If the name of the form begins with none of the prefixes, no mutant is
+// added.
+func (g *generator) addFormRejection(form spec.RequestForm, defaultID string, plain map[string]bool) {
+	requirement, about := form.Requirement, cmp.Or(form.Requirement, defaultID)
 	for _, kind := range formDefects {
 		if !strings.HasPrefix(form.Name, kind.prefix) {
 			continue
@@ -101,8 +102,9 @@ func (g *generator) addFormRejection(form spec.RequestForm, own string, plain ma
 	}
 }
 
-// refuseForms is like refuseRequests, but makes the server refuse only requests to start a run. It
-// calls refuses only with requests for which Facts().Forms is not nil.
+// refuseForms returns a middleware that makes the server refuse the valid requests to start a run
+// for which refuses returns true, as refuseRequests does. It calls refuses only with requests whose
+// forms are known, that is, for which Facts().Forms is not nil.
 func refuseForms(occurred func(), refuses func(parsedRequest) bool) middleware {
 	return refuseRequests(occurred, func(v parsedRequest) bool {
 		return v.startsRun() && v.parsed().Facts().Forms != nil && refuses(v)

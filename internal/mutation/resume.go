@@ -72,8 +72,8 @@ func (r *runFrames) firstFrame(v parsedRequest) []byte {
 	return nil
 }
 
-// editFrameAt returns an edit of one stream that sends the frames that replace returns in place of
-// the frame with the given index, counted from 0.
+// editFrameAt returns an edit of one stream. In place of the frame with the given index, counted
+// from 0, it sends replace(frame), which may be several frames or none.
 func editFrameAt(index int, replace func(frame []byte) []byte) streamEdit {
 	n := -1
 	return streamEdit{frame: func(frame []byte) []byte {
@@ -88,9 +88,9 @@ func editFrameAt(index int, replace func(frame []byte) []byte) streamEdit {
 // the frame or comment.
 func dropFrame([]byte) []byte { return nil }
 
-// editLast returns an edit of one stream that sends the frames that replace returns in place of the
-// last frame. The edit holds back each frame until the next one arrives or the stream ends, because
-// only then does it know whether the frame is the last one.
+// editLast returns an edit of one stream. In place of the last frame, it sends replace(frame),
+// which may be several frames or none. The edit holds back each frame until the next one arrives or
+// the stream ends, because only then does it know whether the frame is the last one.
 func editLast(replace func(frame []byte) []byte) streamEdit {
 	var held []byte
 	return streamEdit{
@@ -232,9 +232,9 @@ var resumeContentMutants = []*Mutant{
 	},
 }
 
-// editCanceled returns a middleware that edits the streams of canceled runs. At the end of such a
-// stream, it sends the frames that replace returns in place of the last frame. A run counts as
-// canceled if the server has responded with a 2xx status to a valid request to cancel it.
+// editCanceled returns a middleware that edits the streams of canceled runs. In place of the last
+// frame of such a stream, it sends replace(frame), which may be several frames or none. A run
+// counts as canceled if the server has responded with a 2xx status to a valid request to cancel it.
 func editCanceled(replace func(frame []byte) []byte) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var canceled sync.Map // ids of runs

@@ -206,8 +206,8 @@ func (j passingScenarios) scenariosFor(m *Mutant) (names []string) {
 func (o Outcome) isZero() bool { return o.Dialect == "" }
 
 // isAsExpected reports whether o, the outcome of the job, is as it should be. The correct server
-// must have no over-kills, the canary must be killed, and any other mutant must be killed without
-// over-kills.
+// must have no failures, the canary must be killed, and any other mutant must be killed without
+// over-kills (failures that its defect does not explain).
 func (j job) isAsExpected(o Outcome) bool {
 	switch {
 	case j.mutant == nil:
@@ -277,7 +277,7 @@ func (p RunOptions) jobs() (jobs []job, err error) {
 }
 
 // newReport returns a report of the given outcomes. Those of the correct servers and of the canary
-// are left out of Report.Outcomes. If a correct server has over-kills or the canary was not killed,
+// are left out of Report.Outcomes. If a correct server has failures, or the canary was not killed,
 // newReport states that in Report.InvalidReasons.
 func (p RunOptions) newReport(outcomes []Outcome) *Report {
 	r := &Report{

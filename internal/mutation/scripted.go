@@ -9,8 +9,9 @@ func replyScript(prompt, reply string) string {
 	return "rules:\n  - name: otherwise\n    when: {text: {matches: '^conformance:" + prompt + "'}}\n    reply: " + reply + "\n"
 }
 
-// replyMutant returns a mutant whose agent gives a wrong reply to certain test prompts; see
-// replyScript. The given check must find it by a finding at one of the given locations.
+// replyMutant returns a mutant whose agent gives a wrong reply to certain test prompts. The
+// arguments prompt and reply are those of replyScript: they determine the prompts and the wrong
+// reply. The given check must find the mutant by a finding at one of the given locations.
 func replyMutant(name, doc, prompt, reply, check, locations string) *Mutant {
 	return &Mutant{
 		Name: name, Doc: doc, Script: replyScript(prompt, reply), KilledBy: map[string]string{check: locations},

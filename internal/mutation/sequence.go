@@ -72,9 +72,9 @@ func countDown(a fault.Args) fault.Effect {
 	})(a)
 }
 
-// replaceIDLines returns a middleware that replaces the id line of each frame with the argument
-// line, which must include the line end. It finds id lines only in the form in which the servers of
-// this project write them: "id: " followed by the id.
+// replaceIDLines returns a middleware that replaces the id line of each frame with the given line,
+// which must include its line end. It finds id lines only in the form in which the servers of this
+// project write them: "id: " followed by the id.
 func replaceIDLines(line string) middleware {
 	idLine := regexp.MustCompile(`(?m)^id: .*\n`)
 	return editFrames(func(parsedRequest) func([]byte) []byte {

@@ -111,7 +111,9 @@ func editLinkResponses(edit func(signed bool, a *bufferedResponse)) middleware {
 	}
 }
 
-// editLinks is like editLinkResponses, but calls edit only if the value of signed is the given one.
+// editLinks returns a middleware that edits the responses to requests for links that the server has
+// issued. It affects the links that were issued in response to a request to sign a link if signed
+// is true, and all other links if it is false. The function edit changes the response a in place.
 func editLinks(signed bool, edit func(a *bufferedResponse)) middleware {
 	return editLinkResponses(func(isSigned bool, a *bufferedResponse) {
 		if isSigned == signed {

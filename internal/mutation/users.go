@@ -15,9 +15,9 @@ const (
 // serveLatestAs returns a middleware that lets other users read the latest history of the primary
 // user. It affects valid requests for a history that name no thread, and therefore ask for the
 // latest history of their user. For each such request, it calls applies(m, user), where m holds the
-// threads of all users, and user is the value of the Authorization header of the request. If
-// applies returns true, the server receives the request as if the primary user had sent it.
-// Otherwise, the request is passed on unchanged. The mutex m.mu is locked while applies runs.
+// threads of all users, and user is the value of the Authorization header of the request. The mutex
+// m.mu is locked during the call. If applies returns true, the server receives the request as if
+// the primary user had sent it. Otherwise, the request is passed on unchanged.
 func serveLatestAs(applies func(m *threadRegistry, user string) bool) middleware {
 	return trackThreads(func(m *threadRegistry) middleware {
 		return editRequests(func(v parsedRequest) *http.Request {

@@ -131,8 +131,7 @@ func rangeError[T any](name string, got, from, to T) error {
 }
 
 // Merge returns a copy of p in which each field that is set in over has its value from over. A
-// field is set if it is not zero or if the value from which [Parse] read the Pace contains the
-// field.
+// field is set if it is not zero, or if [Parse] found it in the value that it parsed.
 func (p Pace) Merge(over Pace) Pace {
 	to := p.fields()
 	for i, f := range over.fields() {

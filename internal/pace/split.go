@@ -4,10 +4,10 @@ import (
 	"unicode"
 )
 
-// Split splits text into pieces of the unit chunk and returns them in order. Joined together, the
-// pieces are equal to text, and no piece begins within a code point. A word includes the spaces
-// before it; in writing systems without spaces, each letter is a word. Split returns nil if text is
-// empty.
+// Split splits text into words, characters or larger pieces, as chunk specifies, and returns them
+// in order. Joined together, the pieces are equal to text, and no piece begins within a code point.
+// A word includes the spaces before it; in writing systems without spaces, each letter is a word.
+// Split returns nil if text is empty.
 func Split(text string, chunk ChunkSize) []string {
 	switch {
 	case text == "":

@@ -27,7 +27,7 @@ func (p *Pace) UnmarshalYAML(unmarshal func(any) error) error {
 	return nil
 }
 
-// A field is a field of a [Pace] or a [Jitter].
+// A field is one field of a [Pace] or a [Jitter], with the name that it has in scripts.
 type field struct {
 	name string // in scripts
 	at   any    // pointer to the field
@@ -79,7 +79,8 @@ func marshalFields(fields []field, set fieldSet) ([]byte, error) {
 	return json.Marshal(object)
 }
 
-// IsZero reports whether no field of p is set.
+// IsZero reports whether no field of p is set. A field is set if it is not zero, or if [Parse]
+// found it in the value that it parsed.
 func (p Pace) IsZero() bool { return p == Pace{} }
 
 // MarshalJSON implements json.Marshaler. The result is a JSON number if c is a number of characters
@@ -114,8 +115,8 @@ func Parse(v any) (Pace, error) {
 
 // readFields sets fields from the members of m, an object that was decoded from YAML or JSON, and
 // returns the set of those that m has. It returns an error if a member is unknown or has the wrong
-// type; owner follows the name of an unknown member in its text. It does not check whether values
-// are in range; [Pace.Check] does.
+// type. If a member is unknown, the error text has its name followed by owner. readFields does not
+// check whether values are in range; [Pace.Check] does.
 func readFields(fields []field, m map[string]any, owner string) (set fieldSet, err error) {
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		i := slices.IndexFunc(fields, func(f field) bool { return f.name == name })

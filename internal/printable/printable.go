@@ -37,9 +37,10 @@ func Prefix[T ~string | ~[]byte](text T, limit int) T {
 }
 
 // Escape returns s with unprintable characters replaced with escape sequences such as \n, \x1b and
-// \u202e. It leaves the unprintable characters that occur in the string keep unchanged. If one
-// letter has more than six combining marks, those after the sixth are escaped even if they occur in
-// keep. Bytes that are not valid UTF-8 are replaced with U+FFFD. Backslashes in s are not escaped.
+// \u202e. The argument keep contains the unprintable characters to leave unchanged; it may be
+// empty. If one letter has more than six combining marks, those after the sixth are escaped even if
+// they occur in keep. Bytes that are not valid UTF-8 are replaced with U+FFFD. Backslashes in s are
+// not escaped.
 func Escape(s, keep string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r >= 0x7f }) { // nothing to escape
 		return s

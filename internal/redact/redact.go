@@ -21,8 +21,9 @@ const Placeholder = "REDACTED"
 // likely to occur in texts by chance.
 const MinSecret = 4
 
-// MinDetectedSecret is the minimum length, in bytes, of a value in recorded traffic that is removed
-// only because of the name of its field.
+// MinDetectedSecret is the minimum length, in bytes, of a value that is removed wherever it occurs
+// only because the name of its header field or query parameter suggests a secret. Shorter values
+// are too likely to occur in other places by chance.
 const MinDetectedSecret = 6
 
 // minFragment is the minimum length, in bytes, of a fragment of a secret that is recognized at the
@@ -166,9 +167,9 @@ func (r *Redactor) replace(s string, edges bool) string {
 }
 
 // maskRanges overwrites the ranges of data that spans lists in place, without changing the length
-// of data. Digits of a JSON number become other digits. Any other range is overwritten with
-// asterisks, after the placeholder if that fits on the line. Line ends are kept. None of the new
-// bytes has a special meaning in JSON, SSE or HTML.
+// of data. Digits of a JSON number become other digits. Any other range is filled with asterisks;
+// it begins with the placeholder if it is long enough for that and contains no line end. Line ends
+// are kept. None of the new bytes has a special meaning in JSON, SSE or HTML.
 func (r *Redactor) maskRanges(data []byte, spans []byteRange) {
 	for _, x := range spans {
 		fill := byte('*')

@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// A byteRange is a part of a text. It begins at the byte offset from and ends before the byte
-// offset to.
+// A byteRange is the part of a text from the byte offset from, inclusive, to the byte offset to,
+// exclusive.
 type byteRange struct{ from, to int }
 
-// includeEscapes returns x, a range of data, extended so that it contains no half of a backslash
-// escape, because removing half an escape would break the text. It adds the byte before x if that
-// is a backslash that escapes the first byte of x. It adds the byte after x if the last byte of x
-// is a backslash that escapes it.
+// includeEscapes returns x, a range of data, extended so that it neither begins nor ends within a
+// backslash escape, because removing half an escape would break the text. It adds the byte before x
+// if that is a backslash that escapes the first byte of x. It adds the byte after x if the last
+// byte of x is a backslash that escapes it.
 func includeEscapes(data []byte, x byteRange) byteRange {
 	if countBackslashes(data, x.from)%2 == 1 {
 		x.from--
@@ -79,8 +79,8 @@ func splitPoint(data []byte, at int) int {
 	return at
 }
 
-// mergeRanges returns the union of the ranges in all, in order and without overlaps. The result
-// reuses the memory of all, which is overwritten.
+// mergeRanges returns the union of the given ranges, in order and without overlaps. The result
+// reuses the memory of the argument, which is overwritten.
 func mergeRanges(all []byteRange) []byteRange {
 	if len(all) < 2 {
 		return all
@@ -206,8 +206,8 @@ func (s *searcher) findSuffix(v *unescapedView, p *secretPattern) {
 }
 
 // findPrefix searches for a part of a secret at the end of v. If v ends with the first bytes of p,
-// at least minFragment of them, findPrefix adds their range in the original text to s.found. A
-// truncated escape may follow these bytes; it is added, too.
+// at least minFragment of them, findPrefix adds their range in the original text to s.found. If a
+// truncated escape follows these bytes, the range includes it.
 func (s *searcher) findPrefix(v *unescapedView, p *secretPattern) {
 	const escape = 12
 	text := v.text

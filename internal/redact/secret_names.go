@@ -22,8 +22,8 @@ var otherSecretNames = []string{
 	"client_secret", "password", "secret", "signature", "sig",
 }
 
-// secretNameParts are texts, in lower case, that mark a field as secret if its name, in lower case,
-// contains one of them.
+// secretNameParts are texts in lower case. A header field or query parameter is considered secret
+// if its name, in lower case, contains one of them, unless IsHarmless returns true for the name.
 var secretNameParts = []string{
 	"token", "secret", "password", "passwd", "apikey", "api-key", "api_key", "credential", "session", "authorization",
 }
@@ -128,8 +128,8 @@ func WithoutUser(text string) string {
 
 // RedactTarget returns target, a URL or the path and query of a request, with [Placeholder] in
 // place of the values of secret parameters, in the query and in the fragment: OAuth sends access
-// tokens in fragments. It calls secret with the decoded name of each parameter; a result of true
-// means that the value is secret.
+// tokens in fragments. It calls the function secret with the decoded name of each parameter; a
+// result of true means that the value is secret.
 func RedactTarget(target string, secret func(name string) bool) string {
 	pieces := targetPieces(target)
 	for i, piece := range pieces {

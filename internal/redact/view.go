@@ -45,7 +45,7 @@ func (v *unescapedView) appendFrom(other *unescapedView, from, to int) {
 // An escapeKind is a set of ways in which text can be escaped.
 type escapeKind int
 
-// The kinds of escapes. They can be combined with |.
+// The kinds of escapes. The only supported combination of several kinds is escapes.
 const (
 	backslashes escapeKind = 1 << iota // JSON, Go, C, a shell
 	percents                           // URLs, format strings
@@ -60,8 +60,8 @@ var escapeStarts = map[escapeKind]string{
 	backslashes: `\`, percents: "%", entities: "&", escapes: `\%&`, lineEnds: "\r\n",
 }
 
-// nextEscape searches text, starting at the offset from, for the first byte with which an escape of
-// kind k may begin. It returns the offset of that byte, or the length of text if there is none.
+// nextEscape searches text[from:] for the first byte with which an escape of kind k may begin. It
+// returns the offset of that byte in text, or the length of text if there is none.
 func (k escapeKind) nextEscape(text []byte, from int) int {
 	i := 0
 	if set := escapeStarts[k]; len(set) == 1 {
@@ -122,8 +122,9 @@ func (v *unescapedView) unescape(k escapeKind) *unescapedView {
 }
 
 // decode appends to dst the characters for which the escape at the beginning of s stands, and
-// returns the result as plain. n is the length of the escape in bytes, or 0 if s does not begin
-// with an escape of kind k. In the latter case, plain is nil. s must not be empty.
+// returns the result as plain. n is the length of the escape in bytes. If s does not begin with an
+// escape of one of the kinds in k, plain is nil and n is 0. For a line end, which stands for no
+// characters, plain is nil and n is 1. s must not be empty.
 func decode(dst, s []byte, k escapeKind) (plain []byte, n int) {
 	switch s[0] {
 	case '\\':

@@ -17,7 +17,9 @@ const maxRules = 10_000
 // LLM APIs, to a script with one rule per fixture. The document has the form {"fixtures":
 // [{"match": …, "response": …}]}. The parameter name is the name of the input file. The result has
 // at most one output file, with the same name and the extension .yaml; if no fixture can be
-// converted, there is none. [Convert] states what is reported as a problem.
+// converted, there is none. Everything that is lost is reported as a problem: an error if the file
+// or a fixture cannot be converted, a warning if a part of it is omitted or represented
+// differently.
 func ConvertFixtures(name string, data []byte) ([]OutputFile, []FileProblem) {
 	c := &fixtureConverter{file: name, toolByCallID: map[string]string{}, nextIndex: map[string]int{}}
 	var list []json.RawMessage
@@ -89,10 +91,11 @@ func (c *fixtureConverter) addProblem(level Severity, format string, args ...any
 // converts the value of that member.
 type memberDecoders map[string]func(raw json.RawMessage)
 
-// readObject decodes the JSON object raw. For each member, in alphabetical order, it looks up the
-// name in known and calls the function found there with the value of the member. If known does not
-// have the name, it records a warning. If raw is not an object, it records an error. The parameter
-// what is the name of the object in these messages. The result holds all members of the object.
+// readObject decodes the JSON object raw. For each member, in alphabetical order, it calls the
+// function that the map known contains for the name of the member, with the value of the member as
+// the argument. If the map does not contain the name, readObject records a warning. If raw is not
+// an object, it records an error and returns nil. The parameter what is the name of the object in
+// these messages. The result holds all members of the object.
 func (c *fixtureConverter) readObject(
 	what string, raw json.RawMessage, known memberDecoders,
 ) (all map[string]json.RawMessage) {
@@ -110,17 +113,17 @@ func (c *fixtureConverter) readObject(
 	return all
 }
 
-// ignoreMembers adds a function to known for each name in names. The function records a warning
-// that the member with this name is ignored. The parameter why is the reason in the warning.
+// ignoreMembers adds to the map known, for each name in names, a function that records a warning
+// that the member with this name is ignored. The parameter why is the reason given in the warning.
 func (c *fixtureConverter) ignoreMembers(known memberDecoders, why string, names ...string) {
 	for _, name := range names {
 		known[name] = func(json.RawMessage) { c.warnf("%s is ignored: %s", name, why) }
 	}
 }
 
-// rejectMembers adds a function to known for each name in names. The function records an error, so
-// that a fixture that has the member with this name is omitted. The parameter why is the reason in
-// the error.
+// rejectMembers adds to the map known, for each name in names, a function that records an error, so
+// that a fixture that has the member with this name is omitted. The parameter why is the reason
+// given in the error.
 func (c *fixtureConverter) rejectMembers(known memberDecoders, why string, names ...string) {
 	for _, name := range names {
 		known[name] = func(json.RawMessage) { c.errorf("%s: the fixture is omitted: %s", name, why) }

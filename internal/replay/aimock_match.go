@@ -117,7 +117,7 @@ func (c *fixtureConverter) toolResultCondition(m aimockMatch) (o scriptObject) {
 // the next index of its sequence. If so, it increments the next index of the sequence; otherwise it
 // records an error. Fixtures whose match objects differ only in the sequenceIndex form a sequence.
 // Their indexes must be 0, 1, 2 and so on in the order of the file, because the fixtures become
-// rules that match once each, in that order. isNextInSequence modifies members.
+// rules that match once each, in that order. isNextInSequence deletes sequenceIndex from members.
 func (c *fixtureConverter) isNextInSequence(members map[string]json.RawMessage, index int) bool {
 	delete(members, "sequenceIndex")
 	key := compactJSON(members)

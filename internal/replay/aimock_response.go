@@ -57,7 +57,7 @@ func (c *fixtureConverter) readResponse(raw json.RawMessage) (reply []any, refus
 }
 
 // warnUnlessOneOf checks raw, the value of the member with the given name. Unless raw is one of the
-// strings in usual, it records a warning that the member is ignored because scripts cannot set it.
+// usual strings, it records a warning that the member is ignored because scripts cannot set it.
 func (c *fixtureConverter) warnUnlessOneOf(name string, raw json.RawMessage, usual ...string) {
 	var text string
 	if json.Unmarshal(raw, &text) != nil || !slices.Contains(usual, text) {

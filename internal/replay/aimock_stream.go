@@ -29,8 +29,8 @@ const (
 	maxChunks       = 1_000_000        // of chunkSize and truncateAfterChunks
 )
 
-// readStreamOptions adds to known, for each member of a fixture that defines timing or faults, a
-// function that decodes the member and stores its value in *p.
+// readStreamOptions adds to the map known, for each member of a fixture that defines timing or
+// faults, a function that decodes the member and stores its value in *p.
 func (c *fixtureConverter) readStreamOptions(known memberDecoders, p *aimockStreamOptions) {
 	known["latency"] = readNumber(c, &p.latency, "latency", 0, maxMilliseconds)
 	known["chunkSize"] = readNumber(c, &p.chunk, "chunkSize", 1, maxChunks)

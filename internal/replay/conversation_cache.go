@@ -58,9 +58,9 @@ type cachedConversation struct {
 	bytes int
 }
 
-// addExchange adds the exchange o, which began at the time began, to the conversation of its
-// thread. It then calls r.cfg.Save with a copy of the conversation and returns the error from Save.
-// The function r.cfg.Save must not be nil.
+// addExchange adds the exchange o to the conversation of its thread. It then calls r.cfg.Save,
+// which must not be nil, with a copy of the conversation and returns the error from Save. The
+// parameter began is the time when the exchange began.
 func (l *conversationCache) addExchange(r *Recorder, o RecordedExchange, began time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,8 +97,8 @@ func (l *conversationCache) addExchange(r *Recorder, o RecordedExchange, began t
 }
 
 // conversationOf returns the conversation of the given thread and makes it the most recently used
-// one. If l has no such conversation, conversationOf creates one that starts at the time began,
-// with the dialect and the target of r. The caller must hold l.mu.
+// one. If l has no such conversation, conversationOf creates one with the start time began and with
+// the dialect and the target of r. The caller must hold l.mu.
 func (l *conversationCache) conversationOf(r *Recorder, thread string, began time.Time) *cachedConversation {
 	i := slices.IndexFunc(l.conversations, func(t *cachedConversation) bool { return t.Thread == thread })
 	if i < 0 {

@@ -26,10 +26,11 @@ const maxReasons = 20
 // The input is the last prompt, the tool results or the answers to interrupts. A request that
 // starts a run matches exchanges of any thread. Any other request must refer to a thread and a run
 // that were replayed according to seen, or must contain the recorded ids. Among equally close
-// matches, Find selects the one that was replayed the fewest times; if several were, it selects the
-// earliest. Repeated requests thus receive the recorded responses in order, and then from the start
-// again. A request for a stream from a cursor, which is the id of an event, also matches a recorded
-// stream that has an event with that cursor; the response then begins after that event.
+// matches, Find selects the one that was replayed the fewest times and, if there are several of
+// those, the earliest. Repeated requests thus receive the recorded responses in order, and then
+// from the start again. A request for a stream from a cursor, which is the id of an event, also
+// matches a recorded stream that has an event with that cursor; the response then begins after that
+// event.
 //
 // Ids that the recorded client chose are replaced with those of the current client where they are
 // complete strings in the response. Everything else is returned as recorded, except for header

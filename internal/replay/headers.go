@@ -10,8 +10,8 @@ import (
 
 // hopByHopHeaders lists the header fields that are neither replayed nor forwarded: those that
 // concern a single connection (RFC 9110, section 7.6.1) or a proxy, and Content-Length, which
-// depends on the body that is sent. It lacks Proxy-Authorization, which code that forwards a header
-// drops separately.
+// depends on the body that is sent. Proxy-Authorization is not in the list; code that forwards a
+// header must drop it separately.
 var hopByHopHeaders = []string{
 	"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "TE", "Trailer",
 	"Transfer-Encoding", "Upgrade", "Content-Length",

@@ -32,9 +32,10 @@ func IsRecording(path string) bool {
 
 // Load returns a library of the recordings at paths, which may be files and directories, and the
 // problems found in them. Directories are searched recursively; files in them that are not
-// recordings, and files and directories in them whose names begin with a dot, are ignored. If at
-// least one of the problems is an error, the library is nil. [NewLibrary] describes the parameter
-// dialects.
+// recordings, and files and directories in them whose names begin with a dot, are ignored. The
+// parameter dialects lists the dialects that are served, of which there must be at least one.
+// Recordings of other dialects are omitted with a warning. If at least one of the problems is an
+// error, the library is nil.
 func Load(paths []string, dialects []*dialect.Dialect) (*Library, []FileProblem) {
 	files, problems := findRecordings(paths)
 	if len(problems) > 0 {
@@ -90,10 +91,11 @@ func findRecordings(paths []string) (files []string, problems []FileProblem) {
 	return files, nil
 }
 
-// walkRecordings calls add for each recording in dir and the directories below it. A recording is a
-// regular file for which [IsRecording] returns true. The arguments of add are the path of the file,
-// which begins with dir, and its size in bytes. walkRecordings skips files and directories whose
-// names begin with a dot. It returns the first error, which may come from add, and stops there.
+// walkRecordings calls the function add for each recording in dir and the directories below it. A
+// recording is a regular file for which [IsRecording] returns true. The arguments of add are the
+// path of the file, which begins with dir, and its size in bytes. walkRecordings skips files and
+// directories whose names begin with a dot. It returns the first error, which may come from add,
+// and stops there.
 func walkRecordings(dir string, add func(string, int64) error) error {
 	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		switch {
@@ -143,7 +145,7 @@ func problemOf(err error) FileProblem {
 	return p
 }
 
-// NewLibrary returns a library of the transcripts in list, and the problems found in them. The
+// NewLibrary returns a library of the given transcripts, and the problems found in them. The
 // parameter dialects lists the dialects that are served, of which there must be at least one. A
 // transcript of a dialect that is not served is omitted with a warning. It is an error if a
 // transcript names an unknown dialect, if it names none and several are served, or if none of the

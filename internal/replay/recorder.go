@@ -90,11 +90,10 @@ func NewRecorder(cfg RecorderConfig) (*Recorder, error) {
 	return &Recorder{cfg: cfg, client: client, upstream: plain.String()}, nil
 }
 
-// ServeHTTP forwards in, the request of a client, to the server, streams the response back and
-// records the exchange. The status is 413 if the body of the request is too large or cannot be
-// read, and 502 if the server does not respond. If the response of the server ends abnormally,
-// ServeHTTP panics with http.ErrAbortHandler, so that the connection to the client ends abnormally
-// as well.
+// ServeHTTP forwards a client's request to the server, streams the response back and records the
+// exchange. The status is 413 if the body of the request is too large or cannot be read, and 502 if
+// the server does not respond. If the response of the server ends abnormally, ServeHTTP panics with
+// http.ErrAbortHandler, so that the connection to the client ends abnormally as well.
 func (r *Recorder) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 	client, req, err := r.upstreamRequest(w, in)
 	if err != nil {
@@ -120,12 +119,12 @@ func (r *Recorder) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 	forwarder.finish(x.Response)
 }
 
-// upstreamRequest returns the request that forwards in, the request of a client, to the recorded
-// server, and the [wire.Client] that must send it. A target below the base path of the dialect
-// becomes relative to the base URL of the server; any other target is relative to the root of the
-// server. If the body of in is too large or cannot be read, upstreamRequest returns an error, and
-// the caller must send a response. The parameter w is used only to limit the size of the body; see
-// [http.MaxBytesReader].
+// upstreamRequest converts a client's request to the request that forwards it to the recorded
+// server. It also returns the [wire.Client] that must send the converted request. A target below
+// the base path of the dialect becomes relative to the base URL of the server; any other target is
+// relative to the root of the server. If the body of the client's request is too large or cannot be
+// read, upstreamRequest returns an error, and the caller must send a response. The parameter w is
+// used only to limit the size of the body; see [http.MaxBytesReader].
 func (r *Recorder) upstreamRequest(w http.ResponseWriter, in *http.Request) (*wire.Client, spec.Request, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, in.Body, MaxRequestBytes))
 	if err != nil {
@@ -162,7 +161,7 @@ type responseForwarder struct {
 	err    error // error of the last write, which means that the client has left; nil if there was none
 }
 
-// forward sends to the client the part of received that has not been sent yet. The argument
+// forward sends to the client the part of the response that has not been sent yet. The argument
 // received is the response of the recorded server so far. The first call sends only the status and
 // the header, without hop-by-hop fields. forward returns true if the client has left, so that the
 // recorder stops receiving.
@@ -214,9 +213,10 @@ func (b *responseForwarder) finish(received spec.Response) {
 	}
 }
 
-// finishExchange passes exchange x, which began at the time began, to cfg.OnExchange, and then
-// saves it by calling cfg.Save. Both functions may be nil. If [Recorder.classify] returns a reason
-// to skip x, finishExchange logs the reason instead of saving x.
+// finishExchange passes exchange x to cfg.OnExchange, and then saves it by calling cfg.Save. Both
+// functions may be nil. The parameter began is the time when the exchange began. If
+// [Recorder.classify] returns a reason to skip x, finishExchange logs the reason instead of saving
+// x.
 func (r *Recorder) finishExchange(x spec.Exchange, began time.Time) {
 	d := r.cfg.Dialect
 	if x.Response.Status == http.StatusUnauthorized && !hasCredentials(x.Request.Header) {

@@ -73,7 +73,7 @@ type storedExchange struct {
 	conversation *recording
 	operation    *dialect.Operation
 	method       string     // method of the request; if "", the request was not recorded and any request matches
-	startsRun    bool       // the request has no run id, or it is the first with that id (by operation and thread)
+	startsRun    bool       // the request has no run id, or is the first with its operation, thread and run id
 	request      spec.Event // the parsed request
 	key          matchKey   // of the request
 	response     spec.Response
@@ -113,7 +113,7 @@ const (
 )
 
 // A Response is a recorded response in which the ids that the recorded client chose have been
-// replaced by those of the current client.
+// replaced with those of the current client.
 type Response struct {
 	Source string // the recorded exchange: "FILE, exchange 2"
 	Status int    // 0 if the server sent no status line

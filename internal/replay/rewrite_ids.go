@@ -8,9 +8,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// newResponse returns the response of x for the current client. In the header and the body it
-// replaces each recorded id that is a key of ids with the value of that key, unless the response
-// has a content coding. If from is not nil, the body begins at that resume point.
+// newResponse returns the response of x for the current client. It replaces each recorded id that
+// is a key of ids with the value of that key: in the body where the id is a complete JSON string,
+// and in the header where it is a complete word. If the response has a content coding, it replaces
+// nothing. If from is not nil, the body begins at that resume point.
 func (x *storedExchange) newResponse(from *resumePoint, ids map[string]string) *Response {
 	r := x.response
 	a := &Response{
@@ -31,9 +32,9 @@ func (x *storedExchange) newResponse(from *resumePoint, ids map[string]string) *
 	return a
 }
 
-// arrivalsAfter returns those of the given arrivals that are after the resume point from. The
-// offsets and times in the result are relative to that point. The parameter reads holds the
-// arrivals of the whole body.
+// arrivalsAfter returns the arrivals of the part of a body that follows a resume point. The
+// parameter reads holds the arrivals of the whole body, and from is the resume point. The offsets
+// and times in the result are relative to that point.
 func arrivalsAfter(reads []spec.Arrival, from resumePoint) (rest []spec.Arrival) {
 	for _, read := range reads {
 		if read.End > from.offset {
@@ -98,15 +99,15 @@ func rewriteIDs(body []byte, reads []spec.Arrival, pairs map[string]string) ([]b
 	return out, moved
 }
 
-// A replacedRange is a range of a text in which an id was replaced: the bytes from the offset from,
-// inclusive, to the offset to, exclusive, in the original text. The field growth is the number of
+// A replacedRange is a range of a text in which an id was replaced: the bytes of the original text
+// from the offset from, inclusive, to the offset to, exclusive. The field growth is the number of
 // bytes by which the text became longer; it may be negative.
 type replacedRange struct{ from, to, growth int }
 
 // rewriteJSONStrings returns a copy of text in which each JSON string that is a key of pairs is
-// replaced with the value of the key. It also returns the ranges that were replaced, in order of
-// their positions, or nil if nothing was replaced. The keys and values of pairs must be encoded as
-// in JSON strings, without quotes.
+// replaced with the value of the key. This includes JSON strings within JSON strings. The function
+// also returns the ranges that were replaced, in order of their positions, or nil if nothing was
+// replaced. The keys and values of pairs must be encoded as in JSON strings, without quotes.
 func rewriteJSONStrings(text []byte, pairs map[string]string) (out []byte, replacements []replacedRange) {
 	done := 0
 	for at := 0; ; {

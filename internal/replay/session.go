@@ -101,9 +101,9 @@ func (s *libraryPlayback) bind(key clientThreadKey, x *storedExchange) *threadBi
 	return b
 }
 
-// mapID records that the client uses the id current where the recording has the id recorded. For an
-// id that the server chose, the two are equal. mapID does nothing if one of them is "", or if b
-// already has maxIDs ids and recorded is not among them.
+// mapID records a pair of corresponding ids: the recorded one, and the current one, which the
+// client uses in its place. For an id that the server chose, the two are equal. mapID does nothing
+// if one of them is "", or if b already has maxIDs ids and the recorded one is not among them.
 func (b *threadBinding) mapID(recorded, current string) {
 	if recorded == "" || current == "" {
 		return
@@ -113,9 +113,9 @@ func (b *threadBinding) mapID(recorded, current string) {
 	}
 }
 
-// mapRun records that the client uses the run id current where the recording has the run id
-// recorded. It does nothing if one of them is "". If b already has maxIDs run ids, it only calls
-// mapID. Otherwise it records the pair in b.recordedRuns as well.
+// mapRun records a pair of corresponding run ids: the recorded one, and the current one, which the
+// client uses in its place. It does nothing if one of them is "". It records the pair in
+// b.recordedRuns, unless b already has maxIDs run ids, and passes it to mapID.
 func (b *threadBinding) mapRun(recorded, current string) {
 	if current != "" && recorded != "" && len(b.recordedRuns) < maxIDs {
 		b.recordedRuns[current] = recorded

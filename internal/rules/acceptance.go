@@ -51,10 +51,10 @@ field, if the server refuses that (417).`,
 	},
 }
 
-// mustBeAccepted reports whether the request of x is valid and was accepted or should have been. A
-// server may refuse a valid request if only the server can know whether it is valid, if the thread
-// may be busy, or if the server refuses an expectation. Statuses that excuse a refusal are not
-// considered; see isExcused.
+// mustBeAccepted reports whether the request of x is valid, and the server either accepted it or
+// should have done so. A server may refuse a valid request if only the server can know whether it
+// is valid, if the thread may be busy, or, with status 417, if the request has an Expect field.
+// Whether another status excuses a refusal is not considered; see isExcused.
 func (x exchange) mustBeAccepted() bool {
 	if !x.request.Valid() || x.request.Operation == "" || x.request.Header == nil {
 		return false
@@ -73,7 +73,8 @@ type validRequests struct {
 	stats func() requestStatsByOperation
 }
 
-// validRequestsOf returns the validRequests of the conversation, which all checks share.
+// validRequestsOf returns the validRequests of the conversation. All checks share the value, so
+// they must not modify it. It is updated as the conversation goes on.
 func validRequestsOf(p *spec.Pass) *validRequests {
 	return spec.Shared(p, "valid requests", func() (*validRequests, func(spec.Event)) {
 		v := &validRequests{exercised: map[string]bool{}}
@@ -82,7 +83,8 @@ func validRequestsOf(p *spec.Pass) *validRequests {
 	})
 }
 
-// observe updates v with x, the next exchange of the conversation.
+// observe updates v with x, the next exchange of the conversation. It ignores an exchange that
+// belongs neither in v.accepted nor in v.refused.
 func (v *validRequests) observe(x exchange) {
 	switch {
 	case !x.mustBeAccepted():
@@ -97,9 +99,10 @@ func (v *validRequests) observe(x exchange) {
 	}
 }
 
-// blame returns a description (what) of the request of x, one of v.refused, for a finding, and the
-// ids of the requirements that the refusal counts against. There may be none. The caller must wait
-// for the end of the conversation.
+// blame returns the ids of the requirements that the refusal in x counts against. There may be
+// none. It also returns a description of the request (what) for the message of a finding, such as
+// "valid request". The exchange x must be one of v.refused. Like v.stats, blame must not be called
+// before the end of the conversation.
 func (v *validRequests) blame(x exchange) (what string, requirements []string) {
 	requirements = slices.DeleteFunc(slices.Clone(x.request.Exercised), func(requirement string) bool {
 		return v.exercised[requirement] || x.mayBeBusy(requirement)

@@ -26,7 +26,8 @@ type streamTracker struct {
 	messages messageTracker    // which messages of the current stream are open
 }
 
-// streamsOf returns the streamTracker of the conversation to which p applies.
+// streamsOf returns the streamTracker of the conversation to which p applies. All checks share it,
+// so they must not modify it.
 func streamsOf(p *spec.Pass) *streamTracker {
 	return spec.Shared(p, "streams", func() (*streamTracker, func(spec.Event)) {
 		s := &streamTracker{prompts: map[string]string{}}
@@ -115,7 +116,8 @@ type exchangeTracker struct {
 	refusedCancels []spec.Event
 }
 
-// exchangesOf returns the exchangeTracker of the conversation to which p applies.
+// exchangesOf returns the exchangeTracker of the conversation to which p applies. All checks share
+// it, so they must not modify it.
 func exchangesOf(p *spec.Pass) *exchangeTracker {
 	return spec.Shared(p, "exchanges", func() (*exchangeTracker, func(spec.Event)) {
 		uploads := &knownUploads{files: map[string]string{}, links: map[string]issuedLink{}}

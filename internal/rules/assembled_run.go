@@ -56,8 +56,10 @@ type assembledMessage struct {
 	pieces        []textFragment  // the first pieces of text, in order; see maxPieces
 	deltaIndexes  map[string]bool // indexes of the content parts whose text has been added to text
 	otherContents []spec.Event    // content parts that are not text
-	contradiction *spec.Event     // completes the only text part with a text that differs from the deltas; usually nil
-	repeatedLen   int             // number of bytes at the start of text that the ends of other messages have repeated
+	// contradiction is the event that completes the only text part, if its text differs from the
+	// deltas, and nil otherwise.
+	contradiction *spec.Event
+	repeatedLen   int // number of bytes at the start of text that the ends of other messages have repeated
 }
 
 // A textFragment is the piece of the text of a message that one event contributed.
@@ -72,8 +74,10 @@ const maxPieces = 4096
 
 // An assembledCall is one tool call of an assembledRun, with its result if the stream has one.
 type assembledCall struct {
-	id, name    string
-	arguments   strings.Builder // JSON text: the joined deltas or, if the call came in one event, its text
+	id, name string
+	// arguments is JSON text: the joined deltas or, if the call came in one event, the text of that
+	// event.
+	arguments   strings.Builder
 	result      string
 	hasResult   bool
 	inSnapshot  bool        // a snapshot of the messages has the result
@@ -224,7 +228,8 @@ func (s *assembledMessage) noteRole(e spec.Event, keep func(spec.Event) *spec.Ev
 }
 
 // addContent adds e, a content part, to the message s. It ignores a text part that is not complete
-// yet, or whose deltas have already been added, unless it contradicts them; see s.contradiction.
+// yet. If the deltas of a text part have already been added, its text is not added again, but
+// s.contradiction may be set.
 func (a *assembledRun) addContent(s *assembledMessage, e spec.Event) {
 	switch {
 	case e.Type != "" && e.Type != "text":

@@ -74,10 +74,13 @@ type issuedLink struct {
 // objectKey returns a map key for the object in the bucket e.Name with the path e.ID.
 func objectKey(e spec.Event) string { return e.Name + "\x00" + e.ID }
 
-// record updates s with e, the reply to request: it adds the uploaded file, and the link that e
-// issued. If an earlier reply issued the same link for a different file that was uploaded in the
-// conversation, the reply to an upload leaves the link with that earlier file, and the reply to a
-// request for a link moves it to the requested file if that was uploaded, too.
+// record updates s with e, the reply to request. If e is the reply to an upload, record adds the
+// uploaded file. It also adds the link that e issued, with the file to which the link must lead.
+//
+// If an earlier reply issued the same link for another file that was uploaded in the conversation,
+// the kind of e decides: the reply to an upload leaves the link as it is, while the reply to a
+// request for a link makes it lead to the requested file, provided that this file was uploaded,
+// too.
 func (s *knownUploads) record(request, e spec.Event) {
 	switch file, ok := request.Last(spec.InputFile); {
 	case e.Kind == spec.AttachmentStored && ok:
@@ -92,8 +95,8 @@ func (s *knownUploads) record(request, e spec.Event) {
 	}
 }
 
-// hasFile reports whether a file with exactly the bytes in the argument file was uploaded in the
-// conversation so far.
+// hasFile reports whether a file with exactly the given bytes was uploaded in the conversation so
+// far.
 func (s *knownUploads) hasFile(file string) bool {
 	return slices.Contains(slices.Collect(maps.Values(s.files)), file)
 }
@@ -107,8 +110,8 @@ func (s *knownUploads) hasUnknownLink(request spec.Event) bool {
 	})
 }
 
-// isUnverifiable reports whether only the server can know whether a request is valid, because it
-// has an unknown link or asks for a file that has not been uploaded in the conversation.
+// isUnverifiable reports whether only the server can know whether a request is valid, because the
+// request has an unknown link or asks for a file that has not been uploaded in the conversation.
 func (s *knownUploads) isUnverifiable(request spec.Event) bool {
 	_, sent := s.files[objectKey(request)]
 	names := request.Name != "" && request.ID != "" &&
@@ -161,8 +164,9 @@ expired after half a minute or more, redirects, and servers that are too busy.`,
 	}
 }
 
-// describeSize describes how got, the body of a response, compares with file, the expected body,
-// for the message of a finding.
+// describeSize describes got, the body of a response, in comparison with file, the expected body,
+// for the message of a finding. It returns "these bytes" if they are equal, "as many other bytes"
+// if only their lengths are equal, or else the length of got, such as "12 bytes".
 func describeSize(got, file string) string {
 	switch {
 	case got == file:

@@ -66,9 +66,8 @@ The server cannot run a tool that the request offers, so a result from it is mad
 	}),
 }
 
-// answeredClientTool returns the name of the client tool that the call with the given id is for,
-// provided that the given request repeats the call, contains a result for it and offers the tool.
-// Otherwise, it returns "".
+// answeredClientTool returns the name of the client tool that the call with the given id is to run.
+// It returns "" unless the request repeats the call, contains a result for it and offers the tool.
 func answeredClientTool(request spec.Event, call string) (tool string) {
 	answered := false
 	for _, part := range request.Parts {

@@ -58,14 +58,14 @@ type conversationTimeline struct {
 }
 
 // isCanceled reports whether an accepted cancel request of the conversation applies to the run of
-// the stream l, of which only the fields request and bodyEnd are needed.
+// the stream l. It uses only the fields request and bodyEnd of l.
 func (a *exchangeTracker) isCanceled(l completedStream) bool {
 	return slices.ContainsFunc(a.cancels, l.isCanceledBy)
 }
 
-// isCanceledBy reports whether the request cancel applies to the run of the stream. A request that
-// names a run applies to that run only. A request that names only a thread applies if the thread is
-// that of the stream and if the request was sent while the stream was open.
+// isCanceledBy reports whether the given cancel request applies to the run of the stream. A request
+// that names a run applies to that run only. A request that names only a thread applies if the
+// thread is that of the stream and if the request was sent while the stream was open.
 func (l completedStream) isCanceledBy(cancel spec.Event) bool {
 	if cancel.Run != "" {
 		return runKey(cancel) == runKey(l.request)
@@ -74,15 +74,14 @@ func (l completedStream) isCanceledBy(cancel spec.Event) bool {
 		cancel.Exchange > l.request.Exchange && cancel.At <= l.bodyEnd.At
 }
 
-// isOpenAt reports whether the stream was open at the time at, measured from the start of the
-// conversation. If later is positive, the stream also counts as open for that long after the end of
-// its body.
-func (l completedStream) isOpenAt(at, later time.Duration) bool {
-	return l.openedAt < at && at < l.bodyEnd.At+later
+// isOpenAt reports whether the stream was open at the given time, measured from the start of the
+// conversation. The stream also counts as open for the duration grace after the end of its body.
+func (l completedStream) isOpenAt(at, grace time.Duration) bool {
+	return l.openedAt < at && at < l.bodyEnd.At+grace
 }
 
-// isOpenAtCancelOfSibling reports whether the request cancel names a different run of the stream's
-// thread, and was sent while the stream was open.
+// isOpenAtCancelOfSibling reports whether the given cancel request names a different run of the
+// stream's thread, and was sent while the stream was open.
 func (l completedStream) isOpenAtCancelOfSibling(cancel spec.Event) bool {
 	return areSiblingRuns(cancel, l.request) && l.isOpenAt(cancel.At, 0)
 }
@@ -191,9 +190,9 @@ that may have been its terminal event.`,
 	}),
 }
 
-// CancelAffectsNamedRunOnly judges whether a run of a scripted duration continues although, in the
-// first half of that duration, a cancel request named another run, or a request to cancel the run
-// itself was refused. A run that was canceled is not judged.
+// CancelAffectsNamedRunOnly judges whether a run of a scripted duration keeps running if, in the
+// first half of that duration, a different run was canceled or a request to cancel the run itself
+// was refused. It does not judge runs that were canceled.
 var CancelAffectsNamedRunOnly = &spec.Check{
 	ID: "cancel.spares-others",
 	Doc: `a run ends early only if a cancel request that names it was accepted

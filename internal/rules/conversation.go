@@ -21,7 +21,7 @@ type conversation struct {
 	runs             []*acceptedRun               // in the order in which they were accepted
 	historyExchanges []*exchange                  // the exchanges whose request is for a history, in order
 
-	streams map[string]*mergedRunStreams // by runKey
+	streams map[string]*mergedRunStreams // by runKey: what the streams of the run showed
 	// changedOtherwise has the threads that may have been changed by a request that started no
 	// known run. The key "" stands for any thread.
 	changedOtherwise map[string]bool
@@ -213,9 +213,9 @@ func (x *exchange) latestPage(thread string) (spec.Event, bool) {
 	return page, ok && x.request.Day == "" && page.Thread == thread
 }
 
-// endedBefore reports whether the run finished before the time at, with at least the duration
-// margin in between. Times are measured from the start of the conversation. It returns false for a
-// run that failed, and for one that was requested more than once.
+// endedBefore reports whether the run finished at least the duration margin before at, a time since
+// the start of the conversation. It returns false for a run that failed, and for one that was
+// requested more than once.
 func (r *acceptedRun) endedBefore(at, margin time.Duration) bool {
 	return !r.requestedAgain && r.end.Kind == spec.RunEnd && r.end.At+margin <= at
 }

@@ -10,7 +10,7 @@ import (
 
 // eachScriptedRun returns a watchFunc that calls judge, at the end of a conversation, with each run
 // a of the primary user on a scripted target. The stream of the run may be the response to a later
-// request than the request that started the run.
+// request than the one that started the run.
 //
 // Runs that prove nothing about the target are left out. These are runs that were canceled, runs
 // that were refused or cut off although the prompt did not ask for a failure, runs that were
@@ -227,12 +227,14 @@ func givesNew(request spec.Event, k spec.Kind) (gives bool) {
 	return gives
 }
 
-// otherPrompts returns the prompts, other than the last element of earlier, that the server may
-// take for the prompt before that of a request. The argument thread is the id of the thread that
-// the request names. The slice earlier has the prompts before the prompt of the request, in order,
-// and must not be empty. Its first priorCount elements are those that the server has certainly
-// stored from earlier requests, and the others are in the request itself. The prompt "nothing"
-// stands for no earlier prompt: it is what a server that has none must answer.
+// otherPrompts returns the prompts that the server may take for the one before the prompt of a
+// request, in place of the last element of earlier.
+//
+// The slice earlier has the prompts before the prompt of the request, in order, and must not be
+// empty. Its first priorCount elements are those that the server has certainly stored from earlier
+// requests. The others are in the request itself. The argument thread is the id of the thread that
+// the request names. In the result, "nothing" means that the server may know no earlier prompt,
+// because a target without one must answer "nothing" if it is asked for it.
 func (t *conversationTracker) otherPrompts(thread string, earlier []string, priorCount int) []string {
 	last, possible := earlier[len(earlier)-1], t.possiblePrompts[thread]
 	switch {
@@ -288,7 +290,7 @@ func (t *conversationTracker) certainPrompts(state *trackedThread, request spec.
 	return certain
 }
 
-// addPossiblePrompt records that the server may have stored the prompt text in the thread with the
+// addPossiblePrompt records that the server may have stored text as a prompt in the thread with the
 // given id.
 func (t *conversationTracker) addPossiblePrompt(thread, text string) {
 	if !slices.Contains(t.possiblePrompts[thread], text) {

@@ -38,9 +38,10 @@ func (c *conversation) pageWithRun(x *exchange, r *acceptedRun) (spec.Event, boo
 // false, because a page need not contain anything of r then.
 //
 // If has(r, page) is true, page contains what it must contain of r, and a passed judgement is
-// recorded. Otherwise, report is called to record a finding, unless page may be incomplete: because
-// the thread has earlier days, or because no page has had it yet and historySettleTime has not
-// passed since the end of r.
+// recorded. Otherwise, report is called to record a finding, unless page may be incomplete. A page
+// may be incomplete if the thread has earlier days. It may also be incomplete if it was requested
+// before historySettleTime had passed since the end of r, unless an earlier page already had what
+// it must contain of r.
 func eachStoredRun(
 	applies func(r *acceptedRun) bool, has func(r *acceptedRun, page spec.Event) bool,
 	report func(p *spec.Pass, r *acceptedRun, page spec.Event),
@@ -178,9 +179,9 @@ func hasStringLike(v any, fits func(s string) bool) bool {
 	return false
 }
 
-// matchesText reports whether content, the content of a message in a history, contains text. White
-// space may have been added at any place within text. However, if content is a JSON string, array
-// or object, content must equal text: a prompt that a server stored as encoded JSON does not match.
+// matchesText reports whether content, the content of a message in a history, contains text,
+// perhaps with white space added within the text. If content is a JSON string, array or object, it
+// must equal text, so a prompt that a server stored as encoded JSON does not match.
 func matchesText(content, text string) bool {
 	if content == text {
 		return true

@@ -19,9 +19,9 @@ type sentPrompt struct {
 
 // resembles reports whether a message in a history may be the prompt s as the server stored it. The
 // argument text is the text of the message, without white space. The two texts need not be equal,
-// because a server may join the blocks of a prompt in any way. Other checks judge whether the text
-// was changed in other ways. It is enough if one text contains the other, or if both begin with the
-// same 12 bytes.
+// because a server may join the blocks of a prompt in any way: resembles returns true if one text
+// contains the other, or if both begin with the same 12 bytes. Other checks judge whether the text
+// was changed.
 func (s sentPrompt) resembles(text string) bool {
 	const enough = 12 // bytes at the start
 	return strings.Contains(text, s.text) || strings.Contains(s.text, text) ||
@@ -33,8 +33,8 @@ func (s sentPrompt) resembles(text string) bool {
 // history before a given day are left out. The argument page is the history that contains m.
 //
 // The argument sent lists the different prompts that m may be a copy of (see sentPrompt.resembles).
-// It has no prompts of requests that were denied with status 401 or 403, and it is empty if, apart
-// from white space, m equals only such a prompt.
+// Prompts of requests that were denied with status 401 or 403 count as not sent. If m equals one of
+// these denied prompts and none of the others, sent is empty. White space is ignored.
 func eachToldPrompt(judge func(p *spec.Pass, page, m spec.Event, sent []sentPrompt)) watchFunc {
 	squeeze := func(s string) string { return strings.Join(strings.Fields(s), "") }
 	return func(p *spec.Pass) func(spec.Event) {

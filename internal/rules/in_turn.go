@@ -100,9 +100,9 @@ func pairKeyOf(e spec.Event) (key spanKey, ok bool) {
 }
 
 // ended returns the key of the message, call or step that an end event ends. The receiver k is the
-// key of that event. In open, the keys of everything that is open have the value true. The result
-// is usually k. If k is not open, but a step with the same name is open in another lane, the result
-// is the key of that step, because the end of a step need not name its lane.
+// key of that event. The map open has the value true for the key of everything that is open. The
+// result is usually k. If k is not open, but a step with the same name is open in another lane, the
+// result is the key of that step, because the end of a step need not name its lane.
 func (k spanKey) ended(open map[spanKey]bool) spanKey {
 	if open[k] {
 		return k
@@ -117,7 +117,7 @@ func (k spanKey) ended(open map[spanKey]bool) spanKey {
 	return k
 }
 
-// text returns the first of the id, the message id and the name in the key that is not "".
+// text returns k.id or, if that is "", k.message or, if that is "" as well, k.name.
 func (k spanKey) text() string { return cmp.Or(k.id, k.message, k.name) }
 
 // noun returns a word for what the key identifies: "message", "reasoning", "call" or "step".

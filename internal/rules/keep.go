@@ -19,9 +19,10 @@ func keeper(p *spec.Pass) (keep func(spec.Event) *spec.Event) {
 	}
 }
 
-// sameEvent reports whether a and b are the same event of a conversation. It compares not only
-// their positions but also their kinds, ids and texts, among others. The parts of an event have the
-// position of that event, and checks may fill in fields such as the message id.
+// sameEvent reports whether a and b are the same event of a conversation. It compares their
+// positions, kinds, ids, texts and some other fields. Equal positions alone are not enough, because
+// the parts of an event have the position of that event, and because checks may fill in fields such
+// as the message id.
 func sameEvent(a, b *spec.Event) bool {
 	return a.Exchange == b.Exchange && a.Frame == b.Frame && a.Offset == b.Offset && a.Kind == b.Kind &&
 		a.Message == b.Message && a.Call == b.Call && a.Index == b.Index && a.ID == b.ID && a.Name == b.Name &&

@@ -147,8 +147,8 @@ var RunEndsOnce = &spec.Check{
 	}),
 }
 
-// terminalName returns the name of e, a terminal event, for use in a sentence that also names other.
-// If the two events name different runs, the result says which run e names.
+// terminalName returns the name of e, a terminal event, for use in a sentence that also names the
+// event other. If the two events name different runs, the result says which run e names.
 func terminalName(e, other spec.Event) string {
 	if e.Run == "" || other.Run == "" || e.Run == other.Run {
 		return displayName(e).String()

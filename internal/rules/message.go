@@ -78,7 +78,8 @@ type messageStates struct {
 	pending spec.Event     // the current event, if it is about the status of a message; otherwise, its Kind is ""
 }
 
-// messageStatesOf returns the states of the messages in the conversation, which all checks share.
+// messageStatesOf returns the states of the messages in the conversation. All checks share the
+// value, so they must not modify it.
 func messageStatesOf(p *spec.Pass) *messageStates {
 	streams := streamsOf(p)
 	return spec.Shared(p, "message states", func() (*messageStates, func(spec.Event)) {

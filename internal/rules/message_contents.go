@@ -160,8 +160,8 @@ func sameFrameData(a, b []byte) bool {
 	return x == y || sameJSON(x, y)
 }
 
-// frameData returns the data of the frame with the bytes raw: the values of its data lines, joined
-// by newlines.
+// frameData returns the data of a frame: the values of its data lines, joined by newlines. The
+// argument raw holds the bytes of the frame.
 func frameData(raw []byte) string {
 	var lines []string
 	for line := range strings.FieldsFuncSeq(string(raw), func(r rune) bool { return r == '\n' || r == '\r' }) {

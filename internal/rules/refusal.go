@@ -32,8 +32,8 @@ type exchange struct {
 	runFailed      bool       // the stream reports that the run failed
 	runRejected    bool       // the stream reports that the run was rejected
 	threadBusy     bool       // another run of the thread may be active; see [openRuns.mayRefuse]
-	unaskedAnswer  bool       // see [requestedInputs.isAnsweredUnasked]
-	unverifiable   bool       // unaskedAnswer is true or [knownUploads.isUnverifiable] returned true
+	unaskedAnswer  bool       // the request answers what was not asked; see [requestedInputs.isAnsweredUnasked]
+	unverifiable   bool       // only the server can know whether the request is valid; true if unaskedAnswer is
 	waitsForClient bool       // the stream waits for a resume, or for the result of a client tool
 	runKnown       bool       // the server accepted an earlier request to start a run with the same id
 	// idle is how long the thread had been idle when the request was sent: the time since the end
@@ -118,8 +118,8 @@ func (x exchange) satisfies(d spec.RefusalRequirement) bool {
 		(d.Text == "" || bodyContains(x.reply.Raw, d.Text))
 }
 
-// bodyContains reports whether body contains text. If body is JSON, it is enough if one of its
-// strings contains text after decoding.
+// bodyContains reports whether body contains text. If body is JSON, it also returns true if one of
+// the decoded strings in body contains text.
 func bodyContains(body []byte, text string) bool {
 	if bytes.Contains(body, []byte(text)) {
 		return true
@@ -260,10 +260,12 @@ func (d *operationState) observe(p *spec.Pass, x exchange) {
 	}
 }
 
-// judgeOrDefer calls judge, which records a judgement on the response of x. The argument satisfied
-// is whether the response is a refusal as required. If it is, judge is called only once the
-// operation has accepted a valid request. If it is not, and the status depends on the state of the
-// server, judge is called only if a valid request for the same thread was accepted.
+// judgeOrDefer calls judge, which records a judgement on the response of x, unless that would prove
+// nothing. The argument satisfied is whether the response is a refusal as required. If it is, judge
+// is called at once if the operation has accepted a valid request, and otherwise as soon as it
+// accepts one. If it is not, judge is called at once, with one exception: if the status depends on
+// the state of the server, as 404 does, judge is called only if a valid request for the same thread
+// has been accepted.
 func (d *operationState) judgeOrDefer(x exchange, satisfied bool, judge func()) {
 	switch {
 	case satisfied && !d.hasAccepted:

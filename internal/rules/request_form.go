@@ -19,10 +19,11 @@ func (x exchange) mayBeBusy(requirement string) bool {
 // refusedForm determines which requirement the refusal in x counts against. The request of x must
 // be valid, and accepted holds what the accepted requests have shown.
 //
-// The result what describes the request for a finding, with the name of the form that newForm
-// returns, as in "valid request with null for /seed". The result requirement is the id of the
-// requirement on that form or else the one of unusualRequirement or that on the operation. It is ""
-// if the refusal proves nothing about the requirement; see mayBeBusy.
+// The first result describes the request for a finding, with the name of the form that newForm
+// returns, as in "valid request with null for /seed". The second result is the id of the
+// requirement on that form. If there is none, it is the result of unusualRequirement or, if that is
+// "", the requirement on the operation. If the refusal proves nothing about this requirement (see
+// mayBeBusy), the second result is "".
 func (x exchange) refusedForm(accepted requestStatsByOperation) (what, requirement string) {
 	form := accepted.newForm(x.request)
 	if what = "valid request"; form.Name != "" {
@@ -76,9 +77,9 @@ func newAcceptedRequestStats(accepted []exchange) requestStatsByOperation {
 
 // unusualRequirement returns the id of the one requirement, apart from that on the operation, that
 // the given request exercises but that at least one accepted request for the same operation does
-// not exercise. It returns "" if there is not exactly one, if no request for the operation was
-// accepted, or if an accepted request exercised exactly the same requirements, because none of them
-// can be the reason for the refusal then.
+// not exercise. It returns "" if there is none or more than one, or if no request for the operation
+// was accepted. It also returns "" if an accepted request exercised exactly the same requirements:
+// none of them can then be the reason for the refusal.
 func (a requestStatsByOperation) unusualRequirement(request spec.Event) (requirement string) {
 	known, anyAccepted := a[request.Operation]
 	isUsual := func(id string) bool { return id == request.Requirement || known.exercised[id] == known.count }

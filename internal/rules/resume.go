@@ -90,7 +90,8 @@ type streamsByRun struct {
 	hashSeed     maphash.Seed                 // for the hashes of frames
 }
 
-// streamsByRunOf returns the streams in the conversation, which all checks share.
+// streamsByRunOf returns the streams in the conversation. All checks share the value, so they must
+// not modify it.
 func streamsByRunOf(p *spec.Pass) *streamsByRun {
 	return spec.Shared(p, "streams by run", func() (*streamsByRun, func(spec.Event)) {
 		all := &streamsByRun{
@@ -132,8 +133,9 @@ func (all *streamsByRun) observe(e spec.Event) {
 	}
 }
 
-// open records response, the head of the response to the request of t, and adds t to the lists to
-// which it belongs.
+// open records response, the head of the response to the request of t. If the response is an event
+// stream (see isOpened), open adds t to the streams of its run; otherwise, t is no longer the
+// current stream. In either case, if the request has a cursor, open also adds t to all.resumed.
 func (all *streamsByRun) open(t *observedStream, response spec.Event) {
 	t.response = response
 	if t.request.Cursor != "" {
@@ -169,8 +171,9 @@ func longestStream(streams []*observedStream) (full *observedStream) {
 }
 
 // startIndex returns the index in full.frames of the frame with which t has to start: the one after
-// the cursor of its request, or the first one. The index is len(full.frames) if the cursor is that
-// of the last frame, and -1 if full does not have the cursor.
+// the cursor of its request or, if the request has no cursor, the first one. The index is
+// len(full.frames) if the cursor is that of the last frame, and -1 if full does not have the
+// cursor.
 func (t *observedStream) startIndex(full *observedStream) int {
 	if t.request.Cursor == "" {
 		return 0

@@ -134,9 +134,9 @@ func (c completedMessage) agreesWith(listed spec.Event) bool {
 
 // eachRunSummary returns a watchFunc that calls judge at most once per stream. The argument end is
 // the first event that reports that the run finished (run.end). The argument completed lists the
-// messages that were completed in the stream before it, with the role and the type that the last
-// event about each named, and listed has the entries in the output of the run. If there are neither
-// completed messages nor entries, judge is not called.
+// messages that were completed in the stream before end, each with the last role and the last type
+// that an event about it named. The argument listed has the entries in the output of the run. If
+// there are neither completed messages nor entries, judge is not called.
 func eachRunSummary(
 	judge func(p *spec.Pass, end spec.Event, completed []completedMessage, listed []spec.Event),
 ) watchFunc {

@@ -115,7 +115,7 @@ func scriptedSilence(request spec.Event) (silence time.Duration, ok bool) {
 	return time.Duration(ms) * time.Millisecond, isIdle && err == nil && request.Facts().Scripted
 }
 
-// reportedSpan returns the time from began to ended, two reported time stamps, and by how much
+// reportedSpan returns the time between began and ended, two reported time stamps, and by how much
 // rounding may have shortened it. The span is negative if ended is the earlier of the two. The time
 // stamps are Unix times in milliseconds or, if they are less than 10¹¹, in seconds. The result ok
 // is false if either of them is not an integer, or if their units differ.

@@ -37,7 +37,7 @@ func scriptCheck(name, doc string, judge func(p *spec.Pass, a *assembledRun, arg
 	}
 }
 
-// judgeText judges whether the run succeeded with exactly the text want. If not, the finding quotes
+// judgeText judges whether the run succeeded and its text equals want. If not, the finding quotes
 // the text of the run.
 func (a *assembledRun) judgeText(p *spec.Pass, want string) {
 	got, expected := a.quoteText(want)
@@ -45,9 +45,9 @@ func (a *assembledRun) judgeText(p *spec.Pass, want string) {
 		"got %s%s; expected %s", got, a.describeEnd(), expected)
 }
 
-// quoteText describes the text of the run (got) and the text want (expected) for the message of a
-// finding, as in `text "one"` and `the text "two"`. An empty text is described as "no text". Of
-// long texts, only excerpts are quoted; see quotePair.
+// quoteText describes the text of the run (got) and want (expected) for the message of a finding,
+// as in `text "one"` and `the text "two"`. An empty text is described as "no text". Of long texts,
+// only excerpts are quoted; see quotePair.
 func (a *assembledRun) quoteText(want string) (got, expected string) {
 	got, expected = quotePair(a.text(), want)
 	got, expected = "text "+got, "the text "+expected
@@ -60,7 +60,7 @@ func (a *assembledRun) quoteText(want string) (got, expected string) {
 	return got, expected
 }
 
-// hasText reports whether the run succeeded with exactly the text want.
+// hasText reports whether the run succeeded and its text equals want.
 func (a *assembledRun) hasText(want string) bool { return a.text() == want && a.isSuccessful() }
 
 // judgeRoles judges whether all messages that have text have the role assistant. It judges neither
@@ -278,25 +278,25 @@ func (a *assembledRun) judgeFailureText(p *spec.Pass, text string) {
 	}
 }
 
-// parenthesize returns the text of what in parentheses, with a leading space. It returns "" if what
-// is nil or "".
-func parenthesize(what any) string {
-	if what == nil || what == "" {
+// parenthesize returns v in parentheses, formatted as by %v and with a leading space. It returns ""
+// if v is nil or "".
+func parenthesize(v any) string {
+	if v == nil || v == "" {
 		return ""
 	}
-	return fmt.Sprintf(" (%v)", what)
+	return fmt.Sprintf(" (%v)", v)
 }
 
-// pluralize returns the number n followed by the noun thing, which must be singular and form its
-// plural with s. For the noun "call", the result is "no calls", "1 call" or "2 calls".
-func pluralize(n int, thing string) string {
+// pluralize returns n followed by the given noun, which must be singular and form its plural with
+// s. For the noun "call", the result is "no calls", "1 call" or "2 calls".
+func pluralize(n int, noun string) string {
 	switch n {
 	case 0:
-		return "no " + thing + "s"
+		return "no " + noun + "s"
 	case 1:
-		return "1 " + thing
+		return "1 " + noun
 	}
-	return strconv.Itoa(n) + " " + thing + "s"
+	return strconv.Itoa(n) + " " + noun + "s"
 }
 
 // judgeHasText judges whether a run succeeded with a text that is not empty. The unused parameter

@@ -129,10 +129,9 @@ func expectedState(state, patches string) (result string, ok bool) {
 	return state, true
 }
 
-// leakedMember returns the name of a member of the object got that the object want does not have,
-// but that one of the objects in others has with the same value. All of these objects are JSON
-// texts. If there are several such members, it returns the first in alphabetical order. The result
-// ok is false if there is none.
+// leakedMember returns the name of the first member, in alphabetical order, that got has, want
+// lacks and one of others has with the same value. All of the arguments are JSON texts of objects.
+// The result ok is false if there is no such member.
 func leakedMember(got, want string, others []string) (name string, ok bool) {
 	expected, found := decodeMembers(want), decodeMembers(got)
 	for _, name := range slices.Sorted(maps.Keys(found)) {

@@ -10,8 +10,8 @@ import (
 var sequenceChecks = []*spec.Check{SequenceIncreases, SequenceDense, SequenceNeverFalls, CursorPresent, CursorUnique}
 
 // eachSequenceNumber returns a watchFunc that calls judge with each frame e that has a sequence
-// number, except the first one of a stream. The argument n is the sequence number of e, before is
-// the previous frame with a sequence number, and last is the sequence number of before.
+// number, except the first one of a stream. The argument before is the previous frame that has a
+// sequence number. The arguments n and last are the sequence numbers of e and of before.
 func eachSequenceNumber(judge func(p *spec.Pass, e, before spec.Event, n, last int64)) watchFunc {
 	return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var before spec.Event

@@ -102,10 +102,10 @@ func (s *streamedContent) observe(e spec.Event) {
 }
 
 // judge judges whether e, a snapshot of the messages, agrees with request, the request for the
-// stream, and with what was streamed so far. Messages are compared if they have the same message
-// id, and tool calls and tool results if they have the same call id. If an id occurs more often
-// than that, nothing is compared. Texts that begin with "[" are not compared either, because they
-// may be lists of content parts.
+// stream, and with what was streamed so far. It compares messages with the same message id, and
+// tool calls and tool results with the same call id, unless the id is ambiguous because it occurs
+// more often. It does not compare texts that begin with "[", because they may be lists of content
+// parts. Each tool result in e must be of a call that the request, the stream or e has.
 func (s *streamedContent) judge(p *spec.Pass, request, e spec.Event) {
 	times := map[[2]string]int{} // how often a message or a result occurs
 	for _, part := range slices.Concat(request.Parts, e.Parts) {

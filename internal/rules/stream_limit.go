@@ -16,9 +16,9 @@ const disconnectDelay = 5 * time.Second
 const timeTolerance = 5 * time.Millisecond
 
 // judgeStreamRequests returns a watchFunc that calls judge once, at the end of a conversation. The
-// argument all lists the exchanges whose request is a valid request of the primary user for a
+// argument exchanges lists all exchanges whose request is a valid request of the primary user for a
 // stream, in the order in which the responses ended.
-func judgeStreamRequests(judge func(p *spec.Pass, all []*exchange)) watchFunc {
+func judgeStreamRequests(judge func(p *spec.Pass, exchanges []*exchange)) watchFunc {
 	return eachExchange(func(p *spec.Pass) func(exchange) {
 		var all []*exchange
 		p.AtEnd(func() { judge(p, all) })
@@ -45,10 +45,10 @@ func (x *exchange) respondedAt() time.Duration {
 	return x.bodyEnd.At
 }
 
-// countCertainlyOpen returns how many of the streams in the list all, other than x, were certainly
-// open during the whole time from the request of x until x.respondedAt().
-func (x *exchange) countCertainlyOpen(all []*exchange) (n int) {
-	for _, other := range all {
+// countCertainlyOpen returns how many of the streams of the given exchanges, other than x, were
+// certainly open during the whole time from the request of x until x.respondedAt().
+func (x *exchange) countCertainlyOpen(exchanges []*exchange) (n int) {
+	for _, other := range exchanges {
 		openBefore := other.opensStream() && other.firstBodyEvent.At+timeTolerance <= x.request.At
 		if other != x && openBefore && other.bodyEnd.At >= x.respondedAt()+timeTolerance {
 			n++
@@ -57,10 +57,10 @@ func (x *exchange) countCertainlyOpen(all []*exchange) (n int) {
 	return n
 }
 
-// countPossiblyOpen returns how many of the streams in the list all, other than x, the server may
-// have counted as open when it received the request of x.
-func (x *exchange) countPossiblyOpen(all []*exchange) (n int) {
-	for _, other := range all {
+// countPossiblyOpen returns how many of the streams of the given exchanges, other than x, the
+// server may have counted as open when it received the request of x.
+func (x *exchange) countPossiblyOpen(exchanges []*exchange) (n int) {
+	for _, other := range exchanges {
 		openBefore := other.opensStream() && other.request.At <= x.request.At
 		unknownEnd := errors.Is(other.bodyEnd.Err, spec.ErrIdleTimeout) // the recording does not have the end
 		if other != x && openBefore && (unknownEnd || other.bodyEnd.At+disconnectDelay >= x.request.At) {

@@ -263,7 +263,8 @@ type toolCalls struct {
 	halted bool
 }
 
-// callTrackerOf returns the tracker of the tool calls in the conversation, which all checks share.
+// callTrackerOf returns the tracker of the tool calls in the conversation. All checks share it, so
+// they must not modify it.
 func callTrackerOf(p *spec.Pass) *clientCallTracker {
 	streams := streamsOf(p)
 	return spec.Shared(p, "tool calls", func() (*clientCallTracker, func(spec.Event)) {

@@ -12,11 +12,11 @@ type toolCallIndex struct {
 	unanswered       candidateToolCalls                // in order; may include calls that have a result by now
 }
 
-// A candidateToolCalls lists the tool calls to which an event may belong. The list withoutID has
-// only those calls in the list all that have no id.
+// A candidateToolCalls lists the tool calls to which an event may belong. The field withoutID lists
+// only those of these calls that have no id.
 type candidateToolCalls struct{ all, withoutID []*assembledCall }
 
-// with returns c with u appended to the list all and, if u has no id, to the list withoutID.
+// with returns c with u appended to c.all and, if u has no id, to c.withoutID.
 func (c candidateToolCalls) with(u *assembledCall) candidateToolCalls {
 	if c.all = append(c.all, u); u.id == "" {
 		c.withoutID = append(c.withoutID, u)
@@ -24,9 +24,9 @@ func (c candidateToolCalls) with(u *assembledCall) candidateToolCalls {
 	return c
 }
 
-// matching returns a pointer to the list of the calls to which e may belong, if no call with the
-// call id of e is known: &c.all if e has no call id, or else &c.withoutID, because e can then only
-// belong to a call whose id is not known yet.
+// matching returns a pointer to the list of the calls to which e may belong, provided that no call
+// with the call id of e is known. That is &c.all if e has no call id. Otherwise it is &c.withoutID,
+// because e can only belong to a call whose id is not known yet.
 func (c *candidateToolCalls) matching(e spec.Event) *[]*assembledCall {
 	if e.Call == "" {
 		return &c.all

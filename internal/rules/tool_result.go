@@ -94,8 +94,8 @@ The next request answers each of them by its id.`,
 // tool calls and the interrupts of all runs.
 type requestedInputs map[requestedInput]bool
 
-// A requestedInput identifies a tool call or an interrupt by its thread, its subject, which is "tool"
-// or "interrupt", and its id.
+// A requestedInput identifies a tool call or an interrupt by its thread, subject and id. The
+// subject is "tool" or "interrupt".
 type requestedInput struct{ thread, subject, id string }
 
 // record adds the tool call or the interrupt that e asks for. It does nothing unless e is the start

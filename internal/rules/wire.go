@@ -143,7 +143,7 @@ func describeHead(response spec.Event) string {
 }
 
 // FramesAreJSON judges whether the data of each frame is one JSON object or the in-band terminator.
-// It does not judge frames that are not valid UTF-8, which violate the check UTF8.
+// It does not judge frames that are not valid UTF-8, because the check UTF8 reports them.
 var FramesAreJSON = &spec.Check{
 	ID: "wire.frames-are-json",
 	Doc: `the data of every frame is one JSON object, or the in-band terminator

@@ -112,8 +112,9 @@ const maxDuration = 24 * time.Hour
 type durationValue time.Duration
 
 // UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The node n must be a
-// string, or the number 0, for which *v is left unchanged. If the string is not a duration,
-// UnmarshalYAML returns the error from [time.ParseDuration].
+// string or the number 0. For the number 0, UnmarshalYAML leaves *v unchanged, so *v must be 0
+// before the call. If the string is not a duration, UnmarshalYAML returns the error from
+// [time.ParseDuration].
 func (v *durationValue) UnmarshalYAML(n ast.Node) error {
 	if n.Type() == ast.StringType {
 		d, err := time.ParseDuration(scalarText(n))

@@ -28,8 +28,8 @@ type ruleDefaults struct {
 }
 
 // A ruleDocument holds the members of a rule in a script. If Status is not nil, the response is
-// that error, and Reply is not used. Otherwise, the reply consists of the steps in Reply or, if
-// Reply is nil, the server's own agent replies.
+// that error, and Reply is not used. Otherwise, the steps in Reply are sent or, if Reply is nil,
+// the server's own agent replies.
 type ruleDocument struct {
 	Name     textValue
 	Priority int           // rules of higher priority are tried first

@@ -231,9 +231,8 @@ func (c *conditions) matchBody(p *matchContext) mismatchReason {
 }
 
 // match returns nil if text meets the condition or t is nil, and otherwise the reason why it does
-// not. The argument what is the name of the text in the reason. The argument present is
-// whether the request has the text. If a regular expression matches, match stores its capture
-// groups in p.groups.
+// not. The argument what names the text in the reason, and present states whether the request has
+// the text. If a regular expression matches, match stores its capture groups in p.groups.
 func (t *textMatcher) match(p *matchContext, what, text string, present bool) mismatchReason {
 	switch {
 	case t == nil:

@@ -15,7 +15,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A renderedStep is a step of a reply whose templates have been replaced by their results.
+// A renderedStep is a step of a reply with each of its templates replaced by the result.
 type renderedStep struct {
 	name       string // the kind of step
 	text, code string // for an interrupt, text is the payload; for a raw frame, it is the whole frame
@@ -24,15 +24,15 @@ type renderedStep struct {
 	wait       time.Duration
 }
 
-// A renderedCall is a tool call whose templates have been replaced by their results.
+// A renderedCall is a tool call with each of its templates replaced by the result.
 type renderedCall struct {
 	name, arguments, result string
 	hasResult               bool // the server runs the tool; if false, the client does
 }
 
 // renderSteps executes the templates of the steps with the data in v and returns the rendered
-// steps. If a template fails, all is nil, at is the element of steps that contains the template,
-// and v.err is the error.
+// steps. If a template fails, renderSteps returns nil and a pointer to the element of steps that
+// contains the template, and v.err is the error. Otherwise the pointer is nil.
 func renderSteps(steps []step, v *templateData) (all []renderedStep, at *step) {
 	for i := range steps {
 		b := steps[i].render(v)
@@ -94,8 +94,9 @@ func (r *Rule) renderReply(p *matchContext) Reply {
 }
 
 // renderFailure returns a refusal with status 500 for a template of rule r that failed with the
-// error err. The message of the refusal contains the name of the file, the line of the template,
-// and what, the name of the step or member that contains the template.
+// error err. The argument line is the line to report, in the file of r. The argument what is the
+// name of the step or member that contains the template. The message of the refusal contains all of
+// these.
 func renderFailure(r *Rule, line int, what string, err error) *fault.CannedResponse {
 	return &fault.CannedResponse{
 		Status:  http.StatusInternalServerError,

@@ -115,9 +115,10 @@ type schemaViolation struct {
 	message  string   // the message for the user
 }
 
-// appendViolations returns all, extended by the violations that e describes. The error e must come
-// from validating the value of root. Where a value has to match one of several schemas, only the
-// violations of those schemas that accept its type are appended.
+// appendViolations appends the violations that e describes to the slice all, and returns the
+// extended slice. The error e must come from validating the value of root. Where a value has to
+// match one of several schemas, only the violations of those schemas that accept its type are
+// appended.
 func appendViolations(all []schemaViolation, root ast.Node, e *jsonschema.ValidationError) []schemaViolation {
 	node, schema := lookup(root, e.InstanceLocation...), schemaAt(e.SchemaURL)
 	text, _ := schema["errorMessage"].(string)

@@ -101,11 +101,12 @@ type Rule struct {
 	quota      requestQuota
 }
 
-// A requestQuota is the number of requests that a rule serves in each time window of length per. It
-// refuses further requests in the window. If requests is 0, there is no limit.
+// A requestQuota limits the number of requests that a rule serves in a time window. A window begins
+// with the first request after the end of the previous window. The rule refuses further requests
+// until the window ends.
 type requestQuota struct {
-	requests int
-	per      time.Duration
+	requests int           // maximum number of requests in a window; 0: no limit
+	per      time.Duration // length of a window
 }
 
 // A scenarioStep names a scenario and one of its steps. Each scenario has a current step, which

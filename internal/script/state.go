@@ -84,11 +84,11 @@ func (s *State) SetStep(scenario, step string) {
 }
 
 // claim counts a match of rule r at the time now; the conditions of r other than those on scenario
-// steps must already be met. It updates the counter and the quota of r, and sets the scenario steps
-// that r sets. If a scenario is not at the step that r requires, or r has reached its maximum
-// number of matches, claim changes nothing and why is the reason. If the quota is exhausted, claim
-// changes nothing and after is how long until the quota is renewed. Otherwise why is "" and after
-// is 0. All of this is one atomic operation, so that concurrent requests cannot exceed a limit.
+// steps must already be met. It updates the counter and the quota of r, sets the scenario steps
+// that r sets, and returns "" and 0. If a scenario is not at the step that r requires, or r has
+// reached its maximum number of matches, claim changes nothing and returns the reason and 0. If the
+// quota is exhausted, claim changes nothing and returns "" and the time until the quota is renewed.
+// All of this is one atomic operation, so that concurrent requests cannot exceed a limit.
 func (s *State) claim(r *Rule, now time.Time) (why string, after time.Duration) {
 	if r.Times == 0 && r.quota.requests == 0 &&
 		len(r.Set) == 0 && len(r.When.ScenarioSteps) == 0 {
@@ -235,9 +235,9 @@ func (m *boundedMap[T]) put(key string, v T) {
 	m.recent[key] = v
 }
 
-// maxKeyLength is the maximum length, in bytes, of a key of a boundedMap, which limits the memory
-// for keys. Longer keys are truncated to this length, so that keys that differ only after it are
-// treated as equal.
+// maxKeyLength is the maximum length, in bytes, of a key of a boundedMap. It limits the memory for
+// keys. Longer keys are truncated to this length, so keys that differ only beyond it are treated as
+// equal.
 const maxKeyLength = 1024
 
 // blockedReason returns the reason why the state prevents rule r from matching: a scenario is

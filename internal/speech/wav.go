@@ -20,8 +20,8 @@ type WAVInfo struct {
 }
 
 // formats lists the sample formats of WAV files that this package supports. The key is the format
-// code in the fmt chunk. The field name is the value of [WAVInfo].Format, and bits lists the
-// supported sizes of a sample in bits.
+// code in the fmt chunk. The value holds the name of the format, as in the field Format of
+// [WAVInfo], and the supported sizes of a sample in bits.
 var formats = map[uint16]struct {
 	name string
 	bits []int

@@ -37,7 +37,7 @@ type Decoder struct {
 	buf        []byte
 	owned      bool // buf is in the decoder's memory
 	start      int  // start of the current line
-	scan       int  // position up to which the end of the current line was searched
+	scan       int  // position up to which buf was searched for the end of the current line
 	nextLF     int  // position of the first LF from scan on, or len(buf)
 	blockStart int  // start of the current block, if one is open
 
@@ -143,8 +143,8 @@ func (d *Decoder) pendingStart() int {
 	return d.start
 }
 
-// discard removes the first n bytes of d.buf, which belong to complete items, and adapts the
-// positions to the shorter d.buf. It does not adapt d.nextLF, because decodeLines determines that
+// discard removes the first n bytes of d.buf, which belong to complete items, and adjusts the
+// positions to the shorter d.buf. It does not adjust d.nextLF, because decodeLines determines that
 // position anew.
 func (d *Decoder) discard(n int) {
 	d.buf = d.buf[n:]
@@ -154,9 +154,9 @@ func (d *Decoder) discard(n int) {
 	}
 }
 
-// retain copies the incomplete item at the end of d.buf into memory of the decoder, followed by p,
-// the bytes that have not been decoded. It does so because the caller of Feed may reuse the memory
-// of its argument.
+// retain keeps the bytes that belong to no complete item, which are the end of d.buf and then p, in
+// memory of the decoder, because the caller of Feed may reuse the memory of its argument. After an
+// error or a call to Close, retain releases d.buf instead.
 func (d *Decoder) retain(p []byte) {
 	if d.err != nil || d.closed {
 		d.buf = nil

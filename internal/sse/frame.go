@@ -12,7 +12,7 @@ import (
 type FrameSplitter struct {
 	rest []byte // bytes of the incomplete frame
 	line int    // offset in rest of the current line
-	scan int    // offset in rest up to which the end of that line was searched
+	scan int    // offset up to which rest was searched for the end of that line
 }
 
 // Split returns an iterator over the frames that p, the next piece of the stream, completes. If p

@@ -141,8 +141,8 @@ func (b *bodyParser) applyDirective(line []byte) error {
 }
 
 // parseDirective splits line, a directive. The result word is the name of the directive, and arg is
-// its argument, or "" if it has none. parseDirective returns an error if the body may not contain
-// the directive.
+// its argument, or "" if it has none. parseDirective returns an error if the directive is not
+// allowed in the body.
 func (b *bodyParser) parseDirective(line string) (word, arg string, err error) {
 	word, arg, _ = strings.Cut(strings.TrimPrefix(line, directivePrefix+" "), " ")
 	where, known := "a request's body", requestDirectives
@@ -186,8 +186,9 @@ func (b *bodyParser) addBase64(data []byte) (err error) {
 
 // addWait executes a wait directive: it ends the current piece of the body, so that the next line
 // begins a new piece. The parameter arg is the time between the arrivals of the two pieces, or
-// between the request and the first piece, perhaps followed by the word mid-line (see
-// trimBeforeMidLine). addWait returns an error if arg is invalid.
+// between the request and the first piece. It may be followed by the word mid-line, which means
+// that the body paused within a line; the newline before the directive is then removed. addWait
+// returns an error if arg is invalid.
 func (b *bodyParser) addWait(arg string) error {
 	arg, midLine := cutMidLine(arg)
 	d, err := time.ParseDuration(arg)
@@ -205,9 +206,9 @@ func (b *bodyParser) addWait(arg string) error {
 }
 
 // addEnd executes a directive that ends the body, such as cut. The parameter word is the name of
-// the directive. The parameter arg may contain the word mid-line (see trimBeforeMidLine) and,
-// unless word is end, a reason in parentheses. addEnd returns an error if arg contains anything
-// else.
+// the directive. The parameter arg may contain the word mid-line, which means that the body ended
+// within a line, so that the newline before the directive is removed. Unless word is end, arg may
+// also contain a reason in parentheses. addEnd returns an error if arg contains anything else.
 func (b *bodyParser) addEnd(word, arg string) error {
 	why, midLine := cutMidLine(arg)
 	if inner, ok := strings.CutPrefix(why, "("); why != "" {

@@ -126,8 +126,9 @@ func finishCurlExchange(x *spec.Exchange, run curlInvocation) (notes []string) {
 
 // parseCurlHead parses the next head in the output of "curl -i", which is a status line with header
 // fields, and removes it from s.data. The result complete reports whether the head ends with an
-// empty line. The parameter end is the error with which the response ended, or nil; an incomplete
-// head, or for spec.ErrNotHTTP an invalid status line, is an error only if end does not explain it.
+// empty line. The parameter end is the error with which the response ended, or nil. If end is not
+// nil, an incomplete head is not an error. If end wraps spec.ErrNotHTTP, an invalid status line is
+// not an error either; parseCurlHead then empties s.data.
 func (s *sectionReader) parseCurlHead(end error) (r spec.Response, complete bool, err error) {
 	line, ended := s.nextLine()
 	parts, err := splitCurlStatus(line)

@@ -20,8 +20,8 @@ import (
 type curlRequestFile struct {
 	Method   *string         `json:"method"`
 	Path     *string         `json:"path"`      // with the query
-	Headers  json.RawMessage `json:"headers"`   // an object; see parseHeaders
-	Body     json.RawMessage `json:"body"`      // see parseBody
+	Headers  json.RawMessage `json:"headers"`   // object of strings, arrays of strings and nulls
+	Body     json.RawMessage `json:"body"`      // string, {"hex": "…"} or any other JSON value
 	BodyRaw  *string         `json:"body_raw"`  // the body itself; alternative to Body
 	CurlExit *int            `json:"curl_exit"` // exit code of curl; nil: unknown
 	Note     string          `json:"note"`      // of the person who made the recording
@@ -235,10 +235,11 @@ func headerValues(value any) (values []string, ok bool) {
 	return nil, false
 }
 
-// parseBody returns the request body that raw represents. The parameter raw is the body member of a
-// curlRequestFile, as [parseCurlInvocation] describes it. If raw is nil or null, the result is nil.
-// parseBody returns an error if raw is not JSON, or if it is an object {"hex": …} with invalid
-// digits.
+// parseBody returns the request body that raw, the body member of a curlRequestFile, represents. A
+// JSON string represents its text, an object {"hex": "…"} represents bytes, and any other value
+// represents its JSON text without insignificant white space. If raw is nil or null, the result is
+// nil. parseBody returns an error if raw is not JSON, or if it is an object {"hex": "…"} with
+// invalid digits.
 func parseBody(raw json.RawMessage) ([]byte, error) {
 	if raw == nil || string(raw) == "null" {
 		return nil, nil

@@ -67,7 +67,7 @@ func endError(word, why string) (err error, ok bool) {
 	return nil, word == "end"
 }
 
-// oneLine returns s on one line. It replaces each control character and line end by a space, and
+// oneLine returns s on one line. It replaces each control character and line end with a space, and
 // removes white space at both ends.
 func oneLine(s string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {

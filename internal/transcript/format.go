@@ -171,8 +171,9 @@ func (w sectionWriter) fields(h spec.Header) {
 	}
 }
 
-// timedBody writes body, with a wait directive before each piece in reads. Each element of reads
-// holds the offset at which a piece ends and the time when the piece arrived. The result states how
+// timedBody writes body in pieces, with a wait directive before each of them. Each element of reads
+// holds the offset at which a piece ends and the time when the piece arrived. If body continues
+// after the last of these pieces, the rest is written without a directive. The result states how
 // the last line was written, because the end directive depends on that.
 func (w sectionWriter) timedBody(body []byte, reads []spec.Arrival) (last lastLineEncoding) {
 	done, clock := 0, time.Duration(0)

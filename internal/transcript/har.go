@@ -59,11 +59,11 @@ type harField struct {
 }
 
 // parseHAR parses data, an HTTP archive (HAR), as one conversation, in the order in which the
-// requests started. The parameter name is the file name, for errors. Targets are complete paths;
-// see [Transcript.StripBasePath]. Bodies have no arrival times, since archives do not contain them.
-// Entries that cannot be judged, such as those without a response, are left out, and the notes of
-// the transcript give the reasons. parseHAR returns an error if the archive or an entry is
-// malformed or no entry is left.
+// requests started. The parameter name is the file name, for errors. Request targets are complete
+// paths, from which [Transcript.StripBasePath] can remove the base path of a dialect. Bodies have
+// no arrival times, since archives do not contain them. Entries that cannot be judged, such as
+// those without a response, are left out, and the notes of the transcript give the reasons.
+// parseHAR returns an error if the archive or an entry is malformed or no entry is left.
 func parseHAR(name string, data []byte) (*Transcript, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !utf8.Valid(data) {

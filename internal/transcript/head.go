@@ -83,8 +83,9 @@ func (s *sectionReader) parseHead(split func(string) ([]string, error)) (h secti
 }
 
 // parsePreamble parses the directives before the start line, stores them in h and removes them from
-// s.data. The result started is false if there is no start line, but the end of the section or a
-// directive that belongs to a body. parsePreamble returns an error if a directive is invalid.
+// s.data. The result started is true if the start line follows. It is false if the section ends
+// first, or if a directive that belongs to a body follows. parsePreamble returns an error if a
+// directive is invalid.
 func (s *sectionReader) parsePreamble(h *sectionHead) (started bool, err error) {
 	for len(bytes.TrimSpace(s.data)) > 0 {
 		line, _, _ := bytes.Cut(s.data, []byte("\n"))

@@ -77,11 +77,11 @@ const (
 type PlaybackStep struct {
 	Data []byte // the bytes to send; nil for a directive
 
-	// Directive is the name of a directive that may stand in the body of a response, or "" for data:
-	// wait, or a directive that ends the body, which is end, cut, reset, left, left-after-end, open,
-	// idle, endless or not-http. The package comment describes the directives. The Argument of wait
-	// is a duration in the format of time.ParseDuration. The Argument of end is "", and that of the
-	// other directives is the reason for the end, or "" if none is known.
+	// Directive is "" for data. For a directive, it is the name: wait, or one of those that end the
+	// body, which are end, cut, reset, left, left-after-end, open, idle, endless and not-http. The
+	// package comment describes the directives. The Argument of wait is a duration in the format of
+	// time.ParseDuration. The Argument of end is "", and that of the other directives is the reason
+	// for the end, or "" if none is known.
 	Directive, Argument string
 }
 

@@ -16,8 +16,8 @@ type fieldLine struct{ name, value string }
 // parseFrame returns the lines of frame. The result ok is true if frame has the form in which the
 // reference server writes frames: lines that end with LF, and then a blank line. The lines are
 // comments and at most one id field, one event field and one data field; if there is an id or event
-// field, there is also a data field. If ok is false, all may be incomplete.
-func parseFrame(frame []byte) (all []fieldLine, ok bool) {
+// field, there is also a data field. If ok is false, the returned lines may be incomplete.
+func parseFrame(frame []byte) (lines []fieldLine, ok bool) {
 	if bytes.ContainsAny(frame, "\r\x00") {
 		return nil, false
 	}
@@ -28,24 +28,24 @@ func parseFrame(frame []byte) (all []fieldLine, ok bool) {
 			return nil, false
 		}
 		seen[l.Name] = true
-		all, end = append(all, fieldLine{l.Name, string(l.Value)}), l.Next
+		lines, end = append(lines, fieldLine{l.Name, string(l.Value)}), l.Next
 	}
-	return all, end < len(frame) && (!seen["id"] && !seen["event"] || seen["data"])
+	return lines, end < len(frame) && (!seen["id"] && !seen["event"] || seen["data"])
 }
 
-// hasData reports whether all contains a data field.
-func hasData(all []fieldLine) bool {
-	return slices.ContainsFunc(all, func(l fieldLine) bool { return l.name == "data" })
+// hasData reports whether at least one of the given fields is a data field.
+func hasData(fields []fieldLine) bool {
+	return slices.ContainsFunc(fields, func(l fieldLine) bool { return l.name == "data" })
 }
 
 // encodeFields appends the lines of a frame to dst in the encoding that the variation prescribes,
-// and returns the extended slice. It does not append the blank line at the end. The argument all
+// and returns the extended slice. It does not append the blank line at the end. The argument lines
 // contains the lines of the frame, and frame holds its original bytes, which determine the random
 // choices.
-func (v *Variation) encodeFields(dst, frame []byte, all []fieldLine) []byte {
+func (v *Variation) encodeFields(dst, frame []byte, lines []fieldLine) []byte {
 	r := v.rng("frame", frame)
 	var fields []fieldLine
-	for _, l := range all {
+	for _, l := range lines {
 		switch l.name {
 		case "id":
 			l.value = v.EncodeCursor(l.value)
@@ -55,7 +55,7 @@ func (v *Variation) encodeFields(dst, frame []byte, all []fieldLine) []byte {
 		}
 		fields = append(fields, l)
 	}
-	if hasData(all) {
+	if hasData(lines) {
 		fields = v.addFields(r, fields)
 	}
 	if v.Has(FieldOrder) {

@@ -92,10 +92,10 @@ func (p *jsonRewriter) rewriteList(s *dialect.SchemaSummary) {
 	p.appendJoined('[', p.rewriteEach(']', func() { p.rewriteValue(items) }), ']')
 }
 
-// rewriteEach takes the next value from the input, an object or array that ends with the bracket
-// end. It calls rewrite at the beginning of each member or item. That function must take the member
-// or item from the input and append it rewritten to the output. rewriteEach returns what the calls
-// appended, and leaves the output as it was.
+// rewriteEach takes the next value, an object or array, from the input. The argument end is its
+// closing bracket. At the beginning of each member or item, rewriteEach calls rewrite, which must
+// take the member or item from the input and append it rewritten to the output. rewriteEach returns
+// what the calls appended, and leaves the output as it was.
 func (p *jsonRewriter) rewriteEach(end byte, rewrite func()) (all [][]byte) {
 	p.input = p.input[1:]
 	for p.skipSpace(); p.input[0] != end; p.skipSpace() {
@@ -252,9 +252,9 @@ func (p *jsonRewriter) rewriteString(literal []byte) {
 	p.output = append(p.output, '"')
 }
 
-// rewriteChar appends r, a character of a JSON string that the input does not escape, to the
-// output. It decides at random whether to write the character as an escape sequence. The argument
-// raw holds the bytes of the character in the input.
+// rewriteChar appends r, an unescaped character of a JSON string in the input, to the output. It
+// decides at random whether to write the character as an escape sequence. The argument raw holds
+// the bytes of the character in the input.
 func (p *jsonRewriter) rewriteChar(r rune, raw []byte) {
 	chance := p.rng.IntN(8)
 	switch {

@@ -66,9 +66,9 @@ func (s *StreamEncoder) CanJoin() bool { return s.joinNext }
 
 // insertIgnored appends to dst, at random, what may precede the next frame without changing what
 // the stream means: comments, blank lines, retry fields and, after the first frame with data,
-// events of unknown types. It returns the extended slice. The argument all contains the lines of
+// events of unknown types. It returns the extended slice. The argument next contains the lines of
 // the next frame.
-func (s *StreamEncoder) insertIgnored(dst []byte, all []fieldLine) []byte {
+func (s *StreamEncoder) insertIgnored(dst []byte, next []fieldLine) []byte {
 	v, r := s.variation, s.rng
 	if v.Has(BlankLines) && r.IntN(4) == 0 {
 		dst = s.appendBlankLine(dst)
@@ -82,7 +82,7 @@ func (s *StreamEncoder) insertIgnored(dst []byte, all []fieldLine) []byte {
 		dst = s.appendBlankLine(v.appendLineEnd(r, append(dst, "retry: "+retryValues[r.IntN(len(retryValues))]...)))
 	}
 	if v.Has(UnknownEvents) && s.frames > 0 && r.IntN(6) == 0 {
-		if event := v.newUnknownEvent(r, all); event != nil {
+		if event := v.newUnknownEvent(r, next); event != nil {
 			dst = s.appendBlankLine(v.encodeFields(dst, event, []fieldLine{{"data", string(event)}}))
 		}
 	}
@@ -103,13 +103,13 @@ func (s *StreamEncoder) appendBlankLine(dst []byte) []byte {
 var unknownEventTypes = []string{"x.unknown", "UNKNOWN_EVENT", "", "constructor", "x.message"}
 
 // newUnknownEvent returns the data, as a JSON text, of an event of an unknown type. The argument
-// all contains the lines of the frame before which the event is to be sent. newUnknownEvent returns
-// nil if that frame has no JSON object as data, or lacks a member whose value both events must
-// share. The dialect must allow events of unknown types.
-func (v *Variation) newUnknownEvent(r *rand.Rand, all []fieldLine) []byte {
-	i := slices.IndexFunc(all, func(l fieldLine) bool { return l.name == "data" })
+// next contains the lines of the frame before which the event is to be sent. newUnknownEvent
+// returns nil if that frame has no JSON object as data, or if it lacks a member whose value the
+// event must share with it. The dialect must allow events of unknown types.
+func (v *Variation) newUnknownEvent(r *rand.Rand, next []fieldLine) []byte {
+	i := slices.IndexFunc(next, func(l fieldLine) bool { return l.name == "data" })
 	var beside map[string]json.RawMessage
-	if i < 0 || json.Unmarshal([]byte(all[i].value), &beside) != nil {
+	if i < 0 || json.Unmarshal([]byte(next[i].value), &beside) != nil {
 		return nil
 	}
 	name := unknownEventTypes[r.IntN(len(unknownEventTypes))]
@@ -131,45 +131,46 @@ func (v *Variation) newUnknownEvent(r *rand.Rand, all []fieldLine) []byte {
 // more segments would make tests slow.
 const maxSegments = 200
 
-// split divides out, an encoded frame, into segments, which are to be flushed one by one. The
-// segments share the memory of out. The list of segments is valid until the next call.
-func (s *StreamEncoder) split(out []byte) [][]byte {
+// split divides an encoded frame into segments, which are to be flushed one by one, and returns
+// them. The segments share the memory of the frame. The list of segments is valid until the next
+// call.
+func (s *StreamEncoder) split(frame []byte) [][]byte {
 	s.segments = s.segments[:0]
-	if len(out) == 0 {
+	if len(frame) == 0 {
 		return s.segments
 	}
-	cuts := s.splitOffsets(out)
+	cuts := s.splitOffsets(frame)
 	slices.Sort(cuts)
 	from := 0
 	for _, at := range slices.Compact(cuts) {
-		if at > from && at < len(out) {
-			s.segments = append(s.segments, out[from:at:at])
+		if at > from && at < len(frame) {
+			s.segments = append(s.segments, frame[from:at:at])
 			from = at
 		}
 	}
-	return append(s.segments, out[from:])
+	return append(s.segments, frame[from:])
 }
 
-// splitOffsets returns the offsets at which to divide out, an encoded frame, into segments. A
-// segment is a part of a frame that is sent on its own, with a flush after it. The offsets are in
-// no particular order and may be repeated, and may include 0, which divides nothing. The slice out
-// must not be empty.
-func (s *StreamEncoder) splitOffsets(out []byte) (at []int) {
+// splitOffsets returns the offsets at which to divide an encoded frame into segments. A segment is
+// a part of a frame that is sent on its own, with a flush after it. The offsets are in no
+// particular order and may be repeated, and may include 0, which divides nothing. The frame must
+// not be empty.
+func (s *StreamEncoder) splitOffsets(frame []byte) (at []int) {
 	r := s.rng
-	if s.variation.Has(SingleByteSegments) && len(out) <= maxSegments && r.IntN(4) == 0 {
-		for i := range out {
+	if s.variation.Has(SingleByteSegments) && len(frame) <= maxSegments && r.IntN(4) == 0 {
+		for i := range frame {
 			at = append(at, i)
 		}
 		return at
 	}
 	if s.variation.Has(RandomSegments) {
 		for range r.IntN(4) {
-			at = append(at, r.IntN(len(out)))
+			at = append(at, r.IntN(len(frame)))
 		}
 	}
 	if s.variation.Has(SplitCharacters) {
-		for i := 1; i < len(out) && len(at) < maxSegments; i++ {
-			if inner := !utf8.RuneStart(out[i]) || out[i-1] == '\r' && out[i] == '\n'; inner && r.IntN(2) == 0 {
+		for i := 1; i < len(frame) && len(at) < maxSegments; i++ {
+			if inner := !utf8.RuneStart(frame[i]) || frame[i-1] == '\r' && frame[i] == '\n'; inner && r.IntN(2) == 0 {
 				at = append(at, i)
 			}
 		}

@@ -111,8 +111,9 @@ type chunkedReader struct {
 }
 
 // Read reads from the current chunk, or from the next one if the current chunk has been read
-// completely. It returns io.EOF after the trailer, io.ErrUnexpectedEOF if the connection ends
-// before that, and an error that wraps spec.ErrNotHTTP if the framing of a chunk is malformed.
+// completely. It returns io.EOF after the trailer, and io.ErrUnexpectedEOF if the connection ends
+// before that. It returns an error that wraps spec.ErrNotHTTP if the framing of a chunk is
+// malformed, or spec.ErrLimitExceeded if the line before a chunk or the trailer is too long.
 func (c *chunkedReader) Read(p []byte) (int, error) {
 	for c.left == 0 {
 		if c.ended {

@@ -96,7 +96,8 @@ type http2Body struct {
 }
 
 // Read reads from the body and, if it gets data, restarts the idle timeout. At the end of the body
-// it returns io.EOF. All other errors are converted by [http2EndError].
+// it returns io.EOF. Any other error is converted by [http2EndError] to one that wraps an error
+// from package spec.
 func (s *http2Body) Read(p []byte) (int, error) {
 	n, err := s.body.Read(p)
 	if n > 0 {

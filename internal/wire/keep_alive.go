@@ -18,7 +18,7 @@ type idleConnHolder struct {
 	conn net.Conn
 }
 
-// put stores conn in i. If i already holds a connection, put closes that connection.
+// put stores conn in the holder. If the holder already has a connection, put closes that one.
 func (i *idleConnHolder) put(conn net.Conn) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -28,9 +28,9 @@ func (i *idleConnHolder) put(conn net.Conn) {
 	i.conn = conn
 }
 
-// take removes the connection from i and returns it, or returns nil if i holds none. If the server
-// has closed the connection, or has sent something without a request, take closes the connection
-// and returns nil.
+// take removes the connection from the holder and returns it. It returns nil if there is none. If
+// the server has closed the connection, or has sent something without a request, take closes the
+// connection and returns nil.
 func (i *idleConnHolder) take() net.Conn {
 	if i == nil {
 		return nil

@@ -94,10 +94,10 @@ func (r *MemoryLimiter) acquire(ctx context.Context) error {
 	}
 }
 
-// Use calls do while the conversation holds a slot of Config.Memory. If the conversation has no
-// slot, Use waits for one and gives it back after the call. It is intended for work that needs as
-// much memory as a large body. It returns false, without calling do, if ctx is done before a slot
-// is free.
+// Use calls the function do while the conversation holds a slot of Config.Memory. If the
+// conversation has no slot, Use waits for one and gives it back after the call. It is intended for
+// work that needs as much memory as a large body. It returns false, without calling the function,
+// if ctx is done before a slot is free.
 func (c *Client) Use(ctx context.Context, do func()) bool {
 	h := c.memory
 	h.mu.Lock()

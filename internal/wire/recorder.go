@@ -131,9 +131,9 @@ func (h *recorder) truncateAt(end int) {
 	}
 }
 
-// mergeArrivals returns reads if it has fewer than limit elements. Otherwise it halves their number
-// by merging every two successive arrivals into the later one. In that case it overwrites reads,
-// and the result shares its memory.
+// mergeArrivals returns the given arrivals unchanged if there are fewer than limit. Otherwise it
+// halves their number by merging every two successive arrivals into the later one. In that case it
+// overwrites the slice reads, and the result shares its memory.
 func mergeArrivals(reads []spec.Arrival, limit int) []spec.Arrival {
 	if len(reads) < limit {
 		return reads

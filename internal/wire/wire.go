@@ -79,8 +79,8 @@ type Client struct {
 	idle    *idleConnHolder     // shared in the same way; nil if connections are not reused
 }
 
-// NewClient returns a client for a conversation that begins now, and sends nothing. It returns an
-// error if cfg is invalid.
+// NewClient returns a client for a conversation that begins now. It does not connect to the server
+// yet. It returns an error if cfg is invalid.
 func NewClient(cfg Config) (*Client, error) {
 	if err := checkBase(cfg.Base); err != nil {
 		return nil, err
@@ -177,10 +177,10 @@ func (e *MeasurementError) Error() string { return e.URL + ": " + e.Reason }
 func (e *MeasurementError) Unwrap() error { return e.Err }
 
 // Do sends one request and records the response until the response ends, exceeds a limit of the
-// Config, or meets a condition in limit. The Exchange shows what the server did, even if the server
-// closed the connection or sent nothing. If no HTTP response arrived, Response.Status is 0 and
-// Response.End is the reason. An error is of type *MeasurementError and is caused by the client or
-// the network: an invalid request, no connection, a TLS failure, or a cancelled context.
+// Config, or meets a condition of the StopWhen. The Exchange shows what the server did, even if the
+// server closed the connection or sent nothing. If no HTTP response arrived, Response.Status is 0
+// and Response.End is the reason. An error is of type *MeasurementError and is caused by the client
+// or the network: an invalid request, no connection, a TLS failure, or a cancelled context.
 //
 // The request is sent as given, with a few exceptions. The request target is appended to the path
 // of the base URL byte for byte, and header fields keep their order and spelling (except in
@@ -318,9 +318,9 @@ func (w *watchdog) setPaused(paused bool) {
 	w.touch()
 }
 
-// runPaused calls wait and returns its result. It stops the idle timeout and the total timeout
-// until wait returns, because the server is not to blame while the client does not read. The
-// duration of the call is added to w.paused.
+// runPaused calls the function wait and returns its result. It stops the idle timeout and the total
+// timeout until wait returns, because the server is not to blame while the client does not read.
+// The duration of the call is added to w.paused.
 func (w *watchdog) runPaused(wait func() error) error {
 	w.setPaused(true)
 	w.totalTimer.Stop()

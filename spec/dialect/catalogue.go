@@ -12,20 +12,20 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A catalogueContent is the content of a catalogue file that extends the catalogue of the version
-// Extends. The resulting catalogue has the requirements of that version except those whose ids are
-// in Without, and in addition those in Requirements, which replace requirements with the same id.
-// If Extends is "", the catalogue has only those in Requirements.
+// A catalogueContent is the content of a catalogue file. If Extends is not "", it is the version
+// whose catalogue the file extends. The resulting catalogue then has the requirements of that
+// version, except those whose ids are in Without, and also those in Requirements, which replace
+// requirements with the same id. If Extends is "", the catalogue has only those in Requirements.
 type catalogueContent struct {
 	Extends      string             `yaml:"extends"`
 	Without      []string           `yaml:"without"`
 	Requirements []spec.Requirement `yaml:"requirements"`
 }
 
-// readCatalogue reads the catalogue of a version from the directory dir of the file system files.
-// The argument version is a version, such as "2026-04", or the name of a document file. The result
-// list has the requirements of the catalogue (see catalogueContent), and sources has its file,
-// followed by those of the catalogues that it extends.
+// readCatalogue reads the catalogue of a version from the directory dir in files. The argument
+// version is either a version, such as "2026-04", or the name of a document file. readCatalogue
+// returns the requirements of the catalogue (see catalogueContent) and its sources: the catalogue's
+// own file, followed by those of the catalogues that it extends.
 //
 // The parameter extending lists the catalogue files that extend this one, so that a cycle is
 // detected. It is nil in calls from other functions. readCatalogue returns an error if a file is
@@ -67,8 +67,8 @@ func readCatalogue(files fs.FS, dir, version string, extending []string) (
 	return list, sources, nil
 }
 
-// parseCatalogue returns the content of f, the file of a catalogue. If that is a list, it is the list
-// of the requirements.
+// parseCatalogue parses f, a catalogue file, and returns its content. If the file is just a list,
+// the items of the list become content.Requirements, and the other fields are empty.
 func (f sourceFile) parseCatalogue() (content catalogueContent, err error) {
 	var target any = &content
 	if isYAMLList(f.data) {
@@ -81,8 +81,8 @@ func (f sourceFile) parseCatalogue() (content catalogueContent, err error) {
 }
 
 // isYAMLList reports whether data, a YAML document, appears to be a list. It examines only the
-// first line that has content, that is, is neither empty nor a comment nor "---". A document
-// without content counts as a list.
+// first line that is neither blank nor a comment nor "---". If there is no such line, the document
+// counts as a list.
 func isYAMLList(data []byte) bool {
 	for line := range bytes.Lines(data) {
 		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' && string(line) != "---" {

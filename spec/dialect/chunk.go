@@ -14,14 +14,16 @@ type chunkRule struct {
 	id         func(*spec.Event) *string // returns the slot with the id of that message or call
 	start, end spec.Kind                 // the kinds of the implied events
 
-	// If by is not nil, several messages or calls can be open at once. A chunk without an id then
-	// belongs to the message or call whose chunks have the same value in the slot that by returns,
-	// such as index. An event of the kind until ends all of them. If by is nil, until is "".
+	// The function by is nil unless several messages or calls can be open at once. It returns the slot
+	// that tells them apart, such as the slot "index": a chunk without an id belongs to the message or
+	// call whose chunks have the same value in that slot. The field until is the kind of the events
+	// that end all open messages and calls, or "" if by is nil.
 	by    func(*spec.Event) *string
 	until spec.Kind
 }
 
-// newChunkRule returns the rule that at, an x-chunk, states.
+// newChunkRule returns the chunkRule for the value of an x-chunk. The fields for members that are
+// missing are nil or "".
 func newChunkRule(at node) *chunkRule {
 	return &chunkRule{
 		id:    slotFields[at.get("of").text()],
@@ -32,8 +34,8 @@ func newChunkRule(at node) *chunkRule {
 	}
 }
 
-// checkChunks returns an error if an x-chunk of the document lacks a member: of, start and end are
-// required, and by and until must occur together.
+// checkChunks returns an error if an x-chunk of the document lacks a member: "of", "start" and
+// "end" are required, and "by" and "until" must occur together.
 func (s *document) checkChunks() error {
 	for name, n := range s.keywords() {
 		if name != "x-chunk" {
@@ -56,8 +58,8 @@ type openSpan struct {
 	end   spec.Event // the event that ends it, if the stream has none; its position in the stream is not set
 }
 
-// openSpans lists the open messages and tool calls of a stream, in the order of their starts. Of
-// those whose chunkRule has no by, at most one is open in each lane (see [spec.Event.Lane]).
+// openSpans lists the open messages and tool calls of a stream, in the order of their starts. In
+// each lane (see [spec.Event.Lane]), at most one of those whose chunkRule.by is nil is open.
 type openSpans []openSpan
 
 // appendEvents appends to events the starts and ends that the event e implies, and returns the
@@ -124,8 +126,8 @@ func (o *openSpans) setID(id *string, rule *chunkRule, key, lane string) bool {
 	return i >= 0
 }
 
-// impliedBy returns a copy of implied, an event, that is marked as implied. The copy gets its
-// position, bytes, wire name, SSE fields, thread and run from e, the event that implies it.
+// impliedBy returns a copy of implied, an event that e implies, with its field Implied set to true.
+// The position, bytes, wire name, SSE fields, thread and run of the copy are those of e.
 func impliedBy(e *spec.Event, implied spec.Event) spec.Event {
 	implied.Implied = true
 	implied.Frame, implied.Line, implied.Offset, implied.Raw = e.Frame, e.Line, e.Offset, e.Raw

@@ -48,9 +48,10 @@ const (
 )
 
 // decode sets the kind, slots and parts of e from the JSON value v, which must match the variant,
-// and the further fields that mode states. Without an x-kind, the kind is [spec.Unrecognized]. A
-// slot stays unchanged if v has no value of an allowed type for it. If the values for a slot are in
-// the items of a list, they are concatenated, and those of the slot text are also added to e.Texts.
+// and the further fields that the mode calls for (see decodeMode). If the variant has no x-kind,
+// the kind is [spec.Unrecognized]. A slot stays unchanged if v has no value of an allowed type for
+// it. If the values for a slot are in the items of a list, they are concatenated, and those for the
+// slot "text" are also appended to e.Texts.
 func (w *variant) decode(e *spec.Event, v any, mode decodeMode) {
 	e.Kind = w.kind
 	if e.Kind == "" {

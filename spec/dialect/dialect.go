@@ -96,11 +96,15 @@ func (s *registry) findDefault(files fs.FS, family string) (chosen string, err e
 // Names returns the names of all dialects, such as "runs@2026-04", sorted.
 func Names() []string { return slices.Clone(embeddedRegistry().names) }
 
-// IsDefault reports whether the dialect with the given name is the default version of its family.
-// The name must be one of those that [Names] returns.
+// IsDefault reports whether the dialect with the given name is the default version of an embedded
+// family.
 func IsDefault(name string) bool {
 	family, version, _ := strings.Cut(name, "@")
-	chosen, err := embeddedRegistry().defaults[family]()
+	find := embeddedRegistry().defaults[family]
+	if find == nil {
+		return false
+	}
+	chosen, err := find()
 	return err == nil && chosen == version
 }
 
@@ -176,8 +180,8 @@ func newDialect(document *document) *Dialect {
 }
 
 // addCatalogue adds the requirements of a catalogue to d. It reads the catalogue from the directory
-// dir of the file system files. The argument version is as in readCatalogue. addCatalogue returns
-// an error if the catalogue is missing or invalid.
+// dir in files. The argument version is as in readCatalogue. addCatalogue returns an error if the
+// catalogue is missing or invalid.
 func (d *Dialect) addCatalogue(files fs.FS, dir, version string) (err error) {
 	d.requirements, d.catalogue, err = readCatalogue(files, dir, version, nil)
 	for _, r := range d.requirements {

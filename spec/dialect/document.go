@@ -35,10 +35,10 @@ type document struct {
 	constantMembers sync.Map // pointers of alternative schemas → []discriminatingMember
 }
 
-// readDocument reads the OpenAPI document of a version from the directory dir of the file system
-// files. The argument version is as in readCatalogue. If the file has x-extends, it is a JSON merge
-// patch (RFC 7396) for the document of the version that x-extends names, and the result is the
-// patched document. readDocument returns an error if a file is missing or invalid.
+// readDocument reads the OpenAPI document of a version from the directory dir in files. The
+// argument version is as in readCatalogue. If the file has x-extends, it is a JSON merge patch (RFC
+// 7396) for the document of the version that x-extends names, and the result is the patched
+// document. readDocument returns an error if a file is missing or invalid.
 func readDocument(files fs.FS, dir, version string) (*document, error) {
 	tree, sources, err := readTree(files, dir, version, nil)
 	if err != nil {
@@ -56,9 +56,9 @@ func readDocument(files fs.FS, dir, version string) (*document, error) {
 	return s, s.compiler.AddResource(s.url, tree)
 }
 
-// readTree reads a document as [readDocument] does, but returns it as decoded JSON in tree. The
-// result sources lists its file, followed by those of the documents that it extends. The argument
-// extending is as in readCatalogue.
+// readTree reads a document as [readDocument] does, but returns it as decoded JSON. It also returns
+// the sources of the document: its own file, followed by those of the documents that it extends.
+// The argument extending is as in readCatalogue.
 func readTree(files fs.FS, dir, version string, extending []string) (
 	tree map[string]any, sources []sourceFile, err error,
 ) {

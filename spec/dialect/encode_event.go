@@ -78,8 +78,8 @@ func (o *Operation) frameFor(e *spec.Event) (*variant, *spec.Event) {
 }
 
 // chunkFor returns a copy of e to encode in place of e. ok reports whether one of the variants can
-// encode the copy. If the x-chunk of that variant has the member by, the copy is changed: the start
-// of a message or call becomes its first chunk, and a later chunk loses its id.
+// encode the copy. If the x-chunk of that variant has the member "by", the copy is changed: the
+// start of a message or call becomes its first chunk, and a later chunk loses its id.
 func chunkFor(variants []*variant, e *spec.Event) (part spec.Event, ok bool) {
 	part = *e
 	for _, w := range variants {
@@ -290,7 +290,9 @@ func (o *Operation) Container(k spec.Kind) (messageType, role string, ok bool) {
 }
 
 // findVariant returns the first of the given variants that has kind k or, if there is none, the
-// first among the variants of their parts, recursively. It returns nil if it finds none.
+// first among the variants of their parts, recursively, up to a nesting depth of maxDepth. The
+// argument depth is the depth of the given variants, 0 for those that are not parts. findVariant
+// returns nil if it finds none.
 func findVariant(variants []*variant, k spec.Kind, depth int) *variant {
 	for _, w := range variants {
 		if w.kind == k {

@@ -7,11 +7,11 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// UseEndpoint replaces the path with "/" in those requests of the recordings in list that were sent
+// UseEndpoint replaces the path with "/" in those requests of the given recordings that were sent
 // to the endpoint of the server. It modifies the recordings, which must all be of the same server.
-// It does nothing unless d.IsEndpoint. A path is considered that of the endpoint if it is "/" or
-// d.Base, or if at least one POST request to it succeeded and either started a run or is valid as a
-// request to the endpoint.
+// It does nothing if d.IsEndpoint is false. A path is considered that of the endpoint if it is "/"
+// or d.Base, or if at least one POST request to it succeeded and either started a run or is valid
+// as a request to the endpoint.
 func (d *Dialect) UseEndpoint(list ...*spec.Trace) {
 	if !d.IsEndpoint {
 		return

@@ -75,8 +75,8 @@ func (d *Dialect) decodeExchanges(
 // TargetFacts holds what is known about a target before it is tested. Its fields have the same
 // meaning as the fields of [spec.Trace] with the same names.
 type TargetFacts struct {
-	Scripted    bool
-	StreamLimit int
+	Scripted    bool // the target understands the test prompts (docs/prompts.md)
+	StreamLimit int  // number of concurrent streams that the target allows one user; 0 if unknown
 }
 
 // probableOperation returns the operation that r requests, or nil if the document has no such
@@ -381,8 +381,8 @@ func (t *eventDecoder) decodeBody() spec.Event {
 	return e
 }
 
-// isJSON reports whether the media type media is application/json or a type based on JSON, with the
-// suffix +json (RFC 6839). The argument has no parameters.
+// isJSON reports whether a media type is application/json or a type based on JSON, with the suffix
+// +json (RFC 6839). The argument must be in lower case and without parameters.
 func isJSON(media string) bool { return media == jsonMediaType || strings.HasSuffix(media, "+json") }
 
 // isUTF8 reports whether a body with the header h must be UTF-8, because it is JSON or because the

@@ -23,9 +23,9 @@ var nameMaps = []string{
 var literals = []string{"example", "default", "enum", "const", "value", "x-write"}
 
 // keywords returns an iterator over the names and values of the members of all objects in the
-// document, in the order of their names within each object. It leaves out the members whose names
-// the author of the document chooses, but not those inside their values, and all that is inside data
-// such as examples.
+// document, in the order of their names within each object. It leaves out everything inside data,
+// such as examples. It also leaves out the members whose names the author of the document chooses,
+// such as those of "properties", but not what is inside their values.
 func (s *document) keywords() iter.Seq2[string, node] {
 	return func(yield func(string, node) bool) { s.lookup("").walk(yield) }
 }
@@ -155,8 +155,9 @@ func settingsCheck(n node) (pointer, message string) {
 }
 
 // refusalCheck returns a check for one refusal requirement or a list of them. A refusal requirement
-// may have the members that x-error allows in an entry, those in more, and those in checked, whose
-// values must pass the checks there. It must have the member requirement or the member inherit.
+// may have the members that an entry of x-error may have, the members whose names are in more, and
+// those in checked, whose values must pass the checks there. It must have the member "requirement"
+// or the member "inherit".
 func refusalCheck(checked map[string]extensionCheck, more ...string) extensionCheck {
 	members := append(more, "requirement", "status", "code", "text", "in-band", "accept", "inherit", "comment")
 	return func(n node) (pointer, message string) {

@@ -60,10 +60,11 @@ func (d *Dialect) AppendRequest(h History, r spec.Request) History {
 	return h
 }
 
-// EncodeMessages returns the messages in events in the form in which requests for the operation of
-// r repeat them. The kinds of the events must be those that messages have in requests, such as
-// [spec.InputAssistant]. An event that the document does not allow among the repeated messages is
-// left out. The result is nil if requests for that operation do not repeat messages.
+// EncodeMessages encodes the given events, which stand for messages, in the form in which requests
+// for the operation of r repeat messages. The kinds of the events must be those that messages have
+// in requests, such as [spec.InputAssistant]. An event that the document does not allow among the
+// repeated messages is left out. The result is nil if requests for that operation do not repeat
+// messages.
 func (d *Dialect) EncodeMessages(r spec.Request, events []spec.Event) (h History) {
 	o := d.Operation(r)
 	if o == nil {

@@ -27,9 +27,10 @@ func (m *invalidRequestBuilder) breakContentType(media node) {
 // such as "body is empty".
 type malformedBody struct{ name, body string }
 
-// malformedBodies returns malformed variants of valid, which is the JSON text of an object. Only if
-// notUTF8 is true, it returns variants that are not valid UTF-8 (RFC 3629). It returns none with
-// numbers such as NaN and none with surrogates, because widely used parsers accept them.
+// malformedBodies returns malformed variants of valid, which is the JSON text of an object. The
+// result includes variants that are not valid UTF-8 (RFC 3629) only if notUTF8 is true. It never
+// includes variants with numbers such as NaN or with surrogates, because widely used parsers accept
+// them.
 func malformedBodies(valid string, notUTF8 bool) []malformedBody {
 	inside := strings.TrimSuffix(valid, "}")
 	all := []malformedBody{
@@ -63,17 +64,19 @@ func (m *invalidRequestBuilder) withContentType(media string) spec.Request {
 	return r
 }
 
-// A bodySizeLimit is the x-max-bytes of a media type: maxBytes, the maximum size of a body in bytes
-// (0 if there is none), and what is needed to make a body of about over bytes, which exceeds the
-// maximum, and one of about under bytes, which does not. To make a body, the JSON merge patch merge
-// is applied to a valid body, and the string at the location fillPath is lengthened.
+// A bodySizeLimit is the x-max-bytes of a media type. The maximum size of a body is maxBytes, in
+// bytes, or 0 if there is none. The other fields tell how to make a body that exceeds the maximum
+// and one that does not. The fields over and under are their approximate sizes in bytes. To make
+// either body, the JSON merge patch in merge is applied to a valid body, and the string at fillPath
+// is replaced with one of the right length.
 type bodySizeLimit struct {
 	maxBytes, over, under int
 	merge                 any
 	fillPath              []string
 }
 
-// bodyLimitOf returns the x-max-bytes of a media type object.
+// bodyLimitOf returns the x-max-bytes of a media type object. If there is none, the result sets no
+// limit.
 func bodyLimitOf(media node) (m bodySizeLimit) {
 	n := media.get("x-max-bytes")
 	m.maxBytes, _ = intValue(n.get("limit"))
@@ -87,9 +90,9 @@ func bodyLimitOf(media node) (m bodySizeLimit) {
 // isExceeded reports whether body has more bytes than the limit allows.
 func (m bodySizeLimit) isExceeded(body []byte) bool { return m.maxBytes > 0 && len(body) > m.maxBytes }
 
-// breakBodySize adds two requests whose body has more bytes than limit allows, if it is limited.
-// The second one consists mostly of three-byte characters, for servers that count characters
-// instead of bytes. The argument v is the decoded body of the valid request.
+// breakBodySize adds two requests whose body has more bytes than limit allows. It adds nothing if
+// limit.maxBytes is 0. The second one consists mostly of three-byte characters, for servers that
+// count characters instead of bytes. The argument v is the decoded body of the valid request.
 func (m *invalidRequestBuilder) breakBodySize(limit bodySizeLimit, v any) {
 	if limit.maxBytes == 0 {
 		return

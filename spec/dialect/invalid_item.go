@@ -13,9 +13,9 @@ import (
 // consists of the id of the requirement on the refusal and the violated keyword of the schema.
 type violatedConstraints map[[2]string]bool
 
-// isNew reports whether f does not yet contain the constraint that v violates, and adds it to f.
-// Its requirement is the first one in v.Refusals that demands a refusal (see isDemanded). If there
-// is none, isNew returns false and adds nothing.
+// isNew reports whether f does not yet contain the constraint that v violates, and adds the
+// constraint to f. The requirement in its key is that of the first refusal in v.Refusals that is
+// demanded (see isDemanded). If none is demanded, isNew returns false and adds nothing.
 func (f violatedConstraints) isNew(v spec.Violation) bool {
 	i := slices.IndexFunc(v.Refusals, isDemanded)
 	if i < 0 {
@@ -39,11 +39,12 @@ func (m *invalidRequestBuilder) addDemanded(name string, bad spec.Request) {
 	}
 }
 
-// breakFurtherItems adds requests in which a list of the body has one additional item, which
-// violates items, the schema of the items. Servers that validate only the first items accept such
-// requests. The additional item is a changed copy of the last item or of an earlier item of a
-// different kind; keepsVariant decides which of the earlier items are copied. Items that are not
-// objects are skipped.
+// breakFurtherItems adds requests in which a list in the body has one additional item that violates
+// the schema of the items. Servers that validate only the first items accept such requests. The
+// argument items is that schema, and list, at and depth are the list itself, its location in the
+// body and its nesting depth. The additional item is a changed copy of the last item or of an
+// earlier item of a different kind; keepsVariant decides which of the earlier items are copied.
+// Items that are not objects are skipped.
 func (m *invalidRequestBuilder) breakFurtherItems(items node, list []any, at []string, depth int) {
 	if m.base != nil {
 		return

@@ -27,8 +27,10 @@ func (m *invalidRequestBuilder) breakAbsentMember(n node, at []string, depth int
 }
 
 // breakItemKinds adds requests in which a list has an additional, invalid item of a kind that the
-// list does not contain yet. The kinds are the alternatives of items, the schema of the items; if
-// it has none, it is itself the only kind, and requests are added only for an empty list.
+// list does not contain yet. The argument items is the schema of the items, and the kinds are its
+// alternatives (anyOf and oneOf). If it has none, it is itself the only kind, and requests are
+// added only if the list is empty. The arguments list, at and depth are the list itself, its
+// location in the body and its nesting depth.
 func (m *invalidRequestBuilder) breakItemKinds(items node, list []any, at []string, depth int) {
 	choices := slices.Concat(items.get("anyOf").items(), items.get("oneOf").items())
 	if len(choices) == 0 && len(list) == 0 && items.exists() {
@@ -75,7 +77,8 @@ func (m *invalidRequestBuilder) breakAddedValue(n node, v any, at []string, dept
 }
 
 // exampleValue returns a small value for the schema n. The value is not validated and may violate
-// n. ok is false if no value was found.
+// n. The argument depth is the nesting depth of the value. ok is false if no value was found, for
+// example because depth exceeds maxDepth.
 func exampleValue(n node, depth int) (v any, ok bool) {
 	if depth > maxDepth {
 		return nil, false
@@ -121,8 +124,8 @@ func typesOf(schemas []node) (types []string) {
 	return types
 }
 
-// exampleObject returns an object that has only the members that the schemas in all require, each
-// with an example value. All of these schemas apply to the object. The second result is false if no
+// exampleObject returns an object that has only the members that the given schemas require, each
+// with an example value. All of the schemas apply to the object. The second result is false if no
 // value was found for one of the members. The argument depth is the nesting depth of the object.
 func exampleObject(all []node, depth int) (any, bool) {
 	out := map[string]any{}
@@ -144,8 +147,8 @@ func exampleObject(all []node, depth int) (any, bool) {
 	return out, true
 }
 
-// exampleText returns an example of a string to which the schemas in all apply. It uses the first
-// of them that suggests a string by its format, its examples or its default. If none does, the
+// exampleText returns an example of a string to which all of the given schemas apply. It uses the
+// first schema that suggests a string by its format, its examples or its default. If none does, the
 // result is "x". The string may violate constraints, so callers must validate it.
 func exampleText(all []node) string {
 	for _, s := range all {

@@ -254,8 +254,9 @@ func (m *invalidRequestBuilder) breakParameter(p parameter, path map[string]stri
 	}
 }
 
-// breakValue adds requests in which a value of the body, or a value within it, is replaced with
-// values that violate its schema.
+// breakValue adds requests in which the value v of the body, or a value within v, is replaced with
+// values that violate its schema. The argument n is the schema of v, at is the location of v in the
+// body, and depth is its nesting depth. breakValue does nothing if depth exceeds maxDepth.
 func (m *invalidRequestBuilder) breakValue(n node, v any, at []string, depth int) {
 	if depth > maxDepth {
 		return

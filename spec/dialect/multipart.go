@@ -120,10 +120,11 @@ func decodeForm(r spec.Request, files map[string]formFileProperty) (map[string]a
 	}
 }
 
-// readField reads part, one field of a multipart form, and adds its value to form. The arguments
-// form and files, and a duplicateFormFieldError, are as in decodeForm. A file without a
-// Content-Type is treated as text/plain (RFC 7578, section 4.4). If readField returns an error,
-// because the field is invalid or part cannot be read, form is unchanged.
+// readField reads part, one field of a multipart form, and adds its value to form, the map that
+// decodeForm returns. The argument files is as in decodeForm. If form already has a field with that
+// name, the error is a duplicateFormFieldError. A file without a Content-Type is treated as
+// text/plain (RFC 7578, section 4.4). If readField returns an error, because the field is invalid
+// or part cannot be read, form is unchanged.
 func readField(form map[string]any, part *multipart.Part, files map[string]formFileProperty) error {
 	head := 0
 	for name, values := range part.Header {

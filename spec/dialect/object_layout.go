@@ -32,7 +32,8 @@ type objectField struct {
 }
 
 // layoutOf returns the layout of the object at the given path in values of the variant. The
-// argument schemas has all schemas that apply to the object.
+// argument schemas has all schemas that apply to the object, and depth is its nesting depth. If
+// depth exceeds maxDepth, the layout is empty.
 func (w *variant) layoutOf(schemas []node, path []string, depth int) *objectLayout {
 	f := &objectLayout{}
 	if depth > maxDepth {
@@ -85,9 +86,9 @@ func (f *objectLayout) addMembers(n node, required map[string]bool) {
 	}
 }
 
-// withSlotChoice returns the argument schemas, which apply to one value. If none of them has an
-// x-slot, withSlotChoice appends the first alternative of their oneOf that has one, because the
-// slot is encoded in the form of that alternative.
+// withSlotChoice returns the given schemas, all of which apply to the same value. If none of them
+// has an x-slot, withSlotChoice appends the first alternative of a oneOf in them that has one,
+// because the slot is encoded in the form of that alternative.
 func withSlotChoice(schemas []node) []node {
 	hasSlot := func(s node) bool { return s.get("x-slot").exists() }
 	if slices.ContainsFunc(schemas, hasSlot) {
@@ -103,8 +104,9 @@ func withSlotChoice(schemas []node) []node {
 	return schemas
 }
 
-// withAllOf returns the schema n followed by the schemas of its allOf, recursively. Functions that
-// are recursive themselves pass their own depth. If it exceeds maxDepth, the result is only n.
+// withAllOf returns the schema n followed by the schemas of its allOf, recursively. The argument
+// depth is 0 or, if the caller is itself recursive, the depth of its recursion. If depth exceeds
+// maxDepth, the result is only n.
 func withAllOf(n node, depth int) []node {
 	all := []node{n}
 	if depth > maxDepth {

@@ -81,9 +81,10 @@ func openAPIPointer(err error, text []byte) string {
 // wrongType matches the errors of the loader that name a field with a value of the wrong type.
 var wrongType = regexp.MustCompile(`cannot unmarshal (\w+) into field (?:\w+\.)*(\w+) of type`)
 
-// loadError returns err, an error of the OpenAPI loader, with a position, which the loader does not
-// state: that of the first reference that has no target or is not supported, or of the first member
-// with the name and the type in the message of err, or else the beginning of the document.
+// loadError returns an error that describes err, an error of the OpenAPI loader, and has a
+// position, which err lacks. The position is that of the first member that is a reference without a
+// target, a reference of an unsupported form, or a value with the name and the type in the message
+// of err. If there is no such member, it is the beginning of the document.
 func (d *Dialect) loadError(err error) error {
 	message := "not valid OpenAPI: " + lastCause(err)
 	wrong := wrongType.FindStringSubmatch(err.Error())

@@ -119,8 +119,8 @@ func requiresCredentials(op node) bool {
 	return len(all) > 0 && !slices.ContainsFunc(all, func(n node) bool { return len(n.object()) == 0 })
 }
 
-// addParameters adds to o.parameters the parameters that list describes. Each item of list is a
-// parameter object or a reference to one.
+// addParameters adds the given parameters to o.parameters. Each item of list is a parameter object
+// or a reference to one.
 func (o *Operation) addParameters(list []node) {
 	for _, n := range list {
 		p := parameter{
@@ -133,9 +133,10 @@ func (o *Operation) addParameters(list []node) {
 	}
 }
 
-// omittedRequirements returns the ids of the requirements on what it means that r leaves out a
-// parameter or member with an x-absent. The argument body is the decoded body of r, and path holds
-// the path parameters of r by name. If body is not an object, only parameters are considered.
+// omittedRequirements returns the ids of the requirements that r exercises by leaving out a
+// parameter or a member of its body (x-absent). The argument body is the decoded body of r, and
+// path holds the path parameters of r by name. If body is not an object, only parameters are
+// considered.
 func (o *Operation) omittedRequirements(r spec.Request, body any, path map[string]string) (ids []string) {
 	for _, p := range o.parameters {
 		if _, present := p.get(r, path); !present && p.omission != "" {
@@ -277,9 +278,9 @@ func (d *Dialect) findOperation(r spec.Request) (*Operation, map[string]string) 
 	return nil, nil
 }
 
-// matchPath reports whether the path of the request r matches the documented path of o. The result
-// values holds the percent-decoded values of the path parameters by name. It is nil if o has none or
-// if the path does not match.
+// matchPath reports whether the path of the request r matches the documented path of o. If it does,
+// matchPath also returns the percent-decoded values of the path parameters by name, or nil if o has
+// no path parameters.
 func (o *Operation) matchPath(r spec.Request) (values map[string]string, ok bool) {
 	path, _, _ := strings.Cut(r.Target, "?")
 	if !strings.Contains(o.path, "{") {

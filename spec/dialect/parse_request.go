@@ -22,9 +22,9 @@ func (d *Dialect) ValidateRequest(r spec.Request) []spec.Violation {
 	return violations
 }
 
-// validateRequest implements [Dialect.ValidateRequest]. Its result value is the decoded body of r.
-// It is nil if the document has no operation for r, if r has no body, or if validateBody does not
-// decode the body.
+// validateRequest implements [Dialect.ValidateRequest]. It also returns the decoded body of r,
+// which is nil if the document has no operation for r, if r has no body, or if validateBody does
+// not decode the body.
 func (d *Dialect) validateRequest(r spec.Request) (value any, violations []spec.Violation) {
 	o, path := d.findOperation(r)
 	if o == nil {
@@ -61,8 +61,9 @@ func (d *Dialect) validateRequest(r spec.Request) (value any, violations []spec.
 	return value, append(violations, more...)
 }
 
-// violations returns the violations for err, the result of validating the value v in a request. The
-// parameter location is as in newViolation, and outer as in schemaErrors.
+// violations returns the violations that err describes. The argument err is the result of
+// validating v, a value in a request, and may be nil. The argument location is as in newViolation,
+// and outer as in schemaErrors.
 func (d *Dialect) violations(location string, v any, err error, outer []documentLocation) (all []spec.Violation) {
 	for _, b := range d.document.schemaErrors(v, err, outer) {
 		all = append(all, d.newViolation(location, b))

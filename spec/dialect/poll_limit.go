@@ -4,7 +4,7 @@ import "strconv"
 
 // MaxPollLimit returns, in decimal, the largest number of polls without an event that a request of
 // the given template, such as "listen", may ask for. This is the maximum of the parameter with the
-// slot limit. MaxPollLimit returns "" if the dialect has no such template or parameter, or if the
+// slot "limit". MaxPollLimit returns "" if the dialect has no such template or parameter, or if the
 // parameter has no maximum.
 func (d *Dialect) MaxPollLimit(template string) string {
 	if longest, ok := d.parameterBound(template, "limit", "maximum"); ok {
@@ -14,7 +14,7 @@ func (d *Dialect) MaxPollLimit(template string) string {
 }
 
 // MaxRunID returns the maximum length, in characters, of the run id in a request of the given
-// template, such as "listen". This is the maximum length of the parameter with the slot run.
+// template, such as "listen". This is the maximum length of the parameter with the slot "run".
 // MaxRunID returns 0 if the dialect has no such template or parameter, or if the length of the
 // parameter has no maximum.
 func (d *Dialect) MaxRunID(template string) int {

@@ -42,7 +42,7 @@ func (d *Dialect) PartViolation(o *Operation, k spec.Kind, keyword string) spec.
 // TextRequirement returns the id of the requirement on the text of an answer. The id is taken from
 // the first variant for message deltas or, in a dialect without message deltas, from the first
 // variant for content parts or ends of messages. It is the id of the requirement on the member that
-// carries the slot text or, if that member has none, of the default requirement of the variant.
+// carries the slot "text" or, if that member has none, of the default requirement of the variant.
 // TextRequirement returns "" if the dialect has no such variant.
 func (d *Dialect) TextRequirement() string {
 	for _, k := range []spec.Kind{spec.MessageDelta, spec.ContentEnd, spec.ContentPart, spec.MessageEnd} {
@@ -55,8 +55,8 @@ func (d *Dialect) TextRequirement() string {
 	return ""
 }
 
-// textRequirement returns the id of the first requirement on the member that carries the slot text.
-// If there is no such member, or if it has no requirement, textRequirement returns
+// textRequirement returns the id of the first requirement on the member that carries the slot
+// "text". If there is no such member, or if it has no requirement, textRequirement returns
 // w.defaultRequirement.
 func (w *variant) textRequirement() string {
 	for _, site := range w.slots {

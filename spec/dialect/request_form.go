@@ -13,11 +13,11 @@ import (
 )
 
 // requestForms returns the forms of r, a request for o. There is one form for each feature of r
-// that other valid requests may lack. Such a feature is a way of encoding r, or a header field that
-// is left out or has a value that the document gives as an example. In the body, it is a member
-// that is left out, null, unknown or not of its usual type, a list that has no items or several, or,
-// as a usual form, an optional member or a value that distinguishes kinds of objects.
-// v is the decoded body of r, or nil if there is none.
+// that other valid requests may lack. Some features are about how r is encoded (see encodingForms)
+// or about its header fields (see fieldForms). The others are about the body: a member that is left
+// out, null, unknown, long or not of its usual type, or a list with no items or several. Features
+// of the body that many requests have, such as an optional member, are usual forms (see
+// [spec.RequestForm]). The argument v is the decoded body of r, or nil if there is none.
 func (d *Dialect) requestForms(o *Operation, r spec.Request, v any) []spec.RequestForm {
 	forms := append(encodingForms(r), o.fieldForms(r)...)
 	if len(o.bodies) == 0 {
@@ -141,9 +141,10 @@ func (c *requestFormCollector) visitObject(n node, v map[string]any, at []string
 	}
 }
 
-// addUsual adds a usual form for the documented member m, whose value is v, if requests may lack the
-// member or if v is a text that distinguishes kinds of objects, such as "audio" for the type of a
-// content. The form of an optional list is that it has items. own is as in visitObject.
+// addUsual adds a usual form (see [spec.RequestForm]) for the documented member m, whose value is
+// v. It does so only if v is one of the strings of an enumeration, such as "audio" for the type of
+// a content part, or if the member is optional and v is neither null nor an empty list. The
+// argument own is as in visitObject.
 func (c *requestFormCollector) addUsual(m documentedMember, v any, own string) {
 	form := spec.RequestForm{Requirement: cmp.Or(c.dialect.formRequirement(m.schema, false), own), IsUsual: true}
 	text, isText := v.(string)
@@ -180,8 +181,9 @@ func (d *Dialect) valueRequirement(n node, v any) string {
 }
 
 // formRequirement returns the id of the requirement that a request exercises by having a value for
-// a member with the given schema or, if absent is true, by leaving it out. Only requirements that
-// the check with the id acceptCheck judges count. formRequirement returns "" if there is none.
+// a member with the given schema or, if absent is true, by leaving it out. It considers only
+// requirements that are judged by the check with the id acceptCheck, and returns "" if there is
+// none.
 func (d *Dialect) formRequirement(member node, absent bool) string {
 	var ids []string
 	if absent {

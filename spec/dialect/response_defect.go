@@ -178,8 +178,8 @@ type valueEdit struct {
 }
 
 // edits returns the edits that may give v, or a value inside v, a defect of the given kind. An edit
-// may add a member that v lacks. n is the schema of v, and at is the location of v in the frame or
-// reply.
+// may add a member that v lacks. n is the schema of v, at is the location of v in the frame or
+// reply, and depth is its nesting depth. edits returns nil if depth exceeds maxDepth.
 func (s *document) edits(n node, v any, at []string, kind DefectKind, depth int) (all []valueEdit) {
 	if depth > maxDepth {
 		return nil

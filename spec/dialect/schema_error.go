@@ -100,9 +100,10 @@ func (s *document) schemaErrors(v any, err error, outer []documentLocation) []sc
 	return []schemaError{b}
 }
 
-// withoutConsequences removes from list, the errors of one value, each choice (anyOf or oneOf) that
-// fails only because the value has the wrong type or lacks a member that all alternatives require,
-// and returns the result. The memory of list is reused.
+// withoutConsequences returns list, the errors of one value, without those that merely follow from
+// others. An error of a choice (anyOf or oneOf) follows from another error if the choice fails only
+// because the value has the wrong type or lacks a member that all alternatives require. The result
+// reuses the memory of list.
 func withoutConsequences(list []schemaError) []schemaError {
 	return slices.DeleteFunc(list, func(choice schemaError) bool {
 		if choice.keyword != "anyOf" && choice.keyword != "oneOf" {
@@ -266,7 +267,7 @@ func (b schemaError) schemaPath() string {
 	return b.documentLocations[0].pointer + "/" + b.keyword
 }
 
-// violation returns b as a violation without a requirement and refusals. part is the part of the
+// violation returns b as a violation without a requirement or refusals. part is the part of the
 // request, such as "body", or "" for frames and replies. root is the name that the message uses for
 // the whole value, such as "the request body".
 func (b schemaError) violation(part, root string) spec.Violation {

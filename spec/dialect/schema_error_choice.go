@@ -49,10 +49,11 @@ func unrecognizedFrame(frames []*variant, v any) schemaError {
 	return b
 }
 
-// describeByMember describes the error by a member for which all choices, the alternative schemas,
-// allow only constants. If the value is an object in which this member has none of these constants,
-// or is missing although all choices require it, describeByMember sets the fields of b that make up
-// its text and returns true. Otherwise it does not change b.
+// describeByMember makes the text of b say what is wrong with a member that tells the choices
+// apart. The choices are alternative schemas, each of which allows only constants for such a
+// member. The member is wrong if it has none of these constants, or if it is missing although all
+// choices require it. If no such member is wrong, or if the value is not an object,
+// describeByMember returns false and does not change b. Otherwise it returns true.
 func (b *schemaError) describeByMember(choices []node) bool {
 	got, ok := b.got.(map[string]any)
 	if !ok || len(choices) == 0 {
@@ -73,10 +74,10 @@ func (b *schemaError) describeByMember(choices []node) bool {
 	return false
 }
 
-// describeByType describes the error by the type of the value. If that type is wrong for all
-// choices, the alternative schemas, describeByType sets the expected text of b to the types that
-// they name and returns true. If it is not, or if they name no types, it does not change b.
-// branches holds the errors of each choice.
+// describeByType makes the text of b say which types were expected, and returns true, if the value
+// has the wrong type for all of the choices, the alternative schemas. If it does not, or if the
+// choices name no types, describeByType returns false and does not change b. branches holds the
+// errors of each choice.
 func (b *schemaError) describeByType(choices []node, branches [][]schemaError) bool {
 	for _, branch := range branches {
 		isWrongType := func(x schemaError) bool { return x.keyword == "type" && len(x.location) == len(b.location) }
@@ -193,7 +194,7 @@ func expectedText(member node) string {
 }
 
 // describeForbidden sets the problem and expected texts of b, the error of a value that matches a
-// schema which the document excludes with the keyword not. The argument not is that schema.
+// schema under the keyword "not". The argument not is that schema.
 func (b *schemaError) describeForbidden(not node) {
 	names, values := not.get("required").strings(), not.get("enum").items()
 	switch {
@@ -215,8 +216,8 @@ func (b *schemaError) describeForbidden(not node) {
 }
 
 // describeContains sets the keyword and the problem and expected texts of b, the error of an array
-// in which too few or too many items match the schema in the keyword contains. The argument schema
-// is that schema, and e is the validator's error.
+// in which too few or too many items match the schema under the keyword "contains". The argument
+// schema is that schema, and e is the validator's error.
 func (b *schemaError) describeContains(schema node, e *jsonschema.ValidationError) {
 	conditions := ""
 	if what := describeConditions(schema, "", 0); len(what) > 0 {

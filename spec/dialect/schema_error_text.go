@@ -195,8 +195,9 @@ func listValues(values []any) string {
 // joinOr returns alternatives as one string, such as "a, b or c". It returns "" if there are none.
 func joinOr(items []string) string { return joinWords(items, " or ") }
 
-// joinWords returns the items as one string, with last before the last item and commas between the
-// others: "a, b or c". It returns "" if there are none.
+// joinWords returns the items as one string, with commas between them, but with the separator last
+// before the last item. If last is " or ", for example, it returns "a, b or c". It returns "" if
+// there are no items.
 func joinWords(items []string, last string) string {
 	n := len(items) - 1
 	if n < 1 {

@@ -95,8 +95,8 @@ func slotText(v any) string {
 }
 
 // slotText returns v, the value at the location s, in the form in which the slot holds it. If the
-// slot is text or state and the schema allows any type, the result is JSON even for a string, since
-// otherwise the string "1" and the number 1 would look alike.
+// slot is "text" or "state" and the schema allows any type, the result is JSON even for a string,
+// since otherwise the string "1" and the number 1 would look alike.
 func (s slotLocation) slotText(v any) string {
 	if (s.slot == "text" || s.slot == "state") && len(s.types) == 0 && v != nil {
 		return compactJSON(v)

@@ -170,7 +170,7 @@ func fillString(t string, e *spec.Event) (any, bool) {
 }
 
 // CompleteRequests completes, in place, those requests of t for which only the body was recorded.
-// Each of them becomes a request of the template prompt with that body. If the document requires
+// Each of them becomes a request of the template "prompt" with that body. If the document requires
 // credentials, the request also gets a placeholder for them. If the dialect does not have the
 // template, the requests remain unchanged.
 func (d *Dialect) CompleteRequests(t *spec.Trace) {

@@ -30,13 +30,18 @@ type ValidRequestVariant struct {
 	Request spec.Request // the variant itself
 }
 
-// ValidVariants returns valid variants of r. In each of them, either one header field or one place
-// in the body differs: a header field has a value that the document gives as an example, an
-// optional member is left out or null, an unknown member is added, a member that may have several
-// types has a value of a different type, a text of the assistant is long, a list is as long as the
-// document allows, or further tools are offered. All variants have the prompt of r. They are always
-// in the same order. ValidVariants returns nil if r is not a valid request with a JSON body. It
-// does not modify r.
+// ValidVariants returns valid variants of r, each of which differs from r in one of these ways:
+//
+//   - A header field has a value that the document gives as an example.
+//   - An optional member of the body is left out or null.
+//   - The body has an unknown member.
+//   - A member that may have several types has a value of a different type.
+//   - A text of the assistant is long.
+//   - A list is as long as the document allows.
+//   - Further client tools are offered.
+//
+// All variants have the prompt of r. They are always in the same order. ValidVariants returns nil
+// if r is not a valid request with a JSON body. It does not modify r.
 func (d *Dialect) ValidVariants(r spec.Request) []ValidRequestVariant {
 	o := d.Operation(r)
 	v, err := decode(r.Body)
@@ -79,11 +84,12 @@ type validRequestVariantBuilder struct {
 	variants       []ValidRequestVariant
 }
 
-// add adds the variant in which the value at the location at in the body is v or, if v is
-// removed{}, absent. It does nothing if that variant is not valid, has a different prompt, or has
-// fewer tool calls than the request, since the request may contain the result of a missing call.
-// The Form of the variant points to n: the schema of the value, or of the object around an unknown
-// member. The argument change describes the change as a predicate, such as "is null".
+// add adds the variant in which one value of the body is v or, if v is removed{}, is absent. The
+// argument at is the location of that value. add does nothing if that variant is not valid, has a
+// different prompt, or has fewer tool calls than the request, since the request may contain the
+// result of a missing call. The Form of the variant points to n: the schema of the value, or of the
+// object around an unknown member. The argument change describes the change as a predicate, such as
+// "is null".
 func (b *validRequestVariantBuilder) add(change string, n node, at []string, v any) {
 	r := withBodyValue(b.request, at, v)
 	e := b.dialect.ParseRequest(r)
@@ -164,14 +170,14 @@ func (b *validRequestVariantBuilder) vary(n node, v any, at []string) {
 	}
 }
 
-// longAnswer is the least length of a long text of an assistant, in bytes. It is greater than the
-// limits on the texts of users.
+// longAnswer is the length, in bytes, above which a text of the assistant counts as long. It is
+// greater than the limits on the texts of users.
 const longAnswer = 12_000
 
 // addFullLists adds variants in which list, a value at the given location in the body, has maxItems
-// items. The additional items are copies of one item of list that is a message with a text but no
-// tool calls or results, with other ids. There is one variant for each role of such a message. n is
-// the schema of list.
+// items. The additional items are copies, with other ids, of one item of list. That item is a
+// message with a text, but not a tool result. There is one variant for each role of such a message.
+// n is the schema of list.
 func (b *validRequestVariantBuilder) addFullLists(n node, list []any, maxItems int, at []string) {
 	roles := map[string]bool{}
 	for _, item := range list {
@@ -292,8 +298,8 @@ type documentedMember struct {
 // membersOf returns the members that the document describes for the object v, each once, in the
 // order of the schemas. n is the schema of v, and nested is whether v is inside another value. In a
 // nested object, a member without a default may be absent only if its schema allows null, its name
-// is not "type", and it carries no slot other than message, id, name or text, because any other
-// member may determine what the object means.
+// is not "type", and it carries no slot other than "message", "id", "name" or "text", because any
+// other member may determine what the object means.
 func (s *document) membersOf(n node, v map[string]any, nested bool) (list []documentedMember) {
 	var required []string
 	schemas := s.applicableSchemas(n, v)

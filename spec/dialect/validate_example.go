@@ -16,7 +16,8 @@ var sampleSlots = spec.Event{
 
 // checkTemplates returns an error about the first template whose request, filled in with
 // sampleSlots, is not valid or is for a different operation from the one that has the template. It
-// also returns an error if the prompt of the template prompt is not the text of sampleSlots.
+// also returns an error if the prompt in the request of the template "prompt" is not the text of
+// sampleSlots.
 func (d *Dialect) checkTemplates() error {
 	for _, name := range d.Templates() {
 		o, _ := d.TemplateOperation(name)

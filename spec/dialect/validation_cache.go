@@ -114,8 +114,9 @@ func (b valueBounds) contains(v any) bool {
 	return false
 }
 
-// contain reports whether n is within the bounds that the keywords low and high set. If known is
-// false, n counts as within the bounds only if there are none.
+// contain reports whether n is within the bounds that b has for two keywords. The arguments low and
+// high are these keywords, such as "minLength" and "maxLength". If known is false, the value of n
+// is unknown, and contain returns true only if b has neither bound.
 func (b valueBounds) contain(low, high string, n int, known bool) bool {
 	least, hasLeast := b[low]
 	most, hasMost := b[high]

@@ -37,8 +37,8 @@ type discriminatorValue struct {
 	value any      // the constant
 }
 
-// A slotLocation is a location in the values of a variant, together with the slot of the event that
-// carries the value at that location.
+// A slotLocation is a location in the values of a variant, together with the slot that holds the
+// value at that location in a decoded event.
 type slotLocation struct {
 	path  []string // member names; "*" stands for every item of an array
 	slot  string   // the name of the slot, as in x-slot
@@ -149,7 +149,8 @@ func lastToken(pointer string) string {
 
 // maxDepth is the maximum depth to which nested schemas are followed. There is a limit because
 // schemas may be recursive. The parameter depth of a function is the depth of the recursion, 0 in
-// calls from other functions. Beyond maxDepth, a function adds and returns nothing.
+// calls from other functions. Beyond maxDepth, a function adds and returns nothing, unless its
+// comment says otherwise.
 const maxDepth = 12
 
 // scanSchema adds to w the discriminators, slots, parts and requirements of the schema n and of the
@@ -222,8 +223,9 @@ func (w *variant) scanProperty(s *document, p node, path []string, always, requi
 }
 
 // addRequirements adds to w.requirements the requirements that the document states for a property
-// with the schema p, beside a reference and at its target. path is the location of the property in
-// values of the variant, and required is whether every value of the variant must have it.
+// with the schema p. If p is a reference, these are the requirements beside the reference and those
+// at its target. path is the location of the property in values of the variant, and required is
+// whether every value of the variant must have it.
 func (w *variant) addRequirements(s *document, p node, path []string, required bool) {
 	for _, at := range slices.Compact([]string{p.pointer, p.deref().pointer}) {
 		switch requirement := s.requirements[at].(type) {
@@ -263,8 +265,8 @@ func (w *variant) matches(v any) bool {
 	return len(w.presencePaths) == 0 || slices.ContainsFunc(w.presencePaths, isPresent)
 }
 
-// siblingConstants returns the values that the member at path has in the siblings of w whose other
-// discriminators v has.
+// siblingConstants returns the constants that the siblings of w require at the given path. It
+// considers only those siblings with which v agrees in all discriminators at other paths.
 func (w *variant) siblingConstants(v any, path []string) (all []any) {
 	for _, s := range w.siblings {
 		var own []any

@@ -85,7 +85,8 @@ func writeFile(root *os.Root, name string, data []byte) error {
 	return err
 }
 
-// temporaryName returns a new file name that is not the path of a blob.
+// temporaryName returns a random file name, different from those of all blobs and of all other
+// temporary files.
 func temporaryName() string { return "tmp-" + rand.Text() }
 
 func (d dirStorage) Stat(_ context.Context, path string) (a Attributes, err error) {
@@ -95,8 +96,9 @@ func (d dirStorage) Stat(_ context.Context, path string) (a Attributes, err erro
 	})
 }
 
-// readAttributes returns the attributes of the blob at path. For a file that Put did not write, it
-// sets only the size.
+// readAttributes returns the attributes of the blob at path. If Put did not write the blob, so that
+// no file contains its attributes, only the size is set. The error wraps fs.ErrNotExist if there is
+// no blob at path.
 func readAttributes(root *os.Root, path string) (Attributes, error) {
 	info, err := root.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {

@@ -9,7 +9,7 @@ import (
 // An objectReader reads an object. It sends a new request whenever it is read at a position other
 // than the current position in the body of the last response.
 type objectReader struct {
-	get    func(from int64) (*http.Response, error) // requests the object from the byte at from on
+	get    func(from int64) (*http.Response, error) // requests the rest of the object from this position on
 	body   io.ReadCloser                            // of the last response; nil if there is none
 	bodyAt int64                                    // position in the object of the next byte of body
 	at     int64                                    // position in the object of the next Read

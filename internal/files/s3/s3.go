@@ -27,7 +27,7 @@ import (
 // Limits of requests to the service.
 const (
 	maxAttempts  = 3                      // for one request, while the service is unavailable
-	retryWait    = 200 * time.Millisecond // before the second attempt; doubles with each
+	retryWait    = 200 * time.Millisecond // before the second attempt; doubles for each further one
 	maxErrorBody = 64 << 10               // bytes of an error response
 )
 
@@ -110,9 +110,9 @@ func (b *bucket) doAndClose(ctx context.Context, method, path string, header htt
 
 // do sends a signed request for the object at path, and returns the response if its status is 2xx.
 // The caller must close the body of the response. The request has the fields of header, which must
-// not be nil and in which do sets X-Amz-Content-Sha256. While the service is unavailable, do
-// repeats the request, up to maxAttempts attempts. The error wraps fs.ErrNotExist if the service
-// responds that there is no such object.
+// not be nil; do also sets the field X-Amz-Content-Sha256 in header. While the service is
+// unavailable, do repeats the request until it has made maxAttempts attempts. The error wraps
+// fs.ErrNotExist if the service responds that there is no such object.
 func (b *bucket) do(
 	ctx context.Context, method, path string, header http.Header, body []byte,
 ) (*http.Response, error) {

@@ -23,7 +23,7 @@ const (
 	replyTimeout   = 2 * time.Second       // for one reply
 	idleTimeout    = 5 * time.Minute       // after which an unused connection is closed
 	maxRetries     = 2                     // for one command, after a temporary failure
-	retryWait      = 10 * time.Millisecond // before the first retry; doubles with each
+	retryWait      = 10 * time.Millisecond // before the first retry; doubles for each further one
 )
 
 // A redisAddress holds the network address of a Redis server, the user, the database and the

@@ -73,9 +73,8 @@ func (p *heartbeat) run(ctx context.Context) {
 	}
 }
 
-// steadiness returns since, the time from which on heartbeats have succeeded without a gap, and
-// known, the time of the last successful heartbeat. Both are Unix times of the server's clock in
-// ms.
+// steadiness returns two times of the server's clock, as Unix times in ms: since is the time of the
+// first heartbeat after the last gap, and known is the time of the last successful heartbeat.
 func (p *heartbeat) steadiness() (since, known int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -117,8 +116,8 @@ type orphanTakeover struct {
 //
 // A replica without heartbeats is certainly dead only if the server was able to receive heartbeats
 // all the time. Therefore such a replica counts as dead only if the caller's own heartbeats have
-// succeeded without a gap for the time dead, up to now. After an outage of the server, all replicas
-// thus have that time for a heartbeat.
+// succeeded without a gap during the last Config.DeadAfter. After an outage of the server, all
+// replicas thus have that time for a heartbeat.
 var takeoverScript = redis.NewScript(1, "#!lua\n"+scriptPrelude+clockScript+`
 local me, token, most = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local got, beats, time, taken = P .. 'got:' .. me, P .. 'beats', now(), {}

@@ -154,11 +154,11 @@ func (s *redisStore) LatestThread(ctx context.Context, owner, prefix string) (th
 }
 
 // scanLatest returns the name of the latest of the owner's threads whose names begin with prefix,
-// or "" if there is none. It considers only threads whose score is above seen, the lower bound of a
-// Redis range: "-inf", or "(" followed by a score. front is the value of seen for the next scan,
-// which finds only threads in which a run was started since this scan began. If front equals seen,
-// no further scan is needed. The score of a thread is a number as the server writes it; it is
-// greatest for the thread in which a run was started last.
+// or "" if there is none. The score of a thread, a number as the server writes it, is greatest for
+// the thread in which a run was started last. scanLatest considers only threads whose score is
+// above seen, the lower bound of a Redis range: "-inf", or "(" followed by a score. The result
+// front is the value of seen for the next scan, which finds only threads in which a run was started
+// since this scan began. If front equals seen, no further scan is needed.
 func (s *redisStore) scanLatest(ctx context.Context, owner, prefix, seen string) (thread, front string, err error) {
 	front = seen
 	for below := "+inf"; ; {
@@ -238,7 +238,8 @@ func parseStreamEntry(entry any) (id string, value []byte, err error) {
 	return id, texts[1], nil
 }
 
-// parseStreamID returns the number in the id of a stream entry, which precedes the hyphen.
+// parseStreamID returns the number that precedes the hyphen in the id of a stream entry. It returns
+// an error if there is none.
 func parseStreamID(id string) (int64, error) {
 	number, _, _ := strings.Cut(id, "-")
 	return strconv.ParseInt(number, 10, 64)

@@ -65,7 +65,7 @@ func (l *possiblyStartedRuns) due(minAge time.Duration, limit int) map[state.Run
 	return due
 }
 
-// remove forgets the failed call of StartRun that due returned as run for the key ref, and returns
+// remove forgets run, the failed call of StartRun that l.due returned for the key ref, and returns
 // true. It returns false if the call has been forgotten, or repeated, in the meantime.
 func (l *possiblyStartedRuns) remove(ref state.RunRef, run uncertainStart) bool {
 	l.mu.Lock()

@@ -147,8 +147,8 @@ func (c closers) Close() error {
 // that read the file.
 const busyTimeout = "busy_timeout(5000)"
 
-// openDB opens the database file at path with at most the given number of connections, and sets the
-// pragmas on each connection.
+// openDB opens the database file at path with at most the given number of connections, on each of
+// which it sets the pragmas. It appends the database to *open, for the caller to close.
 func openDB(path string, connections int, open *closers, pragmas ...string) (*sql.DB, error) {
 	slashed := filepath.ToSlash(path)
 	if !strings.HasPrefix(slashed, "/") {
@@ -168,6 +168,8 @@ func openDB(path string, connections int, open *closers, pragmas ...string) (*sq
 }
 
 // connect opens the database file at path with a single connection, on which it sets the pragmas.
+// It appends the database and the connection to *open, for the caller to close. After an error,
+// *open may contain the database.
 func connect(path string, open *closers, pragmas ...string) (*sql.Conn, error) {
 	db, err := openDB(path, 1, open, pragmas...)
 	if err != nil {
@@ -208,7 +210,7 @@ func makeFiles(path string) error {
 const lockSuffix = ".lock"
 
 // lockFile locks the store at path against other processes, or returns an error if another process
-// holds the lock. The lock is held until the connection that lockFile appends to open is closed.
+// holds the lock. The lock is held until the connection that lockFile appends to *open is closed.
 // The lock is a transaction on an empty database of its own: SQLite locks work alike on all
 // systems, and the system releases them when the process dies.
 func lockFile(path string, open *closers) error {

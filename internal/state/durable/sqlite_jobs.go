@@ -75,9 +75,9 @@ func (s *sqliteStore) writeLoop() {
 	}
 }
 
-// gatherBatch returns the jobs for the next transaction: the only job in first, and those that are
-// waiting, up to the limits of a batch. It leaves out jobs whose callers no longer wait. The result
-// uses the memory of first.
+// gatherBatch returns the jobs for the next transaction: first[0], which is the only element of
+// first, and those that are waiting, up to the limits of a batch. It leaves out jobs whose callers
+// no longer wait. The result uses the memory of first.
 func (s *sqliteStore) gatherBatch(first []*writeJob) (batch []*writeJob) {
 	batch = first[:0]
 	size := 0

@@ -49,8 +49,9 @@ func prepareWrites(conn *sql.Conn, open *closers) (w writeStatements, err error)
 	return w, err
 }
 
-// prepare prepares SQL statements with db, which is a *sql.Conn or a *sql.DB, and stores each of them
-// where its key points.
+// prepare prepares the SQL statements in texts with db, which is a *sql.Conn or a *sql.DB. It
+// stores each statement where the statement's key in texts points, and appends it to *open, for the
+// caller to close.
 func prepare(db interface {
 	PrepareContext(ctx context.Context, text string) (*sql.Stmt, error)
 }, open *closers, texts map[**sql.Stmt]string) (err error) {

@@ -63,7 +63,9 @@ type cachedRun struct {
 // once it has begun.
 var writeContext = context.Background()
 
-// newWriter returns a writer that uses conn and notifies b, with the current counters from the file.
+// newWriter returns a writer that makes changes through conn and then notifies the watchers of b.
+// It reads the current counters from the file. It appends the statements that it prepares to *open,
+// for the caller to close.
 func newWriter(conn *sql.Conn, cfg state.Config, b *state.Notifier, open *closers) (*sqliteWriter, error) {
 	d := &sqliteWriter{
 		conn: conn, notifier: b, baseTag: state.RandomTag(),
