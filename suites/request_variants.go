@@ -164,6 +164,7 @@ func (t *Conversation) sendAndReadAgain(r spec.Request) {
 // are left, it does not send the request itself either. If the response to the request ends early,
 // it sends no variants. If the server refuses the request, it sends only the variants without an
 // optional member, which may show what the server refuses, and does not add their forms to the map.
+// It leaves out these variants, too, if the server has accepted no request of the conversation.
 func (t *Conversation) sendVariants(template string, e spec.Event, sent map[string]bool) {
 	t.Run = t.NewID()
 	r := t.BuildRequest(template, e)
@@ -173,7 +174,7 @@ func (t *Conversation) sendVariants(template string, e spec.Event, sent map[stri
 		return
 	}
 	accepted := t.Send(r)
-	if t.wasCutOff() {
+	if t.wasCutOff() || !t.acceptedAny {
 		return
 	}
 	for _, v := range variants {

@@ -116,14 +116,14 @@ func (t *Conversation) waitForStream(r spec.Request) (release func(spec.Response
 		return func(spec.Response) {}
 	}
 	return func(r spec.Response) {
-		wait := time.Duration(0)
-		if r.End != nil {
-			wait = noticeTime
-			if t.target.resources.leavesOpen.Load() {
-				wait = slowNoticeTime
-			}
+		switch {
+		case r.End == nil || r.Status/100 != 2: // the server has closed it, or has opened none
+			<-open
+		case t.target.resources.leavesOpen.Load():
+			time.AfterFunc(slowNoticeTime, func() { <-open })
+		default:
+			time.AfterFunc(noticeTime, func() { <-open })
 		}
-		time.AfterFunc(wait, func() { <-open })
 	}
 }
 
