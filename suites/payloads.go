@@ -231,9 +231,9 @@ var toolResults = []string{
 // that a careless server replaces or takes for separators, and one is longer than 64 characters.
 var toolNames = []string{"paint", "sketch.it", "größe", strings.Repeat("measure-", 9)}
 
-// objectSamples returns classes of JSON objects that cover all [jsonSamples] with fewer objects.
-// They are those of the jsonSamples whose objects contain an empty object, null or a member with an
-// empty name, and one class whose objects combine an object of each of the jsonSamples.
+// objectSamples returns samples that cover the same cases as [jsonSamples] but are fewer: those
+// whose objects contain an empty object, null or a member with an empty name, and one more, in whose
+// object each member is an object of another of the jsonSamples.
 func objectSamples() (all []jsonSample) {
 	for i, s := range jsonSamples {
 		if object := s.make("word"); strings.Contains(object, "{}") || strings.Contains(object, "null") || strings.Contains(object, `"":`) {

@@ -42,8 +42,8 @@ func (a *sequencePlayer) toolResult(s action) string {
 }
 
 // promptArguments returns the arguments with which action s sends the test prompt of a scenario. If
-// the prompt takes a text or a JSON object, the result depends on the action. Otherwise,
-// promptArguments returns the argument plain.
+// the prompt takes a text or a JSON object, they are a text or an object that s determines.
+// Otherwise, they are the given plain arguments.
 func (a *sequencePlayer) promptArguments(s action, scenario, plain string) string {
 	switch scenario {
 	case "text", "reasoning", "error", "error-mid":

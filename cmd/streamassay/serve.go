@@ -164,13 +164,13 @@ func (s *serveOptions) listenAndServe(ctx context.Context, sh stdio, dialects []
 	}.run(ctx, sh)
 }
 
-// ownPaths returns a function that reports whether a request has the path of a GET operation of the
-// only dialect, such as /healthz. The middleware around the server, which answers requests to some
-// paths itself, must pass such a request on to the dialect. The argument base is the prefix of all
-// paths.
+// ownPaths returns a function that reports whether a request has the path, after the prefix base,
+// of a GET operation of the only dialect, such as /healthz. The middleware around the server, which
+// answers requests to some paths itself, must pass such a request on to the dialect.
 //
-// If alone is true, dialects must have exactly one element. Otherwise ownPaths returns nil, because
-// the paths of each dialect begin with its name.
+// The argument alone states whether the server serves a single dialect, without its name in the
+// paths; dialects must then have exactly one element. If alone is false, ownPaths returns nil,
+// because the paths of each dialect begin with its name.
 func ownPaths(dialects []*dialect.Dialect, alone bool, base string) func(*http.Request) bool {
 	if !alone {
 		return nil

@@ -192,8 +192,9 @@ func (j *Journal) Get(id uint64) (record Record, ok bool) {
 	return j.record(refs[i])
 }
 
-// Export writes the exchanges that match f and that f.Offset and f.Limit select to w as JSON Lines,
-// oldest first. It stops at the first error from writing to w and returns that error.
+// Export writes exchanges to w as JSON Lines, oldest first: those that match f, in the range that
+// f.Offset and f.Limit select. It stops at the first error from writing to w and returns that
+// error.
 func (j *Journal) Export(w io.Writer, f Filter) error {
 	for _, r := range f.page(j.selectEntries(f)) {
 		record, ok := j.record(r)

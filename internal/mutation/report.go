@@ -50,12 +50,11 @@ func ParseSummary(document []byte) (survivors, over int, err error) {
 	return survivors, over, err
 }
 
-// IsWorse reports whether the report has more survivors than the argument survivors states, or more
-// mutants with over-kills (failures that the defect does not explain) than the argument over
-// states.
-func (r *Report) IsWorse(survivors, over int) bool {
-	return len(r.mutantNames(Outcome.IsSurvivor)) > survivors ||
-		len(r.mutantNames(Outcome.isOverKilled)) > over
+// IsWorse reports whether r has more than maxSurvivors surviving mutants, or more than maxOverKilled
+// mutants with over-kills, which are failures that the defect does not explain.
+func (r *Report) IsWorse(maxSurvivors, maxOverKilled int) bool {
+	return len(r.mutantNames(Outcome.IsSurvivor)) > maxSurvivors ||
+		len(r.mutantNames(Outcome.isOverKilled)) > maxOverKilled
 }
 
 // mutantNames returns the names of the mutants for which fits returns true for at least one

@@ -40,11 +40,13 @@ type RunOptions struct {
 	Progress func(o Outcome, played, total int)
 }
 
-// A Report holds the outcomes of the mutants that were run.
+// A Report holds the outcomes of the mutants that were run. The suite was also run against the
+// correct server and the [Canary] of each dialect; InvalidReasons states what was wrong with their
+// outcomes, if anything was.
 type Report struct {
 	Dialects       []*dialect.Dialect // the dialects that were selected, in the order of the options
-	Mutants        []*Mutant          // all mutants of the dialects, as [All] returns them
-	Outcomes       []Outcome          // in the order of Mutants, without the correct servers and the canary
+	Mutants        []*Mutant          // all mutants of the dialects, run or not, as [All] returns them
+	Outcomes       []Outcome          // one for each mutant and dialect that was run, in the order of Mutants
 	InvalidReasons []string           // why the outcomes prove nothing; empty if they are valid
 	Retried        int                // number of repeated runs, including those of correct servers and the canary
 	IsComplete     bool               // the options select every mutant in every dialect to which it applies

@@ -87,9 +87,9 @@ func appendLines(dst []byte, prefix string, text []byte) []byte {
 	return dst
 }
 
-// cutLine splits text after its first line. line is the first line without its line end, and rest
-// is the text after that line end. more is false if the first line has no line end. If more is
-// true, rest is a further line even if it is empty.
+// cutLine splits text after its first line. It returns the line without its line end, the text
+// after that line end, and whether there is a line end. If there is none, line is text and rest is
+// nil. If there is one, rest begins with a further line, which is empty if rest is.
 func cutLine(text []byte) (line, rest []byte, more bool) {
 	i := indexLineEnd(text)
 	if i < 0 {

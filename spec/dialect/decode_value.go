@@ -153,7 +153,8 @@ func (w *variant) decodeParts(v any, mode decodeMode) (parts []spec.Event) {
 }
 
 // exercisedRequirements returns the ids of the requirements of the variant that the value v
-// exercises, each once, without those that violations, the violations of v, name.
+// exercises, each once, without those that are named in violations. The argument violations must
+// have all violations of v.
 func (w *variant) exercisedRequirements(v any, violations []spec.Violation) (ids []string) {
 	for _, at := range w.requirements {
 		violated := func(b spec.Violation) bool { return b.Requirement == at.id }
