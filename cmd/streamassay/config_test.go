@@ -110,6 +110,7 @@ func TestConfigAndFlags(t *testing.T) {
 // TestReferencePromises checks that the embedded reference has no findings, also with natural
 // prompts and with --lacks scripted, where nothing may be expected of a scripted agent.
 func TestReferencePromises(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{{"--prompts", "natural"}, {"--lacks", "scripted"}, {}} {
 		began := time.Now()
 		code, out, said := streamassay(t, t.TempDir(), append([]string{"run", "reference", "--dialect", "agkit"}, args...)...)

@@ -17,6 +17,7 @@ import (
 // TestDiffAlike checks that two instances of the same server do not differ, although all their ids
 // do.
 func TestDiffAlike(t *testing.T) {
+	t.Parallel()
 	srv := httptest.NewServer(rightServer(t, "agkit"))
 	defer srv.Close()
 	code, out, said := streamassay(t, t.TempDir(), "diff", "reference", srv.URL, "--dialect", "agkit", "--skip", "refusals", "--skip", "slow")

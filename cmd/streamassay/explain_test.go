@@ -19,6 +19,7 @@ var unprovoked = map[string]string{
 // TestExplainRefusals checks that invalid requests can be built for every requirement about
 // refusals, and that explain shows an invalid request with the corresponding valid one.
 func TestExplainRefusals(t *testing.T) {
+	t.Parallel()
 	dialects, err := dialect.All()
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 // TestLintMeasuresNothing checks that recordings in which nothing can be judged end with exit code
 // 3, that no check passes, and that a note gives the reason.
 func TestLintMeasuresNothing(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	noise := make([]byte, 3000)
 	luck := rand.New(rand.NewPCG(1, 2))

@@ -175,6 +175,7 @@ func replacing(old, new string) func(http.Handler) http.Handler {
 
 // TestExitCodes checks the documented exit codes of the run command.
 func TestExitCodes(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	good := agkit(t, asItIs)
 	for _, c := range []struct {
@@ -283,6 +284,7 @@ func TestReports(t *testing.T) {
 
 // TestSecrets checks that a secret that the server returns in its responses appears in no output.
 func TestSecrets(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	const canary = "s3cr3t-canary-0815"
 	url := agkit(t, func(h http.Handler) http.Handler {
@@ -395,6 +397,7 @@ func noneShown(t *testing.T, dir, printed string, secrets ...string) {
 // TestLists checks that list, explain, spec and the help texts succeed and print something, and
 // that the requirements in JSON have all members.
 func TestLists(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, args := range []string{"list dialects", "list requirements --json", "list checks", "list scenarios --json", "explain run.ends", "explain agkit.done.last", "explain text", "spec runs@2026-03", "--version", "run --help", "lint --help", "serve --help", "completion bash"} {
 		if code, out, said := streamassay(t, dir, strings.Fields(args)...); code != exitOK || len(out) < 12 || said != "" {

@@ -14,6 +14,7 @@ import (
 // TestMutants checks that invalid arguments of mutants result in a single line, and that a run in
 // which the mutant is killed succeeds.
 func TestMutants(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, c := range []struct {
 		args string

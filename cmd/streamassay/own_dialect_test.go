@@ -93,6 +93,7 @@ const chatDialect = "../../examples/dialects/chat-completions/chat-completions.y
 // files, is used as an embedded dialect is: by the reference and the checks, the mock with scripts
 // and faults, and the linter.
 func TestChatCompletions(t *testing.T) {
+	t.Parallel()
 	dir := copyDialect(t, chatDialect)
 	for name, text := range map[string]string{
 		"weather.yaml": "dialects: chat-completions\nrules:\n" +

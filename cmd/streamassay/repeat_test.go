@@ -111,6 +111,7 @@ func TestRepeatFlakyTarget(t *testing.T) {
 // TestRepeatReference checks that the reference has no flaky requirements in three rounds.
 // scripts/steady.sh does the same two hundred times, under load.
 func TestRepeatReference(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	code, out, said := streamassay(t, dir, "run", "--dialect", "agkit,agentscope", "--skip", "refusals", "--skip", "slow", "--skip", "payloads*", "--skip", "combination-*", "--repeat", "3", "--report", "json=r.json")
 	rounds, flaky := flakyLaws(t, filepath.Join(dir, "r.json"))

@@ -107,6 +107,9 @@ type exchangeTracker struct {
 	// runs has, by run id, whether the server accepted a request to start the run. The thread is not
 	// part of the key, because a server may require run ids that are unique in all threads.
 	runs map[string]bool
+	// unread has the runs of which no stream was received yet. The value is the time at which the
+	// request that started the run was accepted, measured from the start of the conversation.
+	unread map[userRunKey]time.Duration
 	// idleSince has, for each thread, the time at which the last response to an accepted request in
 	// that thread ended. It is measured from the start of the conversation.
 	idleSince map[userThreadKey]time.Duration
@@ -122,7 +125,8 @@ func exchangesOf(p *spec.Pass) *exchangeTracker {
 	return spec.Shared(p, "exchanges", func() (*exchangeTracker, func(spec.Event)) {
 		uploads := &knownUploads{files: map[string]string{}, links: map[string]issuedLink{}}
 		a := &exchangeTracker{
-			asked: requestedInputs{}, uploads: uploads, running: openRuns{}, runs: map[string]bool{}, idleSince: map[userThreadKey]time.Duration{},
+			asked: requestedInputs{}, uploads: uploads, running: openRuns{}, runs: map[string]bool{},
+			unread: map[userRunKey]time.Duration{}, idleSince: map[userThreadKey]time.Duration{},
 		}
 		return a, a.observe
 	})
@@ -135,7 +139,7 @@ func (a *exchangeTracker) observe(e spec.Event) {
 	x := &a.current
 	switch {
 	case e.Kind == spec.HTTPRequest:
-		*x = exchange{request: e, unaskedAnswer: a.asked.isAnsweredUnasked(e)}
+		*x = exchange{request: e, unaskedAnswer: a.asked.isAnsweredUnasked(e), isFirstRead: a.isFirstRead(e)}
 	case e.Kind == spec.HTTPResponse:
 		x.response = e
 	case e.Kind == spec.RunRefused:
@@ -168,16 +172,38 @@ func (a *exchangeTracker) observe(e spec.Event) {
 	}
 }
 
-// recordAccepted updates a.idleSince and a.runs to reflect the exchange x, which has ended. It does
+// recordAccepted updates a.idleSince, a.runs and a.unread to reflect the exchange x, which has ended. It does
 // nothing if the request was not accepted or names no thread.
 func (a *exchangeTracker) recordAccepted(x exchange) {
 	if x.request.Thread == "" || !x.isAccepted() {
 		return
 	}
 	a.idleSince[threadOf(x.request)] = x.bodyEnd.At
-	if isRunRequest(x.request) && x.request.Run != "" {
+	run := userRunKey{threadOf(x.request), x.request.Run}
+	switch {
+	case isRunRequest(x.request) && x.request.Run != "":
 		a.runs[x.request.Run] = true
+		a.unread[run] = x.bodyEnd.At
+	case x.request.IsStream():
+		delete(a.unread, run)
 	}
+}
+
+// isFirstRead reports whether request is the first for the stream of a run that the server accepted
+// less than firstReadTime before.
+func (a *exchangeTracker) isFirstRead(request spec.Event) bool {
+	began, isUnread := a.unread[userRunKey{threadOf(request), request.Run}]
+	return isUnread && !isRunRequest(request) && request.IsStream() && request.At-began < firstReadTime
+}
+
+// firstReadTime is how long after the start of a run its stream must be there for a client that has
+// not read it yet, even if the run has ended.
+const firstReadTime = 5 * time.Second
+
+// A userRunKey identifies a run of a thread of a user.
+type userRunKey struct {
+	thread userThreadKey
+	run    string
 }
 
 // threadOf returns the key of the thread named in request. The key also identifies the user,

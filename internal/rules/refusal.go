@@ -36,6 +36,7 @@ type exchange struct {
 	unverifiable   bool       // only the server can know whether the request is valid; true if unaskedAnswer is
 	waitsForClient bool       // the stream waits for a resume, or for the result of a client tool
 	runKnown       bool       // the server accepted an earlier request to start a run with the same id
+	isFirstRead    bool       // the request is the first for the stream of a run that was accepted a short time before
 	// idle is how long the thread had been idle when the request was sent: the time since the end
 	// of the last response to a request of the same user that was accepted in the thread. It is 0
 	// if there was none, and in recordings without times.
@@ -341,11 +342,19 @@ func isRequestIndependentStatus(status int) bool {
 // the caller's identity or the state of the server. The statuses 403, 404, 409 and 410 do not
 // excuse the refusal of a run if the server has accepted requests of the same user in the thread,
 // and the thread has been idle for conflictSettleTime. A request that names a run again may be
-// refused as a duplicate. The caller must make sure that the thread is not busy; see
-// [openRuns.mayRefuse].
+// refused as a duplicate. They do not excuse the refusal of a stream either if the server has just
+// accepted the run and no stream of it was received yet. The caller must make sure that the thread
+// is not busy; see [openRuns.mayRefuse].
 func (x exchange) isExcused() bool {
 	isJudged := isRunRequest(x.request) && !x.runKnown && x.idle >= conflictSettleTime
-	return isStateDependentStatus(x.status()) && (!isJudged || isRequestIndependentStatus(x.status()))
+	return x.hasExcusedStatus() && (!isJudged || isRequestIndependentStatus(x.status()))
+}
+
+// hasExcusedStatus reports whether the status of x depends on the caller or on the state of the
+// server. For the first request for the stream of a run (see exchange.isFirstRead), only those that
+// do not depend on the request do.
+func (x exchange) hasExcusedStatus() bool {
+	return isStateDependentStatus(x.status()) && (!x.isFirstRead || isRequestIndependentStatus(x.status()))
 }
 
 // conflictSettleTime is how long a server may need, after it has reported the end of a run, until

@@ -21,8 +21,9 @@ var OpensStream = &spec.Check{
 	Doc: `a valid request for a stream is answered with status 200 and text/event-stream
 
 EventSource clients reject every other response. Not judged here: statuses that depend on
-the caller or on the state of the server (401, 403, 404, 409, 410, 429, 503); the refusal
-of a cursor that the server did not issue for this run; status 204 or a refusal in response to
+the caller or on the state of the server (401, 403, 404, 409, 410, 429, 503), except that the
+stream of a run that was accepted less than five seconds before, and not received yet, must
+not be refused with 403, 404, 409 or 410; the refusal of a cursor that the server did not issue for this run; status 204 or a refusal in response to
 a request to resume after the terminal event; an error status for an answer to a tool call or an
 interrupt that neither the conversation nor the request shows; any other refusal (4xx) of a
 request that has requirements, if it is excused or accept.as-documented judges it; a status other
@@ -54,7 +55,7 @@ than 200 if the request was not recorded; and requests whose response the client
 			case e.Kind == spec.HTTPRequest:
 				request, requestedRun = e, runKey(e)
 			case e.Kind != spec.HTTPResponse || !request.IsStream() || !request.Valid() ||
-				isStateDependentStatus(e.StatusCode) || errors.Is(e.Err, spec.ErrClientLeft):
+				exchanges.current.hasExcusedStatus() || errors.Is(e.Err, spec.ErrClientLeft):
 			case request.Header == nil && e.StatusCode != 200: // the request was not recorded
 			case e.StatusCode/100 == 4 && request.Cursor != "" && known[request.Cursor] != runKey(request):
 			case request.Cursor != "" && endCursors[request.Cursor] && (e.StatusCode == 204 || e.StatusCode/100 == 4):
