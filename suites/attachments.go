@@ -93,11 +93,7 @@ func (t *Conversation) uploadOthers() {
 		if template == "attach" {
 			r = withQuotedBoundary(r)
 		}
-		n := t.exchangeCount()
-		if !t.Send(r) {
-			if t.LastEvent(spec.HTTPResponse).StatusCode == http.StatusRequestEntityTooLarge {
-				t.forget(n) // the documents do not state the largest size
-			}
+		if !t.upload(r) {
 			continue
 		}
 		stored := t.LastEvent(spec.AttachmentStored)
@@ -106,6 +102,20 @@ func (t *Conversation) uploadOthers() {
 			t.fetch(t.LastEvent(spec.AttachmentSigned).Text)
 		}
 	}
+}
+
+// upload sends r, a valid request with a file, and reports whether the server accepted it. If the
+// server refuses it because it is too large (status 413), the exchange is removed from the
+// recording, because the documents do not state the largest size.
+func (t *Conversation) upload(r spec.Request) bool {
+	n := t.exchangeCount()
+	if t.Send(r) {
+		return true
+	}
+	if t.LastEvent(spec.HTTPResponse).StatusCode == http.StatusRequestEntityTooLarge {
+		t.forget(n)
+	}
+	return false
 }
 
 // fetch requests link, a signed URL, without credentials, as a browser would. It sends nothing if

@@ -65,7 +65,11 @@ func (t *Conversation) isProbeable(o *dialect.Operation, template string) bool {
 // them to that set. A variant may be made from a valid request other than r. In this case, that
 // request is sent before the variant.
 func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known *dialect.SeenInvalidRequests) {
-	if !t.sendProbe(o, r) {
+	send := func(r spec.Request) bool { return t.sendProbe(o, r) }
+	if attach, _ := t.dialect.TemplateOperation("attach"); o == attach {
+		send = t.upload
+	}
+	if !send(r) {
 		return // a refusal proves nothing where the valid request is refused too
 	}
 	valid := r // the last valid request that was sent
