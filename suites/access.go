@@ -179,6 +179,10 @@ func (t *Conversation) requestStoredAsOthers(others []spec.Principal) {
 			stored = e
 		}
 		t.sendAsEach(others, template, e)
+		if byDay := (spec.Event{Day: remoteDays[len(remoteDays)-1]}); template == "history" && t.isValid(template, byDay) {
+			t.SendTemplate(template, byDay)
+			t.sendAsEach(others, template, byDay)
+		}
 	}
 	if t.canSend("history") && slices.Contains(others, spec.OtherUser) {
 		thread := t.Thread

@@ -47,6 +47,8 @@ func runMemory(t *Conversation) {
 	if !c.target.lacksCapability("refusals") {
 		c.sendRefused()
 		c.ask("recall", "")
+		c.askIfSupported("error", c.word())
+		c.ask("recall", "")
 		for _, r := range c.invalidMembers() {
 			c.Send(r)
 			c.ask("recall", "")
@@ -113,16 +115,17 @@ func prependMessage(body map[string]any, text string, replacer *strings.Replacer
 
 // runTwice plays the twice scenario. In one thread, and on connections that are reused, it sends
 // the same series of test prompts twice. The arguments of the prompts differ, except for a text
-// that is sent both times. Finally, it requests the history.
+// and the arguments of a tool that are sent both times. Finally, it requests the history.
 func runTwice(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "twice")
 	if !ok {
 		return
 	}
 	c.keepAlive()
-	same := c.word()
+	same, sameObject := c.word(), c.object()
 	for i := range 2 {
 		c.ask("text", same)
+		c.askIfSupported("tool", sameObject)
 		c.ask("text", strings.ToUpper(same)) // not the same, although a cache may ignore case
 		for _, scenario := range []string{"text", "reasoning"} {
 			c.askIfSupported(scenario, c.word())

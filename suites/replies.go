@@ -63,12 +63,16 @@ func (t *Conversation) replyLate(template string) {
 }
 
 // promptInsteadOf makes the server send something to which a request of the template is a reply,
-// such as a tool call, and sends two prompts instead of the reply. The documents do not say whether
-// a server accepts them, and what it then replies, so checks judge only the form of the replies.
+// such as a tool call, and sends two prompts instead of the reply. If the target can recall
+// messages, it then asks for the previous one. The documents do not say whether a server accepts
+// these prompts, and what it then replies, so checks judge only the form of the first reply.
 func (t *Conversation) promptInsteadOf(template string) {
 	if _, ok := t.newReply(template); ok {
 		t.startIfTaken("", t.PromptEvent("text", "instead of a reply"))
 		t.startIfTaken("", t.PromptEvent("text", "another prompt instead"))
+		if !t.target.lacksCapability("recall") {
+			t.startIfTaken("", t.PromptEvent("recall", ""))
+		}
 	}
 }
 

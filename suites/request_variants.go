@@ -123,8 +123,10 @@ func runCorrected(t *Conversation) {
 	known := t.Thread
 	t.Thread, t.Run = t.NewID(), t.NewID()
 	r := t.BuildRequest("prompt", t.PromptEvent("text", "corrected"))
-	if m, ok := t.dialect.InvalidRequestByName(r, refusedForms[0]); ok {
-		t.Send(m.Request)
+	for _, form := range refusedForms {
+		if m, ok := t.dialect.InvalidRequestByName(r, form); ok {
+			t.Send(m.Request)
+		}
 	}
 	if t.sendRefusedForms(r) {
 		if t.canSend("history") {
@@ -168,7 +170,7 @@ func (t *Conversation) sendAndReadAgain(r spec.Request) {
 func (t *Conversation) sendVariants(template string, e spec.Event, sent map[string]bool) {
 	t.Run = t.NewID()
 	r := t.BuildRequest(template, e)
-	isSent := func(v dialect.ValidRequestVariant) bool { return sent[v.Form] }
+	isSent := func(v dialect.ValidRequestVariant) bool { return sent[v.Form] && !isUnknownAtRoot(v) }
 	variants := slices.DeleteFunc(t.dialect.ValidVariants(r), isSent)
 	if len(variants) == 0 {
 		return
@@ -181,11 +183,17 @@ func (t *Conversation) sendVariants(template string, e spec.Event, sent map[stri
 		if !accepted && strings.HasSuffix(v.Form, " is missing") {
 			t.Send(t.withNewIDs(v.Request))
 		}
-		if accepted && !sent[v.Form] {
+		if accepted && (!sent[v.Form] || isUnknownAtRoot(v)) {
 			sent[v.Form] = true
 			t.Send(t.withNewIDs(v.Request))
 		}
 	}
+}
+
+// isUnknownAtRoot reports whether v has an unknown member beside the documented members of the body.
+// A server may check these members with different code for different kinds of requests.
+func isUnknownAtRoot(v dialect.ValidRequestVariant) bool {
+	return strings.Count(v.Name, "/") == 1 && strings.HasSuffix(v.Name, " is present")
 }
 
 // sendUploadVariants uploads an image and sends a request that contains the image. Then it sends

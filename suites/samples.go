@@ -46,6 +46,9 @@ var textSamples = []textSample{
 	}},
 	{"a text that looks like an event stream", func(w string) string { return "data: " + w + "\n\nevent: end\nid: 9\n: comment\n\n" }},
 	{"a text that looks like the end of a stream", func(w string) string { return w + " [DONE]\n\ndata: [DONE]" }},
+	{"a text with the names of terminal events", func(w string) string {
+		return `RUN_FINISHED {"type":"RUN_FINISHED"} RUN_ERROR RUN_CANCELED ` + w + ` "status":"completed" failed canceled rejected error done`
+	}},
 	{"a text that looks like JSON", func(w string) string { return `{"type": "error",  "text" :"` + w + `" }` }},
 	{"a text that looks like a JSON string", func(w string) string { return `"` + w + `\n"` }},
 	{"a text that looks like a number", func(w string) string { return fmt.Sprint(len(w)) + ".50" }},
@@ -125,7 +128,7 @@ var jsonSamples = []jsonSample{
 		return `{"day":"2024-01-31","time":"2024-01-31T10:00:00","zone":"2024-01-31T10:00:00.000+00:00","word":` + jsonText(w) + `}`
 	}},
 	{"an object with texts that need care", func(w string) string {
-		return `{"it's":"it's a 'test'","format":"%20%s {name} ${x}","letters":"` + "e\u0301 \u00e9" + `","fraction":0.12345678,"word":` + jsonText(w) + `}`
+		return `{"it's":"it's a 'test'","brackets":"a}b]c{d[","format":"%20%s {name} ${x}","letters":"` + "e\u0301 \u00e9" + `","fraction":0.12345678,"word":` + jsonText(w) + `}`
 	}},
 	{"an object with a JSON text in a string", func(w string) string { return `{"raw":` + jsonText(`{"a":`+jsonText(w)+`}`) + `}` }},
 	{"an object of 300 members", func(w string) string {
