@@ -47,12 +47,12 @@ func runMemory(t *Conversation) {
 	if !c.target.lacksCapability("refusals") {
 		c.sendRefused()
 		c.ask("recall", "")
-		c.askIfSupported("error", c.word())
-		c.ask("recall", "")
 		for _, r := range c.invalidMembers() {
 			c.Send(r)
 			c.ask("recall", "")
 		}
+		c.askIfSupported("error", c.word())
+		c.ask("recall", "")
 	}
 	c.askAfterMessage("recall", "")
 	c.askAfterMessage("text", c.word())

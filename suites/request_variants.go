@@ -112,9 +112,9 @@ func runForms(t *Conversation) {
 // sends invalid forms of another request. If the server refuses these, it sends a valid request for
 // a different run and, after a pause, the request of which it sent invalid forms, now valid. At the
 // end, the history of each thread must contain only the messages of the valid requests and the
-// replies to them, and the server must still report that it is healthy. All requests are sent on
-// connections that are reused, on which a faulty server may mix up an invalid request with the
-// valid one before it.
+// replies to them. Then it sends a valid request after each of the [refusedForms], and the server
+// must still report that it is healthy. All requests are sent on connections that are reused, on
+// which a faulty server may mix up an invalid request with the valid one before it.
 func runCorrected(t *Conversation) {
 	t.keepAlive()
 	if t.SendAndRead("prompt", t.PromptEvent("text", "one")); !t.accepted {
@@ -123,10 +123,8 @@ func runCorrected(t *Conversation) {
 	known := t.Thread
 	t.Thread, t.Run = t.NewID(), t.NewID()
 	r := t.BuildRequest("prompt", t.PromptEvent("text", "corrected"))
-	for _, form := range refusedForms {
-		if m, ok := t.dialect.InvalidRequestByName(r, form); ok {
-			t.Send(m.Request)
-		}
+	if m, ok := t.dialect.InvalidRequestByName(r, refusedForms[0]); ok {
+		t.Send(m.Request)
 	}
 	if t.sendRefusedForms(r) {
 		if t.canSend("history") {
@@ -144,6 +142,11 @@ func runCorrected(t *Conversation) {
 		t.Run = run
 		t.sendAndReadAgain(r)
 		t.completeHistory()
+	}
+	for _, form := range refusedForms {
+		if m, ok := t.dialect.InvalidRequestByName(r, form); ok && !t.Send(m.Request) {
+			t.SendAndRead("prompt", t.PromptEvent("text", "after the refusal"))
+		}
 	}
 	if t.canSend("health") {
 		t.SendTemplate("health", spec.Event{})
@@ -166,7 +169,7 @@ func (t *Conversation) sendAndReadAgain(r spec.Request) {
 // are left, it does not send the request itself either. If the response to the request ends early,
 // it sends no variants. If the server refuses the request, it sends only the variants without an
 // optional member, which may show what the server refuses, and does not add their forms to the map.
-// It leaves out these variants, too, if the server has accepted no request of the conversation.
+// It leaves out these variants, too, if no variant was sent before.
 func (t *Conversation) sendVariants(template string, e spec.Event, sent map[string]bool) {
 	t.Run = t.NewID()
 	r := t.BuildRequest(template, e)
@@ -176,7 +179,7 @@ func (t *Conversation) sendVariants(template string, e spec.Event, sent map[stri
 		return
 	}
 	accepted := t.Send(r)
-	if t.wasCutOff() || !t.acceptedAny {
+	if t.wasCutOff() || !accepted && len(sent) == 0 {
 		return
 	}
 	for _, v := range variants {

@@ -43,6 +43,7 @@ type requestStatsByOperation map[string]*acceptedRequestStats
 type acceptedRequestStats struct {
 	count     int             // the number of accepted requests
 	forms     map[string]bool // the names of the forms that at least one request has
+	formSets  map[string]bool // the results of formSet for the forms of each request
 	exercised map[string]int  // by requirement id: the number of requests that exercised the requirement
 	sets      map[string]bool // the results of exercisedSet for these requests
 }
@@ -60,14 +61,18 @@ func newAcceptedRequestStats(accepted []exchange) requestStatsByOperation {
 	for _, x := range accepted {
 		known := all[x.request.Operation]
 		if known == nil {
-			known = &acceptedRequestStats{forms: map[string]bool{}, exercised: map[string]int{}, sets: map[string]bool{}}
+			known = &acceptedRequestStats{
+				forms: map[string]bool{}, formSets: map[string]bool{}, exercised: map[string]int{}, sets: map[string]bool{},
+			}
 			all[x.request.Operation] = known
 		}
 		known.count++
 		known.sets[exercisedSet(x.request)] = true
-		for _, form := range formsOf(x.request) {
+		forms := formsOf(x.request)
+		for _, form := range forms {
 			known.forms[form.Name] = true
 		}
+		known.formSets[formSet(forms)] = true
 		for _, requirement := range x.request.Exercised {
 			known.exercised[requirement]++
 		}
@@ -93,33 +98,49 @@ func (a requestStatsByOperation) unusualRequirement(request spec.Event) (require
 }
 
 // newForm returns the only form of request (see [spec.RequestForm]) that no accepted request for
-// the same operation has. A usual form is returned only if there is no other. newForm returns the
-// zero value if there is no such form, if there are several, or if no request for the operation was
-// accepted.
+// the same operation has. A usual form is returned only if there is no other. If every form has been
+// accepted in some request, newForm returns the only form, apart from the absence of something,
+// without which the request would have the forms of an accepted one. It returns the zero value if there is no such form, if there are
+// several, or if no request for the operation was accepted.
 func (a requestStatsByOperation) newForm(request spec.Event) spec.RequestForm {
 	known, anyAccepted := a[request.Operation]
 	if !anyAccepted {
 		return spec.RequestForm{}
 	}
-	var unusual, usual []spec.RequestForm
-	for _, form := range formsOf(request) {
+	var unusual, usual, added []spec.RequestForm
+	forms := formsOf(request)
+	for i, form := range forms {
 		switch {
 		case known.forms[form.Name]:
+			without := slices.Concat(forms[:i], forms[i+1:])
+			if strings.HasPrefix(form.Name, "with ") && known.formSets[formSet(without)] {
+				added = append(added, form)
+			}
 		case form.IsUsual:
 			usual = append(usual, form)
 		default:
 			unusual = append(unusual, form)
 		}
 	}
-	for _, forms := range [][]spec.RequestForm{unusual, usual} {
-		if len(forms) == 1 {
-			return forms[0]
+	for _, candidates := range [][]spec.RequestForm{unusual, usual, added} {
+		if len(candidates) == 1 {
+			return candidates[0]
 		}
-		if len(forms) > 1 {
+		if len(candidates) > 1 {
 			break
 		}
 	}
 	return spec.RequestForm{}
+}
+
+// formSet returns the names of the forms, sorted and joined.
+func formSet(forms []spec.RequestForm) string {
+	names := make([]string, 0, len(forms))
+	for _, form := range forms {
+		names = append(names, form.Name)
+	}
+	slices.Sort(names)
+	return strings.Join(names, "\n")
 }
 
 // formsOf returns the forms that distinguish a request from other requests for the same operation,
