@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/streamassay/streamassay/spec"
 )
@@ -51,8 +52,12 @@ func (c *combinationPlayer) askIfSupported(scenario, args string) {
 	}
 }
 
-// runPayloads plays the payloads scenario, on reused connections. It sends texts of many kinds and
-// asks the agent after each of them to repeat that text. Then it requests the history. Finally, it
+// maxQuotedEnd is the size in bytes below which the last event of a run is sent as a text.
+const maxQuotedEnd = 4096
+
+// runPayloads plays the payloads scenario, on reused connections. It sends texts of many kinds,
+// among them the event with which the server ended the run before, and asks the agent after each of
+// them to repeat that text. Then it requests the history. Finally, it
 // sends each of the [rarePrompts] in a new thread.
 func runPayloads(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "payload")
@@ -66,6 +71,10 @@ func runPayloads(t *Conversation) {
 			continue
 		}
 		c.ask("text", s.make(c.word()))
+		c.askIfSupported("recall", "")
+	}
+	if end := string(c.LastEvent(spec.RunEnd).Raw); end != "" && len(end) < maxQuotedEnd && utf8.ValidString(end) {
+		c.ask("text", end)
 		c.askIfSupported("recall", "")
 	}
 	for _, s := range slices.Concat(edgeSamples, parsedSamples()) { // a prompt's name would hide their beginnings

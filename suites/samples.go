@@ -46,9 +46,6 @@ var textSamples = []textSample{
 	}},
 	{"a text that looks like an event stream", func(w string) string { return "data: " + w + "\n\nevent: end\nid: 9\n: comment\n\n" }},
 	{"a text that looks like the end of a stream", func(w string) string { return w + " [DONE]\n\ndata: [DONE]" }},
-	{"a text with the names of terminal events", func(w string) string {
-		return `RUN_FINISHED {"type":"RUN_FINISHED"} RUN_ERROR RUN_CANCELED ` + w + ` "status":"completed" failed canceled rejected error done`
-	}},
 	{"a text that looks like JSON", func(w string) string { return `{"type": "error",  "text" :"` + w + `" }` }},
 	{"a text that looks like a JSON string", func(w string) string { return `"` + w + `\n"` }},
 	{"a text that looks like a number", func(w string) string { return fmt.Sprint(len(w)) + ".50" }},

@@ -100,8 +100,8 @@ func (a requestStatsByOperation) unusualRequirement(request spec.Event) (require
 // newForm returns the only form of request (see [spec.RequestForm]) that no accepted request for
 // the same operation has. A usual form is returned only if there is no other. If every form has been
 // accepted in some request, newForm returns the only form, apart from the absence of something,
-// without which the request would have the forms of an accepted one. It returns the zero value if there is no such form, if there are
-// several, or if no request for the operation was accepted.
+// without which the request would have the forms of an accepted one. It returns the zero value if
+// there is no such form, if there are several, or if no request for the operation was accepted.
 func (a requestStatsByOperation) newForm(request spec.Event) spec.RequestForm {
 	known, anyAccepted := a[request.Operation]
 	if !anyAccepted {

@@ -23,11 +23,12 @@ var OpensStream = &spec.Check{
 EventSource clients reject every other response. Not judged here: statuses that depend on
 the caller or on the state of the server (401, 403, 404, 409, 410, 429, 503), except that the
 stream of a run that was accepted less than five seconds before, and not received yet, must
-not be refused with 403, 404, 409 or 410; the refusal of a cursor that the server did not issue for this run; status 204 or a refusal in response to
-a request to resume after the terminal event; an error status for an answer to a tool call or an
-interrupt that neither the conversation nor the request shows; any other refusal (4xx) of a
-request that has requirements, if it is excused or accept.as-documented judges it; a status other
-than 200 if the request was not recorded; and requests whose response the client did not wait for.`,
+not be refused with 403, 404, 409 or 410; the refusal of a cursor that the server did not
+issue for this run; status 204 or a refusal in response to a request to resume after the
+terminal event; an error status for an answer to a tool call or an interrupt that neither the
+conversation nor the request shows; any other refusal (4xx) of a request that has
+requirements, if it is excused or accept.as-documented judges it; a status other than 200 if
+the request was not recorded; and requests whose response the client did not wait for.`,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)
 		var request spec.Event
