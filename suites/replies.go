@@ -255,15 +255,18 @@ func elicitAndReply(replyTemplate string) func(*Conversation) {
 }
 
 // runClientTool plays the client-tool scenario. It makes the server call a client tool and sends
-// the result. It does the same in two more threads, if the dialect has the templates: in one, the
-// tool is offered in another form, and no result is sent; in the other, two tools are offered, a
-// result is sent, and the two tools are offered again. In a further thread, it offers a client tool
+// the result. In the same thread and in a new one, it then offers the tool in another form, if the
+// dialect has a template for that, and sends no result. In another thread, it offers two tools,
+// sends a result, and offers the two tools again. In a further thread, it offers a client tool
 // but makes the server call its own tool, and then sends prompts that offer a client tool but do
 // not ask for a call.
 func runClientTool(t *Conversation) {
 	elicitAndReply("tool-result")(t)
-	t.Thread = t.NewID()
 	_, offer := t.elicitingRequest("tool-result")
+	if t.HasTemplate("tool-offer-object") {
+		t.SendAndRead("tool-offer-object", offer)
+	}
+	t.Thread = t.NewID()
 	for _, template := range []string{"tool-offer-object", "tool-offer-two"} {
 		if t.HasTemplate(template) {
 			t.SendAndRead(template, offer)
