@@ -143,11 +143,15 @@ const historyTimeout = 5 * time.Second
 // Found), or when the context of the conversation ends. If some conversation of the test run has
 // already waited in vain for a history to appear, pollHistory sends only one request.
 func (t *Conversation) pollHistory(isComplete func(page spec.Event) bool) (page spec.Event) {
-	for began := time.Now(); ; {
+	var first time.Time // when the first response was complete, so that the requests span historyTimeout
+	for {
 		missing := &t.target.resources.historyMissing
-		late := time.Since(began) >= historyTimeout || missing.Load()
+		late := !first.IsZero() && time.Since(first) >= historyTimeout || missing.Load()
 		if page = t.fetchHistory(spec.Event{}); page.Kind == "" && t.LastEvent(spec.HTTPResponse).StatusCode != 404 {
 			return page
+		}
+		if first.IsZero() {
+			first = time.Now()
 		}
 		if late && page.Kind == "" {
 			missing.Store(true) // so that other conversations do not wait
@@ -177,13 +181,17 @@ func (t *Conversation) completeHistories(threads []string) {
 	if !t.canSend("history") {
 		return
 	}
-	for began := time.Now(); ; {
-		late := time.Since(began) >= historyTimeout || t.target.resources.historyMissing.Load()
+	var first time.Time // when the first histories were complete, as in pollHistory
+	for {
+		late := !first.IsZero() && time.Since(first) >= historyTimeout || t.target.resources.historyMissing.Load()
 		var incomplete []string
 		for _, t.Thread = range threads {
 			if page := t.fetchHistory(spec.Event{}); page.HasMore != "true" && !t.isHistoryComplete(page) {
 				incomplete = append(incomplete, t.Thread)
 			}
+		}
+		if first.IsZero() {
+			first = time.Now()
 		}
 		if threads = incomplete; len(threads) == 0 || late || !t.Sleep(historyTimeout/10) {
 			return
