@@ -292,7 +292,7 @@ func (t *runEncoder) addToolEvent(e *spec.Event) {
 }
 
 // emitEnclosed emits e, a tool call or a tool result: as an event of its own, as part of a message,
-// or both. It ends the message that contains e. The parameter enclosing tells which of these the
+// or both. It ends the message that contains e. The parameter enclosing states which of these the
 // dialect has; if it has none, emitEnclosed emits nothing.
 func (t *runEncoder) emitEnclosed(e *spec.Event, enclosing enclosingMessageType) {
 	if !enclosing.exists {

@@ -90,7 +90,7 @@ func (s *Server) authenticate(c *requestContext) (user string, ok bool) {
 }
 
 // readBody returns the request body, or the error from reading it. It reads at most one byte more
-// than maxBody allows, so that the caller can tell that a body is too large. After an error the
+// than maxBody allows, so that the caller can detect that a body is too large. After an error the
 // read deadline remains, so that net/http does not wait for the rest of the body without a limit.
 func (s *Server) readBody(c *requestContext) ([]byte, error) {
 	control := http.NewResponseController(c.w) // setting a deadline fails only for writers without deadlines

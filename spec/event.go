@@ -23,7 +23,7 @@ func (k Kind) Subject() string { t, _, _ := strings.Cut(string(k), "."); return 
 // "" if there is no dot.
 func (k Kind) Phase() string { _, p, _ := strings.Cut(string(k), "."); return p }
 
-// InRun reports whether events of kind k tell what happens in a run and can occur in its stream. It
+// InRun reports whether events of kind k describe a run and can occur in its stream. It
 // returns false for comments, [Usage], and the kinds that only requests and replies have.
 func (k Kind) InRun() bool {
 	switch k.Subject() {

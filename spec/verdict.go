@@ -43,7 +43,7 @@ type Requirement struct {
 	Of      Party    `yaml:"of"`      // the party that has to meet it
 	Source  string   `yaml:"source"`  // FILE:LINES, several joined by "; ", or "observed: …", "derived: …"
 	Checks  []string `yaml:"checks"`
-	// About tells apart requirements that the same check judges. It lists kinds of events, or
+	// About distinguishes requirements that the same check judges. It lists kinds of events, or
 	// names of frames on the wire, that are evidence for this requirement. If About is empty, the
 	// evidence consists of all events that no other requirement of the check lists.
 	About    []Kind     `yaml:"about"`
@@ -156,7 +156,7 @@ func (d Obligation) requirementByID(id string) Requirement {
 // requirement whose About contains the kind or the wire name of e. If no About contains them, it is
 // the only requirement whose About is empty. requirementFor returns "" if several requirements
 // qualify or none does. It also returns "" if the obligation has only one requirement, because
-// there is then nothing to tell apart.
+// there is then nothing to distinguish.
 func (d Obligation) requirementFor(e Event) string {
 	var own, open []string
 	for _, r := range d.Requirements {

@@ -255,7 +255,7 @@ func (d *Diagnosis) dropUnused() {
 }
 
 // explainsResult reports whether the cause alone explains why r, a check result of scenario result
-// p, did not pass. The argument judged tells whether the check of r judged anything in any scenario
+// p, did not pass. The argument judged states whether the check of r judged anything in any scenario
 // of the run.
 func (c Cause) explainsResult(p ScenarioResult, r spec.Result, judged bool) bool {
 	switch {

@@ -36,7 +36,7 @@ type dimensionValue struct {
 	doc   string   // part of the description of a combination; "" if there is nothing to mention
 	needs Scenario // a partial scenario that states what the dialect and the target must have
 	// apply sends the requests of the value in the conversation of c, or sets the fields of c that
-	// tell later values what to send and how to read; nil: nothing to do.
+	// set what later values send and how they read; nil: nothing to do.
 	apply func(c *combinationPlayer)
 
 	twoStreams bool // needs a target that allows a user two open streams

@@ -20,7 +20,7 @@ type silentTestingT struct{}
 func (silentTestingT) Fail() {}
 
 // RunGinkgo runs a Ginkgo suite that reports the check results in parts, with one It for each
-// scenario and check that was exercised. The output of the suite is discarded. agrees tells whether
+// scenario and check that was exercised. The output of the suite is discarded. agrees states whether
 // the outcome of the suite agrees with the verdicts, which means that the suite fails if and only
 // if a check failed or could not be judged because of an error. RunGinkgo can be called only once
 // per process, and removes the process's handlers of SIGINT and SIGTERM.

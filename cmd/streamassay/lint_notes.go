@@ -13,7 +13,7 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// lintNotes returns notes that tell the user why the recording in p could not be judged: its
+// lintNotes returns messages that explain why the recording in p could not be judged: its
 // requests belong to a different dialect or were refused, no frame is recognized, or the responses
 // are not HTTP. It returns nil if a check judged something in the recording and its requests do not
 // belong to a different dialect.
@@ -44,9 +44,9 @@ func lintNotes(p suites.ScenarioResult) (notes []string) {
 	return notes
 }
 
-// foreignRequestNote returns a note if the recording t has requests, but none that calls an
-// operation of dialect d. The note names the first request. The result is "" if there is no note. A
-// request that was not recorded counts as one that calls an operation of d.
+// foreignRequestNote returns a message that names the first request of the recording t if t has
+// requests, but none that calls an operation of dialect d. Otherwise it returns "". A request that
+// was not recorded counts as one that calls an operation of d.
 func foreignRequestNote(d *dialect.Dialect, t spec.Trace) string {
 	isOwn := func(x spec.Exchange) bool { return x.Request.Method == "" || d.Operation(x.Request) != nil }
 	if len(t.Exchanges) == 0 || slices.ContainsFunc(t.Exchanges, isOwn) {

@@ -141,7 +141,7 @@ type serviceInfo struct {
 	seed       *uint64           // nil if the service is not a mock
 }
 
-// clientEnv returns the environment variables, as NAME=VALUE, that tell the client command the URLs
+// clientEnv returns the environment variables, as NAME=VALUE, that pass to the client command the URLs
 // of the mock: MOCK_URLS, a JSON object with the base URL of each dialect; MOCK_CONTROL, which may
 // be empty; and, if there is only one dialect, MOCK_URL.
 func (p serviceInfo) clientEnv() []string {

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// totalLimits returns the part of the help of the run and diff commands that says when streamassay
-// sends no more requests because responses exceeded limits. The argument whole says which responses
-// are counted together, as in "from a target in one round". The argument fate says what happens to
+// totalLimits returns the part of the help of the run and diff commands that states when streamassay
+// sends no more requests because responses exceeded limits. The argument whole states which responses
+// are counted together, as in "from a target in one round". The argument fate states what happens to
 // scenarios that are cut short, as in "listed in the report".
 func totalLimits(whole, fate string) string {
 	return wrapHelp("No more streams are requested (" + whole + ") once two or more, and more than half, of them have " +
@@ -16,7 +16,7 @@ func totalLimits(whole, fate string) string {
 		"are counted apart, by the same rule. Scenarios that this cuts short are " + fate + ".")
 }
 
-// hiddenValues is the part of the help of the run and diff commands that says which values of
+// hiddenValues is the part of the help of the run and diff commands that states which values of
 // headers are hidden.
 const hiddenValues = "In all output REDACTED replaces the values of all headers given with flags, except values shorter " +
 	"than 4 bytes and those of Accept, User-Agent and the like (docs/run.md)."

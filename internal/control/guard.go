@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// securityHeaders contains the headers that are set in every response. They tell browsers to load
+// securityHeaders contains the headers that are set in every response. They instruct browsers to load
 // scripts and other content only from the control port, to isolate the response from pages of other
 // sites, not to send its URL to other sites, not to cache it and not to guess its content type.
 var securityHeaders = map[string]string{

@@ -62,7 +62,7 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // setHeaders sets in h the header fields that depend on kind, the media type of the file that the
 // response contains. The Content-Type is kind for images, and application/octet-stream for all
-// other files. The other fields tell browsers not to guess another type, to run no scripts in the
+// other files. The other fields instruct browsers not to guess another type, to run no scripts in the
 // file, and to download SVG images and files of types that are not in extensions instead of showing
 // them.
 func setHeaders(h http.Header, kind string) {

@@ -209,7 +209,7 @@ func (s keySetLocation) read(ctx context.Context) (*keySet, error) {
 }
 
 // readBytes returns the content of the file or of the response to a request for the URL. It reads
-// at most one byte more than maxKeySetBytes, so that the caller can tell that the content is too
+// at most one byte more than maxKeySetBytes, so that the caller can detect that the content is too
 // large. It returns an error if the path is not that of a regular file, or the status is not 200.
 func (s keySetLocation) readBytes(ctx context.Context) ([]byte, error) {
 	if s.url != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A cors implements the CORS protocol of the Fetch standard: it tells browsers which origins' pages
+// A cors implements the CORS protocol of the Fetch standard: it states which origins' pages
 // may read responses.
 type cors struct {
 	anyOrigin     bool     // pages of all origins may read responses

@@ -91,8 +91,8 @@ type errorBody struct {
 }
 
 // parseErrorBody returns the error message (detail) and the error code (status) in data, the JSON
-// body of a response. The detail is "" if there is no message, and the status is 0 if the error
-// code is missing or not a number. isError is true if data has a member "error" that is not null,
+// body of a response. It returns "" for a missing message, and 0 for an error code that is missing
+// or not a number. isError is true if data has a member "error" that is not null,
 // or a member "object" with the value "error".
 func parseErrorBody(data []byte) (detail string, status int, isError bool) {
 	var c errorBody

@@ -64,7 +64,7 @@ func New(cfg Config) (reference.Agent, error) {
 // the last of them is an error event.
 func (m *chatModel) respond(ctx context.Context, turn reference.Turn, e *reference.EventEmitter) {
 	r := &modelRun{chatModel: m, EventEmitter: e, ctx: ctx, turn: turn, remainingBytes: maxBytes}
-	if f, ok := errors.AsType[*runError](r.askUntilDone()); ok { // for other errors, nobody consumes the events
+	if f, ok := errors.AsType[*runError](r.askUntilDone()); ok { // for other errors, the events are not consumed
 		r.Fail(f.text, f.code)
 	}
 }

@@ -87,7 +87,7 @@ var identityMutants = []*Mutant{
 			return map[string]string{types[0]: strings.ToUpper(textType)}
 		}),
 		KilledBy:  map[string]string{"tool.message-type": "message.end tool.call"},
-		AlsoFails: []string{matchesSchema, "tool.*", "script.*"}, // a schema may tell calls by the type of their message
+		AlsoFails: []string{matchesSchema, "tool.*", "script.*"}, // a schema may identify calls by the type of their message
 	}, {
 		Name: "result-is-a-call", Doc: "a message that contains a tool result has the type of a call",
 		Middleware: retypeMessages(func(types []string) map[string]string {
@@ -98,7 +98,7 @@ var identityMutants = []*Mutant{
 			return other
 		}),
 		KilledBy:  map[string]string{"tool.message-type": "message.end tool.result"},
-		AlsoFails: []string{matchesSchema, "tool.*", "script.*"}, // a schema may tell results by the type of their message
+		AlsoFails: []string{matchesSchema, "tool.*", "script.*"}, // a schema may identify results by the type of their message
 	}, {
 		Name: "one-thread-for-the-nameless", Doc: "all requests that name no thread get the same one",
 		Middleware: replaceCreatedThread(`"the-thread"`),

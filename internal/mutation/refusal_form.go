@@ -12,7 +12,7 @@ import (
 )
 
 // refusalFormMutants are servers that refuse requests in a form that the document does not allow,
-// or whose histories contain broken links, or messages or images that nobody sent.
+// or whose histories contain broken links, or messages or images that were not sent.
 var refusalFormMutants = []*Mutant{
 	{
 		Name: "streams-refusals", Doc: "a refusal of what is not valid is an event stream",

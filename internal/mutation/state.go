@@ -17,7 +17,7 @@ var stateMutants = []*Mutant{
 			e.Text = `[{"op":"replace","path":"/nowhere/at/all","value":1}]`
 		}),
 		KilledBy:  map[string]string{"state.delta-applies": "state.delta"},
-		AlsoFails: []string{"script.state"}, // the state that results cannot be told
+		AlsoFails: []string{"script.state"}, // the resulting state cannot be determined
 	}, {
 		Name: "snapshot-of-nothing", Doc: "the snapshots of the state are null",
 		NewEffect: changeEvents(fault.OfKind(spec.StateSnapshot), func(e *spec.Event) { e.Text = "" }),

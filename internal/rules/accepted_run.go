@@ -54,7 +54,7 @@ before, and no other request touched the thread.`,
 )
 
 // hasCreatedFlag reports whether the Created field of the reply that accepted r is "true" or
-// "false". The field then tells whether r created its thread.
+// "false". The field then states whether r created its thread.
 func hasCreatedFlag(r *acceptedRun) bool {
 	return r.acceptance.Created == "true" || r.acceptance.Created == "false"
 }

@@ -87,7 +87,7 @@ func (c *conversation) isNewThread(thread string) bool {
 	return c.runs[i].acceptance.Created == "true" || c.wasThreadUnknown(c.runs[i])
 }
 
-// These checks judge whether a history contains a prompt or an image that nobody sent.
+// These checks judge whether a history contains a prompt or an image that was not sent.
 var (
 	// HistoryHasSentPromptsOnly judges whether each user message of a history resembles some prompt
 	// of the conversation that was sent and not denied; see eachToldPrompt.

@@ -73,7 +73,7 @@ may be anything.`,
 }
 
 // A spanKey identifies something that starts and ends in a stream: a message, a section of
-// reasoning, a tool call or a step. The field subject tells which of them it is; see
+// reasoning, a tool call or a step. The field subject states which of them it is; see
 // [spec.Kind.Subject]. A step is identified by its name, by its message or by an id of its own.
 // Steps that are identified in different ways are different steps. A step that is identified by its
 // name also has a lane, which stands for the agent within the agent that the step is about (see

@@ -148,7 +148,7 @@ var RunEndsOnce = &spec.Check{
 }
 
 // terminalName returns the name of e, a terminal event, for use in a sentence that also names the
-// event other. If the two events name different runs, the result says which run e names.
+// event other. If the two events name different runs, the result names the run of e.
 func terminalName(e, other spec.Event) string {
 	if e.Run == "" || other.Run == "" || e.Run == other.Run {
 		return displayName(e).String()

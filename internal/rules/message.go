@@ -61,7 +61,7 @@ func (t *messageTracker) resolve(e spec.Event) spec.Event {
 	return e
 }
 
-// A messageState tells whether a message has started and whether it has ended, at a certain point
+// A messageState records whether a message has started and whether it has ended, at a certain point
 // of its stream.
 type messageState struct{ opened, ended bool }
 
@@ -74,7 +74,7 @@ type messageStates struct {
 	byID      map[string]*messageState // by message id
 	openCount int                      // number of open messages
 
-	streams *streamTracker // tells which event opens a stream, and which events belong to it
+	streams *streamTracker // determines which event opens a stream, and which events belong to it
 	pending spec.Event     // the current event, if it is about the status of a message; otherwise, its Kind is ""
 }
 

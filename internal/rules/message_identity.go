@@ -8,8 +8,8 @@ import (
 )
 
 // isRoleName reports whether messageType is the name of a role, such as "assistant". Some examples
-// in protocol documents use the name of a role as the type of a message. Such a type does not tell
-// what kind of message it is.
+// in protocol documents use the name of a role as the type of a message. Such a type does not
+// identify the kind of the message.
 func isRoleName(messageType string) bool {
 	return slices.Contains([]string{"assistant", "user", "system", "tool"}, strings.ToLower(messageType))
 }

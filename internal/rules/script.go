@@ -11,8 +11,8 @@ import (
 )
 
 // scriptChecks lists the checks of what a scripted target does when it gets a test prompt. They
-// apply to every dialect, because the test prompts are the same in all of them: a check tells from
-// the prompt in a request which behavior to expect.
+// apply to every dialect, because the test prompts are the same in all of them: the prompt in a
+// request determines which behavior a check expects.
 var scriptChecks = []*spec.Check{
 	ScriptText, ScriptEmpty, ScriptMessages, ScriptContents, ScriptReasoning, ScriptReasoningApart, ScriptTool,
 	ScriptTools, ScriptClientTool, ScriptClientResult, ScriptClientResults, ScriptInterrupt, ScriptResume,

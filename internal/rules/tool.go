@@ -245,7 +245,7 @@ type callState struct {
 // request for the stream offers client tools.
 type clientCallTracker struct {
 	keep    func(spec.Event) *spec.Event // copies an event that is retained; see keeper
-	streams *streamTracker               // tells which event opens a stream, and which events belong to it
+	streams *streamTracker               // determines which event opens a stream, and which events belong to it
 	pending *spec.Event                  // the current event, if the tracker is active
 	active  bool                         // whether the current stream is open and its request offers client tools
 	toolCalls

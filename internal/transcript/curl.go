@@ -19,8 +19,8 @@ type curlInvocation struct {
 	note     string // of the person who made the recording; may be ""
 }
 
-// curlExitErrors maps exit codes of curl to the error with which the response ended. A code that is
-// missing says nothing about how the response ended, or means that it is complete. The codes above
+// curlExitErrors maps exit codes of curl to the error with which the response ended. It omits codes
+// that mean that the response is complete, or that leave open how it ended. The codes above
 // 100 are not from curl: 124 is the exit code of the timeout command, and the others are those with
 // which a shell reports that a signal ended curl.
 var curlExitErrors = map[int]error{

@@ -81,8 +81,7 @@ func (f sourceFile) parseCatalogue() (content catalogueContent, err error) {
 }
 
 // isYAMLList reports whether data, a YAML document, appears to be a list. It examines only the
-// first line that is neither blank nor a comment nor "---". If there is no such line, the document
-// counts as a list.
+// first line, skipping blank lines, comments and "---". It returns true if all lines are skipped.
 func isYAMLList(data []byte) bool {
 	for line := range bytes.Lines(data) {
 		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' && string(line) != "---" {

@@ -15,7 +15,7 @@ type chunkRule struct {
 	start, end spec.Kind                 // the kinds of the implied events
 
 	// The function by is nil unless several messages or calls can be open at once. It returns the slot
-	// that tells them apart, such as the slot "index": a chunk without an id belongs to the message or
+	// that distinguishes them, such as the slot "index": a chunk without an id belongs to the message or
 	// call whose chunks have the same value in that slot. The field until is the kind of the events
 	// that end all open messages and calls, or "" if by is nil.
 	by    func(*spec.Event) *string

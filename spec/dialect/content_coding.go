@@ -60,7 +60,7 @@ func DecodeContent(r spec.Response) spec.Response {
 }
 
 // decompress returns body with its content coding, which is in lower case, removed. The result has
-// at most maxDecoded+1 bytes; that length tells the caller that the body is too large. If body is
+// at most maxDecoded+1 bytes; that length means that the body is too large. If body is
 // truncated, decompress returns the part that it can decode. It returns an error if coding is not
 // gzip, x-gzip or deflate, or if body is invalid or ends before its data begins.
 func decompress(coding string, body []byte) ([]byte, error) {

@@ -67,8 +67,8 @@ func newRegistry(files fs.FS) *registry {
 
 // findDefault returns the version of the given family whose document, one of the given files, has
 // "x-default: true". If several documents have it, the last of them in the order of s.names applies.
-// findDefault returns "" if there is no such document, and an error if a document of the family
-// cannot be read.
+// If none has it, the version is "". The error is non-nil if a document of the family cannot be
+// read.
 func (s *registry) findDefault(files fs.FS, family string) (chosen string, err error) {
 	for _, name := range s.names {
 		version, ok := strings.CutPrefix(name, family+"@")

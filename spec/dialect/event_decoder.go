@@ -58,7 +58,7 @@ func (d *Dialect) decodeExchanges(
 			decoder := eventDecoder{
 				dialect: d, exchange: &x, request: request, operation: d.probableOperation(x.Request),
 				limit: maxEventBytes, mode: mode, messageSubjects: map[string]string{},
-				tellsReasoning: slices.Contains(d.kinds(), spec.ReasoningDelta),
+				reasoningDeltas: slices.Contains(d.kinds(), spec.ReasoningDelta),
 			}
 			for e := range decoder.events() {
 				e.Exchange, e.Operation, e.Principal = n, request.Operation, request.Principal
@@ -108,7 +108,7 @@ type eventDecoder struct {
 	limit           int               // maximum size of one event or body, in bytes
 	mode            decodeMode        // what is set in events besides their kinds, slots and parts
 	messageSubjects map[string]string // id → "reasoning", for each message that started as reasoning
-	tellsReasoning  bool              // the dialect has events that are deltas of reasoning
+	reasoningDeltas bool              // the dialect has events that are deltas of reasoning
 	openChunks      openSpans         // messages and tool calls that chunks have started and that have not ended
 	frameIndex      int               // index of the next frame, from 0
 	arrivalIndex    int               // index of the arrival that completed the last event
@@ -325,13 +325,14 @@ func (d *Dialect) decodeFrameData(o *Operation, e *spec.Event, data []byte, mode
 }
 
 // inheritSubject changes the kind of e from a kind of messages to the corresponding kind of
-// reasoning if the message of e started as reasoning, since in some dialects only the start of a
-// message tells the two apart. If e is itself the start of reasoning, inheritSubject records the id
-// of the message. In dialects that have deltas of reasoning, it does nothing.
+// reasoning if the message of e started as reasoning, since in some dialects the two kinds of
+// messages differ only in the event that starts them. If e is itself the start of reasoning,
+// inheritSubject records the id of the message. In dialects that have deltas of reasoning, it does
+// nothing.
 func (t *eventDecoder) inheritSubject(e *spec.Event) {
 	subject, phase := e.Kind.Subject(), e.Kind.Phase()
 	switch {
-	case subject != "message" && subject != "reasoning" || e.Message == "" || t.tellsReasoning:
+	case subject != "message" && subject != "reasoning" || e.Message == "" || t.reasoningDeltas:
 	case phase == "start" || phase == "progress":
 		if subject == "reasoning" {
 			t.messageSubjects[e.Message] = subject

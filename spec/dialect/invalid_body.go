@@ -65,7 +65,7 @@ func (m *invalidRequestBuilder) withContentType(media string) spec.Request {
 }
 
 // A bodySizeLimit is the x-max-bytes of a media type. The maximum size of a body is maxBytes, in
-// bytes, or 0 if there is none. The other fields tell how to make a body that exceeds the maximum
+// bytes, or 0 if there is none. The other fields state how to make a body that exceeds the maximum
 // and one that does not. The fields over and under are their approximate sizes in bytes. To make
 // either body, the JSON merge patch in merge is applied to a valid body, and the string at fillPath
 // is replaced with one of the right length.

@@ -19,7 +19,7 @@ type schemaError struct {
 	location          []string           // location in the validated value
 	documentLocations []documentLocation // places in the document that apply there, innermost first
 	keyword           string             // the violated keyword, such as "minLength"
-	isDiscriminator   bool               // the keyword requires or forbids a constant, which may tell schemas apart
+	isDiscriminator   bool               // the keyword requires or forbids a constant, which may distinguish schemas
 
 	// The following make up its text, which has the form "PATH PROBLEM: EXPECTED", as in
 	// `"messages" has 3 items: expected at most 2`.

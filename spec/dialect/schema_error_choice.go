@@ -12,7 +12,7 @@ import (
 
 // describeChoice sets the fields of b that make up its text. b is the error of a value that matches
 // none of several alternative schemas and was not clearly intended to match one of them, or that
-// matches several of them. The text is about the member that tells the schemas apart, or else about
+// matches several of them. The text is about the member that distinguishes the schemas, or else about
 // the types, or else about the errors of each schema that may have been intended. branches holds
 // the errors of each alternative; if the value matches several, there are none.
 func (s *document) describeChoice(b *schemaError, branches [][]schemaError) {
@@ -49,11 +49,11 @@ func unrecognizedFrame(frames []*variant, v any) schemaError {
 	return b
 }
 
-// describeByMember makes the text of b say what is wrong with a member that tells the choices
-// apart. The choices are alternative schemas, each of which allows only constants for such a
-// member. The member is wrong if it has none of these constants, or if it is missing although all
-// choices require it. If no such member is wrong, or if the value is not an object,
-// describeByMember returns false and does not change b. Otherwise it returns true.
+// describeByMember describes in b a wrong member that distinguishes the choices. The choices are
+// alternative schemas, each of which allows only constants for such a member. The member is wrong
+// if it has none of these constants, or if it is missing although all choices require it. If no
+// such member is wrong, or if the value is not an object, describeByMember returns false and does
+// not change b. Otherwise it returns true.
 func (b *schemaError) describeByMember(choices []node) bool {
 	got, ok := b.got.(map[string]any)
 	if !ok || len(choices) == 0 {
@@ -74,7 +74,7 @@ func (b *schemaError) describeByMember(choices []node) bool {
 	return false
 }
 
-// describeByType makes the text of b say which types were expected, and returns true, if the value
+// describeByType sets the text of b to the types that were expected, and returns true, if the value
 // has the wrong type for all of the choices, the alternative schemas. If it does not, or if the
 // choices name no types, describeByType returns false and does not change b. branches holds the
 // errors of each choice.

@@ -45,9 +45,9 @@ func (d *Dialect) hasFrame(name string) bool {
 	})
 }
 
-// TypeMembers returns the names of the JSON members, such as "type", whose values tell the frames
-// of an event stream apart. They are the top-level members that discriminate between the schemas of
-// frames in the document; the member that most of these schemas have comes first. Only the first
+// TypeMembers returns the names of the JSON members, such as "type", whose values distinguish the
+// frames of an event stream. They are the top-level members that discriminate between the schemas
+// of frames in the document; the member that most of these schemas have comes first. Only the first
 // operation that streams is considered. TypeMembers returns nil if the dialect has no event stream.
 // The caller must not modify the slice.
 func (d *Dialect) TypeMembers() []string {
