@@ -145,8 +145,7 @@ const historyTimeout = 5 * time.Second
 func (t *Conversation) pollHistory(isComplete func(page spec.Event) bool) (page spec.Event) {
 	var first time.Time // when the first response was complete, so that the requests span historyTimeout
 	for {
-		missing := &t.target.resources.historyMissing
-		late := !first.IsZero() && time.Since(first) >= historyTimeout || missing.Load()
+		late := t.isHistoryLate(first)
 		if page = t.fetchHistory(spec.Event{}); page.Kind == "" && t.LastEvent(spec.HTTPResponse).StatusCode != 404 {
 			return page
 		}
@@ -154,12 +153,19 @@ func (t *Conversation) pollHistory(isComplete func(page spec.Event) bool) (page 
 			first = time.Now()
 		}
 		if late && page.Kind == "" {
-			missing.Store(true) // so that other conversations do not wait
+			t.target.resources.historyMissing.Store(true) // so that other conversations do not wait
 		}
 		if page.Kind != "" && isComplete(page) || late || !t.Sleep(historyTimeout/20) {
 			return page
 		}
 	}
+}
+
+// isHistoryLate reports whether to wait no longer for a history that was incomplete when it was first
+// requested, at the time first: after [historyTimeout], or if some conversation of the test run has
+// already waited in vain for a history. The time is zero before the first response.
+func (t *Conversation) isHistoryLate(first time.Time) bool {
+	return !first.IsZero() && time.Since(first) >= historyTimeout || t.target.resources.historyMissing.Load()
 }
 
 // completeHistory requests the history of the current thread repeatedly, as
@@ -183,7 +189,7 @@ func (t *Conversation) completeHistories(threads []string) {
 	}
 	var first time.Time // when the first histories were complete, as in pollHistory
 	for {
-		late := !first.IsZero() && time.Since(first) >= historyTimeout || t.target.resources.historyMissing.Load()
+		late := t.isHistoryLate(first)
 		var incomplete []string
 		for _, t.Thread = range threads {
 			if page := t.fetchHistory(spec.Event{}); page.HasMore != "true" && !t.isHistoryComplete(page) {

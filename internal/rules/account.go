@@ -189,11 +189,12 @@ func (a *exchangeTracker) recordAccepted(x exchange) {
 	}
 }
 
-// isFirstRead reports whether request is the first for the stream of a run that the server accepted
-// less than firstReadTime before.
+// isFirstRead reports whether request is the first for the whole stream of a run that the server
+// accepted less than firstReadTime before.
 func (a *exchangeTracker) isFirstRead(request spec.Event) bool {
 	began, isUnread := a.unread[userRunKey{threadOf(request), request.Run}]
-	return isUnread && !isRunRequest(request) && request.IsStream() && request.At-began < firstReadTime
+	return isUnread && !isRunRequest(request) && request.IsStream() && request.Cursor == "" &&
+		request.At-began < firstReadTime
 }
 
 // firstReadTime is how long after the start of a run its stream must be there for a client that has

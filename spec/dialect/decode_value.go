@@ -111,8 +111,10 @@ func (w *variant) checkSchema(e *spec.Event, v any) {
 		root = eventName
 	}
 	for _, b := range w.node.doc.schemaErrors(v, w.validate(v), nil) {
-		if own := w.node.doc.lookup(b.documentLocations[0].pointer).constants(); b.keyword == "enum" && len(own) > 0 {
-			b.expected = "expected " + listValues(distinct(slices.Concat(w.siblingConstants(v, b.location), own)))
+		if b.keyword == "enum" && len(b.documentLocations) > 0 {
+			if own := w.node.doc.lookup(b.documentLocations[0].pointer).constants(); len(own) > 0 {
+				b.expected = "expected " + listValues(distinct(slices.Concat(w.siblingConstants(v, b.location), own)))
+			}
 		}
 		violation := b.violation("", root)
 		if violation.Requirement = w.node.doc.requirementOf(b); violation.Requirement == "" {
