@@ -19,9 +19,9 @@ var allowedImports = map[string]struct {
 }{
 	"spec":                   {[]string{"internal/printable"}, "all packages share its types"},
 	"internal/coverage":      {[]string{"spec", "spec/dialect", "github.com/goccy/go-yaml"}, "it reads the documents and catalogs, not the scenarios and checks"},
-	"internal/rules":         {[]string{"spec", "github.com/evanphx/json-patch"}, "a check must not depend on a dialect"},
+	"internal/rules":         {[]string{"spec", "internal/printable", "github.com/evanphx/json-patch"}, "a check must not depend on a dialect"},
 	"spec/dialect":           {[]string{"spec", "internal/near", "internal/yamltree", "internal/sse", "github.com/getkin/kin-openapi", "github.com/santhosh-tekuri/jsonschema", "github.com/goccy/go-yaml", "golang.org/x/text"}, "it reads documents; it has no checks and no network connections"},
-	"internal/diff":          {[]string{"internal/exitcode", "spec"}, "it compares responses without judging them"},
+	"internal/diff":          {[]string{"internal/exitcode", "internal/printable", "spec"}, "it compares responses without judging them"},
 	"internal/exitcode":      {nil, "it only declares exit codes"},
 	"internal/near":          {nil, "it only compares words"},
 	"internal/yamltree":      {[]string{"github.com/goccy/go-yaml"}, "it finds the positions of values in a file, whatever they mean"},

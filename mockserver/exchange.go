@@ -61,7 +61,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		r.Header = r.Header.Clone()
 		r.Header.Set("Last-Event-Id", vary.DecodeCursor(cursor))
 	}
-	defer func() { s.streams.close(out.stream) }()
+	defer func() {
+		if out.stream != nil {
+			s.streams.close(out.stream)
+		}
+	}()
 	s.backend.ServeHTTP(out, r)
 	out.close()
 }

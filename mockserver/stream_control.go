@@ -48,7 +48,7 @@ func (s *liveStreams) open(w *responseWriter) *Stream {
 	return one
 }
 
-// close removes stream from the open streams. It does nothing if stream is nil or is not open.
+// close removes stream from the open streams. It does nothing if stream is not open.
 func (s *liveStreams) close(stream *Stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

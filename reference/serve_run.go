@@ -89,11 +89,11 @@ func (s *Server) startRun(c *requestContext, idGenerated bool) (r *run, info sta
 		}
 		info, err = s.registry.store.StartRun(c.r.Context(), b)
 	}
-	if err != nil {
-		s.refuseStoreError(c, err)
-	}
 	if err != nil || info.Existed {
 		s.active.Done()
+		if err != nil {
+			s.refuseStoreError(c, err)
+		}
 		return nil, info, err == nil
 	}
 	parent := s.ctx

@@ -70,6 +70,18 @@ func (t *Conversation) forgetIfRefused(send func()) {
 	}
 }
 
+// forgetIfFailed calls send, which sends requests. If the server refuses the last of them or its run
+// fails, the exchanges are removed from the recording, and forgetIfFailed returns false. It is for
+// values that some servers may refuse although the document does not say so.
+func (t *Conversation) forgetIfFailed(send func()) bool {
+	n := t.exchangeCount()
+	if send(); t.hasFollowedLastRequest() {
+		return true
+	}
+	t.forget(n)
+	return false
+}
+
 // wasRefused reports whether the server refused the request of the last exchange, either with a
 // status of 400 or above or with a refusal event.
 func (t *Conversation) wasRefused() bool {

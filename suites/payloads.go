@@ -112,27 +112,17 @@ func (c *combinationPlayer) askIfPossible(text string) bool {
 	if !c.isValid("prompt", e) {
 		return false
 	}
-	n := c.exchangeCount()
-	if c.SendAndRead("prompt", e); c.hasFollowedLastRequest() {
-		return true
-	}
-	c.forget(n)
-	return false
+	return c.forgetIfFailed(func() { c.SendAndRead("prompt", e) })
 }
 
 // rareLength is the length of some texts, in bytes. It is greater than 65,536, a common size of
 // buffers and of database fields.
 const rareLength = 1<<16 + 64
 
-// tryInNewThread calls send, which sends requests in a new thread. If the server refuses the last of
-// them or its run fails, the exchanges are removed from the recording. It is meant for values that
-// some servers may refuse although the document does not say so.
+// tryInNewThread is like forgetIfFailed, but in a new thread.
 func (c *combinationPlayer) tryInNewThread(send func()) {
 	c.Thread = c.NewID()
-	n := c.exchangeCount()
-	if send(); !c.hasFollowedLastRequest() {
-		c.forget(n)
-	}
+	c.forgetIfFailed(send)
 }
 
 // edgeSamples are classes of texts that a careless server changes at their edges or in their

@@ -62,7 +62,8 @@ func (t *Target) finishConversation(conv *Conversation, part ScenarioResult) Sce
 func (t *Conversation) wasAtStreamLimit() bool {
 	refused := map[string]bool{}
 	for _, x := range t.trace.Exchanges {
-		if o := t.dialect.Operation(x.Request); o != nil && o.IsStream && !o.StartsRun {
+		o := t.dialect.Operation(x.Request)
+		if o != nil && o.IsStream && !o.StartsRun && x.Request.Principal == spec.PrimaryUser {
 			key := fmt.Sprint(x.Request.Target, x.Request.Header)
 			if delete(refused, key); x.Response.Status == http.StatusTooManyRequests {
 				refused[key] = true

@@ -29,12 +29,12 @@ func splitExchanges(events []spec.Event) (all []exchangeEvents) {
 		if !known {
 			i = len(all)
 			at[e.Exchange] = i
-			all = append(all, exchangeEvents{index: e.Exchange, key: requestKey(spec.Event{})})
+			all = append(all, exchangeEvents{index: e.Exchange})
 		}
 		x := &all[i]
 		switch e.Kind {
 		case spec.HTTPRequest:
-			x.request, x.key, x.startsMidway = e, requestKey(e), e.Cursor != ""
+			x.request, x.startsMidway = e, e.Cursor != ""
 		case spec.Comment:
 		case spec.BodyEnd:
 			x.clientLeft = errors.Is(e.Err, spec.ErrClientLeft)
@@ -42,6 +42,9 @@ func splitExchanges(events []spec.Event) (all []exchangeEvents) {
 		default:
 			x.appendEvent(e)
 		}
+	}
+	for i := range all {
+		all[i].key = requestKey(all[i].request)
 	}
 	return all
 }

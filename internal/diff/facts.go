@@ -1,14 +1,13 @@
 package diff
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/streamassay/streamassay/internal/printable"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -114,19 +113,11 @@ func canonical(text string) string {
 	if t := strings.TrimSpace(text); !strings.HasPrefix(t, "{") && !strings.HasPrefix(t, "[") {
 		return text
 	}
-	dec := json.NewDecoder(strings.NewReader(text))
-	dec.UseNumber()
-	var v any
-	if dec.Decode(&v) != nil || dec.More() {
+	sorted, ok := printable.SortJSON(text)
+	if !ok {
 		return text
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(v) != nil {
-		return text
-	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return sorted
 }
 
 // endErrors lists the errors with which a body can end early.

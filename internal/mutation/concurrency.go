@@ -6,9 +6,7 @@ import (
 	"bytes"
 	"context"
 	"net/http"
-	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -215,7 +213,7 @@ func redirectCancel(scope, slot idGetter, choose func(ids []string, requested st
 			var last *bufferedResponse
 			for _, id := range choose(ids, requested) {
 				other := v.raw
-				other.Target = strings.ReplaceAll(other.Target, url.QueryEscape(requested), url.QueryEscape(id))
+				other.Target = replaceInTarget(other.Target, requested, id)
 				if a := serveEdited(w, v.withRequest(other), next, streamEdit{}); a != nil {
 					a.body = bytes.ReplaceAll(a.body, []byte(id), []byte(requested))
 					last = a

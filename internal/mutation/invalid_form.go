@@ -93,9 +93,11 @@ func violatedPlace(v parsedRequest) (tokens []string, values []any) {
 				return tokens, values
 			}
 		case []any:
-			if i, err := strconv.Atoi(token); err == nil && i < len(in) {
-				at = in[i]
+			i, err := strconv.Atoi(token)
+			if err != nil || i < 0 || i >= len(in) {
+				return tokens, values
 			}
+			at = in[i]
 		}
 		values = append(values, at)
 	}

@@ -51,14 +51,23 @@ func serveAs(w http.ResponseWriter, v parsedRequest, next http.Handler, clientID
 	}
 	r := v.raw
 	r.Body = bytes.ReplaceAll(r.Body, []byte(clientID), []byte(serverID))
-	for _, escape := range []func(string) string{url.PathEscape, url.QueryEscape} {
-		r.Target = strings.ReplaceAll(r.Target, escape(clientID), escape(serverID))
-	}
+	r.Target = replaceInTarget(r.Target, clientID, serverID)
 	restore := func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(serverID), []byte(clientID)) }
 	if a := serveEdited(w, v.withRequest(r), next, streamEdit{frame: restore}); a != nil {
 		a.body = restore(a.body)
 		a.send(w)
 	}
+}
+
+// replaceInTarget returns the request target with the id replacement in place of id, in its path and
+// in its query.
+func replaceInTarget(target, id, replacement string) string {
+	path, query, hasQuery := strings.Cut(target, "?")
+	path = strings.ReplaceAll(path, url.PathEscape(id), url.PathEscape(replacement))
+	if !hasQuery {
+		return path
+	}
+	return path + "?" + strings.ReplaceAll(query, url.QueryEscape(id), url.QueryEscape(replacement))
 }
 
 // beforeMark returns the part of id before the first "/", "%" or "&". These characters are escaped

@@ -1,6 +1,7 @@
 // Package printable escapes text from untrusted sources for terminals and browsers: control
 // characters, changes of direction, invisible characters and excessive combining marks.
-// Letters of all languages are left unchanged. It also shortens text between two characters.
+// Letters of all languages are left unchanged. It also shortens text between two characters,
+// and writes equal JSON values as equal texts.
 package printable
 
 import (

@@ -183,7 +183,9 @@ func (a *exchangeTracker) recordAccepted(x exchange) {
 	switch {
 	case isRunRequest(x.request) && x.request.Run != "":
 		a.runs[x.request.Run] = true
-		a.unread[run] = x.bodyEnd.At
+		if !x.request.IsStream() { // otherwise the response is the stream
+			a.unread[run] = x.bodyEnd.At
+		}
 	case x.request.IsStream():
 		delete(a.unread, run)
 	}

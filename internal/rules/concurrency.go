@@ -80,12 +80,6 @@ func (l completedStream) isOpenAt(at, grace time.Duration) bool {
 	return l.openedAt < at && at < l.bodyEnd.At+grace
 }
 
-// isOpenAtCancelOfSibling reports whether the given cancel request names a different run of the
-// stream's thread, and was sent while the stream was open.
-func (l completedStream) isOpenAtCancelOfSibling(cancel spec.Event) bool {
-	return areSiblingRuns(cancel, l.request) && l.isOpenAt(cancel.At, 0)
-}
-
 // areSiblingRuns reports whether the requests a and b name different runs of the same thread. It
 // returns false if either of them names no run or no thread.
 func areSiblingRuns(a, b spec.Event) bool {
@@ -223,7 +217,8 @@ its duration.`,
 						l.request.Run, took.Round(time.Millisecond), describe(cancels[i]), minimum)
 				}
 			}
-			judgeIfEarly(a.exchanges.cancels, l.isOpenAtCancelOfSibling, func(e spec.Event) string {
+			isSibling := func(e spec.Event) bool { return areSiblingRuns(e, l.request) }
+			judgeIfEarly(a.exchanges.cancels, isSibling, func(e spec.Event) string {
 				return fmt.Sprintf("run %q of the same thread was canceled", e.Run)
 			})
 			judgeIfEarly(a.exchanges.cancels, func(e spec.Event) bool {

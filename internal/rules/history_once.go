@@ -12,10 +12,10 @@ This is judged for threads that are known to be new, if the streams of all their
 read to the end.`,
 	Needs: []spec.Kind{spec.History, spec.RunAccepted},
 	Watch: eachHistoryPage(func(p *spec.Pass, c *conversation, x *exchange, page spec.Event) {
-		if len(page.Parts) == 0 {
+		sent, known := c.sentTexts(x, page.Thread)
+		if !known {
 			return
 		}
-		sent, known := c.sentTexts(x, page.Thread)
 		told := map[messageTextKey]int{}
 		for _, m := range page.Parts {
 			told[messageTextKey{m.Kind, m.Text}]++
@@ -23,7 +23,7 @@ read to the end.`,
 		for _, m := range page.Parts {
 			key := messageTextKey{m.Kind, m.Text}
 			// A text that was not sent is not judged. An empty one may accompany a tool call.
-			if n := told[key]; known && n > 0 && sent[key] > 0 && m.Text != "" {
+			if n := told[key]; n > 0 && sent[key] > 0 && m.Text != "" {
 				p.Judge(page, n <= sent[key],
 					"history of this thread has the message %q of the %s %d times; expected it at most %d times, as often as it was sent there",
 					m.Text, roleOf[m.Kind], n, sent[key])

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/streamassay/streamassay/internal/printable"
 )
 
 // maxShownText is the maximum number of bytes that a finding quotes of a text.
@@ -24,7 +26,8 @@ func quotePair(got, want string) (quotedGot, quotedWant string) {
 // quoteJSONPair is like quotePair, but does not put a text or an excerpt in quotation marks if it
 // is valid JSON. If both texts are, the members of their objects are sorted by name first.
 func quoteJSONPair(got, want string) (quotedGot, quotedWant string) {
-	if sortedGot, sortedWant := sortMembers(got), sortMembers(want); sortedGot != "" && sortedWant != "" {
+	sortedGot, gotJSON := printable.SortJSON(got)
+	if sortedWant, wantJSON := printable.SortJSON(want); gotJSON && wantJSON {
 		got, want = sortedGot, sortedWant
 	}
 	return quotePairWith(func(s string) string {
@@ -33,24 +36,6 @@ func quoteJSONPair(got, want string) (quotedGot, quotedWant string) {
 		}
 		return quote(s)
 	}, got, want)
-}
-
-// sortMembers returns the JSON text with the members of all objects sorted by name and without
-// white space, or "" if it is not valid.
-func sortMembers(text string) string {
-	if !json.Valid([]byte(text)) {
-		return ""
-	}
-	var v any
-	decoder := json.NewDecoder(strings.NewReader(text))
-	decoder.UseNumber() // keeps the digits
-	var sorted strings.Builder
-	encoder := json.NewEncoder(&sorted)
-	encoder.SetEscapeHTML(false)
-	if decoder.Decode(&v) != nil || encoder.Encode(v) != nil {
-		return ""
-	}
-	return strings.TrimSuffix(sorted.String(), "\n")
 }
 
 // quotePairWith is like quotePair, but calls the function quote to quote texts and excerpts.

@@ -35,7 +35,8 @@ between two deltas.`,
 				minimum -= late
 			}
 			timed := l.bodyEnd.At > l.request.At && l.firstDelta.Raw != nil
-			canceled := a.exchanges.isCanceled(l) || slices.ContainsFunc(a.exchanges.cancels, l.isOpenAtCancelOfSibling)
+			isSibling := func(cancel spec.Event) bool { return areSiblingRuns(cancel, l.request) && l.isOpenAt(cancel.At, 0) }
+			canceled := a.exchanges.isCanceled(l) || slices.ContainsFunc(a.exchanges.cancels, isSibling)
 			isCut := l.endCount == 0 && l.deltaCount < n // run.ends judges that
 			if slow && timed && !l.failed && !isCut && minimum >= minDeltaSpan && !canceled && l.request.PollLimit == "" {
 				took := l.lastDelta.At - l.firstDelta.At

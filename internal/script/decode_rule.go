@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -41,11 +40,16 @@ type ruleDocument struct {
 	Faults   faultList     // faults to inject into the response
 	Set      scenarioSteps // scenario steps to set when the rule matches
 	Times    int           // maximum number of matches; 0 means no limit
-	Quota    struct {      // maximum number of requests in a time window of length Per; 0 means no limit
-		Requests int
-		Per      durationValue
-	}
+	Quota    requestQuota
 	Violates bool // the raw frames of the reply violate the protocol on purpose
+}
+
+// A requestQuota limits the number of requests that a rule serves in a time window. A window begins
+// with the first request after the end of the previous window. The rule refuses further requests
+// until the window ends.
+type requestQuota struct {
+	Requests int           // maximum number of requests in a window; 0: no limit
+	Per      durationValue // length of a window
 }
 
 // A statusReply is a response with an error status. It is sent instead of an event stream.
@@ -185,7 +189,6 @@ func (d *decoder) decodeRule(n ast.Node, name string, defaults ruleDefaults) *Ru
 	}
 	d.decode(n, &rule.ruleDocument)
 	rule.Pace.Pace = defaults.Pace.Merge(rule.Pace.Pace)
-	rule.quota = requestQuota{rule.Quota.Requests, time.Duration(rule.Quota.Per)}
 	rule.counterKey = d.file + "\x00" + rule.Name
 	if rule.When.Operations == nil {
 		rule.When.Operations = textList{runOperation}

@@ -98,15 +98,6 @@ type Rule struct {
 	column     int             // column of the rule in the file, from 1
 	dialects   textList        // names of dialects or families; empty means all dialects
 	groups     map[string]bool // capture groups of its regular expressions, by number and name
-	quota      requestQuota
-}
-
-// A requestQuota limits the number of requests that a rule serves in a time window. A window begins
-// with the first request after the end of the previous window. The rule refuses further requests
-// until the window ends.
-type requestQuota struct {
-	requests int           // maximum number of requests in a window; 0: no limit
-	per      time.Duration // length of a window
 }
 
 // A scenarioStep names a scenario and one of its steps. Each scenario has a current step, which

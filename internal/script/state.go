@@ -90,7 +90,7 @@ func (s *State) SetStep(scenario, step string) {
 // quota is exhausted, claim changes nothing and returns "" and the time until the quota is renewed.
 // All of this is one atomic operation, so that concurrent requests cannot exceed a limit.
 func (s *State) claim(r *Rule, now time.Time) (why string, after time.Duration) {
-	if r.Times == 0 && r.quota.requests == 0 &&
+	if r.Times == 0 && r.Quota.Requests == 0 &&
 		len(r.Set) == 0 && len(r.When.ScenarioSteps) == 0 {
 		return "", 0
 	}
@@ -116,15 +116,15 @@ func (s *State) claim(r *Rule, now time.Time) (why string, after time.Duration) 
 // exhausted, it takes nothing and returns how long until the quota is renewed. Otherwise, or if r
 // has no quota, it returns 0. The caller must hold s.mu.
 func (s *State) spendQuota(r *Rule, now time.Time) (after time.Duration) {
-	if r.quota.requests == 0 {
+	if r.Quota.Requests == 0 {
 		return 0
 	}
 	w, _ := s.quotaWindows.get(r.counterKey)
-	end := w.start.Add(r.quota.per)
+	end := w.start.Add(time.Duration(r.Quota.Per))
 	if w.used == 0 || !now.Before(end) || now.Before(w.start) { // the clock may have been set back
-		w, end = quotaWindow{start: now}, now.Add(r.quota.per)
+		w, end = quotaWindow{start: now}, now.Add(time.Duration(r.Quota.Per))
 	}
-	if w.used >= r.quota.requests {
+	if w.used >= r.Quota.Requests {
 		return end.Sub(now)
 	}
 	w.used++

@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/streamassay/streamassay/spec"
@@ -34,21 +33,21 @@ func newChunkRule(at node) *chunkRule {
 	}
 }
 
-// checkChunks returns an error if an x-chunk of the document lacks a member: "of", "start" and
-// "end" are required, and "by" and "until" must occur together.
-func (s *document) checkChunks() error {
-	for name, n := range s.keywords() {
-		if name != "x-chunk" {
-			continue
-		}
-		switch rule := newChunkRule(n); {
-		case rule.id == nil || rule.start == "" || rule.end == "":
-			return fmt.Errorf("%s: x-chunk needs a slot (of), and the kinds start and end", n.pointer)
-		case (rule.by == nil) != (rule.until == ""):
-			return fmt.Errorf("%s: x-chunk needs both or neither of a slot (by) and a kind (until)", n.pointer)
-		}
+// chunkCheck is the [extensionCheck] of x-chunk: "of", "start" and "end" are required, and "by" and
+// "until" must occur together.
+func chunkCheck(n node) (pointer, message string) {
+	if pointer, message := memberCheck(map[string]extensionCheck{
+		"of": slotCheck, "start": kindCheck, "end": kindCheck, "by": slotCheck, "until": kindCheck,
+	})(n); message != "" {
+		return pointer, message
 	}
-	return nil
+	switch rule := newChunkRule(n); {
+	case rule.id == nil || rule.start == "" || rule.end == "":
+		return n.pointer, "needs a slot (of), and the kinds start and end"
+	case (rule.by == nil) != (rule.until == ""):
+		return n.pointer, "needs both or neither of a slot (by) and a kind (until)"
+	}
+	return "", ""
 }
 
 // An openSpan is a message or tool call that a chunk of a stream started and that has not ended yet.

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -307,14 +308,24 @@ func TestCarriedEventsRoundTrip(t *testing.T) {
 	}
 }
 
-// TestBrokenChunk checks the errors of an x-chunk that lacks a member.
+// TestBrokenChunk checks the errors of an x-chunk that lacks a member, and that they name its line.
 func TestBrokenChunk(t *testing.T) {
-	for _, broken := range []string{"{start: message.start, end: message.end}", "{of: message, end: message.end}", "{of: nothing}",
-		"{of: message, start: message.start, end: message.end, by: index}"} {
-		text := strings.Replace(chunkedDocument, "{of: message, start: message.start, end: message.end}", broken, 1)
-		_, err := openText(text)
-		if err == nil || !strings.Contains(err.Error(), "x-chunk") {
-			t.Errorf("%s: %v, want an error that names x-chunk", broken, err)
+	const whole = "{of: message, start: message.start, end: message.end}"
+	line := 1 + strings.Count(chunkedDocument[:strings.Index(chunkedDocument, whole)], "\n")
+	for broken, want := range map[string]string{
+		"{start: message.start, end: message.end}":                          "x-chunk: needs a slot (of)",
+		"{of: message, end: message.end}":                                   "x-chunk: needs a slot (of)",
+		"{of: nothing}":                                                     `x-chunk: unknown slot "nothing"`,
+		"{of: message, start: message.start, end: message.end, by: index}":  "x-chunk: needs both or neither",
+		"{of: message, start: message.start, end: message.end, until: end}": `x-chunk: unknown kind "end"`,
+	} {
+		d, err := openText(strings.Replace(chunkedDocument, whole, broken, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, ok := errors.AsType[*FileError](d.checkExtensions())
+		if !ok || !strings.HasPrefix(e.Message, want) || e.Line != line {
+			t.Errorf("%s: %v, want an error in line %d that begins with %q", broken, e, line, want)
 		}
 	}
 }

@@ -159,7 +159,8 @@ func load(files fs.FS, family, version string) (*Dialect, error) {
 		return nil, err
 	}
 	d.Name, d.Family, d.Version = family+"@"+version, family, version
-	return d, d.addOperations()
+	d.addOperations()
+	return d, nil
 }
 
 // newDialect returns a dialect with the given document. The caller must add the name, the catalogue
@@ -194,16 +195,11 @@ func (d *Dialect) addCatalogue(files fs.FS, dir, version string) (err error) {
 	return err
 }
 
-// addOperations adds the operations of the document to d, in the order of their paths. It returns
-// an error if the document has an incomplete x-chunk.
-func (d *Dialect) addOperations() error {
-	if err := d.document.checkChunks(); err != nil {
-		return fmt.Errorf("%s: %w", d.Name, err)
-	}
+// addOperations adds the operations of the document to d, in the order of their paths.
+func (d *Dialect) addOperations() {
 	for p, item := range d.document.lookup("/paths").members() {
 		d.addPath(p, item)
 	}
-	return nil
 }
 
 // Document returns the OpenAPI document as YAML. If the document extends that of another version,

@@ -72,11 +72,9 @@ var extensions = map[string]extensionCheck{
 	"x-snapshots": oneOfCheck(true, false),
 	"x-utf-8":     oneOfCheck(true, false),
 	"x-times":     nil,
-	"x-chunk": memberCheck(map[string]extensionCheck{
-		"of": slotCheck, "start": kindCheck, "end": kindCheck, "by": slotCheck, "until": kindCheck,
-	}),
-	"x-encloses": oneOfCheck("reasoning"),
-	"x-within":   memberCheck(nil, "type", "role"),
+	"x-chunk":     chunkCheck,
+	"x-encloses":  oneOfCheck("reasoning"),
+	"x-within":    memberCheck(nil, "type", "role"),
 	"x-stream": memberCheck(map[string]extensionCheck{
 		"requirements": memberCheck(nil, "status", "content-type", "content-coding"),
 	}, "sentinel", "sends", "event", "id", "keep-alive", "other-types"),

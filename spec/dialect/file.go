@@ -52,9 +52,7 @@ func OpenFile(path string, checks []*spec.Check) (*Dialect, error) {
 		}
 		return nil, err
 	}
-	if err := d.addOperations(); err != nil {
-		return nil, d.errorAt("/paths", "%v", err)
-	}
+	d.addOperations()
 	if err := d.checkContents(checks); err != nil {
 		return nil, err
 	}

@@ -135,8 +135,9 @@ func (c *requestFormCollector) visitObject(n node, v map[string]any, at []string
 	}
 	for _, name := range slices.Sorted(maps.Keys(v)) {
 		if !slices.ContainsFunc(members, func(m documentedMember) bool { return m.name == name }) {
-			c.add("with the unknown member", append(slices.Clone(at), name), c.unknown)
-			c.forms[len(c.forms)-1].Name += " of type " + jsonType(v[name])
+			where := jsonPointer(append(slices.Clone(at), name))
+			form := "with the unknown member " + where + " of type " + jsonType(v[name])
+			c.forms = append(c.forms, spec.RequestForm{Name: form, Requirement: c.unknown})
 		}
 	}
 }
@@ -146,20 +147,21 @@ func (c *requestFormCollector) visitObject(n node, v map[string]any, at []string
 // a content part, or if the member is optional and v is neither null nor an empty list. The
 // argument own is as in visitObject.
 func (c *requestFormCollector) addUsual(m documentedMember, v any, own string) {
-	form := spec.RequestForm{Requirement: cmp.Or(c.dialect.formRequirement(m.schema, false), own), IsUsual: true}
+	name := ""
 	text, isText := v.(string)
 	list, isList := v.([]any)
 	switch {
 	case isText && len(m.schema.deref().get("enum").items()) > 0:
-		form.Name = fmt.Sprintf("with %q: %q", m.name, text)
+		name = fmt.Sprintf("with %q: %q", m.name, text)
 	case !m.mayBeAbsent || v == nil || isList && len(list) == 0:
 		return
 	case isList:
-		form.Name = fmt.Sprintf("with items in %q", m.name)
+		name = fmt.Sprintf("with items in %q", m.name)
 	default:
-		form.Name = fmt.Sprintf("with the member %q", m.name)
+		name = fmt.Sprintf("with the member %q", m.name)
 	}
-	c.forms = append(c.forms, form)
+	requirement := cmp.Or(c.dialect.formRequirement(m.schema, false), own)
+	c.forms = append(c.forms, spec.RequestForm{Name: name, Requirement: requirement, IsUsual: true})
 }
 
 // hasKind reports whether v, a value in a request, has kind k, such as [spec.InputTool]. n is the

@@ -104,10 +104,13 @@ func valueBoundsOf(f *objectField) (b valueBounds, ok bool) {
 func (b valueBounds) contains(v any) bool {
 	switch v := v.(type) {
 	case json.Number:
+		if len(b) == 0 {
+			return true
+		}
 		n, err := strconv.Atoi(string(v))
 		return b.contain("minimum", "maximum", n, err == nil)
 	case string:
-		return b.contain("minLength", "maxLength", utf8.RuneCountInString(v), true)
+		return len(b) == 0 || b.contain("minLength", "maxLength", utf8.RuneCountInString(v), true)
 	case bool, nil:
 		return true
 	}

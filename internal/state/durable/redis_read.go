@@ -32,9 +32,18 @@ func (s *redisStore) Thread(ctx context.Context, name string) (state.Thread, err
 	}
 	var t state.Thread
 	var tag int64
-	_, err = redis.Scan(v, &t.Owner, &tag, &t.LastPosition, &t.LastForgotten)
+	_, err = scanReply(v, &t.Owner, &tag, &t.LastPosition, &t.LastForgotten)
 	t.Tag = uint32(tag) // tags wrap around
 	return t, s.wrap(err)
+}
+
+// scanReply is like [redis.Scan], but returns errUnexpectedReply if a value to be scanned is nil,
+// which redis.Scan ignores.
+func scanReply(reply []any, to ...any) (rest []any, err error) {
+	if slices.Contains(reply[:min(len(to), len(reply))], nil) {
+		return reply, errUnexpectedReply
+	}
+	return redis.Scan(reply, to...)
 }
 
 // afterScript returns the events of a run beyond a position. Its arguments are thread, run,

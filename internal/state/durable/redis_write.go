@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/gomodule/redigo/redis"
-
 	"github.com/streamassay/streamassay/internal/state"
 )
 
@@ -33,7 +31,7 @@ func (s *redisStore) StartRun(ctx context.Context, b state.RunRequest) (state.St
 	}
 	var g state.StartRunResult
 	var kind string
-	if _, err = redis.Scan(reply, &kind, &g.ThreadCreated, &g.TaskID, &startedAt, &g.FirstMessage); err == nil {
+	if _, err = scanReply(reply, &kind, &g.ThreadCreated, &g.TaskID, &startedAt, &g.FirstMessage); err == nil {
 		g.StartedAt, err = decodeTime(startedAt)
 	}
 	g.Existed = kind == "again"
@@ -74,14 +72,14 @@ func (s *redisStore) Append(ctx context.Context, run state.RunRef, update state.
 		return 0, false, err
 	}
 	var result string
-	rest, err := redis.Scan(reply, &result)
+	rest, err := scanReply(reply, &result)
 	switch {
 	case result == "unknown":
 		return 0, false, state.ErrNotFound
 	case result == "late":
 		return 0, false, s.wrap(errSuperseded)
 	case err == nil:
-		_, err = redis.Scan(rest, &first, &canceled)
+		_, err = scanReply(rest, &first, &canceled)
 	}
 	return first, canceled, s.wrap(err)
 }
