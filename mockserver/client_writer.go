@@ -15,23 +15,23 @@ import (
 // errEnded is the error for a write to a stream that a fault or [Stream.End] has ended.
 var errEnded = errors.New("stream ended by the mock")
 
-// writeTimeout is the maximum time that a client may take to accept one piece of a response.
+// writeTimeout is the maximum duration of one write to the client's connection.
 const writeTimeout = 30 * time.Second
 
 // A clientWriter is the last writer of the pipeline through which a response passes. It writes to
-// the connection, records in the journal what was sent, and ends the response in the way that a
-// fault or [Stream.End] requires. It implements fault.StreamWriter. All its methods except After
-// and end may be called concurrently.
+// the connection and records in the journal what was sent. It also ends the response if a fault or
+// [Stream.End] requires it. It implements fault.StreamWriter. All methods except After and end may
+// be called concurrently.
 type clientWriter struct {
 	http.ResponseWriter
 	exchange *requestState
-	ctx      context.Context // done when the client left, the mock ended the stream, or the request has been served
+	ctx      context.Context // done when the client left, Finish ended the stream, or the request has been served
 	cancel   context.CancelCauseFunc
 
-	mu            sync.Mutex // protects the fields below and writes, which Stream.Inject makes concurrently
+	mu            sync.Mutex // protects the fields below and serializes writes, because Stream.Inject may write too
 	headSent      bool
 	headTime      time.Time       // when the head was sent
-	deadlineValid time.Time       // until then, the write deadline need not be extended
+	deadlineValid time.Time       // extendDeadline does nothing before this time
 	ending        fault.StreamEnd // how Finish ended the stream; "" if it was not called
 	handlerDone   bool            // the handler has returned
 	timers        []*time.Timer   // the timers that After started
@@ -72,8 +72,8 @@ func (c *clientWriter) WriteFrame(_ int, frame []byte) error {
 	return err
 }
 
-// extendDeadline sets the write deadline to writeTimeout from now. It does nothing if at least half
-// of writeTimeout is left until the current deadline. The caller must hold c.mu.
+// extendDeadline sets the write deadline to writeTimeout from now, unless it is still at least
+// writeTimeout/2 away. The caller must hold c.mu.
 func (c *clientWriter) extendDeadline() {
 	now := time.Now()
 	if now.Before(c.deadlineValid) {
@@ -137,10 +137,10 @@ func (c *clientWriter) endedBy() fault.StreamEnd {
 	return c.ending
 }
 
-// Finish sends what was written so far and ends the stream: from then on, Write and Flush return
-// errEnded, and Sleep returns at once. When the handler has returned, the response is ended in the
-// way given by how. Finish always returns errEnded. Only the first call has an effect, and only if
-// the handler has not returned yet.
+// Finish flushes the data written so far and ends the stream. From then on, Write and Flush return
+// errEnded, and Sleep returns without waiting. The response ends in the way given by how after the
+// handler has returned; see end. Finish always returns errEnded. It does nothing if it was called
+// before or if the handler has already returned.
 func (c *clientWriter) Finish(how fault.StreamEnd) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -161,11 +161,10 @@ func (c *clientWriter) After(d time.Duration, f func()) {
 	c.timers = append(c.timers, time.AfterFunc(d, f))
 }
 
-// end completes the response. It must be called after the handler has returned. It stops the timers
-// of After and records in the journal how the response ended. If Finish was called, end ends the
-// response in the way that was passed to Finish; for fault.Stall, it first waits until the client
-// leaves or the mock shuts down. It panics with http.ErrAbortHandler if net/http must close the
-// connection.
+// end completes the response after the handler has returned. It stops the timers of After, records
+// the end of the response in the journal, and ends the response in the way that was passed to
+// Finish, if any. For fault.Stall, it first waits until the client leaves or the mock shuts down.
+// To make net/http close the connection, it panics with http.ErrAbortHandler.
 func (c *clientWriter) end() {
 	c.mu.Lock()
 	c.handlerDone = true
@@ -189,11 +188,10 @@ func (c *clientWriter) end() {
 	}
 }
 
-// recordEnd records in the journal how the response ended. The parameter how is the way in which a
-// fault or [Stream.End] ended the response, or "" if neither did. If how is "", recordEnd
-// determines whether the client left, the mock was shut down or the response is complete. If the
-// response streamed a run that another request started, recordEnd first records the faults that
-// changed events of the run.
+// recordEnd records in the journal how the response ended. The parameter how is the argument of
+// Finish, or "" if Finish was not called; recordEnd then determines the reason itself. If the
+// response streamed a run that another request started, recordEnd also records the faults that
+// changed events of that run.
 func (x *requestState) recordEnd(how fault.StreamEnd) {
 	if x.entry == nil {
 		return
@@ -216,9 +214,8 @@ func (x *requestState) recordEnd(how fault.StreamEnd) {
 	x.entry.Close(end)
 }
 
-// reset closes the connection with a TCP RST. If it cannot take over the connection, as in HTTP/2,
-// it panics with http.ErrAbortHandler instead, so that an HTTP/2 stream is closed with an
-// RST_STREAM frame.
+// reset closes the connection with a TCP RST. If it cannot take over the connection (as in HTTP/2),
+// it panics with http.ErrAbortHandler, which makes net/http reset the HTTP/2 stream.
 func (c *clientWriter) reset() {
 	conn, _, err := http.NewResponseController(c.ResponseWriter).Hijack()
 	if err != nil {

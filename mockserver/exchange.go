@@ -13,28 +13,26 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A requestState holds what is known about one request to the mock: its settings, and what
-// intercept decided about it. The writers through which the response passes are in a responseWriter
-// instead.
+// A requestState holds the data of one request to the mock: the settings that apply to it, and what
+// intercept decided about it.
 type requestState struct {
 	server    *Server
 	request   *http.Request // as received
 	overrides overrides
 	scope     *testScope
-	settings  RuntimeSettings // those of the scope when the request arrived
-	seed      uint64          // seed of the random choices; intercept derives it from the base seed
-	idRand    *rand.Rand      // source of new ids; nil until it is needed
+	settings  RuntimeSettings // effective settings of the scope when the request arrived
+	seed      uint64          // the base seed; intercept replaces it with the result of requestSeed
+	idRand    *rand.Rand      // source of new ids; nil before the first call of newID
 
 	dialect  *dialect.Dialect          // nil until intercept is called
 	run      runKey                    // the run that the request starts or refers to
-	ownPlan  *faultPlan                // the plan made for this request; nil until intercept makes it
+	ownPlan  *faultPlan                // the plan that intercept made for this request; nil if it made none
 	isListen bool                      // the response streams a run that another request started
-	entry    *journal.ExchangeRecorder // nil until the request is recorded
+	entry    *journal.ExchangeRecorder // the journal entry of the exchange; nil until it is opened
 }
 
-// seedHeader is the header in which a request sets the seed of its random choices. Each response
-// reports the seed in the same header, except the refusal of a request with an invalid X-Mock
-// header.
+// seedHeader is the header in which a request sets the seed of its random choices. The response
+// reports the seed in the same header, unless it refuses the request for an invalid X-Mock header.
 const seedHeader = "X-Mock-Seed"
 
 // serve handles one request. It applies the request's X-Mock headers and passes the request to the
@@ -70,11 +68,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	out.close()
 }
 
-// currentPlan returns the fault plan for the response. If the request listens to a run that another
-// request started, this is the plan of that run, unless the request itself specifies faults or an
-// event to hold. Otherwise it is the plan of the request, which is nil if intercept has made none;
-// ok is then still true. If the mock has no plan of the run that the request listens to, for
-// example because the run has not started yet, currentPlan returns nil and false.
+// currentPlan returns the fault plan for the response: that of the request, or nil if intercept
+// made none. If the response streams a run that another request started, currentPlan returns the
+// plan of that run instead, unless the request has faults or an X-Mock-Hold header. The result ok
+// is false if the mock has no plan of that run, for example because the run has not started yet.
 func (x *requestState) currentPlan() (p *faultPlan, ok bool) {
 	if !x.isListen || x.ownPlan != nil && (len(x.ownPlan.faults) > 0 || x.overrides.Hold != nil) {
 		return x.ownPlan, true
@@ -109,9 +106,8 @@ type variationKey struct {
 	dialect *dialect.Dialect
 }
 
-// maxVariations is the maximum number of variations that a mock keeps. It keeps them for later
-// requests, because creating a variation is expensive. When the maximum is reached, a new variation
-// replaces the oldest one.
+// maxVariations is the maximum number of variations that a mock caches, because creating a
+// variation is expensive. When the maximum is reached, a new variation replaces the oldest one.
 const maxVariations = 256
 
 // recordHead records in the journal the status and the header of the response. If the exchange has
@@ -128,8 +124,8 @@ func (x *requestState) recordHead(status int, header http.Header) {
 	x.entry.HeadSent(status, header)
 }
 
-// fields converts h to a header with one field for each value. The order of fields with different
-// names is random.
+// fields converts h to a spec.Header with one field for each value. Values of the same name keep
+// their order; the order of the names is random.
 func fields(h http.Header) (out spec.Header) {
 	for name, values := range h {
 		for _, v := range values {

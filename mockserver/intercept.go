@@ -12,11 +12,11 @@ import (
 	"github.com/streamassay/streamassay/reference"
 )
 
-// intercept decides how the request r is served. The reference server calls it after decoding the
-// request into h; w must be a *responseWriter. If the request starts a run without naming a thread,
-// intercept sets a new thread id in h. It opens the journal entry of the request. The result states
-// what scripts, recordings, faults and X-Mock headers change in the response of the reference
-// server.
+// intercept is the hook that the reference server calls for each decoded request; see
+// [reference.Config]. It opens the journal entry of the request and returns the changes that
+// scripts, recordings, faults and X-Mock headers make to the response. If h starts a run without
+// naming a thread, intercept sets a new thread id in h. The dynamic type of w must be
+// *responseWriter.
 func (s *Server) intercept(
 	w http.ResponseWriter, r *http.Request, h *reference.ParsedRequest,
 ) (override reference.Override) {
@@ -67,10 +67,9 @@ func (s *Server) intercept(
 	return override
 }
 
-// newPlan returns the fault plan of the request. The parameter found is the decision of the
-// scripts. The faults of the plan are those that requestFaults returns. The number of the first
-// frame to hold comes from the header X-Mock-Hold of the request or, if that is absent, from the
-// settings.
+// newPlan returns the fault plan of the request. It contains the faults that requestFaults returns,
+// and the first frame to hold from the header X-Mock-Hold or, if that is absent, from the settings.
+// The parameter found is the result of decide.
 func (x *requestState) newPlan(found script.Decision) *faultPlan {
 	p := &faultPlan{test: x.scope.id, faults: x.requestFaults(found.Reply.Faults), firstHeld: noFrame}
 	if found.Rule != nil {
@@ -82,10 +81,9 @@ func (x *requestState) newPlan(found script.Decision) *faultPlan {
 	return p
 }
 
-// decide returns the decision of the first script that has a rule for the request h. If no rule
-// matches, the Rule of the result is nil, and its Mismatches are those of all scripts. The script
-// of the request's test is tried before the one that all tests share. If there are scripts, decide
-// also writes the decision to the journal.
+// decide finds the script rule that matches the request h, and records the result in the journal.
+// It tries the script of the request's test before the shared script. If no rule matches, the Rule
+// of the result is nil, and Mismatches contains the mismatches of both scripts.
 func (x *requestState) decide(h *reference.ParsedRequest) (found script.Decision) {
 	sets := x.scope.scriptSets()
 	if sets == nil {
@@ -109,7 +107,7 @@ func (x *requestState) decide(h *reference.ParsedRequest) (found script.Decision
 	return found
 }
 
-// journalMisses converts the mismatches of a script to the form in which the journal records them.
+// journalMisses converts mismatches of a script to mismatches of the journal.
 func journalMisses(all []script.Mismatch) (out []journal.Mismatch) {
 	for _, m := range all {
 		out = append(out, journal.Mismatch{Rule: m.Rule, Why: m.Reason})
@@ -117,10 +115,9 @@ func journalMisses(all []script.Mismatch) (out []journal.Mismatch) {
 	return out
 }
 
-// requestFaults returns the faults for a request in this order: those in its headers, those in
-// ruleFaults, which come from the matching rule, and those of the settings. If the request listens
-// to a run that another request started, the faults of the settings are left out, because the plan
-// of that run contains them.
+// requestFaults returns the faults of the request's headers, followed by ruleFaults (those of the
+// matching rule) and the faults of the settings. For a request that listens to a run, it omits the
+// faults of the settings, because the plan of the run already contains them.
 func (x *requestState) requestFaults(ruleFaults []fault.Spec) (all []fault.Spec) {
 	if x.overrides.Faults != nil {
 		all = append(all, *x.overrides.Faults...)
@@ -135,10 +132,10 @@ func (x *requestState) requestFaults(ruleFaults []fault.Spec) (all []fault.Spec)
 	return all
 }
 
-// configureRun prepares the run that the request h starts. Where necessary, it sets two fields of
-// override: Agent, so that the reply in decision is sent at the configured pace, and NewSink, so
-// that faults can change the events, the frames and the end of the run. If other requests stream
-// the run, configureRun also stores the fault plan for them.
+// configureRun prepares override for the run that the request h starts. It sets Agent if the run
+// follows a script, has a pace or is flushed after every event, and NewSink if faults change the
+// events, frames or end of the run. If the run is streamed in response to other requests, it also
+// stores the fault plan for them.
 func (x *requestState) configureRun(
 	h *reference.ParsedRequest, decision script.Decision, override *reference.Override,
 ) {
@@ -185,9 +182,8 @@ func (x *requestState) configureRun(
 	}
 }
 
-// configureResume sets override.ResumeFrom to a function that changes the position from which the
-// stream is resumed. Faults apply in the order in which they are listed. It does nothing if no
-// fault of the run changes that position.
+// configureResume sets override.ResumeFrom if faults of the run change the position from which the
+// stream is resumed. The faults apply in the order of the fault plan.
 func (x *requestState) configureResume(override *reference.Override) {
 	p, _ := x.currentPlan()
 	if p == nil {
@@ -211,9 +207,8 @@ func (x *requestState) configureResume(override *reference.Override) {
 	}
 }
 
-// refuseByFault makes the reference server refuse the request if one of the faults of the run is a
-// refusal. It does so by changing override and the header of w; see refuse. If several faults are
-// refusals, it uses the first one.
+// refuseByFault calls refuse for the first fault of the fault plan that refuses requests. It does
+// nothing if there is no such fault.
 func (x *requestState) refuseByFault(w http.ResponseWriter, override *reference.Override) {
 	p, _ := x.currentPlan()
 	if p == nil {
@@ -228,9 +223,9 @@ func (x *requestState) refuseByFault(w http.ResponseWriter, override *reference.
 	}
 }
 
-// refuse makes the reference server refuse the request, by changing override and, for Retry-After,
-// the header of w. The response is an error in the format of the dialect or, if the refusal has a
-// content type, the body given by the refusal.
+// refuse sets override so that the reference server refuses the request, and sets the header
+// Retry-After of w if the refusal has one. The body is the Body of the refusal if it has a
+// ContentType, and otherwise an error in the format of the dialect.
 func refuse(w http.ResponseWriter, refusal fault.CannedResponse, override *reference.Override) {
 	if refusal.RetryAfter > 0 {
 		seconds := (refusal.RetryAfter + time.Second - 1) / time.Second

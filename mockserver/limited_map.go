@@ -5,9 +5,8 @@ import (
 	"sync"
 )
 
-// A limitedMap is a map that holds at most limit entries. Adding an entry to a full map drops the
-// entry that was added first. Getting an entry that exists changes neither its value nor this
-// order. A limitedMap is safe for concurrent use.
+// A limitedMap is a map of at most limit entries. Adding an entry to a full map drops the entry
+// that was added first. A limitedMap is safe for concurrent use.
 type limitedMap[K comparable, V any] struct {
 	limit int
 
@@ -23,8 +22,8 @@ func (l *limitedMap[K, V]) find(key K) V {
 	return l.all[key]
 }
 
-// get returns the value of key. If the map does not contain key, get first adds key with the result
-// of create as its value. The function create must not use the map.
+// get returns the value of key. If the map does not contain key, get adds it with the result of
+// create as its value. The function create must not use the map.
 func (l *limitedMap[K, V]) get(key K, create func() V) V {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -28,28 +28,28 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A Config configures a [Server]. Only Dialects is required. A run that no script rule and no
-// recording matches is answered by the reference's scripted agent, unless Defaults.Strict is set.
-// Programs outside of this module cannot import the packages that some fields need; they set those
-// fields by means of an [Option].
+// A Config configures a [Server]. Only Dialects is required. The scripted agent of package
+// reference answers each run that no script rule and no recording matches, unless Defaults.Strict
+// is set. Some fields have types of internal packages; programs outside this module set those
+// fields with an [Option].
 type Config struct {
-	Dialects []*dialect.Dialect // a single one is served at its base path, several below /NAME@VERSION
-	Seed     *uint64            // seed of all random choices; setting it also freezes the clock; nil: random
-	Clock    *Clock             // source of the current time; nil: the system clock, or [Epoch] if Seed is set
+	Dialects []*dialect.Dialect // one is served at its base path; several are served below /NAME@VERSION
+	Seed     *uint64            // default seed of the random choices; nil: New chooses a random seed
+	Clock    *Clock             // nil: a clock that is frozen at [Epoch] if Seed is set, and otherwise not frozen
 	Defaults Defaults           // behavior where neither a script nor a request header specifies it
 	Scripts  *script.RuleSet    // reply rules; nil: none
 	Replay   *replay.Library    // recorded responses, for requests that no rule matches; nil: none
 	Journal  *journal.Journal   // nil: a new journal with default limits
-	Server   reference.Config   // limits, users, log and so on; New overwrites Store, NewID, Now, Inline and Intercept
+	Server   reference.Config   // reference server; New overwrites Store, NewID, Now, Inline and Intercept
 }
 
 // Defaults describes how the mock behaves where neither a script nor a request header specifies it.
 type Defaults struct {
 	Pace      pace.Pace    // timing of replies; the zero value adds no delays
 	Faults    []fault.Spec // injected into the response to every request to which they apply
-	Vary      *uint64      // seed of the legal variations of the encoding; nil: the reference's encoding
-	Strict    bool         // refuse a run that no rule or recording matches, with status 501
-	FlushEach bool         // flush after every event; otherwise events that are due together are sent together
+	Vary      *uint64      // seed of the variations of the encoding; nil: the encoding of the reference server
+	Strict    bool         // refuse a run with status 501 if no rule or recording matches it
+	FlushEach bool         // flush after every event; if false, events that are due at the same time share a flush
 }
 
 // A Server is a mock server for one or more dialects. It implements http.Handler, and its methods
@@ -68,7 +68,7 @@ type Server struct {
 	variations limitedMap[variationKey, *vary.Variation]
 	store      state.Resetter    // the store of backend
 	backend    backendServer     // the reference server
-	handler    http.Handler      // the method serve, wrapped in the middleware of all servers
+	handler    http.Handler      // the method serve, wrapped in the handler of package middleware
 	basePaths  map[string]string // results of BasePath, by the names of the dialects
 
 	ctx          context.Context // done when the mock shuts down
@@ -132,8 +132,8 @@ func New(cfg Config, options ...Option) (*Server, error) {
 	return s, nil
 }
 
-// BasePath returns the path of the base URL of a dialect. The argument name is the name and version
-// of the dialect, such as "runs@2026-04". BasePath returns "" if the server does not serve it.
+// BasePath returns the path of the base URL of the dialect with the given name, such as
+// "runs@2026-04". It returns "" if the server does not serve the dialect.
 func (s *Server) BasePath(name string) string { return s.basePaths[name] }
 
 // Journal returns the record of the requests that the server received and the responses that it
@@ -143,9 +143,9 @@ func (s *Server) Journal() *journal.Journal { return s.journal }
 // Clock returns the clock of the server.
 func (s *Server) Clock() *Clock { return s.clock }
 
-// Seed returns the default seed of the random choices. It applies to a request if neither a header
-// of the request nor the settings specify a seed. It is [Config.Seed] or, if that is nil, a seed
-// that New chose at random.
+// Seed returns the default seed of the random choices: [Config.Seed] or, if that is nil, a seed
+// that New chose at random. A header of a request or the settings of a test can specify another
+// seed.
 func (s *Server) Seed() uint64 { return s.seed }
 
 // Dialects returns the dialects that the server serves. The caller must not modify the slice.

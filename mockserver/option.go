@@ -15,8 +15,8 @@ import (
 // and NewTest fails the test.
 type Option func(*configBuilder) error
 
-// A configBuilder holds the configuration to which options are applied, and the scripts and
-// recordings that will be loaded once all options have been applied.
+// A configBuilder is what options change: the configuration, and the scripts and recordings that
+// apply loads after it has called all options.
 type configBuilder struct {
 	*Config
 	scripts    []script.Source
@@ -24,8 +24,8 @@ type configBuilder struct {
 }
 
 // Script returns an Option that adds the rules of a script. The argument text is the script in
-// YAML; docs/mock.md in the repository describes the format. If the script has a defect, [New]
-// returns an error that names the line of the defect.
+// YAML; docs/mock.md in the repository describes the format. If the script is invalid, [New]
+// returns an error that names the line.
 func Script(text string) Option {
 	return func(o *configBuilder) error {
 		o.scripts = append(o.scripts, script.Source{Name: fmt.Sprintf("script %d", len(o.scripts)+1), Data: []byte(text)})
@@ -89,8 +89,8 @@ func Seed(seed uint64) Option {
 	}
 }
 
-// Vary returns an Option that makes the server encode its responses in an unusual form that the
-// protocol allows. The seed selects the form.
+// Vary returns an Option that makes the server vary the encoding of its responses. The encoding
+// that seed selects differs from that of the reference server, but conforms to the protocol.
 func Vary(seed uint64) Option {
 	return func(o *configBuilder) error {
 		o.Defaults.Vary = &seed
@@ -108,10 +108,9 @@ func Strict() Option {
 	}
 }
 
-// apply applies the options to c. If the options add scripts, these replace c.Scripts; if the
-// options add recordings, these replace c.Replay. If an option fails, apply returns its error. If
-// scripts or recordings have errors, apply returns an error that lists all problems, each with its
-// file and line. After an error, c is only partly configured and must not be used.
+// apply applies the options to c. Scripts and recordings that the options add replace c.Scripts and
+// c.Replay. If scripts or recordings are invalid, the error lists all problems, each with its file
+// and line. After an error, c is only partly configured and must not be used.
 func (c *Config) apply(options []Option) error {
 	o := &configBuilder{Config: c}
 	for _, option := range options {

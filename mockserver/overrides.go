@@ -24,7 +24,7 @@ import (
 //	X-Mock-Hold: 3                          index of the first event that is held, counting from 0
 type overrides struct {
 	RuntimeSettings
-	varyOff bool // do not vary the encoding, even if the settings of the test have a seed for it
+	varyOff bool // the value of X-Mock-Vary is "off"; it takes precedence over the settings of the test
 }
 
 // maxOverrideHeader is the maximum length, in bytes, of the value of an X-Mock header. For a longer
@@ -45,16 +45,16 @@ var overrideHeaders = map[string]func(*overrides, string) error{
 	"X-Mock-Hold": func(o *overrides, text string) error { return parseInto(&o.Hold, text, parseEventNumber) },
 }
 
-// parseInto parses text with parse, stores a pointer to the result in *to, even if parse fails, and
-// returns the error from parse.
+// parseInto sets *to to a pointer to the result of parse(text), and returns the error of parse. It
+// sets *to even if parse fails.
 func parseInto[T any](to **T, text string, parse func(text string) (T, error)) error {
 	v, err := parse(text)
 	*to = &v
 	return err
 }
 
-// parseOverrides returns the settings in the X-Mock headers of h, which is the header of a request.
-// It returns an error if an X-Mock header is unknown, repeated or invalid.
+// parseOverrides returns the settings that the X-Mock headers in h specify. It returns an error if
+// an X-Mock header is unknown, repeated or invalid.
 func parseOverrides(h http.Header) (o overrides, err error) {
 	for name, values := range h {
 		if !strings.HasPrefix(name, "X-Mock-") {
@@ -78,7 +78,7 @@ func parseOverrides(h http.Header) (o overrides, err error) {
 }
 
 // ParsePace parses a pace in the YAML form that scripts use, such as "{first: 300ms, rate: 40}". It
-// returns an error if the text is not valid YAML or [pace.Parse] refuses the value.
+// returns an error if text is not valid YAML or does not describe a pace that [pace.Parse] accepts.
 func ParsePace(text string) (pace.Pace, error) {
 	var value any
 	if err := yaml.Unmarshal([]byte(text), &value); err != nil {
@@ -87,8 +87,8 @@ func ParsePace(text string) (pace.Pace, error) {
 	return pace.Parse(value)
 }
 
-// parseEventNumber parses the number of an event in its stream, counted from 0. It returns an error
-// if text is not an integer of at least 0.
+// parseEventNumber parses the index of an event in its stream, counted from 0. It returns an error
+// if text is not a non-negative integer.
 func parseEventNumber(text string) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {
@@ -97,8 +97,8 @@ func parseEventNumber(text string) (int, error) {
 	return n, nil
 }
 
-// ParseSeed parses a seed: a decimal integer from 0 to 2^53-1, the range of integers that all JSON
-// parsers keep exactly. It returns an error for any other text.
+// ParseSeed parses a seed, which is a decimal integer from 0 to 2^53-1. JSON parsers represent
+// these integers exactly. ParseSeed returns an error for any other text.
 func ParseSeed(text string) (uint64, error) {
 	n, err := strconv.ParseUint(text, 10, 53)
 	if err != nil {

@@ -12,15 +12,15 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// pacedAgent returns an agent that emits the events of another agent at the pace p. It calls begin
-// for each run to obtain that other agent. The argument of begin is a function that the other agent
-// may call to delay its next event. Random variations of the pace are drawn from r.
-func pacedAgent(begin func(pause func(time.Duration)) reference.Agent, p pace.Pace, r *rand.Rand) reference.Agent {
+// pacedAgent returns an agent that emits the events of another agent at the pace p. For each run,
+// it calls newAgent to create the other agent, which may call pause to delay its next event. Random
+// variations of the pace are drawn from r.
+func pacedAgent(newAgent func(pause func(time.Duration)) reference.Agent, p pace.Pace, r *rand.Rand) reference.Agent {
 	return func(ctx context.Context, t reference.Turn) iter.Seq[spec.Event] {
 		return func(yield func(spec.Event) bool) {
 			began, clock := time.Now(), p.NewClock(r)
 			emitter := reference.NewEventEmitter(ctx, t.Run, yield)
-			for e := range begin(clock.Delay)(ctx, t) {
+			for e := range newAgent(clock.Delay)(ctx, t) {
 				due := clock.NextEvent
 				if e.Kind.Phase() == "delta" {
 					due = clock.NextToken
@@ -37,8 +37,8 @@ func pacedAgent(begin func(pause func(time.Duration)) reference.Agent, p pace.Pa
 	}
 }
 
-// flushEach returns an agent that emits the events of the agent inner and, after each of them,
-// makes the server flush the response.
+// flushEach returns an agent that emits the events of inner and makes the server flush the response
+// after each of them.
 func flushEach(inner reference.Agent) reference.Agent {
 	return func(ctx context.Context, t reference.Turn) iter.Seq[spec.Event] {
 		return func(yield func(spec.Event) bool) {
@@ -51,10 +51,8 @@ func flushEach(inner reference.Agent) reference.Agent {
 	}
 }
 
-// faultySink returns a function that creates the sink for the events of a run. The sink applies the
-// effects, in the given order, to the events and frames of the run. It encodes the resulting events
-// with encode, which returns no bytes for an event that the dialect does not have, and passes the
-// resulting frames to send.
+// faultySink returns a function for [reference.Override].NewSink. The sinks that it creates apply
+// the effects, in the given order, to the events, the frames and the end of a run.
 func faultySink(effects []fault.Effect) func(encode func(*spec.Event) []byte, send func([]byte)) reference.EventSink {
 	return func(encode func(*spec.Event) []byte, send func([]byte)) reference.EventSink {
 		frame := send

@@ -22,17 +22,15 @@ const (
 	randStream               // faults that change one stream
 )
 
-// newRand returns a source of random numbers for the given purpose, such as randPace. Its sequence
-// depends only on the purpose, the base seed (see requestSeed), the request and the number of equal
-// requests before it.
+// newRand returns a source of random numbers for the given purpose, such as randPace. The purpose
+// and the seed of x determine the sequence.
 func (x *requestState) newRand(purpose uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(x.seed, purpose))
 }
 
-// requestSeed counts a request and returns the seed of its random choices. The seed depends only on
-// the arguments and on how many requests with the same arguments were counted before. The argument
-// base, the base seed, is the seed that the request, the settings of its test or the server
-// specifies.
+// requestSeed returns the seed of the random choices for a request. It depends only on the
+// arguments and on how many earlier requests had the same arguments. The base seed is the one that
+// the request, the settings of its test or the server specifies.
 func (s *Server) requestSeed(base uint64, test, method, target string, body []byte, cursor string) uint64 {
 	h := fnv.New64a()
 	_ = binary.Write(h, binary.LittleEndian, base)
@@ -45,18 +43,18 @@ func (s *Server) requestSeed(base uint64, test, method, target string, body []by
 	return h.Sum64()
 }
 
-// A keyCounter counts the occurrences of keys. It forgets keys that have not occurred for a long
-// time; see maxCounted. It is safe for concurrent use.
+// A keyCounter counts the occurrences of keys. To limit its memory, it forgets keys that have not
+// occurred recently; see maxCounted. It is safe for concurrent use.
 type keyCounter struct {
 	mu                sync.Mutex
-	current, previous map[uint64]uint64 // occurrences by key; when current is full, it becomes previous
+	current, previous map[uint64]uint64 // number of occurrences of each key; next adds keys to current only
 }
 
 // maxCounted is the maximum number of keys in each of the two maps of a keyCounter. A keyCounter
-// thus always remembers the maxCounted keys that occurred most recently.
+// always contains the maxCounted keys that occurred most recently, and possibly older ones.
 const maxCounted = 1 << 16
 
-// next counts one more occurrence of key and returns the number of earlier occurrences.
+// next counts an occurrence of key and returns the number of earlier occurrences.
 func (c *keyCounter) next(key uint64) uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,7 +62,7 @@ func (c *keyCounter) next(key uint64) uint64 {
 	if !ok {
 		n = c.previous[key]
 	}
-	if c.current == nil || len(c.current) >= maxCounted {
+	if c.current == nil || len(c.current) >= maxCounted { // the counts of the old previous are dropped
 		c.current, c.previous = map[uint64]uint64{}, c.current
 	}
 	c.current[key] = n + 1
@@ -78,18 +76,17 @@ func (c *keyCounter) reset() {
 	c.current, c.previous = nil, nil
 }
 
-// requestStateKey is the type of the context key under which the context of a request holds the
-// *requestState of that request.
+// requestStateKey is the type of the context key for the *requestState of a request.
 type requestStateKey struct{}
 
-// newID returns a UUID, drawn from the random source of the request to which ctx belongs. It panics
-// if ctx is not derived from the context of a request to the mock.
+// newID returns a new random UUID for the request whose context is ctx. It panics if ctx is not
+// derived from the context of a request to the mock.
 func newID(ctx context.Context) string {
 	x, _ := ctx.Value(requestStateKey{}).(*requestState)
 	return x.newID()
 }
 
-// newID returns a UUID, drawn from the request's random source for new ids.
+// newID returns a new random UUID. The seed of the request determines the sequence of UUIDs.
 func (x *requestState) newID() string {
 	if x.idRand == nil {
 		x.idRand = x.newRand(randIDs)
@@ -97,8 +94,8 @@ func (x *requestState) newID() string {
 	return script.NewUUID(x.idRand)
 }
 
-// requestID counts a request and returns its id, which appears in the log and in a response header.
-// The id depends only on the seed of the server and on how many requests were counted before.
+// requestID returns the id of the next request, which appears in the log and in a response header.
+// The id depends only on the seed of the server and the number of earlier requests.
 func (s *Server) requestID() string {
 	var pcg rand.PCG
 	pcg.Seed(s.seed, s.requestCount.Add(1))

@@ -12,10 +12,9 @@ import (
 	"github.com/streamassay/streamassay/reference"
 )
 
-// findRecording returns the recorded response to the request h, or nil if there is none. It also
-// returns nil if a rule matches the request, that is, if decision.Rule is not nil. The parameter
-// decision is the decision of the scripts. If findRecording searches the recordings, it writes the
-// result of the search to the journal.
+// findRecording returns the recorded response to the request h, or nil if there is none or if a
+// script rule matches the request. The parameter decision is the result of the method decide. If
+// findRecording searches the recordings, it records the result of the search in the journal.
 func (x *requestState) findRecording(h *reference.ParsedRequest, decision script.Decision) *replay.Response {
 	if x.settings.Replay == nil || decision.Rule != nil {
 		return nil
@@ -33,15 +32,15 @@ func (x *requestState) findRecording(h *reference.ParsedRequest, decision script
 	return response
 }
 
-// replayEndings maps each way in which a recorded response ended early to the way in which the mock
-// ends its response. A response whose ending is not in the map was complete.
+// replayEndings maps each ending of an incomplete recorded response to the way in which the mock
+// ends its response. Endings of complete responses are not in the map.
 var replayEndings = map[replay.StreamEnd]fault.StreamEnd{
 	replay.Truncated: fault.Abort, replay.NoResponse: fault.Abort, replay.Reset: fault.Reset, replay.Stall: fault.Stall,
 }
 
 // replay returns a handler that sends the recorded response a with its recorded timing and ending.
-// The handler must be called with a *responseWriter. If the Speed of the configured pace is
-// positive, the handler divides the recorded times by it.
+// The handler divides the recorded times by the Speed of the pace that applies to the request, if
+// that is positive. Its http.ResponseWriter must be a *responseWriter.
 func (x *requestState) replay(a *replay.Response) http.HandlerFunc {
 	speed := 1.0
 	for _, configured := range []*pace.Pace{x.settings.Pace, x.overrides.Pace} {

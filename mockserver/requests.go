@@ -9,17 +9,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A ReceivedRequest is a request that a server received, with what tests need to know about its
-// response.
+// A ReceivedRequest describes a request that a server received, and its response.
 type ReceivedRequest struct {
 	Method, Target string // as in the request line; the target may have a query
 	Header         http.Header
-	Body           []byte    // its first 64 KiB, unless Config.Journal has another limit
+	Body           []byte    // first 64 KiB of the body; [Config].Journal can set another limit
 	Operation      string    // kind of the operation, such as "run"; "" if it is unknown
-	Thread, Run    string    // ids in the request, each "" if the request has none
-	Rule           string    // the script's rule or the recording that matched the request; "" if none did
+	Thread, Run    string    // ids of the thread and the run that the request names; "" if it names none
+	Rule           string    // the script rule or the recording that matched the request; "" if none did
 	Status         int       // status of the response; 0 if it has not been sent yet
-	Faults         []string  // the faults that changed the response, each as [Fault] accepts it
+	Faults         []string  // the faults that changed the response, each in the form that [Fault] accepts
 	Findings       []Finding // violations of the protocol by the client
 }
 
@@ -30,9 +29,9 @@ type Finding struct {
 	Message     string
 }
 
-// Requests returns the requests that the journal holds, oldest first: those of the test with the id
-// test or, if test is "", all requests. A request belongs to the test that its header X-Test-Id
-// names. The values of headers that usually carry credentials are redacted.
+// Requests returns the requests in the journal, oldest first. If test is not "", it returns only
+// those whose header X-Test-Id is test. The values of headers that usually contain credentials are
+// redacted.
 func (s *Server) Requests(test string) (all []ReceivedRequest) {
 	var filter journal.Filter
 	if test != "" {
@@ -58,11 +57,11 @@ func (s *Server) Requests(test string) (all []ReceivedRequest) {
 	return all
 }
 
-// Verify judges the requests that the server received, as "streamassay mock --expect" does. It
-// returns an error that lists what is wrong if a client violated a MUST of the protocol, if an
-// expected call is missing or surplus, or if no request was received. The argument expectations is
-// YAML such as "calls: [{op: run, exactly: 2}]"; if it is empty, no particular calls are expected.
-// Verify also returns an error if expectations is invalid.
+// Verify checks the requests that the server received, as the command "streamassay mock --expect"
+// does. It returns an error that lists the problems if a client violated a MUST of the protocol, if
+// the calls differ from the expectations, or if no request was received. The expectations are YAML
+// such as "calls: [{op: run, exactly: 2}]"; if empty, they allow any calls. Invalid expectations
+// are an error, too.
 func (s *Server) Verify(expectations string) error {
 	expect, err := journal.LoadExpectations("expectations", strings.NewReader(expectations))
 	if err != nil {

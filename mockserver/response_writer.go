@@ -12,24 +12,24 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A responseWriter is the http.ResponseWriter that the reference server writes to: the first writer
-// of a pipeline. It splits an event stream into frames, and each frame passes the following stages,
-// which are frame writers:
+// A responseWriter is the http.ResponseWriter that the reference server writes to. It is the first
+// writer of a pipeline. It splits an event stream into frames and passes each frame through these
+// stages, which are frameWriters:
 //
 //	holdStage → varyStage → frame writers of the faults → clientWriter (send and record)
 //
-// A stream without holds, variations and faults is not split, but goes to the clientWriter
-// unchanged. So does a response that is not an event stream, except that the encoding of JSON may
-// be varied.
+// If a stream is not held and has no variations or faults, the responseWriter passes it to the
+// clientWriter without splitting it. It also passes on other responses whole, but may vary the
+// encoding of JSON.
 type responseWriter struct {
 	exchange *requestState
 	client   *clientWriter
 
 	headWritten bool
 	isStream    bool
-	stream      *Stream // nil: not an open event stream
+	stream      *Stream // nil before the head of an event stream is sent, and for other responses
 	frames      sse.FrameSplitter
-	frameCount  atomic.Int64 // frames written by the server
+	frameCount  atomic.Int64 // number of frames that the reference server has written
 	gate        holdStage
 
 	effects      []fault.Effect
@@ -38,8 +38,8 @@ type responseWriter struct {
 	varyStream   *vary.StreamEncoder       // of an event stream; nil: its encoding is not varied
 	varyJSON     *vary.Variation           // of a JSON body; nil: its encoding is not varied
 
-	prepared bool                // whether the fields below are final, and the gate linked to its next stage
-	faults   []fault.FrameWriter // writers of the faults; the one next to the client is first
+	prepared bool                // whether prepare has set the fields below for the rest of the stream
+	faults   []fault.FrameWriter // writers of the faults; the one that writes to the client is first
 	faulty   frameWriter         // last element of faults, or the client if faults is empty
 }
 
@@ -52,9 +52,9 @@ func (w *responseWriter) SetReadDeadline(at time.Time) error {
 	return http.NewResponseController(w.client.ResponseWriter).SetReadDeadline(at)
 }
 
-// SetWriteDeadline does nothing and returns nil, because a stream that is held would exceed the
-// deadlines that the reference server sets. The clientWriter sets a deadline of its own for each
-// write.
+// SetWriteDeadline does nothing and returns nil. The deadlines that the reference server sets are
+// not meant for streams that are held; the clientWriter sets a new deadline before each write
+// instead.
 func (w *responseWriter) SetWriteDeadline(time.Time) error { return nil }
 
 // FlushError sends buffered data to the client. It returns errEnded if the stream has ended, and
@@ -82,8 +82,7 @@ func (w *responseWriter) WriteHeader(status int) {
 	}
 }
 
-// changeHead applies faults and variations to head, the status and the header of the response. It
-// must be called before the head is sent.
+// changeHead applies faults and variations to head, the status and the header of the response.
 func (w *responseWriter) changeHead(head *fault.ResponseHead) {
 	w.isStream = head.Status == http.StatusOK && strings.HasPrefix(head.Header.Get("Content-Type"), spec.EventStream)
 	if w.isStream {
@@ -109,10 +108,9 @@ func (w *responseWriter) changeHead(head *fault.ResponseHead) {
 	}
 }
 
-// startEffects returns the effects of the faults on this stream. The first call that returns true
-// for ok creates the effects, counts the stream, and holds its frames if the fault plan says so.
-// Later calls return the same effects. The result ok is false as long as the faults are not known;
-// see currentPlan.
+// startEffects returns the effects of the faults on this stream. It creates them on the first call
+// for which the fault plan is known; see currentPlan. That call also counts the stream and holds
+// its frames if the plan requires it. Until then, startEffects returns false for ok.
 func (w *responseWriter) startEffects() (all []fault.Effect, ok bool) {
 	if w.effectsKnown {
 		return w.effects, true
@@ -139,8 +137,8 @@ func (w *responseWriter) startEffects() (all []fault.Effect, ok bool) {
 }
 
 // Write sends p, a part of the body. If the response is an event stream that is held, varied or
-// affected by faults, Write sends only complete frames and keeps the beginning of an incomplete
-// frame until the next call. It returns an error if the stream has ended or the client left.
+// affected by faults, Write sends only complete frames and keeps an incomplete one until the next
+// call. It returns an error if the stream has ended or the client left.
 func (w *responseWriter) Write(p []byte) (int, error) {
 	if !w.headWritten {
 		w.WriteHeader(http.StatusOK)
@@ -175,8 +173,8 @@ func (w *responseWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// passesThrough reports whether bytes of the stream can be sent unchanged, without being split into
-// frames. It first calls prepare, unless an earlier call of prepare has succeeded.
+// passesThrough reports whether the next bytes of the stream can be sent unchanged, without being
+// split into frames. It calls prepare if necessary.
 func (w *responseWriter) passesThrough() bool {
 	if !w.prepared {
 		w.prepare()
@@ -184,9 +182,9 @@ func (w *responseWriter) passesThrough() bool {
 	return w.faults == nil && w.varyStream == nil && w.gate.held() == noFrame && w.frames.Rest() == nil
 }
 
-// prepare links the stages of the pipeline. If the faults on the stream are not known yet (see
-// startEffects), prepare links only the other stages and leaves w.prepared false, and the caller
-// must call it again for the next write.
+// prepare links the stages of the pipeline and sets w.prepared. If the effects of faults are not
+// known yet (see startEffects), it leaves w.prepared false, and must be called again before the
+// next write.
 func (w *responseWriter) prepare() {
 	effects, ok := w.startEffects()
 	w.prepared = ok
@@ -203,9 +201,9 @@ func (w *responseWriter) prepare() {
 	}
 }
 
-// close completes the response after the handler has returned. It sends an incomplete frame at the
-// end of the stream and the frames that faults have held back, and then ends the response; see
-// clientWriter.end.
+// close completes the response after the handler has returned. It sends the incomplete frame that
+// Write kept, if any, and the frames that faults have held back. It then calls the method end of
+// the client.
 func (w *responseWriter) close() {
 	if rest := w.frames.Rest(); rest != nil && w.client.endedBy() == "" {
 		_ = w.faulty.WriteFrame(int(w.frameCount.Load()), rest) // fails only if the client left

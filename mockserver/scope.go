@@ -11,49 +11,49 @@ import (
 	"github.com/streamassay/streamassay/internal/script"
 )
 
-// testHeader is the request header that names the test to which a request belongs. Each test has
-// its own scripts, script state, settings and journal entries.
+// testHeader is the request header that contains the id of the test to which a request belongs.
+// Each test has its own scripts, script state, settings and journal entries.
 const testHeader = "X-Test-Id"
 
 // maxTests is the maximum number of tests whose settings are kept. When the maximum is reached, a
-// new test replaces the one that was added first.
+// new test replaces the oldest one.
 const maxTests = 1000
 
-// RuntimeSettings holds what can be changed while a mock is serving, for one test or for all tests.
-// In the settings of a test, a nil field inherits the value shared by all tests; in the shared
-// settings, nil means that the field has no value.
+// RuntimeSettings holds the settings that can be changed while a mock is serving, for one test or
+// for all tests. In the settings of a test, a nil field inherits the shared value. In the shared
+// settings, a nil field has no effect.
 type RuntimeSettings struct {
-	Scripts *script.RuleSet `json:"-"`                // of a test: tried before the shared ones
+	Scripts *script.RuleSet `json:"-"`                // reply rules; those of a test are tried before the shared ones
 	Replay  *replay.Library `json:"-"`                // recorded responses, for requests that no rule matches
 	Faults  *[]fault.Spec   `json:"faults,omitempty"` // injected into the response to every request to which they apply
 	Pace    *pace.Pace      `json:"pace,omitzero"`    // timing of replies
 	Seed    *uint64         `json:"seed,omitempty"`   // seed of the random choices
 	Vary    *uint64         `json:"vary,omitempty"`   // seed of the variations of the encoding
-	// Hold is the number of the first event, counted from 0, that is held in the first stream of each
+	// Hold is the index, counted from 0, of the first event that is held in the first stream of each
 	// run. Later streams of a run are not held.
 	Hold *int `json:"hold,omitempty"`
 }
 
 // A testScope holds the settings and the state of one test. The shared scope, which has no parent,
-// holds those that all tests share.
+// holds the settings and the state that all tests share.
 type testScope struct {
-	id       string                          // of the test; "" for the shared scope
-	parent   *testScope                      // nil: this is the shared scope
-	state    *script.State                   // of the scripts
-	sessions *replay.PlaybackState           // of the recordings
+	id       string                          // id of the test; "" for the shared scope
+	parent   *testScope                      // the shared scope, or nil if this is the shared scope
+	state    *script.State                   // state of the scripts
+	sessions *replay.PlaybackState           // state of the playback of recordings
 	settings atomic.Pointer[RuntimeSettings] // never nil
 }
 
-// newScope returns a scope with empty settings for the test with the given id. Settings that the
-// scope does not have are inherited from parent, which is nil for the shared scope.
+// newScope returns a scope with empty settings for the test with the given id. The parent is the
+// shared scope, or nil to create the shared scope itself.
 func newScope(id string, parent *testScope) *testScope {
 	s := &testScope{id: id, parent: parent, state: script.NewState(), sessions: &replay.PlaybackState{}}
 	s.settings.Store(&RuntimeSettings{})
 	return s
 }
 
-// scriptSets returns the scripts of the scope, followed by those of its parent. This is the order
-// in which they are tried. A scope without scripts contributes nothing to the result.
+// scriptSets returns the scripts in the order in which they are tried: those of the scope, then the
+// shared ones. The result contains no nil elements and is nil if there are no scripts.
 func (s *testScope) scriptSets() (all []*script.RuleSet) {
 	for ; s != nil; s = s.parent {
 		if own := s.settings.Load().Scripts; own != nil {
@@ -63,9 +63,8 @@ func (s *testScope) scriptSets() (all []*script.RuleSet) {
 	return all
 }
 
-// effectiveSettings returns the settings of the scope. Each field that is nil in the scope itself
-// has the value that all tests share. Scripts is an exception, because the shared scripts are tried
-// in addition to those of the test; see scriptSets.
+// effectiveSettings returns the settings of the scope, with the shared value for each field that is
+// nil. Scripts is not inherited; see scriptSets.
 func (s *testScope) effectiveSettings() RuntimeSettings {
 	own := *s.settings.Load()
 	if s.parent != nil {
@@ -80,9 +79,8 @@ func (s *testScope) effectiveSettings() RuntimeSettings {
 	return own
 }
 
-// scope returns the scope of the test with the id test, or the shared scope if test is "". If the
-// test has no scope yet, it creates one, and first drops the oldest scope if there are maxTests
-// already.
+// scope returns the scope of the test with the id test, and creates it if necessary. If test is "",
+// it returns the shared scope.
 func (s *Server) scope(test string) *testScope {
 	if test == "" {
 		return s.shared
@@ -90,22 +88,21 @@ func (s *Server) scope(test string) *testScope {
 	return s.scopes.get(test, func() *testScope { return newScope(test, s.shared) })
 }
 
-// Settings returns the settings of the test with the id test, or those that all tests share if test
-// is "". A test that the server does not know yet is added, with empty settings. The caller must
-// not modify the values to which the fields of the result point.
+// Settings returns the settings of the test with the id test, without inherited values. If test is
+// "", it returns the settings that all tests share. The settings of an unknown test are empty. The
+// caller must not modify the values to which the fields of the result point.
 func (s *Server) Settings(test string) RuntimeSettings { return *s.scope(test).settings.Load() }
 
-// SetSettings sets all settings of the test with the id test, or those that all tests share if test
-// is "". A nil field of settings discards the earlier value. Responses that have already begun are
-// not affected.
+// SetSettings replaces the settings of the test with the id test. If test is "", it replaces the
+// settings that all tests share. Responses that have already begun are not affected.
 func (s *Server) SetSettings(test string, settings RuntimeSettings) {
 	s.UpdateSettings(test, func(all *RuntimeSettings) { *all = settings })
 }
 
-// UpdateSettings calls change with a copy of the settings of the test with the id test, or of those
-// that all tests share if test is "". It then stores the changed copy. The function change may
-// replace the values to which the fields point, but must not modify them. Concurrent updates are
-// serialized, and change must not call methods of s.
+// UpdateSettings replaces settings in the same way as SetSettings, but obtains the new settings by
+// calling change with a copy of the current ones. The function change may set fields, but must not
+// modify the values to which they point, and must not call methods of s. Concurrent updates are
+// serialized.
 func (s *Server) UpdateSettings(test string, change func(*RuntimeSettings)) {
 	scope := s.scope(test)
 	s.settingsMu.Lock()
@@ -115,19 +112,19 @@ func (s *Server) UpdateSettings(test string, change func(*RuntimeSettings)) {
 	scope.settings.Store(&to)
 }
 
-// ScriptState returns the state of the scripts of the test with the id test, or of the scripts that
-// all tests share if test is "".
+// ScriptState returns the state of the scripts for the test with the id test. If test is "", it
+// returns the state for requests that belong to no test.
 func (s *Server) ScriptState(test string) *script.State { return s.scope(test).state }
 
-// Tests returns the ids of the tests that the server knows, sorted: those that have settings or
-// sent a request. The server knows at most 1000 tests; beyond that, it forgets those that were
-// added first.
+// Tests returns the sorted ids of the tests that the server knows. A test becomes known by its
+// first request or by settings for it. The server keeps at most 1000 tests; a new test then
+// replaces the oldest one.
 func (s *Server) Tests() []string { return slices.Sorted(slices.Values(s.scopes.keys())) }
 
 // Reset discards the settings, the script state and the journal entries of the test with the id
-// test. If test is "", it discards those of all tests, the state of the reference server and the
-// fault plans of all runs, as if the mock were restarted with its configuration. However, the clock
-// is not reset, and open streams continue and keep their threads and faults.
+// test. If test is "", Reset restores the initial state of the server: it discards the data of all
+// tests, the state of the reference server and the fault plans. It does not reset the clock, and
+// open streams continue.
 func (s *Server) Reset(test string) {
 	if test != "" {
 		s.journal.Reset(test)
@@ -147,7 +144,7 @@ func (s *Server) Reset(test string) {
 	s.SetSettings("", s.initialSettings())
 }
 
-// initialSettings returns the shared settings that the configuration of the server defines.
+// initialSettings returns the shared settings with which the server starts, from its configuration.
 func (s *Server) initialSettings() RuntimeSettings {
 	m := &s.cfg.Defaults
 	to := RuntimeSettings{Scripts: s.cfg.Scripts, Replay: s.cfg.Replay, Pace: &m.Pace, Vary: m.Vary}

@@ -25,20 +25,20 @@ type StreamStatus struct {
 	Test    string `json:"test,omitempty"`
 	Thread  string `json:"thread"`
 	Run     string `json:"run"`
-	Rule    string `json:"rule,omitempty"` // name of the script's rule that the run follows; "" if there is none
-	Events  int    `json:"events"`         // number of events that were sent or wait to be released
-	Held    *int   `json:"held,omitempty"` // number of the first event that is or will be held, from 0; nil: no event
+	Rule    string `json:"rule,omitempty"` // name of the script rule that matched the run; "" if none did
+	Events  int    `json:"events"`         // number of events that were sent or are being held
+	Held    *int   `json:"held,omitempty"` // index of the first event to hold, counted from 0; nil: none is held
 }
 
-// liveStreams holds the streams that the server is sending. It is safe for concurrent use.
+// liveStreams holds the open streams, which are those that the server is sending. It is safe for
+// concurrent use.
 type liveStreams struct {
 	mu   sync.Mutex
 	last uint64    // id of the stream that was opened last
 	live []*Stream // the oldest first
 }
 
-// open creates a Stream with a new id for the response w, adds it to the open streams, and returns
-// it.
+// open creates a Stream with a new id for the response w and adds it to the open streams.
 func (s *liveStreams) open(w *responseWriter) *Stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,8 +62,8 @@ func (s *liveStreams) all() []*Stream {
 	return slices.Clone(s.live)
 }
 
-// Streams returns the open streams of the test with the id test, or of all tests if test is "", the
-// oldest first.
+// Streams returns the open streams, oldest first. If test is not "", it returns only the streams of
+// the test with that id.
 func (s *Server) Streams(test string) (all []*Stream) {
 	for _, one := range s.streams.all() {
 		if test == "" || one.Test() == test {
@@ -85,9 +85,9 @@ func (s *Server) Stream(id string) *Stream {
 	return nil
 }
 
-// Test returns the id of the test to which the stream belongs, or "" if there is none. It is the
-// test of the request that started the run or, if that request named none or is not known yet, the
-// test that the request for the stream named.
+// Test returns the id of the test to which the stream belongs, or "" if it belongs to none. The
+// request that started the run determines the test. If that request named no test or is not known
+// yet, the request for the stream determines it.
 func (s *Stream) Test() string {
 	if p := s.response.plan.Load(); p != nil && p.test != "" {
 		return p.test
@@ -112,8 +112,8 @@ func (s *Stream) Status() StreamStatus {
 	return v
 }
 
-// Hold holds back the event with the given number, counted from 0, and all later events. Events
-// before it pass, even if they were held. A negative number means 0.
+// Hold holds back the event with the given index, counted from 0, and all later events. It releases
+// the events before it. A negative index means 0.
 func (s *Stream) Hold(event int) { s.response.gate.holdFrom(max(0, event)) }
 
 // Next releases the next n events of a held stream. It returns an error if n is less than 1 or the

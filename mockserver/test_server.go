@@ -17,15 +17,15 @@ type TB interface {
 	Cleanup(func())
 }
 
-// A TestServer is a mock server that listens at an address of the loopback interface until its
-// test ends. See [NewTest].
+// A TestServer is a mock server that listens on a loopback address until its test ends; see
+// [NewTest].
 type TestServer struct {
 	*Server
 	URL string // base URL of the dialect, without a slash at the end
 }
 
-// shutdownTimeout is the maximum time that requests in progress may take after the end of the test.
-// Then their connections are closed.
+// shutdownTimeout is the maximum time for which the server waits for requests in progress when the
+// test ends. It then closes their connections.
 const shutdownTimeout = 5 * time.Second
 
 // NewTest starts a mock server for the test t and closes it when t ends. The server serves the

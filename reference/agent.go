@@ -8,15 +8,15 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A Turn is the input of an agent: one request as decoded from the wire, and access to
-// the earlier messages of its conversation.
+// A Turn is the input of an agent: a decoded request, and access to the earlier messages of its
+// conversation.
 type Turn struct {
-	// The request. Parts holds its messages, tool results and interrupt replies; Thread
-	// and Run are never empty. Message and call ids that an agent derives from Run are
-	// unique within the conversation.
+	// Event is the request. Parts contains its messages, tool results and interrupt replies. Thread
+	// and Run are never empty. Run is unique within the conversation, so an agent can use it as a
+	// prefix of message ids and call ids.
 	spec.Event
 
-	ClientTools []string // names of the tools in the request that the client runs; nil if there are none
+	ClientTools []string // names of the tools that the request declares and the client runs; nil if there are none
 	OnlyClient  bool     // the agent must not run tools itself, because the dialect has no events for their results
 
 	// EarlierMessages returns the latest messages of the conversation before this request,
@@ -28,9 +28,9 @@ type Turn struct {
 type Message = state.Message
 
 // previousUserText returns the text of the latest user message before the prompt of this request.
-// It looks for one in the request first, because clients may repeat the history, and then in the
-// stored conversation, where it ignores hidden messages. found is false if there is no such
-// message. The error is any error from EarlierMessages.
+// The request itself may contain that message, because clients may repeat the history; otherwise
+// previousUserText looks in the stored conversation, except for hidden messages. If there is no
+// such message, found is false. The error is any error from EarlierMessages.
 func (t Turn) previousUserText(ctx context.Context) (text string, found bool, err error) {
 	var users []string
 	for _, part := range t.Parts {
@@ -57,12 +57,12 @@ func (t Turn) previousUserText(ctx context.Context) (text string, found bool, er
 }
 
 // An Agent runs one turn and returns the sequence of events that the turn produces. The
-// events are the same for all dialects; the server encodes them in its dialect, as far as
-// the dialect can express them. In this list, parentheses contain the fields of
-// [spec.Event] that an event of the kind needs:
+// events are the same for all dialects; the server encodes those that its dialect can
+// express. The following list names the kinds of events; the parentheses contain the fields
+// of [spec.Event] that an agent must set:
 //
-//   - run.start comes first, run.end or run.error (Text) last. An agent that stops
-//     without either is taken to have ended its run successfully.
+//   - run.start comes first, run.end or run.error (Text) last. If an agent stops without
+//     run.end or run.error, the server treats its run as successful.
 //   - message.start (Message), message.delta (Message, Text) and message.end (Message)
 //     make up a message; reasoning.start, reasoning.delta and reasoning.end make up a
 //     section of reasoning in the same way. Messages may overlap if their ids differ.
@@ -72,11 +72,11 @@ func (t Turn) previousUserText(ctx context.Context) (text string, found bool, er
 //     tool call; tool.result (Message, Call, Name, Text) is its result. Their Message
 //     is used by dialects that put calls and results into messages.
 //   - interrupt (ID, Text) asks the client for input; Text is its payload as JSON.
-//   - An event without a kind announces a pause: everything sent so far is flushed. If
+//   - An event without a kind announces a pause: the server flushes the preceding events. If
 //     [Config].Inline is set, an agent must yield such an event before it waits.
-//   - "?" (Raw) is a frame that is encoded already. It is sent unchanged.
+//   - "?" (Raw) is a frame in its encoded form. The server sends it unchanged.
 //
 // An agent must return soon after its context is done; the server then emits the event
-// that ends the run. The server may run several turns at the same time, each in a single
+// that ends the run. The server may run several turns concurrently, each in its own
 // goroutine.
 type Agent func(ctx context.Context, t Turn) iter.Seq[spec.Event]

@@ -8,10 +8,9 @@ import (
 // initialStreamBuffer is the initial capacity of a stream's write buffer, in bytes.
 const initialStreamBuffer = 2 << 10
 
-// A directSink writes the frames of a run directly to the response of the request that started the
-// run. It is used if Config.Inline is set and streams of the dialect cannot be resumed; the run is
-// then executed in the goroutine of that request. The directSink buffers frames until the write
-// buffer of its streamWriter is full or the agent announces a pause.
+// A directSink is the sink of a run that the server executes in the goroutine of the request; see
+// playsInline. It writes the frames of the run to the response to that request. It buffers frames
+// until the write buffer of its streamWriter is full or the agent announces a pause.
 type directSink struct {
 	memorySink
 	stream *streamWriter
@@ -38,17 +37,16 @@ func (p *directSink) cancelOnError(err error) {
 	}
 }
 
-// finish writes the buffered frames to the response. With HTTP/1 they are flushed when the handler
-// of the request returns; with later versions, finish flushes them itself.
+// finish writes the buffered frames to the response. Except in HTTP/1, it also flushes them.
 func (p *directSink) finish() {
 	p.cancelOnError(p.stream.writeBuffered())
-	if p.stream.r.ProtoMajor != 1 { // else net/http would add a Content-Length, which a stream must not have
+	if p.stream.r.ProtoMajor != 1 { // without a flush, net/http may add a Content-Length, which a stream must not have
 		p.cancelOnError(p.stream.flush())
 	}
 }
 
 // playsInline reports whether the server executes each run in the goroutine of the request that
-// starts the run, rather than in a separate goroutine.
+// starts the run. It does so if Config.Inline is set and streams of the dialect cannot be resumed.
 func (s *Server) playsInline() bool { return s.cfg.Inline && !s.resumable }
 
 // streamInline executes the run r in the calling goroutine and sends its stream as the response to

@@ -9,16 +9,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An EventEmitter emits the events of one turn of an agent and makes the ids that the events carry.
-// It stops, and emits nothing more, when the server no longer accepts events, the context is done
-// or the run has failed. It must not be used concurrently.
+// An EventEmitter emits the events of one turn of an agent and generates their ids. It stops, and
+// emits nothing more, when the server no longer accepts events, the context is done or Fail is
+// called. It must not be used concurrently.
 type EventEmitter struct {
 	ctx     context.Context
 	run     string
 	yield   func(spec.Event) bool
 	stopped bool
 
-	messages, calls, interrupts int // how many ids were made
+	messages, calls, interrupts int // numbers of generated ids
 }
 
 // NewEventEmitter returns an emitter for the run with the given id. The emitter passes each event
@@ -28,8 +28,9 @@ func NewEventEmitter(ctx context.Context, run string, yield func(spec.Event) boo
 	return &EventEmitter{ctx: ctx, run: run, yield: yield}
 }
 
-// NewAgent returns an agent that calls respond for each turn. The agent emits the start of the run,
-// the events that respond emits with e, and the end of the run unless respond called e.Fail.
+// NewAgent returns an agent that calls respond for each turn. The agent emits the start of the run
+// before the call, and the end of the run after it, unless respond called e.Fail. The function
+// respond emits the other events with e.
 func NewAgent(respond func(ctx context.Context, t Turn, e *EventEmitter)) Agent {
 	return func(ctx context.Context, t Turn) iter.Seq[spec.Event] {
 		return func(yield func(spec.Event) bool) {
@@ -41,7 +42,7 @@ func NewAgent(respond func(ctx context.Context, t Turn, e *EventEmitter)) Agent 
 	}
 }
 
-// Stopped reports whether the emitter has stopped, so that it emits no more events.
+// Stopped reports whether the emitter has stopped and emits no more events.
 func (e *EventEmitter) Stopped() bool { return e.stopped }
 
 // Emit emits an event. It does nothing once the emitter has stopped.
@@ -51,8 +52,8 @@ func (e *EventEmitter) Emit(event spec.Event) {
 	}
 }
 
-// EmitMessage emits a complete message of the assistant, with one delta for each of the pieces of
-// its text. It does not wait between the deltas.
+// EmitMessage emits a complete message of the assistant. The text of the message consists of the
+// pieces, each of which is emitted as one delta.
 func (e *EventEmitter) EmitMessage(pieces ...string) {
 	id := e.NewMessageID()
 	e.emitText(spec.MessageStart, id, "")
@@ -62,9 +63,8 @@ func (e *EventEmitter) EmitMessage(pieces ...string) {
 	e.emitText(spec.MessageEnd, id, "")
 }
 
-// Fail emits an event that ends the run with an error, and stops the emitter. The argument text
-// describes the error for people. The argument code is the error code in the event, or "" if there
-// is none.
+// Fail emits an event that ends the run with an error, and stops the emitter. The text is a
+// description of the error for people. The code is the error code of the event, or "" for none.
 func (e *EventEmitter) Fail(text, code string) {
 	e.Emit(spec.Event{Kind: spec.RunError, Text: text, Code: code})
 	e.stopped = true
@@ -79,16 +79,16 @@ func (e *EventEmitter) NewCallID() string { return e.newID("c", &e.calls) }
 // NewInterruptID returns an id for the next interrupt, unique within the conversation.
 func (e *EventEmitter) NewInterruptID() string { return e.newID("i", &e.interrupts) }
 
-// newID returns a new id that consists of the id of the run, the prefix and the counter *n, which
-// it increments first. The id is unique within the conversation, because the id of the run is.
+// newID increments the counter *n and returns an id that consists of the id of the run, the prefix
+// and the counter. The id is unique within the conversation, because the id of the run is.
 func (e *EventEmitter) newID(prefix string, n *int) string {
 	*n++
 	return e.run + "-" + prefix + strconv.Itoa(*n)
 }
 
-// WaitUntil lets the server send all events emitted so far, and then waits until the time t. If t
-// has passed or the emitter has stopped, it returns at once and does neither. If the context is
-// done during the wait, WaitUntil stops the emitter.
+// WaitUntil makes the server send the events emitted so far, and waits until the time t. It does
+// nothing if t has passed or the emitter has stopped. If the context is done during the wait,
+// WaitUntil stops the emitter and returns.
 func (e *EventEmitter) WaitUntil(t time.Time) {
 	if e.stopped || time.Until(t) <= 0 {
 		return
@@ -105,10 +105,11 @@ func (e *EventEmitter) WaitUntil(t time.Time) {
 	}
 }
 
-// emitText emits an event of kind k with the given message id and text. It must not be inlined,
-// because the event, which takes 680 bytes, would then be in the stack frame of a caller that
-// waits, and a paced stream would take 58 KB of the server's memory rather than 52 KB. These values
-// were measured by "make bench" with 2,000 streams; BenchmarkWaitingRuns measures the stacks alone.
+// emitText emits an event of kind k with the given message id and text.
+//
+// It is not inlined, because the event of 680 bytes would then be in the stack frame of a caller
+// that waits. "make bench" with 2,000 paced streams measured 58 KB of memory per stream with
+// inlining and 52 KB without. See also BenchmarkWaitingRuns.
 //
 //go:noinline
 func (e *EventEmitter) emitText(k spec.Kind, message, text string) {

@@ -9,27 +9,27 @@ import (
 // the dialect's document once, when a server is created.
 type dialectFeatures struct {
 	op             *dialect.Operation   // the operation that streams runs
-	runProgress    bool                 // has an event for a run in progress
-	messageStart   bool                 // has an event for the start of a message
-	messageEnd     bool                 // has an event for the end of a message, or for a complete one
+	runProgress    bool                 // has the event run.progress
+	messageStart   bool                 // has the event message.start
+	messageEnd     bool                 // has the event message.end
 	reasoning      bool                 // distinguishes reasoning from messages
-	reasoningSpans bool                 // has events around each section of reasoning
-	completeText   bool                 // repeats a text in full when it ends
-	streamedCalls  bool                 // streams a tool call as start, deltas and end
-	enveloped      bool                 // each frame is an envelope, which carries events and properties of the run
-	interrupt      bool                 // has an event for interrupts
+	reasoningSpans bool                 // encloses each section of reasoning in a step of the type "reasoning"
+	completeText   bool                 // sends the complete text of a content part after its deltas
+	streamedCalls  bool                 // sends a tool call as tool.start, tool.delta and tool.end
+	enveloped      bool                 // each frame is an envelope, which contains events and properties of the run
+	interrupt      bool                 // has the event interrupt
 	snapshotStatus string               // status of snapshots of an incomplete tool call; "": no snapshots
-	callMessage    enclosingMessageType // if not streamedCalls: the message that contains a call
+	callMessage    enclosingMessageType // the message that contains a tool call; not used if streamedCalls is true
 	resultMessage  enclosingMessageType // the message that contains a tool result
-	startCount     int                  // how many run.start events a run has
+	startCount     int                  // number of run.start events at the beginning of a run
 }
 
-// An enclosingMessageType describes the message in which a dialect sends a tool call or a tool
-// result. If exists is false, the dialect does not send the call or the result within a message.
+// An enclosingMessageType describes how a dialect sends tool calls or tool results: in a message, in
+// events that contain nothing else, in both ways, or not at all.
 type enclosingMessageType struct {
-	kind, role string // of the message: its Type and Role in spec.Event
-	exists     bool   // the dialect has such a message
-	standalone bool   // the dialect has an event for the call or result alone
+	kind, role string // Type and Role of the message in spec.Event
+	exists     bool   // the dialect sends the call or result in a message
+	standalone bool   // the dialect sends the call or result in an event that contains nothing else
 }
 
 // newEventFeatures returns the features of the event stream of o, an operation that streams runs.
@@ -50,8 +50,8 @@ func newEventFeatures(o *dialect.Operation) *dialectFeatures {
 	}
 }
 
-// contentKind returns the kind of event that the dialect uses for a complete content part of the
-// given type, such as "image". It returns "" if the dialect cannot send such a part.
+// contentKind returns the kind of the event that contains a complete content part of the given
+// type, such as "image". It returns "" if the dialect has no such event.
 func (v *dialectFeatures) contentKind(contentType string) spec.Kind {
 	for _, k := range []spec.Kind{spec.ContentEnd, spec.ContentPart} {
 		if v.op.CanEncode(spec.Event{Kind: k, Type: contentType}) {

@@ -10,10 +10,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// serveHistory responds with the messages of one day of a conversation: the latest day that has
-// messages or, if the request names a day, the latest such day before it. If the request names no
-// conversation, serveHistory uses the one in which the user last started a run, or responds with an
-// empty history if there is none.
+// serveHistory responds with the messages of one day of a conversation. It chooses the latest day
+// that has messages and, if the request names a day, precedes that day. If the request names no
+// conversation, it uses the one in which the user most recently started a run. If there is none,
+// the history is empty.
 func (s *Server) serveHistory(c *requestContext) {
 	if c.event.Thread != "" {
 		if _, ok := s.authorizeThread(c, false); !ok {
@@ -44,15 +44,14 @@ func (s *Server) serveHistory(c *requestContext) {
 	s.respond(c, reply)
 }
 
-// historyKinds maps the role of a stored message to the kind of event that represents the message
-// in a history.
+// historyKinds maps the role of a stored message to the kind of its event in a history.
 var historyKinds = map[string]spec.Kind{
 	roleUser: spec.HistoryUser, roleAssistant: spec.HistoryAssistant, roleTool: spec.HistoryTool,
 }
 
 // historyMessage returns the stored message m as an event of a history, for the response to the
-// request c. It signs links to files anew, because links that were sent before may have expired.
-// The text of a tool result is converted to JSON (see asJSON).
+// request c. It creates new signed links to files, because earlier links may have expired. It
+// converts the text of a tool result to JSON; see asJSON.
 func (s *Server) historyMessage(c *requestContext, m state.Message) spec.Event {
 	e := spec.Event{
 		Kind: historyKinds[m.Role], ID: m.ID, Seq: strconv.FormatInt(m.Seq, 10), Role: m.Role, Text: m.Text,

@@ -28,9 +28,9 @@ const (
 type streamWriter struct {
 	*requestContext
 	s      *Server
-	events runLogReader // nil until the run is found
-	// findRun returns the run or, if the run does not exist, a channel that receives a value when
-	// it may have been started.
+	events runLogReader // reader of the run's events; nil until findRun has found the run
+	// findRun returns a reader of the run's events. If the run does not exist, the reader is nil, and
+	// the channel receives a value when a run may have been started.
 	findRun func() (runLogReader, <-chan struct{})
 
 	position       int64  // position of the last event written
@@ -42,10 +42,10 @@ type streamWriter struct {
 
 // A runLogReader provides the events of one run, whether or not this process executes the run.
 type runLogReader interface {
-	// eventsAfter returns events of the run whose positions in the thread are greater than
-	// position, in order. ended reports whether the run has no further events. Otherwise, changed
-	// receives or is closed when there may be further events or the run may have ended. An error
-	// means that the events could not be read.
+	// eventsAfter returns the events of the run whose positions in the thread are greater than
+	// position, ordered by position. It may return only the first of them. If ended is true, the
+	// run has no further events. If ended is false, the caller should wait until it can receive
+	// from changed, and call eventsAfter again. The error is any error from reading the events.
 	eventsAfter(position int64) (events []state.LogEntry, ended bool, changed <-chan struct{}, err error)
 }
 
@@ -56,15 +56,15 @@ type storedLogReader struct {
 	registry  *runRegistry
 	ref       state.RunRef
 	threadTag uint32
-	changed   <-chan struct{} // receives when the thread may have changed
-	current   *sharedRead     // the events being sent
+	changed   <-chan struct{} // receives a value when the thread may have changed
+	current   *sharedRead     // the events that eventsAfter returned last; nil after release
 }
 
 // maxReadEvents is the maximum number of events that one read from the store returns.
 const maxReadEvents = 256
 
-// closedChannel is a channel that is always closed. A runLogReader returns it as changed if its
-// caller should call eventsAfter again at once, because there may already be further events.
+// closedChannel is a closed channel. A runLogReader returns it as changed if there may already be
+// further events, so that its caller should call eventsAfter again without waiting.
 var closedChannel = func() <-chan struct{} { c := make(chan struct{}); close(c); return c }()
 
 func (h *storedLogReader) eventsAfter(position int64) (
@@ -79,15 +79,15 @@ func (h *storedLogReader) eventsAfter(position int64) (
 	return events, ended, changed, err
 }
 
-// release releases the events that the latest call of eventsAfter returned, so that they can be
-// removed from memory. The caller must not use those events afterwards.
+// release allows the events that eventsAfter returned to be removed from memory. The caller must
+// not use those events afterwards.
 func (h *storedLogReader) release() {
 	h.registry.reads.release(h.current)
 	h.current = nil
 }
 
-// isMissing reports whether the store does not contain the run. If the store fails, it returns
-// false, and eventsAfter returns the error.
+// isMissing reports whether the store does not contain the run. It returns false if the store
+// fails.
 func (h *storedLogReader) isMissing() bool {
 	ctx, cancel := context.WithTimeout(h.ctx, storeTimeout)
 	defer cancel()
@@ -97,10 +97,9 @@ func (h *storedLogReader) isMissing() bool {
 }
 
 // serveListen streams the events of a run that another request started. The stream begins after the
-// cursor in the request or, without a cursor, with the first event. serveListen refuses a cursor
-// that the server did not issue or from which it can no longer resume, and a request for a
-// conversation that does not exist or belongs to another user. If the conversation exists but the
-// run does not exist yet, serveListen waits until it does.
+// event that the request's cursor identifies or, without a cursor, with the first event. If the run
+// has not started yet, serveListen waits until it starts. It refuses an invalid or outdated cursor,
+// and a request for a conversation that does not exist or belongs to another user.
 func (s *Server) serveListen(c *requestContext) {
 	t, ok := s.authorizeThread(c, false)
 	if !ok {
@@ -153,8 +152,8 @@ func (s *Server) serveListen(c *requestContext) {
 	l.stream()
 }
 
-// isComplete reports whether the run has ended and has no events after the client's position, so
-// that there is nothing left to send. It returns false if the run does not exist or cannot be read.
+// isComplete reports whether the run has ended and all its events have been sent to the client. It
+// returns false if the run does not exist or cannot be read.
 func (l *streamWriter) isComplete() bool {
 	if l.events, _ = l.findRun(); l.events == nil {
 		return false
@@ -167,8 +166,8 @@ func (l *streamWriter) isComplete() bool {
 // tag, the cursor is invalid in other threads.
 func formatCursor(position int64, tag uint32) string { return fmt.Sprintf("%d-%d", position, tag) }
 
-// parseCursor returns the position in the thread t to which the given cursor refers. ok is false if
-// the cursor was not issued for t.
+// parseCursor returns the position of the event that the cursor identifies. ok is false if the
+// cursor is malformed or was not issued for the thread t.
 func parseCursor(t state.Thread, cursor string) (position int64, ok bool) {
 	first, _, _ := strings.Cut(cursor, "-")
 	position, err := strconv.ParseInt(first, 10, 64)
@@ -176,8 +175,8 @@ func parseCursor(t state.Thread, cursor string) (position int64, ok bool) {
 }
 
 // stream writes the response. It returns when the run ends, the client leaves, the store fails, or
-// maxSilentPolls consecutive intervals of Config.PollInterval have passed without an event. Unless
-// this process is executing the run, stream also returns when this server shuts down.
+// no event has occurred during maxSilentPolls intervals of Config.PollInterval. It also returns
+// when this server shuts down, unless this process executes the run.
 func (l *streamWriter) stream() {
 	l.s.metrics.Streams.Inc()
 	defer l.s.metrics.Streams.Dec()
@@ -236,10 +235,10 @@ func (l *streamWriter) writeHead() {
 	extendWriteDeadline(l.w)
 }
 
-// writePending writes the events that have been added to the run since the last call. wrote reports
-// whether there were any. done reports whether the stream must end, because the run has ended, the
-// client has left or the store failed. Otherwise, changed receives or is closed when there may be
-// more events. If changed is closedChannel, some of the events may still be in the write buffer.
+// writePending writes the events of the run that have not been written yet. wrote reports whether
+// there were any. done reports whether the stream must end, because the run has ended, writing
+// failed or the store failed. If done is false, there may be more events when changed receives or
+// is closed. If changed is closedChannel, the write buffer may still contain events.
 func (l *streamWriter) writePending() (wrote, done bool, changed <-chan struct{}) {
 	if l.events == nil {
 		l.events, changed = l.findRun()
@@ -263,10 +262,8 @@ func (l *streamWriter) writePending() (wrote, done bool, changed <-chan struct{}
 	return len(events) > 0, ended || err != nil, changed
 }
 
-// buffer appends an encoded event to the write buffer and writes the contents of the buffer to the
-// client if the buffer is full. An event of maxWriteBuffer bytes or more is not copied into the
-// buffer but written directly, because other streams may be sending the same bytes. The error is
-// any error from writing to the client.
+// buffer appends an encoded event to the write buffer. If the buffer reaches maxWriteBuffer bytes,
+// buffer writes its contents to the client. The error is any error from writing.
 func (l *streamWriter) buffer(data []byte) error {
 	if len(data) < maxWriteBuffer {
 		if l.buf = append(l.buf, data...); len(l.buf) < maxWriteBuffer {
@@ -277,20 +274,19 @@ func (l *streamWriter) buffer(data []byte) error {
 	if err := l.writeBuffered(); err != nil {
 		return err
 	}
-	return l.write(data)
+	return l.write(data) // not copied: all streams of the run share a large event in memory
 }
 
-// release allows the events last read from the store to be removed from memory. It does nothing if
-// the events do not come from the store.
+// release calls the method release of the storedLogReader, if the stream uses one.
 func (l *streamWriter) release() {
 	if h, ok := l.events.(*storedLogReader); ok {
 		h.release()
 	}
 }
 
-// shutdown returns a channel that is closed when the stream must end because the server shuts down.
-// It returns nil if this process executes the run, because the run's terminal event then ends the
-// stream.
+// shutdown returns a channel that is closed when the server shuts down and the stream must end. If
+// this process executes the run, shutdown returns nil, because the terminal event of the run ends
+// the stream.
 func (l *streamWriter) shutdown() <-chan struct{} {
 	if _, here := l.events.(*run); here {
 		return nil
@@ -308,8 +304,8 @@ func (l *streamWriter) writeBuffered() error {
 	return err
 }
 
-// write sends data to the client in pieces, each of which the client must accept within
-// writeTimeout. The error is any error from writing to the response.
+// write sends data to the client. It extends the write deadline before each write of at most
+// 2*maxWriteBuffer bytes. The error is any error from writing.
 func (l *streamWriter) write(data []byte) error {
 	for len(data) > 0 {
 		piece := data[:min(len(data), 2*maxWriteBuffer)]
@@ -330,15 +326,15 @@ func (l *streamWriter) flush() error {
 	return nil
 }
 
-// extendWriteDeadline gives the client writeTimeout to accept the next write. A connection keeps
-// its deadline for the next request, so every response must set a deadline. extendWriteDeadline has
-// no effect on response writers that do not support deadlines, such as those of tests.
+// extendWriteDeadline sets the write deadline of the connection to writeTimeout from now. It must be
+// called for every response, because a connection keeps the deadline of the previous request. It
+// does nothing if w does not support deadlines.
 func extendWriteDeadline(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
 }
 
-// A fileResponseWriter is the response writer for a file: it gives the client writeTimeout to accept
-// each write.
+// A fileResponseWriter is the response writer for a file. It extends the write deadline before each
+// write.
 type fileResponseWriter struct{ http.ResponseWriter }
 
 func (w fileResponseWriter) Write(data []byte) (int, error) {

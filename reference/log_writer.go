@@ -18,19 +18,19 @@ const (
 	maxRetryWait    = 2 * time.Second        // the longest wait before a retry
 )
 
-// A runLogWriter is the sink of a resumable run. It appends the run's events to the store in
-// batches: the events that arrive during one write form the next batch. It publishes events to
-// listeners only after they are stored, so that an event that a client has received is never lost.
+// A runLogWriter is the sink of a resumable run. It appends the events of the run to the store in
+// batches; events that arrive during a write form the next batch. Listeners receive events only
+// after these have been stored, so that no received event is ever lost.
 type runLogWriter struct {
 	server *Server
 	run    *run
 	store  state.Store
 
 	mu           sync.Mutex
-	pending      state.RunUpdate // what is queued for the store
-	pendingBytes int             // size of the queued events
-	ready        chan struct{}   // capacity 1: receives when there is something to write
-	space        chan struct{}   // closed when there is room again; nil if no sender waits
+	pending      state.RunUpdate // the queue: events, messages and end of the run that are not stored yet
+	pendingBytes int             // total size of the queued events
+	ready        chan struct{}   // of capacity 1; contains a value when writeLoop must check the queue
+	space        chan struct{}   // closed when the queue is emptied; nil if no call of writeFrame is waiting
 	done         chan struct{}   // closed when writeLoop returns
 }
 
@@ -45,7 +45,7 @@ func newRunLogWriter(s *Server, r *run) *runLogWriter {
 }
 
 // writeFrame queues an encoded event for the store. It blocks while more than maxPendingBytes bytes
-// are queued, unless the run is canceled. It retains data, which must not be modified afterwards.
+// are queued and the run is not canceled. It retains data, which must not be modified afterwards.
 func (w *runLogWriter) writeFrame(data []byte) {
 	w.mu.Lock()
 	for w.pendingBytes > maxPendingBytes && w.run.ctx.Err() == nil {
@@ -66,7 +66,7 @@ func (w *runLogWriter) writeFrame(data []byte) {
 	w.notify()
 }
 
-// addMessages queues complete messages for the store. They are stored together with a later event
+// addMessages queues complete messages for the store. They are stored together with the next events
 // or with the end of the run.
 func (w *runLogWriter) addMessages(messages []state.Message) {
 	if len(messages) == 0 {
@@ -81,8 +81,8 @@ func (w *runLogWriter) frameBuffer() []byte { return newFrameBuffer() }
 func (w *runLogWriter) flush()              {}
 func (w *runLogWriter) commit() error       { return nil } // messages are stored with the run's end
 
-// finish queues the end of the run. It returns when everything that is queued has been stored, or
-// when writeLoop has given up storing it.
+// finish queues the end of the run and waits for writeLoop to return. The queue has then been
+// stored, or storing it has failed.
 func (w *runLogWriter) finish() {
 	w.mu.Lock()
 	w.pending.End = true
@@ -98,9 +98,9 @@ func (w *runLogWriter) notify() {
 	}
 }
 
-// takePending returns what is queued and empties the queue. This unblocks waiting calls of
-// writeFrame. If neither an event nor the end of the run is queued, ok is false and the queue is
-// unchanged, because messages are stored only together with one of these.
+// takePending returns the contents of the queue and empties it. This unblocks waiting calls of
+// writeFrame. If the queue contains only messages or nothing, takePending leaves it unchanged and
+// ok is false.
 func (w *runLogWriter) takePending() (update state.RunUpdate, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -116,9 +116,9 @@ func (w *runLogWriter) takePending() (update state.RunUpdate, ok bool) {
 	return update, true
 }
 
-// writeLoop repeatedly stores what is queued and then publishes the stored events to listeners. It
-// returns when the end of the run is stored. If something cannot be stored, it cancels the run and
-// returns.
+// writeLoop repeatedly stores the contents of the queue and publishes the stored events to
+// listeners. It returns when the end of the run has been stored. If storing fails, it cancels the
+// run and returns.
 func (w *runLogWriter) writeLoop() {
 	defer close(w.done)
 	last := int64(0) // position of the last stored event
@@ -142,11 +142,11 @@ func (w *runLogWriter) writeLoop() {
 	}
 }
 
-// appendWithRetry stores an update and returns the position of the update's first event. It retries
-// for up to maxStoreOutage. ok is false if all attempts failed, or if the store no longer accepts
-// events of the run. last is the position of the run's last event that was stored before, or 0 if
-// none was. If the store reports that the run was canceled, for example by another process,
-// appendWithRetry cancels the context of the run.
+// appendWithRetry stores an update, with retries for up to maxStoreOutage, and returns the position
+// of the update's first event. ok is false if the update could not be stored or the store no longer
+// accepts events of the run. last is the position of the run's last stored event, or 0 if there is
+// none. If the store reports that the run was canceled, appendWithRetry cancels the context of the
+// run.
 func (w *runLogWriter) appendWithRetry(update state.RunUpdate, last int64) (first int64, ok bool) {
 	wait := minRetryWait
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(w.run.ctx), maxStoreOutage)
@@ -178,15 +178,13 @@ func (w *runLogWriter) appendWithRetry(update state.RunUpdate, last int64) (firs
 	}
 }
 
-// maxStoreOutage is the longest time that a run waits for an unavailable store. After that, the run
-// is canceled.
+// maxStoreOutage is the longest time for which a run waits for an unavailable store. The run is
+// then canceled.
 const maxStoreOutage = 10 * time.Minute
 
-// wasStored checks whether update was stored although Append returned an error. If so, ok is true
-// and first is the position of the update's first event, or 0 if the update has no events. ok is
-// false if update was not stored, if the store cannot be read, or if update has no events and does
-// not end the run, since such an update leaves no trace that could be checked. last is the position
-// of the run's last event that was stored before, or 0 if none was.
+// wasStored reports whether update was stored although Append returned an error. If so, first is
+// the position of the update's first event, or 0 if it has none. last is the position of the run's
+// last event stored before update, or 0 if there is none. ok is false if the store cannot be read.
 func (w *runLogWriter) wasStored(ctx context.Context, update state.RunUpdate, last int64) (first int64, ok bool) {
 	ctx, stop := context.WithTimeout(ctx, storeTimeout)
 	defer stop()
@@ -194,7 +192,7 @@ func (w *runLogWriter) wasStored(ctx context.Context, update state.RunUpdate, la
 	switch {
 	case err != nil:
 		return 0, false
-	case len(update.Events) == 0:
+	case len(update.Events) == 0: // messages alone cannot be found in the store
 		return 0, update.End && ended
 	case len(entries) == 0 || !bytes.Equal(entries[0].Data, update.Events[0]): // written by another server
 		return 0, false

@@ -19,8 +19,8 @@ const (
 )
 
 // requestMessages returns the messages that a request adds to its conversation: its last user
-// message with the images attached to it, and the tool results and interrupt replies that follow
-// this message. It leaves out what precedes the message, because that repeats the history.
+// message with the images attached to it, and the tool results and interrupt replies that follow.
+// Earlier messages in the request repeat the history and are omitted.
 func (s *Server) requestMessages(c *requestContext) (messages []state.Message) {
 	at := s.cfg.Now()
 	for _, part := range c.event.Parts {
@@ -54,17 +54,17 @@ type messageRecorder struct {
 	now       func() time.Time
 	open      []*incompleteMessage
 	calls     map[string]*state.Call // incomplete tool calls, by id
-	completed []state.Message        // complete, and not taken yet
+	completed []state.Message        // complete messages that takeCompleted has not returned yet
 }
 
-// An incompleteMessage is a message that is not complete yet.
+// An incompleteMessage is a message whose end has not been recorded yet.
 type incompleteMessage struct {
 	state.Message
 	text strings.Builder
 }
 
-// addText appends piece to the assistant's message with the given id. If there is no open message
-// with that id, it starts one.
+// addText appends piece to the open message of the assistant with the given id. If there is none,
+// it starts one.
 func (r *messageRecorder) addText(id, piece string) {
 	i := slices.IndexFunc(r.open, func(d *incompleteMessage) bool { return d.ID == id })
 	if i < 0 {
@@ -87,9 +87,8 @@ func (r *messageRecorder) endMessage(id string) {
 	r.completed = append(r.completed, m)
 }
 
-// addCallEvent adds e, an event of a tool call. When the call is complete, the recorder adds the
-// call to a hidden message: agents receive that message, but it is not part of the history that
-// users see.
+// addCallEvent records e, an event of a tool call. A complete call becomes part of a hidden
+// message, which agents receive but which is not part of the history that users see.
 func (r *messageRecorder) addCallEvent(e *spec.Event) {
 	if r.calls == nil {
 		r.calls = map[string]*state.Call{}
@@ -114,16 +113,16 @@ func (r *messageRecorder) addCallEvent(e *spec.Event) {
 	})
 }
 
-// addResult adds e, a tool result, as a complete message.
+// addResult records e, a tool result, as a complete message.
 func (r *messageRecorder) addResult(e *spec.Event) {
 	r.completed = append(r.completed, state.Message{
 		ID: e.Message, Run: r.run, Role: roleTool, Text: e.Text, Name: e.Name, ToolCall: e.Call, At: r.now(),
 	})
 }
 
-// takeCompleted returns the messages that were completed since the last call. It holds back a
-// message with tool calls until another message follows, because further parallel calls may be
-// added to it.
+// takeCompleted returns the messages that were completed since the last call. If the last of them
+// contains tool calls, it is returned by a later call, because parallel calls may still be added to
+// it.
 func (r *messageRecorder) takeCompleted() []state.Message {
 	n := len(r.completed)
 	if n > 0 && len(r.completed[n-1].Calls) > 0 {
@@ -134,8 +133,8 @@ func (r *messageRecorder) takeCompleted() []state.Message {
 	return done
 }
 
-// takeAll returns all messages that were not returned before, and completes the open ones first. It
-// is called when the run ends.
+// takeAll completes the open messages and returns all messages that takeCompleted has not returned.
+// It is called when the run ends.
 func (r *messageRecorder) takeAll() []state.Message {
 	for len(r.open) > 0 {
 		r.endMessage(r.open[0].ID)

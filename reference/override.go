@@ -18,12 +18,12 @@ type ParsedRequest struct {
 }
 
 // An Override changes how one request is served. Package mockserver uses it to inject
-// faults. The zero value changes nothing. If Refuse is set, the other fields have no effect;
-// otherwise, if Serve is set, the fields after it have none.
+// faults. The zero value changes nothing. Refuse takes precedence over Serve, and Serve
+// over the other fields.
 type Override struct {
-	Refuse *Refusal         // if set, refuse the request in this way
-	Serve  http.HandlerFunc // if set, serve the request with this handler instead of the server
-	Agent  Agent            // if set, run this agent instead of the server's
+	Refuse *Refusal         // if set, the server responds with this error
+	Serve  http.HandlerFunc // if set, this handler serves the request
+	Agent  Agent            // if set, this agent runs in place of the server's agent
 
 	// NewSink, if set, returns a sink that receives the events of a run before they are
 	// encoded. The sink must call send with each frame that the client is to receive. It may
@@ -31,31 +31,30 @@ type Override struct {
 	// no bytes if the dialect has no frame for the event.
 	NewSink func(encode func(*spec.Event) []byte, send func(frame []byte)) EventSink
 
-	// ResumeFrom, if set, changes where a resumed stream begins: after the event at position
-	// from. cursor is the position to which the client's cursor refers, and last is the
-	// position of the latest event of the conversation; positions begin with 1. If ok is
-	// false, the cursor is refused as unknown.
+	// ResumeFrom, if set, changes where a resumed stream begins. The parameter cursor is the
+	// position of the event that the client's cursor identifies, and last is the position of
+	// the latest event of the conversation; positions start at 1. The stream begins after the
+	// event at position from. If ok is false, the server refuses the cursor as unknown.
 	ResumeFrom func(cursor, last int64) (from int64, ok bool)
 }
 
-// A Refusal is an error response, which is encoded as the dialect defines. An empty Code selects
-// the code that the dialect's document assigns to the status. An empty Text selects the standard
-// text of the status ([http.StatusText]).
+// A Refusal is an error response in the format that the dialect defines. An empty Code selects the
+// code that the dialect's document assigns to the status. An empty Text selects the result of
+// [http.StatusText].
 type Refusal struct {
 	Status     int
 	Code, Text string
 }
 
 // An EventSink receives the events of a run. Event is called for each event, in order, and must not
-// retain it. End is called once, after the last event.
+// retain the event. End is called once, after the last event.
 type EventSink struct {
 	Event func(*spec.Event)
 	End   func()
 }
 
-// intercept calls Config.Intercept, if it is set, and stores the result in c.override. If the
-// override refuses or serves the request, intercept does so and ok is false; the caller must not
-// respond then.
+// intercept calls Config.Intercept, if set, and stores the result in c.override. If the result
+// refuses or serves the request, intercept responds to the request and returns false.
 func (s *Server) intercept(c *requestContext, req spec.Request) (ok bool) {
 	if s.cfg.Intercept == nil {
 		return true

@@ -40,24 +40,25 @@ type Config struct {
 	// PublicURL is the URL under which clients reach the server, such as
 	// "https://agents.example.com". If empty, it is taken from each request.
 	PublicURL string
-	// EventSource makes the server support the EventSource API of browsers, which cannot send
-	// headers and reconnects after every end of a stream: a request that streams an existing run
-	// may have its token in the query parameter access_token (RFC 6750, section 2.3), and a request
-	// that resumes after the last event of a run that has ended is answered with status 204, which
-	// stops the browser from reconnecting.
+	// EventSource makes the server support the EventSource API of browsers. This API cannot send an
+	// Authorization header, so a request that streams an existing run may contain its token in the
+	// query parameter access_token (RFC 6750, section 2.3). The API reconnects after every end of a
+	// stream; to stop it, the server responds with status 204 if the run has ended and the client
+	// has received all its events.
 	EventSource bool
-	// PollInterval is how long a resumable stream may be idle before the server sends a
-	// keep-alive comment. 0 means one second.
+	// PollInterval is the time for which a resumable stream may be idle before the server sends
+	// a keep-alive comment. 0 means DefaultPollInterval.
 	PollInterval time.Duration
 	Limits       Limits
 	Log          *slog.Logger // nil discards log records
-	// NewID returns a new id for a run, a thread, or the task that stands for an accepted
-	// run. Its argument is the context of the request. If nil, ids are random UUIDs.
+	// NewID returns a new id for a run, a thread or a task (the id in the confirmation that a
+	// run was accepted). Its argument is the context of the request. If nil, ids are random
+	// UUIDs.
 	NewID func(context.Context) string
 	Now   func() time.Time // the clock; nil means time.Now
 
-	// Inline runs the agent in the goroutine that serves the request, in dialects whose
-	// streams cannot be resumed. The agent must then announce its pauses (see [Agent]).
+	// Inline makes the server run the agent in the goroutine that serves the request, if
+	// streams of the dialect cannot be resumed. The agent must announce its pauses (see [Agent]).
 	Inline bool
 	// Intercept, if set, is called with each decoded request and decides how to serve it.
 	Intercept func(http.ResponseWriter, *http.Request, *ParsedRequest) Override
@@ -68,29 +69,28 @@ type Config struct {
 	Metrics *metrics.Counters // counts requests, runs and events; nil: they are not reported
 }
 
-// An Authenticator authenticates users by bearer tokens. It has the method
+// An Authenticator determines the user to whom a bearer token belongs. It has the method
 //
 //	Authenticate(ctx context.Context, token string) (user string, ok bool)
 //
-// which returns the user to whom a token belongs, or false if the token is invalid. The method must
-// be safe for concurrent use.
+// which returns false for an invalid token. The method must be safe for concurrent use.
 type Authenticator = identity.Authenticator
 
-// A Transcriber returns the text of a recording of speech. The server calls it, possibly
-// concurrently, only with recordings that the server has checked to be WAV files. If the
-// Transcriber returns an error, the server responds with status 503.
+// A Transcriber returns the text of a speech recording, which is a valid WAV file. The server may
+// call it concurrently. If the Transcriber returns an error, the server responds with status 503.
 type Transcriber = speech.Transcriber
 
-// Limits bound what one request or user can make the server hold. A zero field selects the default
-// that its comment names. The server refuses a request that exceeds RequestBytes with status 413,
-// and one that exceeds StreamsPerUser with status 429. A run that exceeds a limit fails.
+// Limits are the limits on the resources that a request, a run or a user can consume. A zero field
+// selects the default. The server refuses a request that exceeds RequestBytes with status 413, and
+// one that exceeds StreamsPerUser with status 429. A run that exceeds EventBytes, RunBytes or
+// RunDuration fails.
 type Limits struct {
-	RequestBytes   int64         // bytes of a request body that carries no file; 1 MiB
-	EventBytes     int           // bytes of one encoded event; 24 MiB
-	RunBytes       int           // bytes of all encoded events of a run; 64 MiB
-	RunDuration    time.Duration // duration of a run; ten minutes
-	FinishedRuns   int           // finished runs kept in memory if Config.Store is nil; 1000
-	StreamsPerUser int           // open streams per user; 4096
+	RequestBytes   int64         // maximum size of a request body without a file, in bytes; default 1 MiB
+	EventBytes     int           // maximum size of an encoded event, in bytes; default 24 MiB
+	RunBytes       int           // maximum size of all encoded events of a run, in bytes; default 64 MiB
+	RunDuration    time.Duration // maximum duration of a run; default 10 minutes
+	FinishedRuns   int           // maximum number of finished runs kept in memory if Config.Store is nil; default 1000
+	StreamsPerUser int           // maximum number of open streams per user; default 4096
 }
 
 // DefaultPollInterval is the default of Config.PollInterval.
@@ -137,10 +137,10 @@ type Server struct {
 	features         *dialectFeatures
 	registry         *runRegistry
 	metrics          *metrics.DialectCounters
-	ownsRegistry     bool                          // no other server uses the registry
+	ownsRegistry     bool                          // Shutdown closes the registry, because no other server uses it
 	kinds            map[*dialect.Operation]string // the kind of each operation, one of OperationKinds
 	defaultOperation *dialect.Operation            // encodes errors of requests that match no operation
-	resumable        bool                          // streams can be resumed, so runs continue without clients
+	resumable        bool                          // streams can be resumed; runs continue when the client leaves
 	hasClientTools   bool                          // clients can run tools and return the results
 	acceptsUploads   bool                          // images are uploaded before they are used in messages
 
@@ -165,7 +165,7 @@ const (
 	opTranscribe = "transcribe" // turns speech into text
 )
 
-// OperationKinds lists the kinds of operations, as [ParsedRequest].OperationKind names them.
+// OperationKinds lists the possible values of [ParsedRequest].OperationKind.
 var OperationKinds = []string{opInfo, opRun, opListen, opCancel, opHistory, opAttach, opSign, opTranscribe}
 
 // New returns a server that serves agent in the dialect d. It serves the paths of d's OpenAPI
@@ -177,8 +177,8 @@ func New(d *dialect.Dialect, agent Agent, cfg Config) *Server {
 	return s
 }
 
-// newServer returns a server that serves agent in the dialect d, and adds the server to the
-// registry in which it keeps its runs. cfg must be a result of Config.withDefaults.
+// newServer returns a server that serves agent in the dialect d and keeps its runs in registry. cfg
+// must be a result of Config.withDefaults.
 func newServer(d *dialect.Dialect, agent Agent, cfg Config, registry *runRegistry) *Server {
 	s := &Server{dialect: d, agent: agent, cfg: cfg, registry: registry, kinds: map[*dialect.Operation]string{}}
 	for _, kind := range OperationKinds[2:] {
@@ -210,9 +210,9 @@ func newServer(d *dialect.Dialect, agent Agent, cfg Config, registry *runRegistr
 	return s
 }
 
-// beginWork registers the start of a request or run and returns true, or returns false if Shutdown
-// was called. If it returns true, the caller must call s.active.Done when the request or run has
-// ended; Shutdown waits for that.
+// beginWork registers the start of a request or run, so that Shutdown waits for it. The caller must
+// call s.active.Done when the request or run has ended. If Shutdown has already been called,
+// beginWork registers nothing and returns false.
 func (s *Server) beginWork() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -222,10 +222,10 @@ func (s *Server) beginWork() bool {
 	return !s.closed
 }
 
-// Shutdown makes the server refuse new requests with status 503 and cancels every run, so that each
-// open stream receives its terminal event. It waits until all requests and runs have ended, or
-// returns an error if ctx is done before that. It may be called again, for example with a longer
-// deadline.
+// Shutdown stops the server. The server refuses new requests with status 503 and cancels every run,
+// so that each open stream receives its terminal event. Shutdown waits until all requests and runs
+// have ended, and returns an error if ctx is done before that. It may be called again, for example
+// with a longer deadline.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true
@@ -248,8 +248,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// A DialectMux is an [http.Handler] that serves several dialects, each below /NAME@VERSION. The
-// conversations of all dialects are kept in one store.
+// A DialectMux is an [http.Handler] that serves several dialects, each below /NAME@VERSION. It
+// keeps the conversations of all dialects in one store.
 type DialectMux struct {
 	registry *runRegistry
 	servers  []*Server
@@ -277,9 +277,9 @@ func NewDialectMux(dialects []*dialect.Dialect, agent Agent, cfg Config) *Dialec
 // status 404 if the path names no dialect of the DialectMux.
 func (m *DialectMux) ServeHTTP(w http.ResponseWriter, r *http.Request) { m.mux.ServeHTTP(w, r) }
 
-// Shutdown calls [Server.Shutdown] on all servers concurrently and waits until all calls have
-// returned. It returns the first error in the order in which NewDialectMux received the dialects,
-// or nil.
+// Shutdown calls [Server.Shutdown] concurrently for all dialects and waits until all calls have
+// returned. It returns nil or the error for the first dialect, in the order of NewDialectMux, whose
+// call failed.
 func (m *DialectMux) Shutdown(ctx context.Context) error {
 	errs := make([]error, len(m.servers))
 	var wait sync.WaitGroup
@@ -294,8 +294,8 @@ func (m *DialectMux) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// target returns the escaped path of a request without the base path of the dialect, followed by
-// "?" and the query if there is one. ok is false if the path is not below the base path.
+// target returns the escaped path of a request, relative to the base path of the dialect, and the
+// query, if any, with the "?" before it. ok is false if the path is not below the base path.
 func (s *Server) target(r *http.Request) (target string, ok bool) {
 	path, ok := strings.CutPrefix(r.URL.EscapedPath(), s.dialect.Base)
 	if path = cmp.Or(path, "/"); !ok || path[0] != '/' {

@@ -10,9 +10,9 @@ import (
 	"github.com/streamassay/streamassay/internal/state"
 )
 
-// A run is an agent's turn that this process executes, with the encoded events so far. Events are
-// only appended and never changed, so that listeners can read them without copying and do not delay
-// the run or each other.
+// A run is a turn of the agent that this process executes. It contains the encoded events of the
+// turn so far. Events are only appended and never changed, so that listeners can read them without
+// copying and do not delay the run or each other.
 type run struct {
 	ref          state.RunRef // key of the run in the store
 	id           string       // the run id that the client uses
@@ -28,8 +28,8 @@ type run struct {
 }
 
 // publish appends encoded events to the run and wakes its listeners. The events have consecutive
-// positions in the thread, beginning with first. Positions must increase from call to call. The
-// frames are retained and must not be modified afterwards.
+// positions in the thread, starting with first, which must be greater than all earlier positions.
+// The run retains the frames, which must not be modified afterwards.
 func (r *run) publish(first int64, frames ...[]byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -39,9 +39,9 @@ func (r *run) publish(first int64, frames ...[]byte) {
 	r.notify()
 }
 
-// appendFrame appends an encoded event at the position after the last one. It is used for runs
-// whose events are not stored, because no store assigns positions to those events. It must not be
-// called concurrently.
+// appendFrame publishes an encoded event at the position after the last one. It is used for runs
+// whose events are not stored; otherwise the store assigns the positions. It must not be called
+// concurrently.
 func (r *run) appendFrame(data []byte) { r.publish(int64(len(r.events))+1, data) }
 
 // finish marks the run as ended and wakes its listeners. No event may be appended afterwards.
@@ -59,8 +59,8 @@ func (r *run) notify() {
 	}
 }
 
-// eventsAfter implements runLogReader. If the run has not ended, changed is closed when there are
-// more events or the run ends. The error is always nil. The caller must not modify the events.
+// eventsAfter implements runLogReader. The error is always nil. The caller must not modify the
+// events.
 func (r *run) eventsAfter(position int64) (
 	events []state.LogEntry, ended bool, changed <-chan struct{}, err error,
 ) {
@@ -75,10 +75,9 @@ func (r *run) eventsAfter(position int64) (
 	return r.events[i:len(r.events):len(r.events)], r.ended, r.changed, nil
 }
 
-// A stopReason states why the server ends a run before the agent does. Its text and status are
-// those of the run's terminal event. The status is statusCanceled if the run was canceled, and ""
-// if it failed. The error code of the event is the one that the dialect's document defines for the
-// status, if any.
+// A stopReason is the reason why the server, rather than the agent, ends a run. Its text and status
+// appear in the terminal event of the run. The status is statusCanceled if the run was canceled,
+// and "" if it failed.
 type stopReason struct{ text, status string }
 
 func (e *stopReason) Error() string { return e.text }

@@ -11,29 +11,29 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A runEncoder turns the events of an agent into the events of one run in a dialect: it
-// maps them to kinds that the dialect has, and adds ids, sequence numbers, timestamps
-// and the complete messages that the dialect repeats.
+// A runEncoder converts the events of an agent into the events of one run in a dialect.
+// It maps the events to kinds that the dialect has. It adds ids, sequence numbers and
+// timestamps, and the complete messages that the dialect repeats at the end of a run.
 type runEncoder struct {
 	*dialectFeatures
 	thread, run string
 	now         func() time.Time
-	emit        func(*spec.Event) // is called with each event of the dialect, which it must not retain
+	emit        func(*spec.Event) // receives each event of the dialect; must not retain it
 	messages    messageRecorder
 	last        spec.Event // the latest event of the agent
-	next, out   spec.Event // scratch: fields rather than locals, because events are large
+	next, out   spec.Event // temporary values of addText and emitEvent; as local variables they would use much stack
 
 	created        string // start time of the run, as the dialect formats it
 	seq            int64  // sequence number of the next event
 	started, ended bool
 	openMessages   []*openMessage
 	completed      []spec.Event           // messages completed so far, in order
-	pendingCalls   map[string]*spec.Event // incomplete tool calls by id, if not streamedCalls
+	pendingCalls   map[string]*spec.Event // incomplete tool calls by id; not used if streamedCalls is true
 	held           []spec.Event           // events to be sent as parts of later events
-	calls          []string               // ids of tool calls, in order, if streamedCalls
+	calls          []string               // ids of tool calls, in order; only used if streamedCalls is true
 }
 
-// An openMessage is a message that was started and has not ended yet.
+// An openMessage is a message or a section of reasoning that has started and has not ended yet.
 type openMessage struct {
 	start   spec.Event      // the event that started it
 	parts   []spec.Event    // its complete content parts
@@ -41,9 +41,9 @@ type openMessage struct {
 	hasText bool            // whether there is an incomplete text part, which may be empty
 }
 
-// newEncoder returns an encoder for the events of one run, where thread and run are the ids that
-// the client uses. The encoder calls add with each event that the dialect sends; add must not
-// retain the event. It calls now to get the current time, for the times that events state.
+// newEncoder returns an encoder for the events of one run. The arguments thread and run are the ids
+// that the client knows. The encoder passes each event of the dialect to add, which must not retain
+// it. It calls now for the timestamps in events.
 func (v *dialectFeatures) newEncoder(thread, run string, now func() time.Time, add func(*spec.Event)) *runEncoder {
 	return &runEncoder{
 		dialectFeatures: v, thread: thread, run: run, now: now, emit: add,
@@ -51,8 +51,8 @@ func (v *dialectFeatures) newEncoder(thread, run string, now func() time.Time, a
 	}
 }
 
-// encode converts e, an event of the agent, to zero or more events of the dialect and emits them. It
-// ignores events after the end of the run. It may modify e.
+// encode converts e, an event of the agent, to zero or more events of the dialect and emits them.
+// It does nothing after the end of the run. It may modify e.
 func (t *runEncoder) encode(e *spec.Event) {
 	if t.ended {
 		return
@@ -89,9 +89,9 @@ func (t *runEncoder) encode(e *spec.Event) {
 	}
 }
 
-// addOther emits e, an event such as the start of a step, if the dialect has a frame for it. If the
-// dialect has none, addOther drops an event of a kind that may occur in runs. An event of any other
-// kind is an error of the agent: addOther ends the run with an error event that names the kind.
+// addOther emits e, an event of a kind for which encode has no special case, if the dialect can
+// encode it. Otherwise it ignores e. If the kind is not allowed in a run, however, it ends the run
+// with an error event.
 func (t *runEncoder) addOther(e *spec.Event) {
 	switch {
 	case t.op.CanEncode(*e):
@@ -101,10 +101,10 @@ func (t *runEncoder) addOther(e *spec.Event) {
 	}
 }
 
-// emitEvent emits a copy of e with the ids of the thread and the run and the next sequence number.
-// An event about the run itself, or any event if the dialect sends envelopes, also gets the time at
-// which the run was created. If the dialect sends e only within frames of another kind, emitEvent
-// does not emit e but adds it to the parts of all later events of that kind. It does not modify e.
+// emitEvent emits a copy of e with the ids of the thread and the run, the next sequence number and,
+// if the dialect requires it, the start time of the run. If the dialect sends e only as a part of
+// events of another kind (its carrier), emitEvent does not emit e but adds it to all later events
+// of that kind. It does not modify e.
 func (t *runEncoder) emitEvent(e *spec.Event) {
 	if t.op.Carrier(e.Kind) != "" {
 		t.held = append(t.held, *e)
@@ -125,7 +125,7 @@ func (t *runEncoder) emitEvent(e *spec.Event) {
 	t.emit(&t.out)
 }
 
-// start emits the events with which a run begins in the dialect.
+// start emits the first events of the run in the dialect.
 func (t *runEncoder) start() {
 	t.started = true
 	start := spec.Event{Kind: spec.RunStart}
@@ -144,10 +144,9 @@ func (t *runEncoder) start() {
 	}
 }
 
-// messageFor returns the open message or reasoning with the given id. If there is none, it starts
-// one with that id and the given role and type, emits the events with which it begins in the
-// dialect, and returns it. What it starts is reasoning if k is a kind of reasoning event, and
-// otherwise a message.
+// messageFor returns the open message with the given id. If there is none, it starts one with the
+// given role and type and emits the corresponding events. If k is a kind of reasoning event, the
+// new message is a section of reasoning.
 func (t *runEncoder) messageFor(k spec.Kind, id, role, messageType string) *openMessage {
 	i := slices.IndexFunc(t.openMessages, func(m *openMessage) bool { return m.start.Message == id })
 	if i >= 0 {
@@ -166,15 +165,14 @@ func (t *runEncoder) messageFor(k spec.Kind, id, role, messageType string) *open
 	return m
 }
 
-// initContent sets *e to an event of kind k about the next content part of m, the one after the
-// parts that are complete. The event has no content yet.
+// initContent sets *e to an event of kind k, without content, for the next content part of m. The
+// Index of the event is the number of complete parts.
 func (m *openMessage) initContent(e *spec.Event, k spec.Kind) {
 	*e = spec.Event{Kind: k, Message: m.start.Message, Index: strconv.Itoa(len(m.parts))}
 }
 
-// addText emits text as a delta of kind k, which belongs to the open message or reasoning with the
-// given id. If none with that id is open, addText first starts one with the given role: reasoning
-// if k is a kind of reasoning event, and otherwise a message. If one is open, role is ignored.
+// addText emits text as a delta, of kind k, of the open message with the given id. If there is
+// none, it starts one with the given role; see messageFor.
 func (t *runEncoder) addText(k spec.Kind, id, role, text string) {
 	m := t.messageFor(k, id, role, "")
 	m.hasText = true
@@ -187,8 +185,8 @@ func (t *runEncoder) addText(k spec.Kind, id, role, text string) {
 	t.emitEvent(&t.next)
 }
 
-// endText completes the text part of the message m that is being sent in deltas. It emits the full
-// text if the dialect repeats texts in full. It does nothing if m has no such part.
+// endText completes the text part of m that is being sent in deltas. If the dialect repeats
+// complete texts, endText emits the text. It does nothing if m has no incomplete text part.
 func (t *runEncoder) endText(m *openMessage) {
 	if !m.hasText {
 		return
@@ -206,9 +204,9 @@ func (t *runEncoder) endText(m *openMessage) {
 	m.hasText = false
 }
 
-// addContent adds e, a complete content part. Text is sent as a delta. A part of any other type is
-// sent as an event of its own or, if the dialect has no event for that type, as a line of text with
-// the URL of the part.
+// addContent adds e, a complete content part, to its message. It emits text as a delta, and a part
+// of another type as an event. If the dialect has no event for that type, it emits the URL of the
+// part as a line of text.
 func (t *runEncoder) addContent(e *spec.Event) {
 	m := t.messageFor(spec.MessageStart, e.Message, e.Role, "")
 	if e.Type == "" || e.Type == "text" {
@@ -230,8 +228,8 @@ func (t *runEncoder) addContent(e *spec.Event) {
 	m.parts = append(m.parts, part)
 }
 
-// endMessage ends the message m. It emits an end event if the dialect has one. In dialects without
-// an event for the start of a message, however, it does so only if m has content parts.
+// endMessage ends the message m. It emits an end event if the dialect has one. If the dialect has
+// no event for the start of a message, it emits the end event only if m has content parts.
 func (t *runEncoder) endMessage(m *openMessage) {
 	t.endText(m)
 	t.messages.endMessage(m.start.Message)
@@ -246,17 +244,17 @@ func (t *runEncoder) endMessage(m *openMessage) {
 	t.emitSpan(m, spec.StepEnd)
 }
 
-// emitSpan emits an event of kind k, the start or the end of the span that encloses the reasoning
-// m. It does nothing if m is not reasoning or the dialect has no such spans.
+// emitSpan emits an event of kind k, the start or the end of the step that encloses m. It does
+// nothing if m is not reasoning or the dialect does not enclose reasoning in steps.
 func (t *runEncoder) emitSpan(m *openMessage, k spec.Kind) {
 	if t.reasoningSpans && m.start.Kind == spec.ReasoningStart {
 		t.emitEvent(&spec.Event{Kind: k, Type: "reasoning", Message: m.start.Message})
 	}
 }
 
-// addToolEvent adds e, an event of a tool call. If the dialect does not stream tool calls, the call
-// is sent when it is complete, preceded by snapshots of the incomplete call if the dialect has
-// those.
+// addToolEvent adds e, an event of a tool call. If the dialect cannot stream tool calls, it emits
+// the call when the call is complete and, if the dialect has snapshots, a snapshot for each earlier
+// event.
 func (t *runEncoder) addToolEvent(e *spec.Event) {
 	t.messages.addCallEvent(e)
 	if t.streamedCalls {
@@ -291,9 +289,9 @@ func (t *runEncoder) addToolEvent(e *spec.Event) {
 	}
 }
 
-// emitEnclosed emits e, a tool call or a tool result: as an event of its own, as part of a message,
-// or both. It ends the message that contains e. The parameter enclosing states which of these the
-// dialect has; if it has none, emitEnclosed emits nothing.
+// emitEnclosed emits e, a tool call or a tool result, in the ways that enclosing allows: in its own
+// event, as a part of a message, or both. It ends the message. It does nothing if enclosing allows
+// neither way.
 func (t *runEncoder) emitEnclosed(e *spec.Event, enclosing enclosingMessageType) {
 	if !enclosing.exists {
 		if enclosing.standalone {
@@ -312,8 +310,8 @@ func (t *runEncoder) emitEnclosed(e *spec.Event, enclosing enclosingMessageType)
 	t.endMessage(m)
 }
 
-// addInterrupt adds e, an interrupt. If the dialect has no interrupts, the payload of e is sent as
-// the text of a message.
+// addInterrupt emits e, an interrupt. If the dialect has no interrupts, it emits the payload of e
+// as the text of a message.
 func (t *runEncoder) addInterrupt(e *spec.Event) {
 	if t.interrupt {
 		t.emitEvent(e)
@@ -324,8 +322,8 @@ func (t *runEncoder) addInterrupt(e *spec.Event) {
 	t.endMessage(t.messageFor(spec.MessageEnd, id, "", ""))
 }
 
-// endRun ends the run with the terminal event final. A successful end first ends the open messages;
-// a failure leaves them open.
+// endRun ends the run with the terminal event final. If the run was successful, endRun first ends
+// the open messages.
 func (t *runEncoder) endRun(final *spec.Event) {
 	t.ended = true
 	e := spec.Event{Kind: final.Kind, Text: final.Text, Code: final.Code, Status: final.Status}

@@ -14,22 +14,22 @@ import (
 // Servers that share a store share a registry.
 type runRegistry struct {
 	store      state.Store
-	ownsStore  bool               // the store was made by the registry, which closes it
+	ownsStore  bool               // newRunRegistry created the store, and close closes it
 	maxStreams int                // maximum number of open streams per user
 	servers    map[string]*Server // by name of their dialect
 
 	ctx     context.Context
 	stop    context.CancelCauseFunc
 	done    chan struct{}  // closed when supervise returns
-	orphans []state.RunRef // runs whose server process is gone and that are not ended yet; used by supervise only
+	orphans []state.RunRef // orphans that endOrphans could not end yet; used by supervise only
 
 	reads      sharedReads
 	storeWaits storeWaitLog
 
 	closeOnce    sync.Once
 	mu           sync.Mutex
-	running      map[string][]*run // by thread
-	streamCounts map[string]int    // by user
+	running      map[string][]*run // runs that this process executes, by the keys of their threads in the store
+	streamCounts map[string]int    // numbers of open streams, by user
 }
 
 // Times and limits for access to a store. An orphan is a run whose server process is gone.
@@ -39,8 +39,8 @@ const (
 	maxEarlierMessages = 400             // maximum number of earlier messages that an agent receives
 )
 
-// newRunRegistry returns a registry and starts supervise in a goroutine, which ends when close is
-// called.
+// newRunRegistry returns a new registry and starts the goroutine of supervise. The caller must call
+// close to stop it.
 func newRunRegistry(cfg Config) *runRegistry {
 	h := &runRegistry{
 		store: cfg.Store, maxStreams: cfg.Limits.StreamsPerUser, servers: map[string]*Server{},
@@ -56,9 +56,9 @@ func newRunRegistry(cfg Config) *runRegistry {
 	return h
 }
 
-// supervise cancels runs of this process when another process receives the request to cancel them.
-// It also ends orphans, runs whose server process is gone, at regular intervals. It returns when
-// the registry is closed.
+// supervise cancels runs of this process if another process received the request to cancel them. At
+// regular intervals, it also ends orphans, which are runs whose server process no longer exists. It
+// returns when the registry is closed.
 func (h *runRegistry) supervise() {
 	defer close(h.done)
 	var tick <-chan time.Time
@@ -84,10 +84,9 @@ func (h *runRegistry) supervise() {
 	}
 }
 
-// endOrphans adds a terminal event to each of the orphans that the store now assigns to this process
-// and of those in h.orphans, which an earlier call could not end. Afterwards, h.orphans holds those
-// that still could not be ended, because the store failed or because this process does not serve
-// their dialect.
+// endOrphans ends the orphans that the store assigns to this process, and those that remained in
+// h.orphans after earlier calls. It keeps in h.orphans those that it cannot end, because the store
+// fails or because this process does not serve their dialect.
 func (h *runRegistry) endOrphans() {
 	ctx, cancel := context.WithTimeout(h.ctx, storeTimeout)
 	defer cancel()
@@ -121,7 +120,7 @@ func (h *runRegistry) addServer(s *Server) {
 }
 
 // serverOf returns the server for the dialect of a thread, or nil if this process does not serve
-// that dialect. thread is the key of the thread in the store, which begins with the dialect's name.
+// that dialect. The argument thread is the key of the thread in the store; see runRef.
 func (h *runRegistry) serverOf(thread string) *Server {
 	name, _, _ := strings.Cut(thread, "/")
 	h.mu.Lock()
@@ -129,7 +128,8 @@ func (h *runRegistry) serverOf(thread string) *Server {
 	return h.servers[name]
 }
 
-// addRun registers a run that this process executes. It stays registered until removeRun is called.
+// addRun registers a run that this process executes. The caller must call removeRun when the run
+// has ended.
 func (h *runRegistry) addRun(r *run) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -145,8 +145,8 @@ func (h *runRegistry) removeRun(r *run) {
 	}
 }
 
-// cancelAll cancels the runs of a dialect that this process executes. It is called when the server
-// of that dialect shuts down.
+// cancelAll cancels the runs of a dialect that this process executes, because the server of the
+// dialect shuts down.
 func (h *runRegistry) cancelAll(dialect string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -160,15 +160,15 @@ func (h *runRegistry) cancelAll(dialect string) {
 	}
 }
 
-// runsOf returns the runs in the given thread that this process is executing. The argument thread
-// is the key of the thread in the store.
+// runsOf returns the runs of a thread that this process executes. The argument thread is the key of
+// the thread in the store; see runRef.
 func (h *runRegistry) runsOf(thread string) []*run {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.running[thread])
 }
 
-// findRun returns the run that ref identifies, or nil if this process is not executing that run.
+// findRun returns the run with the key ref, or nil if this process is not executing that run.
 func (h *runRegistry) findRun(ref state.RunRef) *run {
 	for _, r := range h.runsOf(ref.Thread) {
 		if r.ref == ref {
@@ -196,8 +196,8 @@ func (h *runRegistry) acquireStream(user string) (release func(), ok bool) {
 	}, true
 }
 
-// close stops supervise and, if the registry made the store, closes the store. All runs must have
-// ended. Further calls do nothing.
+// close stops supervise and closes the store if the registry created it. All runs must have ended.
+// Only the first call has an effect.
 func (h *runRegistry) close() {
 	h.closeOnce.Do(func() {
 		h.stop(errShutdown)

@@ -25,7 +25,7 @@ const (
 // imageURL is the URL of the image that the scripted agent sends.
 const imageURL = "https://example.com/image.png"
 
-// Scripted is an [Agent] that does what the test prompts ask for (docs/prompts.md), such as
+// Scripted is an [Agent] that responds to the test prompts in docs/prompts.md, such as
 // "conformance:tool". It answers any other prompt with "Hello, world.".
 func Scripted(ctx context.Context, t Turn) iter.Seq[spec.Event] {
 	a := &scriptedTurn{turn: t}
@@ -43,9 +43,9 @@ type scriptedTurn struct {
 
 const promptPrefix = "conformance:"
 
-// promptHandlers maps the name of each test prompt to the method that answers it. The method
-// receives the text after the name as arguments. It returns false, without emitting an event, if
-// that text is invalid or the agent cannot do what the prompt asks for.
+// promptHandlers maps the name of each test prompt to its handler. The handler receives the text
+// after the name as arguments. It returns false, without emitting an event, if the arguments are
+// invalid or the agent cannot do what the prompt requests.
 var promptHandlers = map[string]func(a *scriptedTurn, arguments string) bool{
 	"text":        (*scriptedTurn).sendText,
 	"empty":       func(*scriptedTurn, string) bool { return true },
@@ -67,8 +67,8 @@ var promptHandlers = map[string]func(a *scriptedTurn, arguments string) bool{
 	"error-mid":   (*scriptedTurn).failMidway,
 }
 
-// respond answers the last prompt of the user, or the tool results or interrupt reply that follow
-// the prompt.
+// respond emits the events of the turn. It answers the last prompt of the user or, if tool results
+// or an interrupt reply follow that prompt, those.
 func (a *scriptedTurn) respond(_ context.Context, _ Turn, e *EventEmitter) {
 	a.EventEmitter = e
 	if !a.hasPrompt && a.continueTurn() {
@@ -81,8 +81,8 @@ func (a *scriptedTurn) respond(_ context.Context, _ Turn, e *EventEmitter) {
 	}
 }
 
-// continueTurn answers the client's tool results, or its reply to an interrupt, and returns true.
-// It returns false if the request contains neither.
+// continueTurn answers the tool results or the interrupt reply in the request. It returns false if
+// the request contains neither.
 func (a *scriptedTurn) continueTurn() bool {
 	var results []string
 	for _, part := range a.turn.Parts {
@@ -101,7 +101,8 @@ func (a *scriptedTurn) continueTurn() bool {
 	return len(results) > 0 && a.sendText("tool said: "+strings.Join(results, "\n"))
 }
 
-// asJSON returns text in compact form if it is JSON, and otherwise encoded as a JSON string.
+// asJSON returns text in compact form if it is valid JSON. Otherwise it returns text encoded as a
+// JSON string.
 func asJSON(text string) string {
 	var b bytes.Buffer
 	if json.Compact(&b, []byte(text)) == nil {
@@ -127,8 +128,8 @@ func (a *scriptedTurn) sendDeltas(k spec.Kind, id, text string) {
 	}
 }
 
-// splitText splits text into at most three pieces of similar length, without splitting characters.
-// It returns nil if text is empty.
+// splitText splits text between characters into at most three pieces of similar length. It returns
+// nil if text is empty.
 func splitText(text string) (pieces []string) {
 	runes := []rune(text)
 	n := min(3, len(runes))
@@ -179,10 +180,9 @@ func (a *scriptedTurn) failMidway(message string) bool {
 	return a.fail(message)
 }
 
-// changeState emits a snapshot of the state, a delta for each of the patches, a message, and a
-// snapshot of the messages of the turn, and returns true. The argument patches is a sequence of
-// JSON arrays, each of which is one JSON Patch. If patches has a different form, changeState emits
-// nothing and returns false.
+// changeState emits a snapshot of the state, a delta for each patch, a message, and a snapshot of
+// the messages of the turn. The argument patches is a sequence of JSON arrays, each of which is one
+// JSON Patch. If it is not, changeState emits nothing and returns false.
 func (a *scriptedTurn) changeState(patches string) bool {
 	deltas, dec := []json.RawMessage{}, json.NewDecoder(strings.NewReader(patches))
 	for dec.More() {
@@ -210,8 +210,8 @@ func (a *scriptedTurn) changeState(patches string) bool {
 	return true
 }
 
-// sendStep emits a step with the given name. The step contains one message, whose text is that name.
-// sendStep always returns true, so that handlers of prompts can return its result.
+// sendStep emits a step with the given name, which contains one message with the name as its text.
+// It always returns true, so that handlers of prompts can return its result.
 func (a *scriptedTurn) sendStep(name string) bool {
 	a.Emit(spec.Event{Kind: spec.StepStart, Name: name})
 	a.sendText(name)
@@ -253,8 +253,8 @@ func argumentsOrEmpty(arguments string) string {
 	return arguments
 }
 
-// sendCalls emits one call of the named tool for each element of arguments, and returns their ids.
-// All calls are open at the same time, and their deltas alternate.
+// sendCalls emits one call of the named tool for each element of arguments, and returns the ids of
+// the calls. The calls overlap: their deltas alternate.
 func (a *scriptedTurn) sendCalls(tool string, arguments ...string) (ids []string) {
 	parts := make([][]string, len(arguments))
 	longest := 0
@@ -285,9 +285,9 @@ func (a *scriptedTurn) sendResults(calls []string) {
 	}
 }
 
-// clientTool returns the name of the client's tool that the agent calls: toolName if the server
-// runs no tools of its own and the client declares a tool of that name, otherwise the first tool
-// that the client declares. The client must declare at least one tool.
+// clientTool returns the name of the client's tool to call. If the agent must not run tools itself
+// and the client declares toolName, that is toolName; otherwise it is the first tool that the
+// client declares. It panics if the client declares none.
 func (a *scriptedTurn) clientTool() string {
 	if a.turn.OnlyClient && slices.Contains(a.turn.ClientTools, toolName) {
 		return toolName
@@ -295,8 +295,8 @@ func (a *scriptedTurn) clientTool() string {
 	return a.turn.ClientTools[0]
 }
 
-// callClientTool emits a call of a tool that the client declares; the run then ends. If the client
-// declares no tool, callClientTool sends the arguments as the text of a message. It always returns
+// callClientTool emits a call of a client's tool as the last event before the end of the run. If
+// the client declares no tool, it emits a message with the arguments as its text. It always returns
 // true, so that handlers of prompts can return its result.
 func (a *scriptedTurn) callClientTool(arguments string) bool {
 	if arguments = argumentsOrEmpty(arguments); len(a.turn.ClientTools) == 0 {
@@ -311,10 +311,10 @@ func (a *scriptedTurn) interrupt(payload string) bool {
 	return true
 }
 
-// withNumbers returns a handler of a prompt with numeric arguments. The handler parses the
-// arguments as whole numbers separated by white space, calls handle with the numbers, and returns
-// true. It returns false, without calling handle, unless there are as many numbers as limits and
-// each number is from 0 to its limit.
+// withNumbers returns a handler for a prompt whose arguments are non-negative integers, separated
+// by white space. The handler calls handle with the numbers. It returns false, without calling
+// handle, if their count differs from that of limits, or if a number is invalid or exceeds its
+// limit.
 func withNumbers(handle func(a *scriptedTurn, n []int), limits ...int) func(*scriptedTurn, string) bool {
 	return func(a *scriptedTurn, arguments string) bool {
 		fields := strings.Fields(arguments)
@@ -338,8 +338,9 @@ const maxPauseMillis = int(maxPause / time.Millisecond)
 
 func (a *scriptedTurn) sendSlow(n []int) { a.sendNumbers(n[0], time.Duration(n[1])*time.Millisecond) }
 
-// sendNumbers emits a message of n deltas, which contain the numbers from 1 to n. Delta number i
-// is sent i-1 intervals after the first one, so that delays do not accumulate.
+// sendNumbers emits a message of n deltas, which contain the numbers from 1 to n. It waits for the
+// interval between deltas. The times are relative to the first delta, so that delays do not
+// accumulate.
 func (a *scriptedTurn) sendNumbers(n int, interval time.Duration) {
 	id := a.NewMessageID()
 	a.emitText(spec.MessageStart, id, "")

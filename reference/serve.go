@@ -19,7 +19,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A requestContext holds one request together with what the server has found out about it so far.
+// A requestContext holds one request and what the server has determined about it so far.
 type requestContext struct {
 	w        http.ResponseWriter
 	r        *http.Request
@@ -27,7 +27,7 @@ type requestContext struct {
 	unrouted bool       // the request matches no operation: op only determines how errors are encoded
 	user     string     // the authenticated user; "" if the operation requires no credentials
 	event    spec.Event // the decoded request; empty before dispatch decodes it
-	override Override   // what Config.Intercept changes
+	override Override   // the result of Config.Intercept
 }
 
 // ServeHTTP decodes a request and serves the operation that it matches. Error responses
@@ -67,10 +67,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.dispatch(c, req)
 }
 
-// authenticate returns the user who sent a request, or "" if the operation requires no credentials.
-// ok is false if credentials are required but missing or invalid; the caller must then refuse the
-// request. A server with an authenticator requires credentials even where the dialect's document
-// does not, except for fixed information such as health.
+// authenticate returns the user who sent a request, or "" if the request needs no credentials. If
+// the credentials are missing or invalid, ok is false and the caller must refuse the request. If
+// Config.Authenticator is set, all operations except those of kind opInfo require credentials, even
+// if the dialect's document does not.
 func (s *Server) authenticate(c *requestContext) (user string, ok bool) {
 	if !c.op.RequiresCredentials && (s.cfg.Authenticator == nil || !c.op.StartsRun && s.kinds[c.op] == opInfo) {
 		return "", true
@@ -89,9 +89,8 @@ func (s *Server) authenticate(c *requestContext) (user string, ok bool) {
 	return s.cfg.Authenticator.Authenticate(c.r.Context(), token)
 }
 
-// readBody returns the request body, or the error from reading it. It reads at most one byte more
-// than maxBody allows, so that the caller can detect that a body is too large. After an error the
-// read deadline remains, so that net/http does not wait for the rest of the body without a limit.
+// readBody returns the request body, and any error from reading it. If the body is larger than
+// maxBody, the result is one byte longer than maxBody.
 func (s *Server) readBody(c *requestContext) ([]byte, error) {
 	control := http.NewResponseController(c.w) // setting a deadline fails only for writers without deadlines
 	_ = control.SetReadDeadline(time.Now().Add(readTimeout))
@@ -101,14 +100,14 @@ func (s *Server) readBody(c *requestContext) ([]byte, error) {
 		body.Grow(int(min(size, limit)) + bytes.MinRead)
 	}
 	if _, err := body.ReadFrom(io.LimitReader(c.r.Body, limit)); err != nil {
-		return nil, err
+		return nil, err // the deadline also limits how long net/http waits for the rest of the body
 	}
 	_ = control.SetReadDeadline(time.Time{})
 	return body.Bytes(), nil
 }
 
-// refuseIncomplete refuses a request whose body could not be read because of err, with status 408
-// if the body did not arrive in time and with status 400 otherwise.
+// refuseIncomplete refuses a request because readBody returned err. The status is 408 if reading
+// the body exceeded readTimeout, and otherwise 400.
 func (s *Server) refuseIncomplete(c *requestContext, err error) {
 	s.cfg.Log.Debug("incomplete request body", "dialect", s.dialect.Name, "op", c.op.Name, "err", err)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -136,8 +135,9 @@ func headerOf(h http.Header) spec.Header {
 	return out
 }
 
-// findOperation returns the operation that matches a request, or nil if none does. A HEAD request
-// also matches the operation for GET; findOperation then sets the method in req to GET.
+// findOperation returns the operation that matches a request, or nil if none does. If a HEAD
+// request matches only an operation for GET, findOperation returns that operation and sets the
+// method in req to GET.
 func (s *Server) findOperation(req *spec.Request) *dialect.Operation {
 	o := s.dialect.Operation(*req)
 	if o == nil && req.Method == http.MethodHead {
@@ -150,9 +150,9 @@ func (s *Server) findOperation(req *spec.Request) *dialect.Operation {
 	return o
 }
 
-// refuseUnrouted responds to a request that matches no operation. The status is 404 if there is no
-// operation on its path. Otherwise the response lists the allowed methods in the header Allow and
-// has the status 405, or 204 for the method OPTIONS.
+// refuseUnrouted responds to a request that matches no operation. The status is 404 if the path has
+// no operation. Otherwise the header Allow lists the allowed methods, and the status is 204 for the
+// method OPTIONS and 405 for other methods.
 func (s *Server) refuseUnrouted(c *requestContext, req spec.Request) {
 	var allowed []string
 	c.op, c.unrouted = s.defaultOperation, true
@@ -174,11 +174,12 @@ func (s *Server) refuseUnrouted(c *requestContext, req spec.Request) {
 	s.refuse(c, http.StatusMethodNotAllowed, "", req.Method+" is not allowed here")
 }
 
-// dispatch decodes a request and calls the method that serves its operation, unless the request
-// violates the dialect's document or Config.Intercept refuses or serves it. dispatch refuses a
-// request with status 413 if the body exceeds maxBody. However, if the dialect's document states a
-// limit that is at most maxBody, the response is the one that the document requires.
+// dispatch decodes a request and calls the handler for its operation. It responds itself if the
+// request violates the dialect's document or Config.Intercept refuses or serves the request. If the
+// body exceeds maxBody, it responds with status 413, unless the document defines the response to
+// large bodies.
 func (s *Server) dispatch(c *requestContext, req spec.Request) {
+	// If the document has a limit that is at least as strict, ParseRequest finds the violation.
 	maxBytes, documented := s.maxBody(c.op), int64(c.op.MaxBodyBytes())
 	if int64(len(req.Body)) > maxBytes && (documented == 0 || documented > maxBytes) {
 		s.refuse(c, http.StatusRequestEntityTooLarge, "", fmt.Sprintf("the body exceeds %d bytes", maxBytes))
@@ -197,7 +198,7 @@ func (s *Server) dispatch(c *requestContext, req spec.Request) {
 	handlers[s.kinds[c.op]](s, c)
 }
 
-// handlers holds the methods that serve operations, by the kind of the operation.
+// handlers maps the kind of an operation to the method that serves it.
 var handlers = map[string]func(*Server, *requestContext){
 	opInfo:       func(s *Server, c *requestContext) { s.respond(c, spec.Event{Kind: spec.Health}) },
 	opRun:        (*Server).serveRun,
@@ -210,8 +211,8 @@ var handlers = map[string]func(*Server, *requestContext){
 }
 
 // openStream registers an open stream of the user. The caller must call release when the stream
-// ends. If the user has too many open streams, openStream refuses the request with status 429 and
-// ok is false.
+// ends. If the user already has Limits.StreamsPerUser open streams, openStream refuses the request
+// with status 429 and returns false.
 func (s *Server) openStream(c *requestContext) (release func(), ok bool) {
 	if release, ok = s.registry.acquireStream(c.user); !ok {
 		c.w.Header().Set("Retry-After", "1")
@@ -220,12 +221,10 @@ func (s *Server) openStream(c *requestContext) (release func(), ok bool) {
 	return release, ok
 }
 
-// respond encodes e as the dialect's document defines and sends it as the successful response of
-// the operation.
+// respond sends e, in the encoding of the dialect, as the successful response to the request.
 func (s *Server) respond(c *requestContext, e spec.Event) { s.writeResponse(c, c.op.EncodeResponse(e)) }
 
-// writeResponse sends the encoded response a to the client of the request c, and counts it in the
-// metrics.
+// writeResponse sends the encoded response a to the client and counts it in the metrics.
 func (s *Server) writeResponse(c *requestContext, a dialect.EncodedResponse) {
 	name, w := c.op.Name, c.w
 	if c.unrouted {
@@ -247,10 +246,9 @@ func (s *Server) writeResponse(c *requestContext, a dialect.EncodedResponse) {
 	_, _ = w.Write(a.Body) // an error means that the client left
 }
 
-// refuseViolation refuses a request that violates the dialect's document. The status, the code and
-// the text of the response are each the first one in violation.Refusals, the responses that the
-// document requires for the violation. If Refusals has no status, the status is 400; if it has no
-// code, refuse selects the code; if it has no text, the text describes the violation.
+// refuseViolation refuses a request that violates the dialect's document. It uses the first status,
+// the first code and the first text in violation.Refusals. The default status is 400, the default
+// text describes the violation, and refuse determines the default code.
 func (s *Server) refuseViolation(c *requestContext, violation spec.Violation) {
 	status, code, text := 0, "", ""
 	for _, d := range violation.Refusals {
@@ -267,11 +265,10 @@ func (s *Server) refuseViolation(c *requestContext, violation spec.Violation) {
 	s.refuse(c, cmp.Or(status, http.StatusBadRequest), code, cmp.Or(text, violation.String()))
 }
 
-// refuse responds to a request with an error in the form that the dialect's document defines for
-// errors of the operation. If the document does not define the given status, the body has the form
-// of a different error status or, if none is defined, is the text itself. An empty code selects the
-// code that the document assigns to the status or, if there is none, the standard text of the
-// status.
+// refuse responds with an error that has the given status. The body is the error that the dialect's
+// document defines for the status or, failing that, for another error status. If the document
+// defines no errors, the body is the text. An empty code selects the one that the document assigns
+// to the status, or else http.StatusText(status).
 func (s *Server) refuse(c *requestContext, status int, code, text string) {
 	problem := spec.Event{
 		Kind: spec.Problem, Text: text, Code: cmp.Or(code, c.op.RefusalCode(status), http.StatusText(status)), Status: strconv.Itoa(status),

@@ -13,8 +13,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// serveRun starts a run. The response is the event stream of the run or, in dialects in which
-// another operation streams runs, a confirmation that the run was accepted.
+// serveRun starts a run. The response is the event stream of the run. In dialects in which a
+// different operation streams runs, the response is a confirmation that the run was accepted.
 func (s *Server) serveRun(c *requestContext) {
 	if c.event.Thread == "" {
 		c.event.Thread = s.newID(c)
@@ -56,13 +56,14 @@ func (s *Server) serveRun(c *requestContext) {
 	}
 }
 
-// maxIDAttempts is the number of further ids that are tried if the id generated for a run is
+// maxIDAttempts is the maximum number of further attempts to generate a run id if the first id is
 // already in use.
 const maxIDAttempts = 10
 
-// startRun adds a run to the store and returns it; the caller must execute it. If the request
-// repeats an earlier one, r is nil and info describes the earlier run. ok is false if the request
-// was refused. idGenerated states whether the server, rather than the client, chose the run's id.
+// startRun adds a run to the store and returns it. The caller must execute the run. If the request
+// repeats an earlier one, r is nil and info describes the earlier run. If startRun refused the
+// request, ok is false. The argument idGenerated states whether the server generated the id of the
+// run.
 func (s *Server) startRun(c *requestContext, idGenerated bool) (r *run, info state.StartRunResult, ok bool) {
 	if !s.beginWork() {
 		s.refuse(c, http.StatusServiceUnavailable, "", errShutdown.text)
@@ -110,8 +111,7 @@ func (s *Server) startRun(c *requestContext, idGenerated bool) (r *run, info sta
 	return r, info, true
 }
 
-// executeRun executes the run r, which the request c started, and returns when it has ended. It
-// needs little stack, because thousands of runs may execute at the same time.
+// executeRun executes the run r, which the request c started, and returns when the run has ended.
 func (s *Server) executeRun(c *requestContext, r *run) {
 	defer s.active.Done()
 	defer r.cancel(nil)
@@ -127,11 +127,11 @@ func (s *Server) executeRun(c *requestContext, r *run) {
 	}
 }
 
-// newID returns a new id, made for the request c by Config.NewID.
+// newID returns a new id for the request c. It calls Config.NewID.
 func (s *Server) newID(c *requestContext) string { return s.cfg.NewID(c.r.Context()) }
 
-// respondAccepted responds that the run that info describes was accepted. A repeated request
-// receives the same response.
+// respondAccepted responds that the run described by info was accepted. The response to a repeated
+// request is the same as the first one.
 func (s *Server) respondAccepted(c *requestContext, info state.StartRunResult) {
 	threadCreated := info.ThreadCreated || info.Existed && info.FirstMessage == 1
 	s.respond(c, spec.Event{
@@ -140,15 +140,16 @@ func (s *Server) respondAccepted(c *requestContext, info state.StartRunResult) {
 	})
 }
 
-// runRef returns the key of a run in the store. The key contains the name of the dialect, because
-// servers of other dialects may share the store.
+// runRef returns the key of a run in the store. The arguments are the ids that the client knows.
+// The key of the thread begins with the name of the dialect and "/", because servers of several
+// dialects may share the store.
 func (s *Server) runRef(thread, run string) state.RunRef {
 	return state.RunRef{Thread: s.dialect.Name + "/" + thread, Run: run}
 }
 
-// newTurn returns the agent's input for a request. thread is the key of the request's thread in the
-// store. first is the number of the first message that the request added to the thread; the
-// messages with lower numbers are the earlier ones.
+// newTurn returns the agent's input for a request. The argument thread is the key of the request's
+// thread in the store, and first is the number of the first message that the request added to the
+// thread.
 func (s *Server) newTurn(request spec.Event, thread string, first int64) *Turn {
 	turn := &Turn{Event: request, EarlierMessages: func(ctx context.Context) ([]state.Message, error) {
 		if first <= 1 {
@@ -171,15 +172,15 @@ func (s *Server) newTurn(request spec.Event, thread string, first int64) *Turn {
 // A sink receives the encoded frames of one run.
 type sink interface {
 	frameBuffer() []byte                  // returns an empty buffer for encoding the next frame
-	writeFrame(data []byte)               // sends or queues a frame; data must not be used afterwards
-	flush()                               // sends the frames held back, if any; called before the agent pauses
-	addMessages(messages []state.Message) // adds complete messages of the run, which are to be stored
-	commit() error                        // stores the messages, unless finish does; called before the terminal event
-	finish()                              // sends or stores what is still queued; called after the last frame
+	writeFrame(data []byte)               // sends or queues a frame; the caller must not use data afterwards
+	flush()                               // sends buffered frames to the client; called before the agent pauses
+	addMessages(messages []state.Message) // adds complete messages of the run; commit or finish stores them
+	commit() error                        // called before the terminal event; an error makes the run fail
+	finish()                              // sends or stores the remaining frames; called after the last frame
 }
 
 // A memorySink is the sink of a run whose stream cannot be resumed. It publishes frames immediately
-// and keeps them in memory only. The messages of the run are stored when it ends.
+// and does not store them. The method commit stores the messages of the run.
 type memorySink struct {
 	run      *run
 	store    state.Store
@@ -192,17 +193,15 @@ func (p *memorySink) addMessages(m []state.Message) { p.messages = append(p.mess
 func (p *memorySink) flush()                        {}
 func (p *memorySink) finish()                       {}
 
-// commit stores the messages of the run and marks the run as ended in the store. It returns any
-// error from the store.
+// commit stores the messages and the end of the run. It returns any error from the store.
 func (p *memorySink) commit() error {
 	update := state.RunUpdate{Messages: p.messages, End: true}
 	_, _, err := p.store.Append(context.WithoutCancel(p.run.ctx), p.run.ref, update)
 	return err
 }
 
-// streamRun runs the agent for the run r, which the request c started, encodes the events of the
-// agent, and writes the frames to out. If the agent does not emit a terminal event, streamRun adds
-// one.
+// streamRun runs the agent for the run r, which the request c started, and writes the encoded
+// events to out. If the agent emits no terminal event, streamRun adds one.
 func (s *Server) streamRun(c *requestContext, r *run, out sink) {
 	defer r.finish()
 	s.metrics.RunsStarted.Inc()
@@ -237,8 +236,8 @@ func (s *Server) streamRun(c *requestContext, r *run, out sink) {
 }
 
 // encodeTerminal encodes the terminal event of the run and returns the outcome of the run. If cause
-// is not nil, the terminal event is a failure with that cause. Otherwise it is the latest event of
-// the agent or, if the latest event does not end a run, a successful end.
+// is nil, the terminal event is the one that the agent emitted last, or a successful end if it
+// emitted none. Otherwise it is the result of stopEvent.
 func (t *runEncoder) encodeTerminal(cause error) (outcome metrics.RunOutcome) {
 	switch {
 	case cause != nil:
@@ -258,9 +257,9 @@ func (t *runEncoder) encodeTerminal(cause error) (outcome metrics.RunOutcome) {
 	return outcome
 }
 
-// runAgent runs the agent and encodes its events with t, except for the terminal event, which it
-// leaves in t.last. It returns why the server ends the run before the agent does: the agent
-// panicked or the run was canceled. It returns nil if the agent ended the run.
+// runAgent runs the agent and encodes its events with t. It leaves the terminal event in t.last
+// without encoding it. It returns nil if the agent ended the run. Otherwise it returns the cause:
+// the agent panicked or the context of the run is done.
 func (s *Server) runAgent(r *run, agent Agent, t *runEncoder, out sink) (cause error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -286,8 +285,8 @@ func (s *Server) runAgent(r *run, agent Agent, t *runEncoder, out sink) (cause e
 	return context.Cause(r.ctx)
 }
 
-// stopEvent returns the terminal event of a run that the server ends for the given cause. A cause
-// that does not wrap a stopReason means that the client left.
+// stopEvent returns the terminal event of a run that the server ends because of cause. If cause
+// wraps no stopReason, the event states that the client left.
 func stopEvent(cause error) spec.Event {
 	reason, ok := errors.AsType[*stopReason](cause)
 	if !ok {
@@ -296,13 +295,13 @@ func stopEvent(cause error) spec.Event {
 	return spec.Event{Kind: spec.RunError, Text: reason.text, Status: reason.status}
 }
 
-// newFrameBuffer returns a new empty buffer for one frame. It is used for frames that are retained
-// after they were sent and whose buffers therefore cannot be reused.
+// newFrameBuffer returns an empty buffer for a frame. It is used for frames that are retained,
+// because their buffers cannot be reused.
 func newFrameBuffer() []byte { return make([]byte, 0, 256) }
 
-// encodeEvent appends the frame of an event, without its id line, to dst and returns the extended
-// buffer. For an event that is encoded already, it returns e.Raw instead. If an event cannot be
-// encoded, encodeEvent logs the error and returns dst unchanged.
+// encodeEvent appends the frame of e, without the SSE field id, to dst and returns the result. If e
+// is already encoded, it returns e.Raw instead. If e cannot be encoded, it logs the error and
+// returns dst.
 func (s *Server) encodeEvent(dst []byte, e *spec.Event) []byte {
 	if e.Kind == spec.Undecodable { // encoded already
 		return e.Raw
@@ -314,9 +313,9 @@ func (s *Server) encodeEvent(dst []byte, e *spec.Event) []byte {
 	return data
 }
 
-// endOrphan ends a run whose server process is gone, by adding an error event to the run in the
-// store. It returns true if the run has ended or no longer exists, and false if the store failed
-// and the caller should try again.
+// endOrphan ends a run whose server process no longer exists, by adding an error event to the run
+// in the store. It returns false if the store failed and the caller should try again. It returns
+// true if the run has ended or does not exist.
 func (s *Server) endOrphan(ctx context.Context, ref state.RunRef) bool {
 	update := state.RunUpdate{End: true}
 	thread := ref.Thread[len(s.dialect.Name)+1:]
@@ -334,10 +333,10 @@ func (s *Server) endOrphan(ctx context.Context, ref state.RunRef) bool {
 	return true
 }
 
-// serveCancel cancels the run that the request names, or all runs of the conversation if the
-// request names no run. Runs that have ended are not affected. It refuses the request if the
-// conversation belongs to another user, or if the request names a run of a conversation that does
-// not exist.
+// serveCancel cancels the run that the request names. If the request names no run, it cancels all
+// runs of the conversation. Runs that have ended are not affected. serveCancel refuses the request
+// if the conversation belongs to another user, or if the request names a run and the conversation
+// does not exist.
 func (s *Server) serveCancel(c *requestContext) {
 	ref := s.runRef(c.event.Thread, c.event.Run)
 	if _, ok := s.authorizeThread(c, c.event.Run == ""); !ok {
@@ -355,10 +354,10 @@ func (s *Server) serveCancel(c *requestContext) {
 	s.respond(c, spec.Event{Kind: spec.CancelAccepted, Thread: c.event.Thread, Run: c.event.Run})
 }
 
-// authorizeThread returns the conversation of a request. If the conversation belongs to another
-// user, or does not exist and mayBeUnknown is false, or if the store fails, authorizeThread refuses
-// the request and ok is false. If mayBeUnknown is true, a conversation that does not exist is
-// returned as the zero Thread.
+// authorizeThread returns the conversation that the request names, and true if the user may access
+// it. Otherwise, or if the store fails, it refuses the request and returns false. If the
+// conversation does not exist, it refuses the request unless mayBeUnknown is true; it then returns
+// the zero Thread and true.
 func (s *Server) authorizeThread(c *requestContext, mayBeUnknown bool) (t state.Thread, ok bool) {
 	t, err := s.registry.store.Thread(c.r.Context(), s.runRef(c.event.Thread, "").Thread)
 	switch {
@@ -373,9 +372,9 @@ func (s *Server) authorizeThread(c *requestContext, mayBeUnknown bool) (t state.
 	return t, err == nil
 }
 
-// refuseStoreError refuses a request because of err, an error of the store. The status is 403 for
-// state.ErrNotOwner and 404 for state.ErrNotFound. For any other error it is 503, and the error is
-// logged and counted.
+// refuseStoreError refuses a request because the store returned err. The status is 403 for
+// state.ErrNotOwner and 404 for state.ErrNotFound. For any other error the status is 503, and the
+// error is logged and counted.
 func (s *Server) refuseStoreError(c *requestContext, err error) {
 	switch {
 	case errors.Is(err, state.ErrNotOwner):

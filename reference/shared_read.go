@@ -7,24 +7,23 @@ import (
 	"github.com/streamassay/streamassay/internal/state"
 )
 
-// sharedReads holds the batches of events that were read from a store and are being sent. Streams
-// of the same run share a batch, so that a large event is in memory once, however many slow
-// clients receive it.
+// sharedReads holds the batches of events that were read from a store and are being sent to
+// clients. Streams of the same run share a batch, so that a large event is in memory only once,
+// even if many slow clients receive it.
 type sharedReads struct {
 	mu     sync.Mutex
 	active map[sharedReadKey]*sharedRead
 }
 
-// A sharedReadKey identifies a batch: the events of a run beyond a position in its thread. The tag
-// distinguishes the thread from an earlier thread of the same name that the store has dropped.
+// A sharedReadKey identifies a batch: the events of a run after a position in its thread.
 type sharedReadKey struct {
 	ref       state.RunRef
-	threadTag uint32
+	threadTag uint32 // distinguishes the thread from an earlier one with the same id that the store has dropped
 	position  int64
 }
 
-// A sharedRead is one batch of events that was or is being read from the store, or the error of
-// reading it.
+// A sharedRead is a batch of events that a call of read has read or is reading from the store, or the
+// error from reading.
 type sharedRead struct {
 	key     sharedReadKey
 	holders int           // number of callers of read that have not called release; guarded by sharedReads.mu
@@ -34,9 +33,9 @@ type sharedRead struct {
 	err     error
 }
 
-// read returns the batch of events that key identifies, read from the store. If reading fails, the
-// field err of the result contains the error. Concurrent calls with the same key share one read; if
-// ctx is done while another call reads the batch, the error is ctx.Err(). The caller must pass the
+// read reads the batch of events with the given key from the store. If reading fails, the field err
+// of the result is set. Concurrent calls with the same key share one access to the store; a call
+// that waits for it returns when ctx is done, with ctx.Err() as the error. The caller must pass the
 // result to release.
 func (all *sharedReads) read(ctx context.Context, store state.Store, key sharedReadKey) *sharedRead {
 	all.mu.Lock()
@@ -69,8 +68,8 @@ func (all *sharedReads) read(ctx context.Context, store state.Store, key sharedR
 	return r
 }
 
-// release releases r, a batch that read returned. The batch is dropped when all callers of read
-// have released it. release does nothing if r is nil.
+// release releases r, a result of read. When all callers of read have released a batch, it is
+// removed. release does nothing if r is nil.
 func (all *sharedReads) release(r *sharedRead) {
 	if r == nil || r.done == nil {
 		return
@@ -82,8 +81,8 @@ func (all *sharedReads) release(r *sharedRead) {
 	}
 }
 
-// forget removes a batch, so that later calls of read fetch the events again. Callers that hold the
-// batch can still use it. The caller of forget must hold all.mu.
+// forget removes the batch r, so that later calls of read access the store again. Callers of read
+// that have not released r can still use it. The caller must hold all.mu.
 func (all *sharedReads) forget(r *sharedRead) {
 	if all.active[r.key] == r {
 		delete(all.active, r.key)

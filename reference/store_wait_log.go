@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// A storeWaitLog logs that runs wait for a store that is unavailable. It writes at most one warning
-// per storeWaitLogInterval, however many runs wait.
+// A storeWaitLog logs warnings when runs wait for an unavailable store. It logs at most one warning
+// per storeWaitLogInterval, regardless of the number of runs that wait.
 type storeWaitLog struct {
 	mu          sync.Mutex
-	waiting     map[*run]time.Time // since when each run waits
-	warned      bool               // a warning was logged, but not yet that the store is available again
+	waiting     map[*run]time.Time // the time at which each waiting run began to wait
+	warned      bool               // a warning was logged since the store was last available
 	nextWarning time.Time          // no warning is logged before this time
 }
 
-// storeWaitLogInterval is the shortest time between two warnings that runs wait for the store.
+// storeWaitLogInterval is the minimum time between two warnings about waiting runs.
 const storeWaitLogInterval = 10 * time.Second
 
 // noteWaiting records that the store did not accept events of the run r for the given reason. It
@@ -34,9 +34,8 @@ func (l *storeWaitLog) noteWaiting(s *Server, r *run, reason error) {
 		"waited", now.Sub(l.waiting[r]).Round(time.Millisecond), "waiting", len(l.waiting), "err", reason)
 }
 
-// noteDone records that the run r no longer waits for the store. It does nothing if r did not wait.
-// kept states whether the run's events were stored; if not, the run was given up, and noteDone logs
-// an error.
+// noteDone records that the run r no longer waits for the store. If kept is false, the events of
+// the run were not stored, and noteDone logs an error. It does nothing if r did not wait.
 func (l *storeWaitLog) noteDone(s *Server, r *run, kept bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

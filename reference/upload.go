@@ -12,16 +12,17 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// maxUploadRequest is the size limit, in bytes, of a request that carries a file. The
-// limit of a file is lower, which leaves room for the multipart encoding.
+// maxUploadRequest is the maximum size, in bytes, of the body of a request that contains a
+// file. The file itself must be smaller, which leaves room for the multipart encoding.
 const maxUploadRequest = 12 << 20
 
-// filesPath is the path of uploaded files, below the dialect's base.
+// filesPath is the path of uploaded files, relative to the base path of the dialect.
 const filesPath = "/files/"
 
-// fileBaseURL returns the URL below which the client of a request reaches uploaded files. Its
-// scheme and host are those of Config.PublicURL or, if that is empty, of the request. Its path
-// includes any prefix of the request's path that a handler in front of the server has stripped.
+// fileBaseURL returns the base URL of uploaded files, without a slash at the end, as the client of
+// the request must use it. The scheme and host are those of Config.PublicURL or, if that is empty,
+// of the request. The path includes any prefix that an outer handler (such as http.StripPrefix) has
+// removed from the request's path.
 func (s *Server) fileBaseURL(c *requestContext) string {
 	root := s.cfg.PublicURL
 	if root == "" {
@@ -39,9 +40,9 @@ func (s *Server) fileBaseURL(c *requestContext) string {
 	return strings.TrimSuffix(root, "/") + strings.TrimSuffix(path, target) + strings.TrimSuffix(filesPath, "/")
 }
 
-// uploadedFile returns the uploaded file to which part, a part of a message in a request, links. ok
-// is false if the server has no uploads, or if part is not an image or does not link to an upload.
-// The file may no longer exist.
+// uploadedFile returns the uploaded file to which part, an image in a message, links. It returns
+// false if part is not an image or does not link to an upload, or if the server accepts no uploads.
+// It does not check whether the file exists.
 func (s *Server) uploadedFile(part spec.Event) (f files.File, ok bool) {
 	if !s.acceptsUploads || part.Kind != spec.InputImage {
 		return f, false
@@ -51,8 +52,9 @@ func (s *Server) uploadedFile(part spec.Event) (f files.File, ok bool) {
 
 var errForeignImage = errors.New("the image was not uploaded here")
 
-// checkImages returns errForeignImage if a request has an image that its user did not upload to this
-// server, or an error from the file store. A server without uploads accepts any image.
+// checkImages checks the images in the messages of a request. It returns errForeignImage if the
+// user did not upload one of them to this server, and any error from the file store. If the server
+// accepts no uploads, checkImages accepts all images.
 func (s *Server) checkImages(c *requestContext) error {
 	if !s.acceptsUploads {
 		return nil
@@ -78,9 +80,9 @@ func (s *Server) checkImages(c *requestContext) error {
 	return nil
 }
 
-// serveAttach stores the file that the request contains and responds with a signed link to it. The
-// request names the conversation to which the file belongs. The conversation need not exist yet,
-// because an image is uploaded before the first run that uses it.
+// serveAttach stores the file in the request and responds with a signed link to it. The request
+// names the conversation to which the file belongs. The conversation need not exist yet, because
+// the upload precedes the first run that uses the file.
 func (s *Server) serveAttach(c *requestContext) {
 	if _, ok := s.authorizeThread(c, true); !ok {
 		return
@@ -118,8 +120,8 @@ func (s *Server) respondFile(c *requestContext, kind spec.Kind, f files.File) {
 	s.respond(c, spec.Event{Kind: kind, ID: f.Path, Type: f.Type, Text: link})
 }
 
-// serveTranscribe responds with the text of the recording of speech that the request contains. If
-// the recording is not a WAV file, serveTranscribe refuses the request with status 422.
+// serveTranscribe responds with the text of the speech recording in the request. If the recording
+// is not a WAV file, it refuses the request with status 422.
 func (s *Server) serveTranscribe(c *requestContext) {
 	file, _ := c.event.Last(spec.InputFile)
 	_, err := speech.ParseWAV([]byte(file.Text))
@@ -134,10 +136,10 @@ func (s *Server) serveTranscribe(c *requestContext) {
 	s.respond(c, spec.Event{Kind: spec.Transcription, Text: text})
 }
 
-// refuseFile refuses a request because of err, an error of a file store or of a transcription. The
-// status is 404 if the file does not exist, 413 if it is too large, and 422 if it is of the wrong
-// type or an image that the user did not upload. An empty file is refused as a violation of the
-// dialect's document. For any other error the status is 503, and the error is logged.
+// refuseFile refuses a request because a file store or a transcription returned err. The status is
+// 404 if the file does not exist, 413 if it is too large, and 422 if it has the wrong type or is an
+// image that the user did not upload. An empty file is refused as a violation of the dialect's
+// document. For any other error the status is 503, and the error is logged.
 func (s *Server) refuseFile(c *requestContext, err error) {
 	is := func(these ...error) bool {
 		return slices.ContainsFunc(these, func(e error) bool { return errors.Is(err, e) })

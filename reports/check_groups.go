@@ -8,14 +8,14 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A checkResultGroup combines the results of one check that have the same verdict, in one or more
+// A checkResultGroup combines the results of one check that have the same verdict, from one or more
 // scenarios. Reports for people show a group as one entry.
 type checkResultGroup struct {
 	Check                        // the most useful result: one with findings, from the scenario with the fewest requests
-	Elsewhere []string           // names of the other scenarios
-	Same      []checkResultGroup // groups of other checks that the same bytes violate
+	Elsewhere []string           // names of the scenarios of the other results
+	Same      []checkResultGroup // groups of other checks that failed because of the same bytes
 
-	locations map[findingLocation]bool // of the findings in all scenarios
+	locations map[findingLocation]bool // locations of the findings of all results
 }
 
 // A findingLocation is the place in a run at which a finding was made: its scenario, exchange,
@@ -36,8 +36,8 @@ func (c Check) locationOf(f Finding) findingLocation {
 }
 
 // checkGroups returns the results of the dialect that have verdict v, in one group per check and in
-// the order of the report. If the argument all is false, it omits results with a [Cause], which is
-// reported in their place.
+// the order of the report. If the argument all is false, results that a [Cause] explains are
+// omitted.
 func (d DialectReport) checkGroups(v spec.Verdict, all bool) []checkResultGroup {
 	var list []checkResultGroup
 	at := map[string]int{}
@@ -65,10 +65,11 @@ func (d DialectReport) checkGroups(v spec.Verdict, all bool) []checkResultGroup 
 }
 
 // failedGroups returns the groups of checks that failed, followed by the groups of checks that
-// warned. If the argument all is false, it omits results with a [Cause], which is reported in their
-// place. It then also merges groups whose checks fail because of the same bytes: of several such
-// groups it returns only the one that describes the defect best (see byPrecision), with the others
-// in its field Same.
+// warned.
+//
+// If the argument all is false, results that a [Cause] explains are omitted. Groups whose checks
+// failed because of the same bytes are then merged: the group that describes the defect best (see
+// byPrecision) is kept, and its field Same holds the others.
 func (d DialectReport) failedGroups(all bool) []checkResultGroup {
 	list := slices.Concat(d.checkGroups(spec.Failed, all), d.checkGroups(spec.Warned, all))
 	if all {
@@ -91,10 +92,10 @@ func (d DialectReport) failedGroups(all bool) []checkResultGroup {
 	return groups
 }
 
-// byPrecision returns the indexes of the groups in list, the most precise group first. Failures
-// precede warnings. Groups with the same verdict are ordered by their checks: checks of the
-// protocol precede checks of the test prompts. Within that order, groups whose first finding has no
-// JSON Pointer come last, and groups that are equally precise keep the order of list.
+// byPrecision returns the indexes of the groups in list, the most precise group first. It orders
+// them by verdict (failures before warnings), then by check (protocol before test prompts), and
+// then by finding: groups whose first finding has a JSON Pointer come first. Otherwise, the order
+// of list is kept.
 func byPrecision(list []checkResultGroup) []int {
 	order := make([]int, len(list))
 	for i := range order {
@@ -117,10 +118,10 @@ func byPrecision(list []checkResultGroup) []int {
 	return order
 }
 
-// coversGroup reports whether a report that shows g can omit the group o. That is the case if the
-// first findings of the two groups are at the same place, and g has a finding at every place where
-// o has one. The result is false if one of the groups has no findings, or if not all findings of o
-// were kept.
+// coversGroup reports whether g describes the same defect as o, so that a report that shows g can
+// omit o. The first findings of both groups must be at the same location, and g must have a finding
+// at every location where o has one. The result is false if a group has no findings, or if findings
+// of o were dropped.
 func (g checkResultGroup) coversGroup(o checkResultGroup) bool {
 	if len(g.Findings) == 0 || len(o.Findings) == 0 || o.Dropped > 0 ||
 		g.locationOf(g.Findings[0]) != o.locationOf(o.Findings[0]) {
@@ -137,8 +138,8 @@ func (g checkResultGroup) coversGroup(o checkResultGroup) bool {
 // A similarFindings holds findings of one check that differ only in details, such as numbers.
 type similarFindings struct{ Findings []Finding }
 
-// findingGroups returns the findings of c in groups of similar findings, which have equal
-// similarityKeys. The groups are in the order of their first findings.
+// findingGroups returns the findings of c, with similar ones grouped together (see
+// [Finding.similarityKey]). The groups are in the order of their first findings.
 func (c Check) findingGroups() (all []similarFindings) {
 	at := map[string]int{}
 	for _, f := range c.Findings {
@@ -158,10 +159,10 @@ func (c Check) findingGroups() (all []similarFindings) {
 // JSON Pointers, and quotations, including the ellipsis of a shortened quotation.
 var variableParts = regexp.MustCompile("…?(?:\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`)…?" + `|/[^\s:,;]*|\d+`)
 
-// similarityKey returns a key that is equal for similar findings. Findings about a whole response
-// rather than an event are similar if they have the same requirement, operation, status line and
-// text after the first semicolon of the message. Other findings are similar if they have the same
-// requirement and the first 400 bytes of their messages differ only in [variableParts].
+// similarityKey returns a key by which similar findings are grouped. The key of a finding about a
+// whole response consists of the requirement, the operation, the status line, and the text after
+// the first semicolon of the message. Any other key consists of the requirement and the message
+// without [variableParts].
 func (f Finding) similarityKey() string {
 	if f.Event == nil && f.Response != "" {
 		status, _, _ := strings.Cut(f.Response, "\n")

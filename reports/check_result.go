@@ -21,9 +21,8 @@ const maxPointer = 512
 // The parameter t is the conversation of the scenario. The parameter base is the URL to which the
 // paths of requests are appended, or "" if it is unknown.
 //
-// A check fails or warns without a finding if its scenario promised to exercise it but did not.
-// NewCheckResult counts this as one judgement, so that the number of judgements is never 0 for a
-// check that failed or warned.
+// A check fails or warns without a judgement if its scenario does not exercise it, contrary to its
+// promise. The entry then counts one judgement, so that failed and warned checks always have some.
 func NewCheckResult(scenario, base string, t spec.Trace, r spec.Result) Check {
 	c := Check{
 		ID: r.Obligation.Check.ID, Title: r.Obligation.Check.Title(), Level: r.Obligation.Level(), Scenario: scenario,
@@ -88,8 +87,9 @@ func boundedText(b []byte, limit int) string {
 	return s
 }
 
-// runeBoundary returns the largest n up to limit for which b[:n] does not end within a character.
-// It returns limit if b is not valid UTF-8 near limit. The slice b must be longer than limit.
+// runeBoundary returns the largest n, at most limit, such that b[:n] does not end within a UTF-8
+// character. If the bytes before limit are not UTF-8, it returns limit. The slice b must be longer
+// than limit.
 func runeBoundary(b []byte, limit int) int {
 	for n := limit; n > limit-utf8.UTFMax && n > 0; n-- {
 		if utf8.RuneStart(b[n]) {
@@ -99,11 +99,12 @@ func runeBoundary(b []byte, limit int) int {
 	return limit // not UTF-8
 }
 
-// truncationMark is the beginning of the note that says how much of a text was left out.
+// truncationMark is the beginning of the note that replaces the omitted end of a text; see
+// truncationNote.
 const truncationMark = " … ("
 
-// truncationNote returns the note that stands in place of the last n bytes of a text, which were
-// left out. An example is " … (12 more bytes)".
+// truncationNote returns the note that replaces the last n bytes of a text, such as " … (12 more
+// bytes)".
 func truncationNote(n int) string { return fmt.Sprintf("%s%d more bytes)", truncationMark, n) }
 
 // cutTruncationNote splits s, a result of boundedText, into the text that was kept and the note
@@ -115,11 +116,12 @@ func cutTruncationNote(s string) (shown, note string) {
 	return s, ""
 }
 
-// RequirementResults returns one result for each requirement of the catalogue, in the order of the
-// catalogue, followed by one for each further requirement judged in results, such as that of a
-// check that a user added. The verdict of each is the worst verdict on its requirement in results.
-// It is silent if results contains none, or if the requirement is excluded because no check can
-// judge it.
+// RequirementResults returns the result of each requirement of the catalogue, in the order of the
+// catalogue. Requirements that occur only in results, such as those of a check that a user added,
+// follow.
+//
+// The verdict on a requirement is the worst one in results. It is silent if results contains none,
+// or if the requirement is excluded because no check can judge it.
 func RequirementResults(catalogue []spec.Requirement, results []spec.Result) []RequirementResult {
 	known, worst := map[string]bool{}, map[string]spec.Verdict{}
 	for _, c := range catalogue {

@@ -53,9 +53,9 @@ func Curl(base string, r spec.Request) string {
 	return before + strings.Join(words, " ") + after
 }
 
-// headerArgs returns the -H options of a curl command: one for each header field of the request,
-// except those in [curlOwnHeaders] and those with an unsafe name (see isHeaderToken), and one for
-// each field that curl must not add.
+// headerArgs returns the -H options of a curl command for the header fields of the request. It
+// omits the fields in [curlOwnHeaders] and those with an unsafe name (see isHeaderToken). It also
+// returns options that keep curl from adding fields that the request does not have.
 func headerArgs(r spec.Request) (words []string) {
 	contains := func(list []string, name string) bool {
 		return slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(s, name) })
@@ -86,10 +86,9 @@ func headerArgs(r spec.Request) (words []string) {
 	return words
 }
 
-// isHeaderToken reports whether name can safely begin the value of curl's option -H. This is the
-// case if name consists of one or more ASCII letters, digits, hyphens, underscores and dots. With
-// other characters, curl could do something other than send the header field: if the value begins
-// with @, for example, curl reads a file.
+// isHeaderToken reports whether name consists of one or more ASCII letters, digits, hyphens,
+// underscores and dots. Other characters are not safe in the value of curl's option -H: if the
+// value begins with @, for example, curl reads a file.
 func isHeaderToken(name string) bool {
 	for _, r := range name {
 		if r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.", r) {
@@ -100,8 +99,8 @@ func isHeaderToken(name string) bool {
 }
 
 // bodyArgs returns the options of a curl command that send b as the body of the request, quoted for
-// the shell, as data. If b is empty, data is nil. The first and the last result are texts to put at
-// the beginning and at the end of the whole command; each is "" if nothing is needed there.
+// the shell. It also returns text to put before and after the whole command, such as a printf
+// command with a pipe. If b is empty, all results are empty.
 func bodyArgs(b []byte) (before string, data []string, after string) {
 	switch {
 	case len(b) == 0:

@@ -48,8 +48,7 @@ func (o inconclusiveReason) scope() string {
 }
 
 // headline returns the text that reports show first for the result: the message of its first
-// finding or, without findings, its note. If it has neither, headline returns a text that states
-// the verdict.
+// finding or, without findings, its note. If there is no note either, it describes the verdict.
 func (c Check) headline() string {
 	switch {
 	case len(c.Findings) > 0:
@@ -62,10 +61,10 @@ func (c Check) headline() string {
 	return c.Verdict.String()
 }
 
-// violatedRequirements returns the requirements that reports show with the result c, those of level
-// MUST first, then SHOULD, then MAY. They are the requirements that the findings of c violate or,
-// if no finding names a requirement, all that the check judges. If c failed or warned, requirements
-// of level MAY are omitted, because they cannot be violated.
+// violatedRequirements returns the requirements that reports show with the result c, sorted by
+// level: MUST, SHOULD, MAY. They are the requirements that the findings of c violate or, if no
+// finding names a requirement, all that the check judges. If c failed or warned, those of level MAY
+// are omitted, because they cannot be violated.
 func (d DialectReport) violatedRequirements(c Check) (violated []RequirementResult) {
 	var ids []string
 	for _, f := range c.Findings {

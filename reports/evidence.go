@@ -15,9 +15,8 @@ import (
 // maxBodyExcerpt is the maximum number of bytes of a body in the excerpt of a request or response.
 const maxBodyExcerpt = 1 << 10
 
-// commonHeaders defines the request header fields that an excerpt omits because they are common. It
-// maps the name of a field in lower case to the values with which the field is omitted; nil means
-// any value.
+// commonHeaders defines the request header fields that an excerpt omits. It maps the name of a
+// field in lower case to the common values with which the field is omitted; nil means any value.
 var commonHeaders = map[string][]string{
 	"accept": {"text/event-stream", "application/json"}, "content-type": {"application/json"}, "accept-encoding": {"identity"},
 	"user-agent": nil, "content-length": nil, "host": nil, "connection": nil,
@@ -37,8 +36,8 @@ func (f *Finding) addExchange(base string, e spec.Event, x spec.Exchange) {
 	f.Response = ResponseText(x.Response, e.Frame < 0)
 }
 
-// operationName returns op, the name of an operation in the document, unless op is empty. For an
-// empty op it returns the method and path of the request r, or "" if the request was not recorded.
+// operationName returns op, the name of an operation in the document. If op is "", it returns the
+// method and path of the request r, or "" if the request was not recorded.
 func operationName(op string, r spec.Request) string {
 	if op != "" || r.Method == "" {
 		return op
@@ -54,9 +53,9 @@ var principalNotes = map[spec.Principal]string{
 }
 
 // RequestText returns a readable excerpt of a request: the request line, the less common header
-// fields, with credentials replaced by a placeholder, and the beginning of the body. The parameter
-// base is the base URL of the server. In the request line, it precedes the path, unless it is a
-// shell variable such as "$BASE". The excerpt is "" if the request was not recorded.
+// fields, and the beginning of the body. A placeholder replaces credentials. The request line shows
+// the path after base, the base URL of the server; a base that is a shell variable, such as
+// "$BASE", is left out. The excerpt is "" if the request was not recorded.
 func RequestText(base string, r spec.Request) string {
 	if r.Method == "" {
 		return ""
@@ -85,7 +84,7 @@ func RequestText(base string, r spec.Request) string {
 
 // ResponseText returns a readable excerpt of a response: the status line, a few header fields such
 // as Content-Type and, if the response did not end normally, how it ended. If body is true, the
-// beginning of the body follows. If there was no response, the excerpt states the reason; it is ""
+// beginning of the body follows. If there was no response, the excerpt states the reason, or is ""
 // if the reason is unknown.
 func ResponseText(r spec.Response, body bool) string {
 	if r.Status == 0 {

@@ -53,13 +53,16 @@ type junitMessage struct {
 // maxCaseFindings is the maximum number of findings that a JUnit test case lists.
 const maxCaseFindings = 20
 
-// WriteJUnit writes the report as JUnit XML, with one test suite for each dialect and, if there
-// were internal errors of streamassay, one for these. The suite of a dialect has one test case for
-// each [Cause], one for all silent results of a scenario together, and one for each other result of
-// a check in a scenario. Results that a cause explains have no test cases of their own. A violation
-// by the server is a failure; a result that could not be judged is an error. A violated SHOULD is a
-// failure only if the run is strict; otherwise it is in the output of a passed test case.
-// WriteJUnit returns any error from writing to w.
+// WriteJUnit writes the report as JUnit XML, with one test suite for each dialect. Internal errors
+// of streamassay have a test suite of their own. WriteJUnit returns any error from writing to w.
+//
+// The suite of a dialect has one test case for each [Cause], one for all silent checks of a
+// scenario together, and one for each other result of a check in a scenario. Results that a cause
+// explains are omitted.
+//
+// A violation by the server is a failure, and a result that could not be judged is an error. A
+// violated SHOULD is a failure if the run is strict. Otherwise the test case passes, and its output
+// describes the violation.
 func WriteJUnit(w io.Writer, r *Report) error {
 	all := junitSuites{Name: singleLine(r.Tool + " " + r.Target), Time: fmt.Sprintf("%.3f", float64(r.DurationMS)/1000)}
 	for _, d := range r.Dialects {
@@ -147,9 +150,9 @@ func (all *junitSuites) add(s junitSuite) {
 	all.Errors, all.Skipped = all.Errors+s.Errors, all.Skipped+s.Skipped
 }
 
-// addCause adds the test case for the cause of d with index i. The outcome of the test case follows
-// from the worst verdict of the results that the cause explains: error, failed or passed. Warned
-// counts as failed if strict is true, and as passed otherwise.
+// addCause adds the test case for the cause of d with index i. The test case has the worst verdict
+// of the results that the cause explains: it is an error, fails or passes. The verdict warned is a
+// failure if strict is true.
 func (s *junitSuite) addCause(d DialectReport, i int, strict bool) {
 	c := d.Causes[i]
 	message := &junitMessage{Type: safeText(c.Kind), Message: singleLine(c.Message), Text: "\n" + c.detailText()}
@@ -197,8 +200,8 @@ func (c Cause) detailText() string {
 	return b.String()
 }
 
-// addSilent adds one skipped test case for a scenario of the dialect in d. The test case lists ids,
-// the ids of the checks that found nothing to judge in the scenario.
+// addSilent adds one skipped test case for all checks of the dialect that found nothing to judge in
+// the scenario. The argument ids holds the ids of these checks.
 func (s *junitSuite) addSilent(d DialectReport, scenario string, ids []string) {
 	message := fmt.Sprintf(
 		"silent: nothing in this scenario tests %s: %s", countNoun(len(ids), "check"), strings.Join(ids, ", "))

@@ -53,8 +53,8 @@ func redactAll(v reflect.Value, hide *redact.Redactor) {
 	}
 }
 
-// redactText returns s with its secrets replaced by a placeholder. If s was truncated, this
-// includes a secret of which only the beginning is left.
+// redactText returns s with secrets replaced by a placeholder. If s was truncated, the placeholder
+// also replaces the beginning of a secret at the end of the text.
 func redactText(s string, hide *redact.Redactor) string {
 	shown, note := cutTruncationNote(s)
 	if note == "" {

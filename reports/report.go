@@ -30,8 +30,8 @@ type Report struct {
 	Harness    []string        `json:"harness,omitempty"` // internal errors of streamassay
 }
 
-// A Counts holds one number for each verdict. In [Report], it is the number of results with the
-// verdict; in the fields named Flaky, it is the number of rounds in which one result had the
+// A Counts holds one number for each verdict. In [Report], it counts the results with the verdict.
+// In the fields named Flaky, it counts the rounds in which one check or requirement had the
 // verdict.
 type Counts struct {
 	Passed  int `json:"passed"`
@@ -147,10 +147,12 @@ type ConcludeOptions struct {
 }
 
 // Conclude sets the counts, the worst verdict and the exit code of the report from the results of
-// its checks, and Strict from o. The exit code is 3 if nothing was judged; otherwise 1 if a MUST
-// or, with o.Strict, a SHOULD is violated; otherwise 3 if something could not be judged or the run
-// is incomplete; otherwise 0. Conclude does not change an exit code that is [ExitInternal],
-// [ExitInterrupted] or [ExitTerminated].
+// its checks, and Strict from o. The exit code is the first that applies:
+//   - the current one if it is [ExitInternal], [ExitInterrupted] or [ExitTerminated]
+//   - [ExitInconclusive] if nothing was judged
+//   - [ExitFailed] if a MUST is violated or, with o.Strict, a SHOULD
+//   - [ExitInconclusive] if something could not be judged or the run is incomplete
+//   - [ExitPassed]
 func (r *Report) Conclude(o ConcludeOptions) {
 	r.Strict = o.Strict
 	r.Counts, r.Verdict = Counts{}, spec.Silent

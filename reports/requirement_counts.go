@@ -13,7 +13,7 @@ import (
 type requirementCounts struct {
 	byVerdict        [spec.Error + 1]int // requirements of the protocol; the index is the verdict
 	promptsByVerdict [spec.Error + 1]int // conventions of the test prompts; the index is the verdict
-	excluded         int                 // requirements that no check can judge; in no other number
+	excluded         int                 // requirements that no check can judge; the other counts do not include them
 	ignoresPrompts   bool                // the agent does not follow the test prompts
 }
 
@@ -96,8 +96,8 @@ func (t requirementCounts) promptSummary() string {
 	return strings.Join(parts, ", ")
 }
 
-// fatalCause returns the cause that kept the dialect from being tested. It returns nil if there is
-// no such cause, or if some check passed nevertheless.
+// fatalCause returns the cause that kept the dialect from being tested, or nil if there is none. It
+// also returns nil if a check passed, because then the dialect was tested at least in part.
 func (d DialectReport) fatalCause() *Cause {
 	if slices.ContainsFunc(d.Checks, func(c Check) bool { return c.Verdict == spec.Passed }) {
 		return nil
@@ -135,8 +135,8 @@ func (d DialectReport) otherFailures() string {
 	return "; " + countNoun(len(bad), "more check") + " did not pass"
 }
 
-// exitWord returns the beginning of the report's last line, such as "PASSED". It states the meaning
-// of the exit code.
+// exitWord returns the meaning of the exit code in one or a few words, such as "PASSED", for the
+// beginning of the last line of the report.
 func (r *Report) exitWord() string {
 	switch r.Exit {
 	case ExitPassed:
@@ -162,10 +162,10 @@ func (r *Report) exitWord() string {
 	return strings.ToUpper(r.Verdict.String())
 }
 
-// conclusionLine returns the last line of the report without its beginning, which exitWord returns.
-// The line consists of the name of the dialect or the number of dialects, then how many
-// requirements have each verdict, and finally the exit code. If the only dialect could not be
-// tested, the reason takes the place of the numbers.
+// conclusionLine returns the last line of the report without the word that exitWord returns. The
+// line states the name of the dialect or the number of dialects, how many requirements have each
+// verdict, and the exit code. If the only dialect could not be tested, it states the reason instead
+// of the numbers.
 func (r *Report) conclusionLine() string {
 	var t requirementCounts
 	name, fatal := "no dialect", (*Cause)(nil)

@@ -14,7 +14,7 @@ import (
 // requirement and check it keeps the worst result and counts the rounds with each verdict. The zero
 // value is a merger to which no round has been added.
 type RoundMerger struct {
-	report       *Report                           // of the first round, with the entries of the others merged into it
+	report       *Report                           // report of the first round, into which the others are merged
 	count        int                               // number of rounds
 	exit         int                               // worst exit code of a round so far
 	verdict      spec.Verdict                      // worst verdict of a round so far
@@ -62,9 +62,9 @@ func (s *RoundMerger) AddRound(r *Report) {
 	}
 }
 
-// addCauses appends to d those causes of other that d does not have yet. The argument other is the
-// report of the same dialect in a later round; its checks are changed so that they refer to the
-// causes in d. An appended cause is not fatal, because the earlier rounds did not have it.
+// addCauses appends the causes of other, the report of the same dialect in a later round, to d. It
+// leaves out causes that d already has. It changes the checks of other so that they refer to the
+// causes in d. An appended cause is not fatal, because an earlier round did not have it.
 func (d *DialectReport) addCauses(other *DialectReport) {
 	index := make([]int, len(other.Causes)) // in d.Causes
 	for i, c := range other.Causes {
@@ -144,8 +144,8 @@ func isMoreSevere(v, other spec.Verdict) bool {
 
 // Merged returns the merged report of all rounds. AddRound must have been called at least once. If
 // the verdict of a requirement or check differs between rounds, the field Flaky of its result holds
-// the number of rounds with each verdict. The verdict and the exit code of the report are each the
-// worst that a round had.
+// the number of rounds with each verdict. The verdict of the report is the worst verdict of a
+// round, and the exit code is the worst exit code.
 func (s *RoundMerger) Merged() *Report {
 	r := s.report
 	r.Rounds = s.count

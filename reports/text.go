@@ -16,7 +16,7 @@ import (
 // A TextStyle controls how [WriteText] writes a report: whether in color, and in how much detail.
 type TextStyle struct {
 	Color   bool // ANSI colors
-	Verbose bool // lists what was not tested, instead of only counting it, and shortens no lists
+	Verbose bool // lists what was not tested, instead of only counting it, and shows all lists in full
 }
 
 // DetectStyle returns the style for a report that is written to f. The style has colors if f is a
@@ -55,9 +55,10 @@ func (s TextStyle) colorVerdict(v spec.Verdict, text string) string {
 	return s.colorize(dim, text)
 }
 
-// WriteText writes the report as text in the style s: what kept the target from being tested, a
-// line for each dialect, the violations with the bytes that prove them and commands that reproduce
-// them, what could not be judged, and the verdict. It returns any error from writing to w.
+// WriteText writes the report as text in the style s. The text consists of the causes that kept the
+// target from being tested, a line for each dialect, the failed and warned checks with evidence and
+// commands that reproduce them, the checks that could not be judged, and the verdict. WriteText
+// returns any error from writing to w.
 func WriteText(w io.Writer, r *Report, s TextStyle) error {
 	b := &strings.Builder{}
 	r.writeTitle(b, s)
@@ -92,8 +93,8 @@ func WriteText(w io.Writer, r *Report, s TextStyle) error {
 // line were printed in its log, such as "::".
 var ciCommands = regexp.MustCompile(`(?m)^([ \t]*)(::|##\[)`)
 
-// overallVerdict returns the verdict in whose color the last line of the report is shown. If the
-// exit code is 0, that is the verdict of the report, but at most warned. Otherwise, it is failed.
+// overallVerdict returns the verdict whose color the last line of the report has: failed if the
+// exit code is not 0, and otherwise the verdict of the report, but not a worse one than warned.
 func (r *Report) overallVerdict() spec.Verdict {
 	if r.Exit == ExitPassed {
 		return min(r.Verdict, spec.Warned)
@@ -102,8 +103,7 @@ func (r *Report) overallVerdict() spec.Verdict {
 }
 
 // writeSeed writes the flags that repeat the run. It writes nothing if the report has no seed. If
-// the style is verbose, it adds the salt, which is needed only if the ids must be the same too, for
-// example because the server no longer remembers this run.
+// the style is verbose, it adds the salt, with which the repeated run also uses the same ids.
 func (r *Report) writeSeed(b *strings.Builder, s TextStyle) {
 	if r.Seed == 0 {
 		return
@@ -158,8 +158,8 @@ func writeWrapped(b *strings.Builder, indent, text string) {
 	b.WriteString(indent + wrapText(text, deeper, lineWidth-textWidth(indent)) + "\n")
 }
 
-// writeDimmed writes text as [writeWrapped] does, but in a dimmed color if the style has colors,
-// and with indent, which must be ASCII, before every line.
+// writeDimmed writes text and a line feed, wrapped at [lineWidth] and dimmed if the style has
+// colors. Every line begins with indent, which must be ASCII.
 func (s TextStyle) writeDimmed(b *strings.Builder, indent, text string) {
 	b.WriteString(indent + s.colorize(dim, wrapText(text, indent, lineWidth-len(indent))) + "\n")
 }

@@ -16,8 +16,8 @@ const (
 	maxSameChecks      = 8 // other checks that failed because of the same bytes
 )
 
-// isBlocking reports whether reports show the cause as an error. It returns true for every kind of
-// cause except one: if the agent does not follow the test prompts, reports show this as a note.
+// isBlocking reports whether reports show the cause as an error. The only cause that is shown as a
+// note instead is that the agent does not follow the test prompts.
 func (c Cause) isBlocking() bool { return c.Kind != kindNotScripted }
 
 const kindNotScripted = "not-scripted"
@@ -26,8 +26,8 @@ const kindNotScripted = "not-scripted"
 // the report shows at least one [Cause] in d as an error.
 func (d DialectReport) isBlocked() bool { return slices.ContainsFunc(d.Causes, Cause.isBlocking) }
 
-// writeCauses writes to b the causes of the dialect that are shown as errors or, if blocking is
-// false, all other causes.
+// writeCauses writes to b the causes of the dialect: those that are shown as errors if blocking is
+// true, and all others if it is false.
 func (d DialectReport) writeCauses(b *strings.Builder, s TextStyle, blocking bool) {
 	fatal := d.fatalCause()
 	for i, c := range d.Causes {
@@ -62,8 +62,8 @@ func (d DialectReport) writeCauses(b *strings.Builder, s TextStyle, blocking boo
 }
 
 // consequenceText returns a text that states how many checks could not run, failed or had nothing
-// to judge only because of the cause. It returns "" if there are none. Unless verbose is true, the
-// text names the flag with which reports list these checks.
+// to judge only because of the cause. It returns "" if there are none. If verbose is false, the
+// text mentions the flag -v, with which the text report lists these checks.
 func (c Cause) consequenceText(verbose bool) string {
 	if c.Consequences == 0 {
 		return ""
@@ -92,9 +92,9 @@ func (s TextStyle) writeExcerpt(b *strings.Builder, label, text string) {
 	}
 }
 
-// writeText writes the group to the text report: its findings, the violated requirements, the other
-// checks that the same bytes violate, and how to reproduce the result. The check of the group must
-// not have passed.
+// writeText writes the group, which must not have passed, to the text report: its findings, the
+// violated requirements, the other checks that failed because of the same bytes, and how to
+// reproduce the result.
 func (g checkResultGroup) writeText(b *strings.Builder, d DialectReport, s TextStyle) {
 	fmt.Fprintf(b,
 		"%s  %s  %s\n", s.colorVerdict(g.Verdict, strings.ToUpper(g.Verdict.String())), s.colorize(bold, safeText(g.ID)), s.colorize(dim, safeText(d.Dialect)))
@@ -120,9 +120,9 @@ func (g checkResultGroup) writeText(b *strings.Builder, d DialectReport, s TextS
 	fmt.Fprintf(b, "  explain    streamassay explain %s\n\n", safeText(g.ID))
 }
 
-// writeReproduce writes the command that reproduces the result. If that command plays a scenario
-// and the request of the first finding may suffice, a command that sends only this request follows.
-// A command is not wrapped, so that it can be copied.
+// writeReproduce writes the command that reproduces the result. If that command plays the scenario,
+// but one request may be enough, a curl command for the request of the first finding follows.
+// Commands are not wrapped, so that they can be copied.
 func (c Check) writeReproduce(b *strings.Builder) {
 	if again := c.reproduceCommand(maxCommand); again != "" {
 		fmt.Fprintf(b, "  reproduce  %s\n", safeText(again))
@@ -135,9 +135,9 @@ func (c Check) writeReproduce(b *strings.Builder) {
 	}
 }
 
-// reproduceCommand returns a command of at most limit characters that reproduces the result. If the
-// scenario has several requests and can be played again, this is c.Rerun; otherwise it is c.Curl
-// or, if c.Curl is too long, c.Rerun. It returns "" if no such command is within the limit.
+// reproduceCommand returns a command of at most limit characters that reproduces the result, or ""
+// if there is none. It prefers c.Curl, which sends one request. It uses c.Rerun, which plays the
+// scenario again, if c.Curl is too long or if the scenario has several requests.
 func (c Check) reproduceCommand(limit int) string {
 	for _, command := range []string{c.Curl, c.Rerun} {
 		if command == c.Curl && c.Rerun != "" && c.Requests > 1 {

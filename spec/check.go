@@ -26,13 +26,12 @@ type Check struct {
 	// catalogue must not name the check if its dialect lacks one of them.
 	Needs []Kind
 
-	// AllPrincipals is whether the rule sees the exchanges of all principals and not only those of
-	// the primary user. It is false for most rules, since they are about what a single user may
-	// expect.
+	// AllPrincipals makes the rule see the exchanges of all principals. By default, it sees only
+	// those of the primary user, since most rules are about what a single user may expect.
 	AllPrincipals bool
 
-	// ReadsDocument is whether the documents themselves name the requirements that the rule judges,
-	// at the place to which each applies (x-requirement, x-error and the like).
+	// ReadsDocument is true if the rule takes the ids of the requirements that it judges from the
+	// OpenAPI document, where x-requirement, x-error and similar extensions name them.
 	ReadsDocument bool
 
 	// Watch starts one application of the rule to one conversation and returns a function, which is
@@ -62,7 +61,7 @@ func (c *Check) Title() string { t, _, _ := strings.Cut(c.Doc, "\n"); return t }
 // calling [Pass.Judge].
 type Pass struct {
 	obligation Obligation
-	judged     map[string]int // number of judgements, by id of their requirement; "": about no single requirement
+	judged     map[string]int // number of judgements by requirement id; the key "" is for those without one
 	violated   map[string]int // number of failed judgements, with the same keys
 	findings   []Finding
 	onFinding  func(Finding)
@@ -75,9 +74,8 @@ type Finding struct {
 	Event   Event
 	Message string
 
-	// If the scenario was played several times and the finding was not made each time, Plays is the
-	// number of times that the scenario was played, and Seen is the number of those in which the
-	// finding was made. Otherwise both are 0.
+	// Plays is the number of times that the scenario was played, and Seen is the number of those
+	// plays in which the finding was made. Both are 0 if every play led to the finding.
 	Seen, Plays int
 }
 
@@ -85,10 +83,10 @@ type Finding struct {
 // requirement, to keep reports readable. Further findings are only counted; see [Result.Dropped].
 const MaxFindings = 50
 
-// Judge records one judgement: whether the rule holds for the event e. The judgement is about the
-// requirement with the id e.Requirement. If e.Requirement is "", the judgement is about the
-// requirement of the check for which e is evidence. If there is no such requirement, or more than
-// one, it is about no single requirement (see [Result.VerdictOn]).
+// Judge records one judgement: whether the event e conforms to the rule. The judgement is about the
+// requirement with the id e.Requirement. If that id is "", Judge selects the requirement according
+// to the About fields of the requirements. If these do not select exactly one, the judgement is
+// about no single requirement (see [Result.VerdictOn]).
 //
 // If ok is false, Judge also records a finding with e as evidence, up to the limit [MaxFindings].
 // The message of the finding is formatted as by fmt.Sprintf. It must state what was seen and what
@@ -202,7 +200,8 @@ func Run(plan Plan, events iter.Seq[Event], onFinding func(Obligation, Finding))
 	return progress.Evaluation
 }
 
-// A watcher is called with the events of all principals, or only with those of the primary user.
+// A watcher is a function that [Run] calls with events: with those of all principals if
+// allPrincipals is true, otherwise only with those of the primary user.
 type watcher struct {
 	observe       func(Event)
 	allPrincipals bool
@@ -221,9 +220,9 @@ func UntilDone(ctx context.Context, events iter.Seq[Event]) iter.Seq[Event] {
 	}
 }
 
-// A completenessTracker sets the facts of an [Evaluation], such as whether a conversation has at
-// least one complete exchange. An exchange is complete if its response is a stream that starts a
-// run, has content and ends the run, and if all of its frames are well-formed.
+// A completenessTracker computes the fields of an [Evaluation] other than Results from the events
+// of a conversation. The field Complete requires an exchange whose response is a stream that starts
+// a run, has content and ends the run, and whose frames are all well-formed.
 type completenessTracker struct {
 	Evaluation
 	hasRunStart, hasRunEnd bool     // whether the dialect has the kinds RunStart and RunEnd
@@ -231,10 +230,14 @@ type completenessTracker struct {
 	exchangeProgress
 }
 
-// An exchangeProgress records the state of the current exchange: whether its response is a stream,
-// has content and has a malformed frame, and whether the response has started (opened) and ended
-// its run.
-type exchangeProgress struct{ isStream, hasContent, malformed, opened, ended bool }
+// An exchangeProgress records what has been received of the response in the current exchange.
+type exchangeProgress struct {
+	isStream   bool // the response is an event stream with the status 200
+	hasContent bool // a frame had content, such as a piece of a message
+	malformed  bool // a frame was malformed, or refused the request
+	opened     bool // the run started
+	ended      bool // the run ended
+}
 
 // observe updates s according to e, the next event of the conversation.
 func (s *completenessTracker) observe(e Event) {

@@ -1,6 +1,6 @@
 package spec
 
-// DocumentKinds lists the kinds that the x-kind of a schema in a document may name. These are the
+// DocumentKinds lists the kinds that a document may give to a schema with the extension x-kind: the
 // kinds of frames and replies, of the parts of both, and of the parts of requests.
 var DocumentKinds = []Kind{
 	Unrecognized,

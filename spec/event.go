@@ -44,9 +44,10 @@ const (
 	Comment      Kind = "comment"       // a comment line of a stream; Text is what follows the colon
 	Incomplete   Kind = "rest"          // a frame that was incomplete when the stream ended
 	// Undecodable is the kind of a frame or body that cannot be decoded, and of a frame that matches
-	// no schema of the document; Err says why. Unrecognized is the kind of a frame or part whose
-	// schema has no more specific kind, and of a body that the document does not describe.
-	Undecodable  Kind = "?"
+	// no schema of the document. The field Err of the event is the reason.
+	Undecodable Kind = "?"
+	// Unrecognized is the kind of a frame or part whose schema states no other kind (x-kind), and of
+	// a body that the document does not describe.
 	Unrecognized Kind = "other"
 
 	RunAccepted Kind = "run.accepted" // a reply: the run was accepted; another request streams it
@@ -87,21 +88,24 @@ const (
 	Health         Kind = "health"          // a reply
 	History        Kind = "history"         // a reply, or a frame: the messages of a thread, as Parts
 
-	// AttachmentStored is the reply to an upload: Name is the bucket, ID the path, Type the media
-	// type and Text a link. AttachmentSigned is a reply with a new link to a stored file.
-	AttachmentStored  Kind = "attachment.stored"
+	// AttachmentStored is the kind of the reply to an upload. In the event, Name is the bucket of the
+	// file, ID its path, Type its media type and Text a link to it.
+	AttachmentStored Kind = "attachment.stored"
+	// AttachmentSigned is the kind of a reply with a new link to a stored file.
 	AttachmentSigned  Kind = "attachment.signed"
 	AttachmentContent Kind = "attachment"  // the response for a link: Type is the media type, Text the bytes
 	Transcription     Kind = "transcribed" // a reply: Text is the transcription
 	Reply             Kind = "reply"       // any other documented reply
 
-	// Parts of a history.
+	// HistoryUser and the following kinds are those of the parts of a History.
+
 	HistoryUser      Kind = "told.user"      // a user's message: Text
 	HistoryAssistant Kind = "told.assistant" // the assistant's answer: Text
 	HistoryTool      Kind = "told.tool"      // a tool result: Text, and Call if the history has it
 	HistoryImage     Kind = "told.image"     // an image within a HistoryUser: Type is its media type, Text a link
 
-	// Parts of requests.
+	// InputSystem and the following kinds are those of the parts of a request.
+
 	InputSystem     Kind = "ask.system"    // a system message: Text
 	InputUser       Kind = "ask.user"      // the user's message: Text
 	InputAssistant  Kind = "ask.assistant" // an earlier answer, repeated by the client
@@ -111,7 +115,8 @@ const (
 	InputImage      Kind = "ask.image"     // an image within an InputUser: Type is its media type, Text its URL
 	InputFile       Kind = "ask.file"      // an uploaded file: Name, Type its media type, Text its bytes
 
-	// Not events, but features of the events and requests of a dialect.
+	// SlotSeq and the following kinds are not those of events. They denote features of a dialect.
+
 	SlotSeq     Kind = "slot.seq"     // events carry sequence numbers
 	SlotIndex   Kind = "slot.index"   // content parts carry their position in the message
 	SlotCursor  Kind = "slot.cursor"  // a stream can be requested from a cursor on
@@ -124,11 +129,13 @@ const (
 // EventStream is the media type of an event stream.
 const EventStream = "text/event-stream"
 
-// An Event is one decoded step of a conversation, with the bytes from which it was decoded. Its
-// fields from Thread to Lane, and AnswerSchema, are called slots. Each dialect maps members of its
-// own, under its own names, to the slots. A slot holds a string unchanged, a number in canonical
-// form and any other value as compact JSON. It is "" if the value is absent or null. If only events
-// of some kinds have a field, the comment on the field names these kinds.
+// An Event is one decoded step of a conversation, with the bytes from which it was decoded. If only
+// events of certain kinds have a field, the comment on the field names these kinds.
+//
+// The fields from Thread to Lane, and AnswerSchema, are called slots. The document of a dialect
+// states which member of a frame, request or reply fills which slot (x-slot). A slot holds a string
+// unchanged, a number in canonical form, and any other value as compact JSON. It is "" if the value
+// is absent or null.
 type Event struct {
 	Kind      Kind
 	Exchange  int       // which exchange of the conversation, from 0
@@ -143,7 +150,7 @@ type Event struct {
 	ID          string // id of anything else: a task, an interrupt
 	Name        string // of a tool, step or file; of a request without a JSON body, its template
 	Role        string // of a message
-	Type        string // of a message or content part; of a step: the subject of what it encloses
+	Type        string // of a message or content part; of a step: the subject of the events that it encloses
 	Status      string // of a run, message or content part
 	Index       string // of a content part: its position in the message, from 0
 	Text        string // the prompt, delta, content part, arguments, result, payload or error message
@@ -174,11 +181,11 @@ type Event struct {
 	Violations  []Violation    // the constraints of the document that the event violates
 	Exercised   []string       // ids of the requirements that the event exercises and meets
 	Requirement string         // id of the requirement for which the event is evidence; "" if unknown
-	Flaws       []EncodingFlaw // defects of the bytes themselves
+	Flaws       []DecodeFlaw // defects of the bytes themselves
 	Fields      []string       // of a frame: the names of its SSE fields, in order
 
-	// Implied is whether no frame states the event, but a frame implies it. An example is the start
-	// of a message, when the first chunk of the message is received.
+	// Implied is true if no frame represents the event, but another frame implies it. For example,
+	// the first chunk of a message implies the start of the message.
 	Implied bool
 	IsChunk bool // of a delta: its frame may imply the start and the end of what it belongs to
 
@@ -187,23 +194,23 @@ type Event struct {
 	Line   int           // line of the body where the event begins, from 1
 	Offset int           // byte offset in the body where the event begins, from 0
 	Raw    []byte        // the bytes as received, without the blank line after a frame; nil if there are none
-	// EndsWithCR is whether the last line of a frame, which is blank, or of a comment ends with CR
-	// or CRLF.
+	// EndsWithCR is true if the last line of a comment, or the blank line after a frame, ends with
+	// CR or CRLF.
 	EndsWithCR bool
-	// Err states why an Undecodable cannot be decoded, or how a body ended (BodyEnd, see
-	// [Response.End]). For an HTTPRequest, it is [ErrRequestNotRecorded] or nil. For an
-	// HTTPResponse without a status line, it is the reason.
+	// Err depends on the kind. Undecodable: why decoding failed. BodyEnd: why the body is incomplete,
+	// or nil (see [Response].End). HTTPRequest: [ErrRequestNotRecorded] or nil. HTTPResponse: why no
+	// status line was received, or nil.
 	Err error
 }
 
 // RequestFacts holds what is known about a request besides its content: its request line, what the
-// document and the user state about the request and its response, and what a mock decided about
-// them.
+// document and the user of this project state about the request and its response, and what a mock
+// server did with it.
 type RequestFacts struct {
 	Method, Target string // the method and the target in the request line
 
 	Scripted    bool                 // the tested server understands the test prompts, so its answers can be judged
-	HasTimes    bool                 // it is known when the parts of the response's body arrived
+	HasTimes    bool                 // the arrival times of the parts of the response's body are known
 	StreamLimit int                  // number of concurrent streams that a user may have; 0: unknown
 	WireNames   map[Kind]string      // names of the response's frames on the wire, by kind
 	Denials     DenialRequirements   // how the request must be refused if its sender lacks permission
@@ -211,21 +218,24 @@ type RequestFacts struct {
 	Reply       Kind                 // kind of a successful response that is not streamed; "" if none is documented
 	Forms       func() []RequestForm // returns the forms of the request; the function is nil if they are unknown
 
-	// Omitted has an element for each parameter and member that the request omits although its
-	// absence has a documented meaning: the id of the requirement that states this meaning.
+	// Omitted is about parameters and members whose absence has a documented meaning (x-absent). For
+	// each of these that the request omits, it has the id of the requirement that states the meaning.
 	Omitted []string
 
-	Rule      string // of a mock: the rule of its script that matched
-	Unmatched string // of a mock: why no rule matched, if one should have
-	Faulty    bool   // of a mock: a fault changed the response
+	Rule      string // mock only: the rule of the script that matched; "" if none did
+	Unmatched string // mock only: why no rule of the script matched; "" if one did or none was needed
+	Faulty    bool   // mock only: a fault changed the response
 }
 
 // A RequestForm is a feature of a valid request that other valid requests may lack, such as null
 // for an optional member.
 type RequestForm struct {
-	Name        string // "with null for /seed"
+	Name        string // such as "with null for /seed"
 	Requirement string // id of the requirement that is exercised if the request is accepted, or ""
-	IsUsual     bool   // many requests have the form, such as one with a certain optional member
+
+	// IsUsual is true for a form that many valid requests have: an optional member is present, or a
+	// member has a certain value of its enumeration.
+	IsUsual bool
 }
 
 // Facts returns the facts about the request e. It returns the zero value if e is not an
@@ -237,9 +247,9 @@ func (e Event) Facts() RequestFacts {
 	return *e.Request
 }
 
-// IsStream reports whether the media type of an HTTPResponse, whatever its status, is that of an
-// event stream or, for an HTTPRequest, whether the document specifies an event stream as the
-// successful response. It must not be used for events of other kinds.
+// IsStream reports whether e.MediaType is that of an event stream. For an HTTPResponse, this is the
+// media type of the response, whatever its status. For an HTTPRequest, it is the media type that
+// the document specifies for a successful response. IsStream must not be used for other kinds.
 func (e Event) IsStream() bool { return e.MediaType == EventStream }
 
 // IsFrame reports whether the event was decoded from a complete frame of an event stream. Comments
@@ -250,13 +260,13 @@ func (e Event) IsFrame() bool { return e.Frame >= 0 && e.Kind != Comment && e.Ki
 // not valid may be refused because of its content.
 func (e Event) Valid() bool { return len(e.Violations) == 0 }
 
-// MayBeAccepted reports whether a server may accept the request e. It returns true if each of the
-// violations of e has refusals, and all of these either have the level [May] or allow a successful
-// response (Accept). It thus also returns true for a valid request.
+// MayBeAccepted reports whether the document lets a server accept the request e. It always does if
+// e is valid. An invalid request may be accepted if each of its violations has refusals and none of
+// these is mandatory: their level is [May], or they allow a successful response (Accept).
 func (e Event) MayBeAccepted() bool {
-	demanded := func(d RefusalRequirement) bool { return d.Level != May && !d.Accept }
+	isMandatory := func(d RefusalRequirement) bool { return d.Level != May && !d.Accept }
 	return !slices.ContainsFunc(e.Violations, func(b Violation) bool {
-		return len(b.Refusals) == 0 || slices.ContainsFunc(b.Refusals, demanded)
+		return len(b.Refusals) == 0 || slices.ContainsFunc(b.Refusals, isMandatory)
 	})
 }
 
@@ -279,13 +289,13 @@ func (e Event) DisplayName() string {
 }
 
 // KindName returns the name on the wire of frames of kind k in the response to the request e. If
-// the dialect has no name for such frames, KindName returns the argument words, which is a
-// description such as "the end of the run".
-func (e Event) KindName(k Kind, words string) string {
+// the dialect has no name for such frames, KindName returns fallback, a description such as "the
+// end of the run".
+func (e Event) KindName(k Kind, fallback string) string {
 	if text := e.Facts().WireNames[k]; text != "" {
 		return text
 	}
-	return words
+	return fallback
 }
 
 // PartsOf returns the parts of e that have kind k, such as the user messages of a history, in their
@@ -328,8 +338,8 @@ func (e Event) Prompt() (text string, ok bool) {
 // A Violation states which constraint of the document a request, frame or reply violates, and
 // where.
 type Violation struct {
-	Location    string               // part of a request and place in it: "body /runId"; in a frame, only the place
-	Pointer     string               // JSON pointer into the body or frame; "" for the whole or for another part
+	Location    string               // such as "body /runId" in a request, or "/runId" in a frame or reply
+	Pointer     string               // JSON pointer to the value; "" if it is not inside a body or frame
 	Message     string               // what was found and what is expected, as a sentence
 	Requirement string               // id of the violated requirement; "" if the document names none
 	SchemaPath  string               // JSON pointer to the constraint's keyword in the document
@@ -348,7 +358,7 @@ type RefusalRequirement struct {
 	Code        []string // the accepted error codes; any if empty
 	Text        string   // text that the body must contain; "" if there is none
 	Plain       bool     // the response must not be an event stream
-	InBand      bool     // a stream of a single [RunRefused] frame is accepted too
+	InBand      bool     // a refusal in a stream, such as a [RunRefused] frame, is accepted too
 	Accept      bool     // a successful response is accepted too
 	Comment     string   // explanation for the reader of a finding
 }
@@ -365,9 +375,9 @@ type StreamRequirements struct {
 	Status        string   // requires that the status be 200
 	MediaType     string   // requires that the body be an event stream
 	ContentCoding string   // forbids content codings that the client did not accept
-	OtherTypes    []string // media types that are allowed in place of an event stream; such a stream is not judged
+	OtherTypes    []string // media types allowed in place of an event stream; no check judges such a response
 	HasEndEvent   bool     // the document describes an event that ends the run
-	KeepAlive     string   // the text, after the colon, of the comments on an idle stream; any if ""
+	KeepAlive     string   // the text, after the colon, of the comments on an idle stream; "": any text
 }
 
 // A DenialReason is a reason to refuse a valid request because of who sent it.
@@ -381,24 +391,24 @@ const (
 	DeniedStreamLimit DenialReason = "crowd"    // the user has reached the limit of concurrent streams
 )
 
-// An EncodingFlaw is a defect of the bytes of a frame or body, such as invalid UTF-8.
-type EncodingFlaw struct {
-	Kind   EncodingFlawKind
+// A DecodeFlaw is a defect of the bytes of a frame or body, such as invalid UTF-8.
+type DecodeFlaw struct {
+	Kind   DecodeFlawKind
 	Detail string // what is wrong, for messages; may be ""
 }
 
-// An EncodingFlawKind is the type of an [EncodingFlaw].
-type EncodingFlawKind string
+// A DecodeFlawKind is the type of a [DecodeFlaw].
+type DecodeFlawKind string
 
 // The kinds of flaws that the bytes of a frame or body can have.
 const (
-	FlawUTF8         EncodingFlawKind = "utf-8"        // not valid UTF-8
-	FlawUnterminated EncodingFlawKind = "unterminated" // no blank line follows the last frame of a stream
-	FlawJSON         EncodingFlawKind = "json"         // not JSON
-	FlawTooLarge     EncodingFlawKind = "too-large"    // larger than the decoder's limit
+	FlawUTF8         DecodeFlawKind = "utf-8"        // not valid UTF-8
+	FlawUnterminated DecodeFlawKind = "unterminated" // no blank line follows the last frame of a stream
+	FlawJSON         DecodeFlawKind = "json"         // not JSON
+	FlawTooLarge     DecodeFlawKind = "too-large"    // larger than the decoder's limit
 )
 
 // String returns the kind and the detail of the flaw, such as "json: unexpected end".
-func (f EncodingFlaw) String() string {
+func (f DecodeFlaw) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%s: %s", f.Kind, f.Detail))
 }

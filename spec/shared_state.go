@@ -1,16 +1,15 @@
 package spec
 
-// A sharedState is what the passes of one [Run] share: the values that several checks use, and the
-// functions to call at the end of the conversation.
+// A sharedState holds what the passes of one [Run] share: the values returned by [Shared], and the
+// functions given to [Pass.AtEnd].
 type sharedState struct {
 	shared    map[sharedValueKey]any
-	observers []watcher // update the shared values, before any check sees an event
+	observers []watcher // update the shared values; called with each event before the checks
 	atEnd     []func()  // to be called after the last event
 }
 
-// A sharedValueKey identifies a shared value by its name and by whether the events of all
-// principals update it or only those of the primary user. Checks that see the events of all
-// principals do not share values with checks that see only the events of the primary user.
+// A sharedValueKey identifies a shared value. Checks with AllPrincipals see more events than other
+// checks, so the two groups do not share values.
 type sharedValueKey struct {
 	name          string
 	allPrincipals bool
@@ -20,17 +19,18 @@ type sharedValueKey struct {
 // were given to AtEnd, by this check and by others, in the order in which they were given.
 func (p *Pass) AtEnd(f func()) { p.run.atEnd = append(p.run.atEnd, f) }
 
-// Shared returns a value of type T that several checks of one [Run] share, such as an account of
-// the conversation. All checks that call Shared with the same name get the same value, except that
-// checks with AllPrincipals do not share values with the others. All calls with the same name must
-// have the same T; otherwise Shared panics. A check must call Shared in its Watch function, before
-// the first event.
+// Shared returns a value that several checks of one [Run] share, such as a record of all valid
+// requests. The first call with a given name creates the value by calling create. Later calls with
+// the same name return the same value; they panic if their type T differs. However, checks with
+// AllPrincipals do not share values with other checks.
 //
-// The first call creates the value by calling create. Run then calls observe, the second result of
-// create, with each event that the check sees, before any check sees it. If observe is nil, nothing
-// updates the value. If create calls [Pass.AtEnd], the function that create gives to AtEnd is
-// called before those of the checks that use the value. Run calls all checks from one goroutine, so
-// the value needs no lock.
+// The second result of create, if it is not nil, is a function that updates the value. Run calls it
+// with each event that the check sees, before any check sees the event. Run calls all functions
+// from one goroutine, so the value needs no lock.
+//
+// A check must call Shared in its Watch function, before the first event. If both create and the
+// check call [Pass.AtEnd], the check must call Shared first, so that the function given by create
+// is called first.
 func Shared[T any](p *Pass, name string, create func() (value T, observe func(Event))) T {
 	key := sharedValueKey{name: name, allPrincipals: p.obligation.Check.AllPrincipals}
 	if value, ok := p.run.shared[key]; ok {

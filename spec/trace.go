@@ -83,8 +83,8 @@ const (
 	FramingHTTP2   Framing = "h2"      // END_STREAM
 )
 
-// An Arrival records when a part of a body arrived: the first End bytes of the body had arrived by
-// the time At, measured from the sending of the request.
+// An Arrival records when a part of a body arrived. The client had received the first End bytes of
+// the body when the time At had passed since it sent the request.
 type Arrival struct {
 	End int
 	At  time.Duration
@@ -99,11 +99,11 @@ var (
 	// ErrClientLeft means that the client stopped reading the body before its end. It does not
 	// count against the server.
 	ErrClientLeft = errors.New("the client left")
-	// ErrLeftAfterEnd means that the client stopped reading soon after the terminal event of the run,
-	// while the body was still open. It wraps ErrClientLeft.
+	// ErrLeftAfterEnd means that the client stopped reading before [MaxOpenAfterEnd] had passed
+	// since the terminal event of the run, while the body was still open. It wraps ErrClientLeft.
 	ErrLeftAfterEnd = fmt.Errorf("%w after the end of the run", ErrClientLeft)
-	// ErrStillOpen means that the body had not ended when the client stopped reading,
-	// [MaxOpenAfterEnd] after the terminal event of the run.
+	// ErrStillOpen means that the body was still open [MaxOpenAfterEnd] after the terminal event of
+	// the run, and that the client then stopped reading.
 	ErrStillOpen = errors.New("the body did not end with the run")
 	// ErrTruncated means that the connection was closed before the body was complete according
 	// to its framing.
@@ -119,8 +119,8 @@ var (
 	ErrNotHTTP = errors.New("the answer is not HTTP")
 )
 
-// ErrOtherEncoding means that the server encodes streams in a way that the document allows, but
-// that no check can judge (see [StreamRequirements].OtherTypes).
+// ErrOtherEncoding means that the server streams with a media type that the document allows in
+// place of an event stream (see [StreamRequirements].OtherTypes). No check can judge such a stream.
 var ErrOtherEncoding = errors.New("the stream has an encoding that is allowed, but only event streams are judged")
 
 // ErrRequestNotRecorded means that a recording contains a response but not its request.
@@ -188,7 +188,7 @@ func (h Header) ContentCoding() string {
 	return coding
 }
 
-// DescribeOverrun returns a predicate, such as "had not ended after 30s", that states which limit
+// DescribeOverrun returns a verb phrase, such as "had not ended after 30s", that states which limit
 // of the client a response exceeded. The argument end is the error with which the response ended.
 // If it does not wrap ErrIdleTimeout, ErrLimitExceeded or ErrStillOpen, DescribeOverrun returns "".
 func DescribeOverrun(end error) string {

@@ -68,10 +68,11 @@ var ExclusionKinds = []string{"capability", "unobservable", "contradiction", "cl
 
 // An Exclusion states why no check judges a requirement.
 type Exclusion struct {
-	// Kind is "capability" (judging the requirement takes something that targets or this project
-	// do not offer), "unobservable" (the requirement cannot be observed over the wire),
-	// "contradiction" (another requirement contradicts it and is followed instead) or "client"
-	// (the requirement is about clients, and no check of clients judges it).
+	// Kind is one of [ExclusionKinds]:
+	//   - "capability": a check would need something that targets or this project do not offer
+	//   - "unobservable": nothing on the wire shows whether the requirement is met
+	//   - "contradiction": the checks follow another requirement, which contradicts this one
+	//   - "client": the requirement is about clients, and no check of clients judges it
 	Kind   string `yaml:"kind" json:"kind"`
 	Reason string `yaml:"reason" json:"reason"`
 }
@@ -110,11 +111,12 @@ func NewPlan(checks []*Check, catalogue []Requirement, kinds []Kind) Plan {
 
 // NewClientPlan returns the plan for judging clients. The parameters catalogue and server hold the
 // requirements on clients and on servers, respectively, and kinds lists the kinds of the dialect's
-// events. The plan has one obligation for each of the given checks that is named by a requirement
-// in catalogue. A check of clients that needs no kind has an obligation even if no requirement
-// names it; that obligation then has a requirement of level MUST without an id. Checks with
-// ReadsDocument also judge the requirements in server, since the document names those where it
-// describes requests.
+// events. As in [NewPlan], a check has an obligation if a requirement in catalogue names it.
+//
+// A check of clients that needs no kind always has an obligation. If no requirement names it, the
+// obligation gets a requirement of level [Must] whose ID is "". The obligation of a check
+// with ReadsDocument also has all requirements in server, because the document refers to these
+// where it describes requests.
 func NewClientPlan(checks []*Check, catalogue, server []Requirement, kinds []Kind) Plan {
 	catalogue = slices.Clone(catalogue)
 	for _, c := range checks {
@@ -152,11 +154,10 @@ func (d Obligation) requirementByID(id string) Requirement {
 	return strictest
 }
 
-// requirementFor returns the id of the requirement for which e is evidence. This is the only
-// requirement whose About contains the kind or the wire name of e. If no About contains them, it is
-// the only requirement whose About is empty. requirementFor returns "" if several requirements
-// qualify or none does. It also returns "" if the obligation has only one requirement, because
-// there is then nothing to distinguish.
+// requirementFor returns the id of the requirement for which e is evidence, as far as the About
+// fields of the requirements tell. This is the only requirement that lists the kind or the wire
+// name of e or, if none lists them, the only one with an empty About. Otherwise requirementFor
+// returns "". It also returns "" if the obligation has a single requirement.
 func (d Obligation) requirementFor(e Event) string {
 	var own, open []string
 	for _, r := range d.Requirements {
@@ -214,9 +215,9 @@ type Result struct {
 	Dropped    int    // number of findings beyond [MaxFindings]
 	Note       string // explanation of a verdict that has no finding
 
-	judged      map[string]int  // number of judgements, by id of their requirement; "": about no single requirement
-	unexercised map[string]bool // ids of the requirements that BreakPromise made count as violated
-	overruled   bool            // the verdict applies to every requirement
+	judged      map[string]int  // number of judgements by requirement id; the key "" is for those without one
+	unexercised map[string]bool // ids of the requirements that BreakPromise marked as violated
+	overruled   bool            // Overrule was called, so Verdict applies to every requirement
 }
 
 // newResult returns the result for the obligation d, computed from what its check recorded in p. It
@@ -247,12 +248,13 @@ func newResult(d Obligation, p Pass) Result {
 	return r
 }
 
-// VerdictOn returns the verdict on one requirement of the obligation. Findings and judgements that
-// name a different requirement do not count. A finding that names no requirement counts against
-// every requirement. Judgements that name no requirement count in favor of every requirement, but
-// only if no judgement of the result names one. A requirement that [Result.BreakPromise] made count
-// as violated has the verdict on a violation. If nothing counts, the verdict is [Silent]. If the
-// result was overruled, VerdictOn returns the overruling verdict.
+// VerdictOn returns the verdict on one requirement of the obligation. If [Result.Overrule] was
+// called, this is the verdict given to Overrule. Otherwise it is the worst of the following:
+//   - [Silent]
+//   - [Passed], if a judgement names the requirement, or if there are judgements and none of them
+//     names a requirement
+//   - the verdict of [Level.FailureVerdict], if a finding names the requirement or names none, or
+//     if [Result.BreakPromise] marked the requirement as violated
 func (r Result) VerdictOn(requirement Requirement) Verdict {
 	if r.overruled {
 		return r.Verdict
@@ -279,11 +281,10 @@ func (r *Result) Overrule(v Verdict, why string) {
 	r.Verdict, r.Note, r.overruled = v, why, true
 }
 
-// BreakPromise records that nothing in the conversation exercised the check, although the scenario
-// promised that something would. Every requirement of the obligation for which there is no evidence
-// then counts as violated, except requirements of level [May]. BreakPromise reports whether at
-// least one requirement then counts as violated. If so, the text why becomes the note of the
-// result; otherwise the result is unchanged.
+// BreakPromise handles the case that the scenario promised to exercise the check but did not. It
+// marks as violated each requirement of the obligation on which the verdict is [Silent], except
+// those of level [May], and raises the verdict accordingly. BreakPromise reports whether it marked
+// any. If so, the text why becomes the note of the result.
 func (r *Result) BreakPromise(why string) bool {
 	unexercised := map[string]bool{}
 	for _, requirement := range r.Obligation.Requirements {
@@ -326,10 +327,10 @@ type Evaluation struct {
 	OtherEncoding   bool // at least one response had one of the [StreamRequirements].OtherTypes
 }
 
-// RequireCompleteExchange changes every [Passed] verdict to [Silent], unless at least one of the
-// evaluations has a complete exchange. Without one, passing proves nothing, since a server that
-// gives the same answer to all requests might pass. If [WhyUnjudgeable] returns an error, the other
-// verdicts become [Silent] too. RequireCompleteExchange modifies and returns its argument.
+// RequireCompleteExchange returns evaluations unchanged if at least one of them is Complete.
+// Otherwise it changes every [Passed] verdict to [Silent], because even a server that gives the
+// same answer to all requests might pass. If [WhyUnjudgeable] returns an error, it changes the
+// other verdicts to [Silent] too. RequireCompleteExchange modifies its argument.
 func RequireCompleteExchange(evaluations []Evaluation) []Evaluation {
 	if slices.ContainsFunc(evaluations, func(h Evaluation) bool { return h.Complete }) {
 		return evaluations
@@ -347,11 +348,11 @@ func RequireCompleteExchange(evaluations []Evaluation) []Evaluation {
 	return evaluations
 }
 
-// WhyUnjudgeable returns the reason why the target cannot be judged by the evaluations, or nil if
-// it can be. The reason is [ErrNotHTTP] if responses were received but none of them is HTTP. It is
-// [ErrUnrecognized] if no request of the dialect was recorded and no well-formed frame of the
-// dialect was received. It is [ErrOtherEncoding] if at least one response had one of the
-// [StreamRequirements].OtherTypes, and no well-formed frame of the dialect was received.
+// WhyUnjudgeable returns the reason why the evaluations say nothing about the target, or nil:
+//   - [ErrNotHTTP]: responses were received, but none of them is HTTP
+//   - [ErrUnrecognized]: no request and no well-formed frame of the dialect was recorded
+//   - [ErrOtherEncoding]: at least one response had one of the [StreamRequirements].OtherTypes,
+//     and no well-formed frame of the dialect was received
 func WhyUnjudgeable(evaluations []Evaluation) error {
 	anyEvaluation := func(f func(Evaluation) bool) bool { return slices.ContainsFunc(evaluations, f) }
 	switch {

@@ -8,18 +8,15 @@ import (
 )
 
 // runAccepts plays the accepts scenario, which sends every form of request that the document
-// allows. It starts a run in a new thread with each template of the operation that starts runs,
-// except the templates that answer a tool call or an interrupt. If the run succeeds and the target
-// can recall messages, up to three further runs in the thread ask for the previous message:
-//   - one with the same template, if its requests name a user;
-//   - one with the template "prompt";
-//   - another one with the same template, unless other requests of the operation repeat the history
-//     and those of the template do not.
+// allows:
+//   - a prompt with each template of the operation that starts runs, except the templates for
+//     replies to a tool call or an interrupt;
+//   - after each of these, further prompts in the same thread (see the comments below and
+//     [Conversation.sendAfterHistory]);
+//   - prompts with unusual ids of threads and runs, including UUIDs of versions 1 and 7;
+//   - requests that omit an optional header field.
 //
-// If requests of the template contain earlier messages, further runs ask for reasoning and a tool
-// call. After that, runAccepts sends requests with thread ids that are UUIDs of versions 1 and 7,
-// requests with other unusual ids and, for each optional header field, a request without that
-// field. Checks verify that the server accepts all of these requests.
+// Checks verify that the server accepts all of these requests.
 func runAccepts(t *Conversation) {
 	o, _ := t.dialect.TemplateOperation("prompt")
 	for _, template := range o.Templates() {
@@ -35,9 +32,10 @@ func runAccepts(t *Conversation) {
 			recall := t.PromptEvent("recall", "")
 			e.Text = recall.Text
 			if t.dialect.ParseRequest(t.BuildRequest(template, e)).User != "" {
-				t.SendAndRead(template, e) // the same user asks
+				t.SendAndRead(template, e) // the requests of this template name a user; ask as the same user
 			}
 			t.SendAndRead("prompt", recall)
+			// A request that should repeat the history, but does not, would lose the thread's messages.
 			if !t.dialect.RepeatsHistory(t.BuildRequest(template, e)) || t.countParts(template, e) > parts {
 				t.SendAndRead(template, e)
 			}
@@ -68,17 +66,16 @@ func runAccepts(t *Conversation) {
 	}
 }
 
-// countParts returns the number of parts, such as messages and offered tools, in the request of the
-// template with the values in e in place of its placeholders. It does not send the request.
+// countParts returns the number of parts, such as messages and offered tools, in the request that
+// is built from the template and e. It does not send the request.
 func (t *Conversation) countParts(template string, e spec.Event) int {
 	return len(t.dialect.ParseRequest(t.BuildRequest(template, e)).Parts)
 }
 
-// sendAfterHistory sends two further prompts in the current thread: one that asks for reasoning,
-// with the given template, and one that asks for a call of a client tool. e holds the values for
-// the placeholders of the template. A prompt for which the target lacks the capability is left out.
-// sendAfterHistory sends nothing if requests of the template contain no earlier message in a role
-// other than that of the user, or if the last request or its run failed.
+// sendAfterHistory sends a prompt for reasoning, built from the template and e, and a prompt for a
+// call of a client tool. It tests whether the server can respond to them after a history in the
+// request. It therefore sends nothing if the template has no earlier message of the assistant or of
+// a tool, or if the last run failed. It omits prompts that the target does not support.
 func (t *Conversation) sendAfterHistory(template string, e spec.Event) {
 	isOther := func(part spec.Event) bool { return part.Kind != spec.InputUser && part.Kind != spec.InputTool }
 	parts := t.dialect.ParseRequest(t.BuildRequest(template, e)).Parts
@@ -95,16 +92,13 @@ func (t *Conversation) sendAfterHistory(template string, e spec.Event) {
 	}
 }
 
-// longIDLength is the length of long ids, in characters. Servers often store ids in fields of
-// limited size, such as 64 or 128 characters, although few documents state a limit.
+// longIDLength is the length, in characters, of the long ids that the scenario sends. Many servers
+// store ids in fields of 64 or 128 characters, although few documents state a limit.
 const longIDLength = 200
 
-// sendWithUnusualIDs starts four runs, each in a new thread. The thread id is unusual in two of
-// them, and the run id in the other two: in one run it is [longIDLength] characters long, and in
-// the other it consists of digits and begins with zeros. A careless server takes such an id for a
-// number and drops the zeros. Two more runs are in threads whose ids are "constructor" and
-// "__proto__", the names of members that every JavaScript object inherits, and one is in a thread
-// whose id contains a colon. Requests that the document does not allow are left out.
+// sendWithUnusualIDs starts runs with unusual ids of the thread or the run: long ones, ones that
+// consist of digits, names that are special in JavaScript, and one with a colon. It omits requests
+// that the document does not allow.
 func (t *Conversation) sendWithUnusualIDs() {
 	send := func() {
 		r := t.BuildRequest("prompt", t.PromptEvent("text", "accepted"))
@@ -114,7 +108,7 @@ func (t *Conversation) sendWithUnusualIDs() {
 	}
 	for _, change := range []func(string) string{
 		func(id string) string { return id + strings.Repeat("x", longIDLength-len(id)) },
-		digitsOnly,
+		digitsOnly, // a server that converts the id to a number drops the leading zeros
 	} {
 		for _, id := range []*string{&t.Thread, &t.Run} {
 			t.Thread, t.Run = t.NewID(), t.NewID()
@@ -122,15 +116,15 @@ func (t *Conversation) sendWithUnusualIDs() {
 			send()
 		}
 	}
-	// The first two are names of members that objects of JavaScript inherit.
+	// Every object in JavaScript inherits members with the first two names.
 	for _, id := range []string{"constructor", "__proto__", "a:" + t.NewID()} {
 		t.Thread, t.Run = id, t.NewID()
 		send()
 	}
 }
 
-// digitsOnly returns "00" followed by the last 14 decimal digits in id, or by all of them if there
-// are fewer.
+// digitsOnly returns "00" followed by the last 14 decimal digits of id. If id has fewer digits, it
+// returns "00" followed by all of them.
 func digitsOnly(id string) string {
 	digits := strings.Map(func(r rune) rune {
 		if r < '0' || r > '9' {

@@ -43,14 +43,11 @@ var accessScenarios = []Scenario{
 	},
 }
 
-// requestAsOthers sends prompts, stream requests and requests for stored data, both as the primary
-// user and as each principal in others. While the primary user reads the stream of a run, the
-// principals in others request that stream and try to cancel the run. They try to cancel it again
-// when it is over. Some of their stream and cancel requests name a run that does not exist. Then
-// the primary user cancels another run, and the principals in others request the stream of that
-// run. Checks verify that the server refuses all requests of the principals in others, and that
-// their cancel requests do not end the stream of the primary user. Requests that the dialect or the
-// target does not support are left out.
+// requestAsOthers sends requests of all kinds as the primary user, and then sends requests for the
+// same threads, runs and files as each of the other principals. The other principals also request
+// streams and cancel runs while the primary user reads a stream. Checks verify that the server
+// refuses all requests of the other principals, and that these do not end the stream. Requests that
+// the dialect or the target does not support are omitted.
 func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "one"))
 	run, cursors := t.Run, t.Cursors()
@@ -81,15 +78,13 @@ func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 	}
 }
 
-// runSecondUserFirst plays the second-user-first scenario. Another user starts a run in a thread.
-// Then the primary user starts a run with the same id in another thread, reads its stream, and
-// requests what belongs to the thread of the other user, which the server should refuse. Finally,
-// the primary user requests the history without a thread id, and starts another run. Checks judge
-// the runs and histories of the primary user, which the other user must not have changed.
-// runSecondUserFirst sends nothing unless [Target.Deep] is set, because it may leave a thread of
-// the other user on the server. Later test runs can then no longer test what the history of a user
-// without threads is.
+// runSecondUserFirst plays the second-user-first scenario. The other user starts a run, and the
+// primary user then starts a run with the same id in another thread. The primary user also requests
+// data of the other user's thread. Checks verify that the other user's run does not change the runs
+// and histories of the primary user. The scenario is played only if [Target.Deep] is set.
 func runSecondUserFirst(t *Conversation) {
+	// The scenario leaves a thread of the other user on the server. Later test runs can then no
+	// longer test the history of a user without threads.
 	if !t.target.Deep {
 		return
 	}
@@ -122,27 +117,25 @@ func runSecondUserFirst(t *Conversation) {
 }
 
 // templateCapabilities maps the name of a template to the name of the capability that the target
-// needs for requests of that template. This is the capability to perform the operation, or to
-// provide what the request refers to, such as the tool call to which a tool result belongs.
-// Templates that are not in the map need no capability, except those for other forms of a reply,
-// such as "tool-result-parts": they need the capability of the plain form (see
-// [plainReplyTemplate]).
+// needs to serve requests of that template. A template that is not in the map needs no capability.
+// A template for a variant of a reply, such as "tool-result-parts", is not in the map, but needs
+// the capability of its plain form; see [plainReplyTemplate].
 var templateCapabilities = map[string]string{
 	"history": "history", "cancel": "cancel", "health": "health", "transcribe": "transcribe",
 	"attach": "attachments", "sign": "attachments", "uploaded": "attachments",
 	"tool-result": "client-tool", "tool-results": "client-tool", "resume": "interrupt", "resume-cancelled": "interrupt",
 }
 
-// canSend reports whether the dialect has the template and the target is not declared to lack the
-// capability that the template needs (see [templateCapabilities]).
+// canSend reports whether the dialect has the template and the target does not lack the capability
+// for it; see [templateCapabilities].
 func (t *Conversation) canSend(template string) bool {
 	capability := templateCapabilities[cmp.Or(plainReplyTemplate(template), template)]
 	return t.HasTemplate(template) && !t.target.lacksCapability(capability)
 }
 
-// sendAsEach sends the request of the template, with the values in e in place of its placeholders,
-// once as each principal in others, in order. If the template starts a run, each request gets a new
-// run id, and the last of these ids becomes the current run of the conversation.
+// sendAsEach sends the request that is built from the template and e once as each principal in
+// others. If the template starts a run, each request has a new run id, and the last id becomes the
+// current run.
 func (t *Conversation) sendAsEach(others []spec.Principal, template string, e spec.Event) {
 	for _, who := range others {
 		if o, _ := t.dialect.TemplateOperation(template); o.StartsRun {
@@ -152,9 +145,8 @@ func (t *Conversation) sendAsEach(others []spec.Principal, template string, e sp
 	}
 }
 
-// sendAs sends request r as the given principal and reports whether the status of the response is a
-// success (2xx). If a successful response is an event stream, sendAs closes the connection as soon
-// as the head of the response has arrived, because only the status matters.
+// sendAs sends r as the given principal and reports whether the response is successful (status
+// 2xx). It does not read the body of a successful response that is an event stream.
 func (t *Conversation) sendAs(who spec.Principal, r spec.Request) bool {
 	r.Principal = who
 	return t.send(r, wire.StopWhen{Until: func(r spec.Response) bool {
@@ -162,11 +154,10 @@ func (t *Conversation) sendAs(who spec.Principal, r spec.Request) bool {
 	}})
 }
 
-// requestStoredAsOthers requests the history, uploads a file, requests a signed URL for that file
-// and requests a transcription. Each request is sent first as the primary user and then as each
-// principal in others. If others contains [spec.OtherUser], the other user also requests the
-// history without a thread id, which stands for that user's own latest thread. Requests that the
-// dialect or the target does not support are left out.
+// requestStoredAsOthers sends requests about stored data (history, uploads, signed URLs,
+// transcriptions), first as the primary user and then as each principal in others. If others
+// contains [spec.OtherUser], it also requests the latest history of the other user. It omits
+// requests that the dialect or the target does not support.
 func (t *Conversation) requestStoredAsOthers(others []spec.Principal) {
 	var stored spec.Event
 	for _, template := range []string{"history", "attach", "sign", "transcribe"} {
@@ -192,20 +183,20 @@ func (t *Conversation) requestStoredAsOthers(others []spec.Principal) {
 	}
 }
 
-// MaxStreamLimit is the largest valid [Target.StreamLimit]. It bounds the number of streams that
-// the stream-limit scenario opens at once.
+// MaxStreamLimit is the largest valid value of [Target.StreamLimit]. The stream-limit scenario
+// opens that number of streams at the same time.
 const MaxStreamLimit = 256
 
-// disconnectTimeout is how long a server may take to notice that a client closed its streams.
-// During that time, the server may still refuse new streams to the client.
+// disconnectTimeout is the time that a server has to detect that a client has closed its streams.
+// Until then, the server may still count these streams and refuse new ones.
 const disconnectTimeout = 6 * time.Second
 
-// runStreamLimit plays the stream-limit scenario. It opens as many streams as the target allows,
-// and then requests one more, from the beginning and from a cursor, which the server must refuse.
-// After it has closed all these streams, it requests a stream again, repeatedly if the server still
-// refuses it. Finally, it cancels the run. All streams belong to one run, so the limit is reached
-// whether the server counts streams by user, by thread or by run.
+// runStreamLimit plays the stream-limit scenario. It opens [Target.StreamLimit] streams of one run
+// and requests one more, from the beginning and from a cursor. Checks verify that the server
+// refuses that one. The scenario then closes all streams and requests a stream again, until the
+// server accepts it or [disconnectTimeout] has passed.
 func runStreamLimit(t *Conversation) {
+	// All streams belong to one run, so that the limit is reached whether it is per user, thread or run.
 	if !t.StartRun("prompt", t.PromptEvent("slow", fmt.Sprint(300+4*t.target.StreamLimit, " 100"))) {
 		return
 	}
@@ -227,21 +218,20 @@ func runStreamLimit(t *Conversation) {
 	}
 }
 
-// openStreams is a set of streams that all belong to the same run. The client keeps them open until
-// the time in the field closeAt, so that the stream limit is reached.
+// openStreams is a set of streams of one run, which the client keeps open until the time closeAt.
 type openStreams struct {
 	conversation *Conversation
-	request      spec.Request   // for the stream of the run
-	closeAt      atomic.Int64   // when to close the streams, in Unix nanoseconds; 0: not yet known
-	group        sync.WaitGroup // of the goroutines that read the open streams
+	request      spec.Request   // requests a stream of the run
+	closeAt      atomic.Int64   // the time at which to close the streams, in Unix nanoseconds; 0: not set yet
+	group        sync.WaitGroup // waits for the goroutines that read the streams
 }
 
-// settleDelay is how long the client waits before and after it requests the stream that exceeds the
-// limit. This makes sure that all other streams are open during that request.
+// settleDelay is the time for which the client waits before and after it requests the stream that
+// exceeds the limit. All other streams are then open during that request.
 const settleDelay = 50 * time.Millisecond
 
-// tryOpen sends h.request and closes the connection after the first event of the response. It
-// returns the status code of the response, or 0 if there is no response.
+// tryOpen requests a stream and closes the connection after the first event. It returns the status
+// code of the response, or 0 if there is no response.
 func (h *openStreams) tryOpen() (status int) {
 	h.conversation.send(h.request, wire.StopWhen{Frames: 1, Until: func(r spec.Response) bool {
 		status = r.Status
@@ -250,11 +240,9 @@ func (h *openStreams) tryOpen() (status int) {
 	return status
 }
 
-// open sends h.request, waits for the beginning of the response and returns its status code. If the
-// status is 200, it waits for the first bytes of the body, too. It returns 0 if there is no
-// response, or if the status is 200 and the body is empty. A goroutine of h.group reads the rest of
-// the stream. After h.closeAt, it reads one more piece of the stream, which the server may have
-// sent before that time, and closes the connection when the next piece arrives.
+// open requests a stream and waits for the first bytes of its body. It returns the status code of
+// the response, or 0 if there is no response or the body of a response with status 200 is empty. A
+// goroutine of h.group reads the rest of the stream and closes the connection after h.closeAt.
 func (h *openStreams) open() int {
 	status := make(chan int, 1)
 	h.group.Go(func() {
@@ -276,11 +264,9 @@ func (h *openStreams) open() int {
 	return <-status
 }
 
-// retryWhileFull calls the function open repeatedly, with pauses of a twelfth of
-// [disconnectTimeout] between the calls. open must request a stream and return the status code of
-// the response. retryWhileFull stops when the status is neither 429 nor 503 (see isBusyStatus) or
-// when [disconnectTimeout] has passed, and then reports whether the last status was 200. If the
-// context of the conversation ends first, it returns false.
+// retryWhileFull calls open, which requests a stream and returns the status code, until the status
+// is neither 429 nor 503. It gives up after [disconnectTimeout] or when the context of the
+// conversation is done. It reports whether the last status was 200.
 func (h *openStreams) retryWhileFull(open func() int) bool {
 	for began := time.Now(); ; {
 		status := open()

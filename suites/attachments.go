@@ -10,22 +10,19 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Constants of the attachments scenario. The server must accept neither a path or bucket that ends
-// with missingFileSuffix nor an image whose URL is foreignURL.
+// Constants of the attachments scenario.
 const (
-	missingFileSuffix = "-conformance-nothing"                // appended to a path or bucket, so that it does not exist
-	foreignURL        = "https://elsewhere.invalid/image.png" // no server can have this host (RFC 2606, section 2)
+	missingFileSuffix = "-conformance-nothing"                // no path or bucket on the server has this suffix
+	foreignURL        = "https://elsewhere.invalid/image.png" // does not exist (RFC 2606, section 2)
 	maxFetchBytes     = 1 << 20                               // the client stops reading a file after this many bytes
 )
 
-// runAttachments plays the attachments scenario. It uploads an image and fetches it, uploads and
-// fetches files of the other types for which the dialect has templates, and then fetches the first
-// image again. It sends the first image in a message, sends a message without an image, requests
-// the history twice, and fetches all images to which the second response links. It then requests a
-// new signed URL for the first image, fetches the image from it, and sends a message with the new
-// URL. Then it requests signed URLs for a path and for a bucket that do not exist, and sends a
-// message with the URL of an image on a different server. Finally, it sends images in other forms
-// of messages. Checks judge the responses.
+// runAttachments plays the attachments scenario. It uploads files of each type for which the
+// dialect has a template, fetches them, and sends an image in a message. It fetches the images to
+// which the history links, requests new signed URLs, and sends an image with its new URL. It also
+// requests signed URLs for files that do not exist, and sends an image that is on a different
+// server. Finally, it sends images in the other forms that messages can have. Checks judge the
+// responses.
 func runAttachments(t *Conversation) {
 	image, ok := t.elicit("uploaded")
 	if !ok {
@@ -38,7 +35,7 @@ func runAttachments(t *Conversation) {
 	t.SendAndRead("uploaded", image)
 	t.SendAndRead("prompt", t.PromptEvent("text", "without an image"))
 	t.completeHistory()
-	for _, m := range t.completeHistory().Parts { // the links of the second response are as good
+	for _, m := range t.completeHistory().Parts { // the links in a repeated response must be valid, too
 		for _, p := range m.Parts {
 			if p.Kind == spec.HistoryImage {
 				t.fetch(p.Text)
@@ -57,10 +54,9 @@ func runAttachments(t *Conversation) {
 	t.sendImageForms()
 }
 
-// sendImageForms sends a message with an image in each form for which the dialect has a template
-// other than "uploaded", such as an image before the text or two images, each in a new thread. Then
-// it requests the histories. The text is not a test prompt, because the documents do not say how a
-// server joins several texts.
+// sendImageForms sends messages with images in the forms other than that of the template "uploaded",
+// such as an image before the text or two images. It sends each message in a new thread, and then
+// requests the histories of these threads.
 func (t *Conversation) sendImageForms() {
 	o, _ := t.dialect.TemplateOperation("uploaded")
 	var threads []string
@@ -73,6 +69,7 @@ func (t *Conversation) sendImageForms() {
 		if ok && t.HasTemplate("attach-again") && t.SendTemplate("attach-again", spec.Event{}) {
 			image.Name = t.LastEvent(spec.AttachmentStored).Text
 		}
+		// This text is not a test prompt, because the documents do not state how a server joins several texts.
 		if image.Text = "Look at this"; ok {
 			t.SendAndRead(template, image)
 			threads = append(threads, t.Thread)
@@ -81,11 +78,9 @@ func (t *Conversation) sendImageForms() {
 	t.completeHistories(threads)
 }
 
-// uploadOthers uploads one file with each upload template of the dialect. Among them is the
-// template "attach", with which the scenario has uploaded an image before; this time, the boundary
-// in its request is quoted. uploadOthers fetches each of these files, requests a new link to it,
-// and fetches the file with that link, too. An upload that the server refuses because it is too
-// large (status 413) is removed from the recording.
+// uploadOthers uploads a file with each upload template of the dialect and fetches it. It also
+// requests a new signed URL for each file and fetches the file from that URL. In the request of the
+// template "attach", which the scenario has sent before, it quotes the boundary.
 func (t *Conversation) uploadOthers() {
 	o, _ := t.dialect.TemplateOperation("attach")
 	for _, template := range o.Templates() {
@@ -105,8 +100,8 @@ func (t *Conversation) uploadOthers() {
 }
 
 // upload sends r, a valid request with a file, and reports whether the server accepted it. If the
-// server refuses it because it is too large (status 413), the exchange is removed from the
-// recording, because the documents do not state the largest size.
+// server refuses the file as too large (status 413), upload removes the exchange from the
+// recording, because the documents do not state the maximum size.
 func (t *Conversation) upload(r spec.Request) bool {
 	n := t.exchangeCount()
 	if t.Send(r) {
@@ -118,9 +113,8 @@ func (t *Conversation) upload(r spec.Request) bool {
 	return false
 }
 
-// fetch requests link, a signed URL, without credentials, as a browser would. It sends nothing if
-// link is not a valid absolute URL, contains a user name or unescaped characters (spaces, control
-// characters or characters beyond ASCII), or has a different origin from the target.
+// fetch sends a GET request without credentials to link, a signed URL. It sends nothing if link is
+// not a valid URL of the target's origin, or if it contains a user name or unescaped characters.
 func (t *Conversation) fetch(link string) {
 	u, err := url.Parse(link)
 	unsafe := func(c rune) bool { return c <= ' ' || c >= 0x7f }
@@ -139,9 +133,8 @@ func (t *Conversation) fetch(link string) {
 	t.doExchange(t.clients[spec.PrimaryUser].AtRoot(), r, path, enough)
 }
 
-// isSameOrigin reports whether link contains no user name and has the same scheme, host and port as
-// base. A URL without a port has the default port of its scheme. If link has no host, the result is
-// false.
+// isSameOrigin reports whether link has the same origin (scheme, host and port) as base. It returns
+// false if link has no host or contains a user name.
 func isSameOrigin(link, base *url.URL) bool {
 	address := func(u *url.URL) string {
 		port := u.Port()

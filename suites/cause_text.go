@@ -17,8 +17,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// setText sets the fields Message and Advice of the cause. parts are the results of all scenarios
-// that were played against target t.
+// setText sets the fields Message and Advice of the cause. The argument parts contains the results
+// of all scenarios that were played against target t.
 func (c *Cause) setText(t Target, parts []ScenarioResult) {
 	if c.Exchange < 0 {
 		c.Message, c.Advice = unplayedText(*c, parts)
@@ -30,9 +30,9 @@ func (c *Cause) setText(t Target, parts []ScenarioResult) {
 	}
 }
 
-// countExchanges returns the number of exchanges in parts that have the same symptom and status as
-// the evidence of the cause. It returns 0 for [symptomNotScripted], which concerns the whole run
-// and not single exchanges.
+// countExchanges returns the number of exchanges in parts for which matchesSymptom returns true. It
+// returns 0 if the kind of the cause is [symptomNotScripted], which does not concern single
+// exchanges.
 func (c Cause) countExchanges(parts []ScenarioResult) (n int) {
 	for _, p := range parts {
 		for _, o := range p.summaries {
@@ -44,9 +44,9 @@ func (c Cause) countExchanges(parts []ScenarioResult) (n int) {
 	return n
 }
 
-// unplayedText returns the message and the advice for c, a cause that kept scenarios from being
-// played to their end. parts are the results of all scenarios. The message names up to four of the
-// scenarios that c affects, unless c is fatal. The advice is "" if there is none.
+// unplayedText returns the message and the advice for c, a cause that prevented scenarios from
+// being completed. The argument parts contains the results of all scenarios. Unless c is fatal, the
+// message names up to four affected scenarios. The advice may be "".
 func unplayedText(c Cause, parts []ScenarioResult) (message, advice string) {
 	message = c.reason
 	var without []string
@@ -76,8 +76,8 @@ func unplayedText(c Cause, parts []ScenarioResult) (message, advice string) {
 	return message, ""
 }
 
-// joinFirst joins names with commas. If there are more than limit of them, it joins only that many,
-// from the start, and appends the number of the others, as in "a, b, … and 3 more".
+// joinFirst joins the first names, at most limit of them, with commas. If there are more names, it
+// appends the number of the remaining ones, as in "a, b, … and 3 more".
 func joinFirst(names []string, limit int) string {
 	if len(names) <= limit {
 		return strings.Join(names, ", ")
@@ -85,11 +85,10 @@ func joinFirst(names []string, limit int) string {
 	return fmt.Sprintf("%s, … and %d more", strings.Join(names[:limit], ", "), len(names)-limit)
 }
 
-// describeResponse describes the response of the exchange for a message, as in `404 Not Found,
-// body: '{"detail":"Not Found"}'`. The description begins with the status line. If the exchange has
-// a symptom and a body, a second part follows: for a successful response (2xx) or an HTML page, the
-// content type; for any other response, the beginning of the body. If there was no response,
-// describeResponse says so, and why if that is known.
+// describeResponse returns a description of the response for a message, such as `404 Not Found,
+// body: '{"detail":"Not Found"}'`. It contains the status line. If the exchange has a symptom, it
+// also contains the content type or the beginning of the body. If there was no response, the
+// description states this and the reason, if known.
 func (o exchangeSummary) describeResponse() string {
 	if o.status == 0 {
 		switch o.symptom {
@@ -114,9 +113,8 @@ func (o exchangeSummary) describeResponse() string {
 	return s
 }
 
-// describeEnd returns why the response ended early. The result is what follows the first colon and
-// space in the text of o.end, or the whole text if it contains no colon followed by a space. o.end
-// must not be nil.
+// describeEnd returns the reason why the response ended early. This is the text of o.end, which
+// must not be nil, without the prefix up to the first ": ".
 func (o exchangeSummary) describeEnd() string {
 	why := fmt.Sprint(o.end)
 	if _, detail, ok := strings.Cut(why, ": "); ok {
@@ -125,9 +123,8 @@ func (o exchangeSummary) describeEnd() string {
 	return why
 }
 
-// notHTTPDetail returns a description of what the server sent instead of HTTP: the words "it sent",
-// followed by a quotation of the first bytes. If o.end quotes no bytes, it returns the same as
-// [exchangeSummary.describeEnd]. o.end must not be nil.
+// notHTTPDetail returns "it sent" and a quotation of the first bytes that the server sent instead
+// of HTTP. If these bytes are unknown, it returns the result of describeEnd. o.end must not be nil.
 func (o exchangeSummary) notHTTPDetail() string {
 	detail := o.describeEnd()
 	if quoted, ok := strings.CutPrefix(detail, "it begins with "); ok {
@@ -136,14 +133,14 @@ func (o exchangeSummary) notHTTPDetail() string {
 	return detail
 }
 
-// statusLine returns a status code with its reason phrase, such as "404 Not Found". If reason is
-// "", it uses the standard phrase for the status, if there is one.
+// statusLine returns the status code and the reason phrase of a response, such as "404 Not Found".
+// If reason is "", it uses the standard phrase of the status, if any.
 func statusLine(status int, reason string) string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s", status, cmp.Or(reason, http.StatusText(status))))
 }
 
-// url returns the absolute URL of the request in exchange o, without the user name and password. If
-// t.Base is nil, it returns only the path and query.
+// url returns the absolute URL of the request in exchange o, without user name and password. If
+// t.Base is nil, it returns only the path and the query.
 func (t Target) url(o exchangeSummary) string {
 	if t.Base == nil {
 		return o.requestTarget
@@ -151,9 +148,9 @@ func (t Target) url(o exchangeSummary) string {
 	return withoutUserinfo(t.Base) + o.requestTarget
 }
 
-// text returns the message and the advice for the cause c, which was found in an exchange with
-// target t. The message is one line that says what was seen. The advice says what the user can do
-// about it, and is "" if there is none.
+// text returns the message and the advice for c, a cause whose evidence is an exchange with target
+// t. The message is one line that states the problem. The advice states what the user can do about
+// it, and may be "".
 func (c Cause) text(t Target) (message, advice string) {
 	o := c.exchange
 	switch c.Kind {
@@ -197,8 +194,8 @@ func (c Cause) text(t Target) (message, advice string) {
 	return c.streamText(t)
 }
 
-// statusText returns the message and the advice for a cause whose symptom follows from the status
-// of the response, such as [symptomNotFound]. The argument t is the target that sent the response.
+// statusText returns the message and the advice for a cause that the status of a response shows,
+// such as [symptomNotFound]. The argument t is the target that sent the response.
 func (c Cause) statusText(t Target) (message, advice string) {
 	o := c.exchange
 	message = o.operation + ": " + o.describeResponse()
@@ -234,8 +231,8 @@ func (c Cause) statusText(t Target) (message, advice string) {
 	return fmt.Sprintf("%s, although the request is valid in %s", message, t.Dialect.Name), advice
 }
 
-// quoteBody returns label followed by a quotation of the beginning of the body. If the body is
-// empty or blank, it returns "no body" without label.
+// quoteBody returns label and a quotation of the beginning of the body. If the body is empty or
+// contains only white space, it returns "no body".
 func (o exchangeSummary) quoteBody(label string) string {
 	if text := bytes.TrimSpace(o.bodyPrefix); len(text) > 0 {
 		return label + quote(text)
@@ -263,9 +260,9 @@ func (o exchangeSummary) notEventStreamText() (message, advice string) {
 	return message + o.quoteBody(""), cmp.Or(advice, "send Content-Type: text/event-stream")
 }
 
-// isOneJSONValue reports whether body is a single JSON value, rather than several values such as
-// one per line. If body was cut at [maxBodyPrefix] bytes, it reports whether body is the beginning
-// of a single value.
+// isOneJSONValue reports whether body consists of exactly one JSON value. If body has the length
+// [maxBodyPrefix], it may be cut off, and isOneJSONValue reports whether it is the beginning of one
+// JSON value.
 func isOneJSONValue(body []byte) bool {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	var value json.RawMessage
@@ -275,9 +272,9 @@ func isOneJSONValue(body []byte) bool {
 	return !decoder.More()
 }
 
-// streamText returns the message and the advice for a cause whose symptom follows from the events
-// of a stream, such as [symptomEmpty] or [symptomNotScripted]. The argument t is the target that
-// sent the stream. The advice is "" if there is none.
+// streamText returns the message and the advice for a cause that the events of a stream show, such
+// as [symptomEmpty] or [symptomNotScripted]. The argument t is the target that sent the stream. The
+// advice may be "".
 func (c Cause) streamText(t Target) (message, advice string) {
 	o := c.exchange
 	stream := "the stream of " + o.operation
@@ -321,8 +318,8 @@ func (c Cause) streamText(t Target) (message, advice string) {
 			"pauses are not tested; if it never will, add --lacks scripted; if it already does, --claim scripted"
 }
 
-// hostPort returns the host and port of u, an http or https URL, as "host:port". If u has no port,
-// the result has the default port of the scheme.
+// hostPort returns the host and port of u, which is an http or https URL, as "host:port". If u has
+// no port, the result contains the default port of the scheme.
 func hostPort(u *url.URL) string {
 	if u.Port() != "" {
 		return u.Host
@@ -331,8 +328,8 @@ func hostPort(u *url.URL) string {
 }
 
 // similarDialect returns the name of the dialect, other than own, in which the largest share of the
-// events in o.bodyPrefix is valid. In case of a tie, it prefers the default version of a family. It
-// returns "" if the largest share does not exceed a threshold of 79%.
+// events in o.bodyPrefix is valid. If several dialects have the same share, it prefers the default
+// version of a family. It returns "" if the share is not greater than 79%.
 func similarDialect(own *dialect.Dialect, o exchangeSummary) string {
 	all, err := dialect.All()
 	if err != nil {
@@ -358,10 +355,9 @@ func similarDialect(own *dialect.Dialect, o exchangeSummary) string {
 	return best
 }
 
-// otherPromptOperations returns a list, separated by commas, of the operations that start runs in
-// dialects other than own, at most one for each family, as in "runs has POST /api/v1/agent/runs,
-// …". It leaves out an operation if its method and path are those of the operation that starts runs
-// in own, base paths aside. It returns "" if no operations are left.
+// otherPromptOperations returns the operations that start runs in other families than own's, joined
+// with ", ", as in "runs has POST /api/v1/agent/runs, …". It omits operations with the same method
+// and path as that of own.
 func otherPromptOperations(own *dialect.Dialect) string {
 	all, err := dialect.All()
 	if err != nil {
@@ -381,10 +377,9 @@ func otherPromptOperations(own *dialect.Dialect) string {
 	return strings.Join(others, ", ")
 }
 
-// redirectBase returns the base URL that the user should configure to avoid the redirect in
-// exchange o. It is the URL in the Location field, without user name and password, and without the
-// path of the operation at its end. The result is "" if the Location field is invalid, has no host
-// or does not end with the path of the operation.
+// redirectBase returns the base URL that avoids the redirect in exchange o. This is the URL in the
+// header field Location, without user name, password and the path of the operation. It returns ""
+// if that URL is invalid, has no host or does not end with the path of the operation.
 func redirectBase(o exchangeSummary) string {
 	u, err := url.Parse(o.header.Get("Location"))
 	_, path, _ := strings.Cut(o.operation, " ")

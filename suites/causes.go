@@ -9,40 +9,39 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A Cause is one reason why a target could not be tested, or could be tested only in part.
+// A Cause is a reason why all or part of a target could not be tested.
 type Cause struct {
 	Kind      string // one of the symptoms in docs/report.md, such as "unreachable"
-	Message   string // what was seen, in one line
-	Advice    string // what to do about it; "": no advice
-	Fatal     bool   // the cause kept almost all checks from running
+	Message   string // description of the problem, in one line
+	Advice    string // what the user can do about it; "": no advice
+	Fatal     bool   // because of the cause, almost no check could be evaluated
 	Scenario  string // name of the first scenario that shows the cause
 	Exchange  int    // index of the first exchange of Scenario that shows the cause; -1: no exchange does
 	Operation string // the operation of that exchange, such as "POST /runs"; "" if there is none
-	Checks    int    // how many checks could not run, or failed, only because of the cause
+	Checks    int    // number of checks that failed or could not be evaluated only because of the cause
 
-	reason   string          // text of the error that kept scenarios from being played, if Exchange is -1
-	exchange exchangeSummary // of the exchange that Exchange refers to
+	reason   string          // text of the error that prevented scenarios from being completed, if Exchange is -1
+	exchange exchangeSummary // the exchange with the index Exchange
 }
 
-// A Diagnosis holds the causes found in the results of a run, and which check results each cause
-// explains.
+// A Diagnosis contains the causes of the problems in a test run, and the check results that each
+// cause explains.
 type Diagnosis struct {
 	Causes  []Cause        // the most severe first
-	causeOf map[[2]int]int // indexes of scenario result and check result → index in Causes
+	causeOf map[[2]int]int // the indexes that are the arguments of CauseOf → index in Causes
 }
 
 // CauseOf returns the index, in d.Causes, of the cause that explains a check result. The argument
-// part is the index of the scenario result in the argument of [Diagnose], and result is the index
-// of the check result in Evaluation.Results of that scenario result. ok is false if no cause
-// explains the check result.
+// part is the index of a scenario result in the argument of [Diagnose], and result is the index of
+// the check result in its Evaluation.Results. ok is false if no cause explains the check result.
 func (d Diagnosis) CauseOf(part, result int) (cause int, ok bool) {
 	cause, ok = d.causeOf[[2]int{part, result}]
 	return cause, ok
 }
 
-// Diagnose returns the causes that kept checks from judging the target, or that made checks fail.
-// The argument parts holds the results of all scenarios that were played against target t, as
-// returned by [Run]. Diagnose does not modify parts.
+// Diagnose returns the causes that prevented checks from judging the target or made them fail. The
+// argument parts contains the results of all scenarios that [Run] played against target t. Diagnose
+// does not modify parts.
 func Diagnose(t Target, parts []ScenarioResult) Diagnosis {
 	d := Diagnosis{causeOf: map[[2]int]int{}}
 	d.Causes = unplayedCauses(parts)
@@ -72,7 +71,7 @@ func Diagnose(t Target, parts []ScenarioResult) Diagnosis {
 	return d
 }
 
-// causeRank returns the sort key of a cause. More severe causes have lower keys.
+// causeRank returns the sort key of a cause, which is lower for more severe causes.
 func causeRank(c Cause) int {
 	switch {
 	case c.Fatal:
@@ -83,10 +82,9 @@ func causeRank(c Cause) int {
 	return 1
 }
 
-// unplayedCauses returns one cause for each distinct error, from the network or from streamassay
-// itself, that kept scenarios in parts from being played to their end. The causes are fatal if the
-// server responded to no request at all. The errors [spec.ErrNotHTTP] and [spec.ErrOtherEncoding]
-// are ignored, because the exchange itself shows them as a symptom.
+// unplayedCauses returns one cause for each distinct error that prevented scenarios in parts from
+// being completed. The causes are fatal if the server never responded. The errors [spec.ErrNotHTTP]
+// and [spec.ErrOtherEncoding] are ignored, because the summaries of their exchanges have a symptom.
 func unplayedCauses(parts []ScenarioResult) (all []Cause) {
 	answered := anyExchange(parts, func(o exchangeSummary) bool { return o.status > 0 })
 	for _, p := range parts {
@@ -103,8 +101,8 @@ func unplayedCauses(parts []ScenarioResult) (all []Cause) {
 	return all
 }
 
-// classifyError classifies err, an error that kept a scenario from being played. kind is one of
-// [symptomNotSent], [symptomInterrupted] and [symptomUnreachable]. why is the text of err for
+// classifyError classifies err, an error that prevented a scenario from being completed. kind is
+// [symptomNotSent], [symptomInterrupted] or [symptomUnreachable]. why is the text of err for
 // reports.
 func classifyError(err error) (kind, why string) {
 	w, ok := errors.AsType[*wire.MeasurementError](err)
@@ -117,11 +115,10 @@ func classifyError(err error) (kind, why string) {
 	return symptomUnreachable, w.Error()
 }
 
-// fatalCauses returns a slice with the one fatal cause that the exchanges in parts show, or nil if
-// they show none. It considers only valid requests of the primary user, in two groups: first those
-// that start runs, then those that request a stream without starting a run. If all requests of a
-// group show a symptom, nothing could be judged, and the most frequent symptom of that group is the
-// cause.
+// fatalCauses returns the fatal cause that the exchanges in parts show, as a slice of length 1, or
+// nil if they show none. A cause is fatal if all valid requests of the primary user that start runs
+// show a symptom, or if all those that only request streams do. The kind of the cause is the most
+// frequent of these symptoms.
 func fatalCauses(t Target, parts []ScenarioResult) []Cause {
 	for _, role := range []func(exchangeSummary) bool{
 		func(o exchangeSummary) bool { return o.startsRun },
@@ -152,16 +149,15 @@ func fatalCauses(t Target, parts []ScenarioResult) []Cause {
 	return nil
 }
 
-// newCause returns a cause of the given kind. Its evidence is the exchange with index i in scenario
-// result p.
+// newCause returns a cause of the given kind whose evidence is the exchange with index i in p.
 func newCause(kind string, p ScenarioResult, i int) Cause {
 	o := p.summaries[i]
 	return Cause{Kind: kind, Scenario: p.Scenario.Name, Exchange: i, Operation: o.operation, exchange: o}
 }
 
-// findCause returns a cause of the given kind. Its evidence is the first exchange in parts for
-// which matches returns true. The argument p of matches is the result of the scenario to which the
-// exchange o belongs. If there is no such exchange, the second result is false.
+// findCause returns a cause of the given kind whose evidence is the first exchange in parts for
+// which matches returns true. The function matches receives the exchange o and the result p of its
+// scenario. If there is no such exchange, findCause returns false.
 func findCause(
 	kind string, parts []ScenarioResult, matches func(p ScenarioResult, o exchangeSummary) bool,
 ) (Cause, bool) {
@@ -178,11 +174,10 @@ func anyExchange(parts []ScenarioResult, matches func(exchangeSummary) bool) boo
 	return slices.ContainsFunc(parts, func(p ScenarioResult) bool { return slices.ContainsFunc(p.summaries, matches) })
 }
 
-// findNotScripted returns a cause if the agent does not follow the test prompts. The kind of the
-// cause is [symptomNoText] if no response has any text, and [symptomNotScripted] otherwise. The
-// evidence is an exchange of the scenario "text". The second result is false if the agent follows
-// the prompts, if the target is not expected to follow them, or if no exchange can serve as
-// evidence.
+// findNotScripted returns a cause if the agent does not follow the test prompts. Its kind is
+// [symptomNoText] if no response contains text, and [symptomNotScripted] otherwise. Its evidence is
+// an exchange of the scenario "text". findNotScripted returns false if the agent follows the
+// prompts, if the target need not follow them, or if no exchange can serve as evidence.
 func findNotScripted(t Target, parts []ScenarioResult) (Cause, bool) {
 	isScripted := func(p ScenarioResult) bool { return p.Trace.Scripted }
 	if t.PromptStyle == NaturalPrompts || t.lacksCapability("scripted") || slices.ContainsFunc(parts, isScripted) {
@@ -198,18 +193,17 @@ func findNotScripted(t Target, parts []ScenarioResult) (Cause, bool) {
 }
 
 // findEncoded returns a cause of kind [symptomContentCoding] if the server sent a stream with a
-// content coding, although no request allows one. The second result is false if there is no such
-// stream. The stream is decoded and judged nevertheless, but other clients may be unable to read
-// it.
+// content coding that the request does not accept. Checks can still judge the stream, but other
+// clients may be unable to read it. findEncoded returns false if there is no such stream.
 func findEncoded(parts []ScenarioResult) (Cause, bool) {
 	return findCause(symptomContentCoding, parts, func(_ ScenarioResult, o exchangeSummary) bool {
 		return o.isPlain && o.isStream && o.symptom == "" && o.frames > 0 && o.header.ContentCoding() != ""
 	})
 }
 
-// attribute records in d.causeOf, for each check result in parts, the first cause in d.Causes that
-// alone explains the result, if there is one. It also sets the field Checks of each cause to the
-// number of different checks with at least one result for which it recorded that cause.
+// attribute sets d.causeOf: each check result in parts is attributed to the first cause in d.Causes
+// that explains it. It also sets the field Checks of each cause to the number of distinct checks
+// with results that are attributed to the cause.
 func (d *Diagnosis) attribute(parts []ScenarioResult) {
 	judged := map[string]bool{}
 	for _, p := range parts {
@@ -237,9 +231,8 @@ func (d *Diagnosis) attribute(parts []ScenarioResult) {
 	}
 }
 
-// dropUnused removes from d.Causes the causes that explain no check result, and adjusts the indexes
-// in d.causeOf. It keeps fatal causes, and causes of kind [symptomContentCoding], because other
-// clients may be unable to read a stream with a content coding.
+// dropUnused removes the causes that explain no check result from d.Causes, and adjusts the indexes
+// in d.causeOf. It keeps fatal causes and those of kind [symptomContentCoding]; see [findEncoded].
 func (d *Diagnosis) dropUnused() {
 	at := make([]int, len(d.Causes))
 	var kept []Cause
@@ -254,9 +247,9 @@ func (d *Diagnosis) dropUnused() {
 	}
 }
 
-// explainsResult reports whether the cause alone explains why r, a check result of scenario result
-// p, did not pass. The argument judged states whether the check of r judged anything in any scenario
-// of the run.
+// explainsResult reports whether the cause alone explains why r, a check result of p, did not pass.
+// The argument judged states whether the check of r judged anything in any scenario of the test
+// run.
 func (c Cause) explainsResult(p ScenarioResult, r spec.Result, judged bool) bool {
 	switch {
 	case r.Verdict == spec.Skipped || r.Verdict == spec.Passed:
@@ -277,14 +270,14 @@ func (c Cause) explainsResult(p ScenarioResult, r spec.Result, judged bool) bool
 }
 
 // matchesSymptom reports whether exchange o has the same symptom and the same status as the
-// exchange that is the evidence of the cause. It returns false if the evidence is not an exchange.
+// exchange that is the evidence of the cause. It returns false if no exchange is the evidence.
 func (c Cause) matchesSymptom(o exchangeSummary) bool {
 	return c.Exchange >= 0 && o.symptom == c.Kind && o.status == c.exchange.status
 }
 
-// affectsEvent reports whether a finding about event e of scenario result p is a consequence of the
-// cause. It returns true if the exchange of e matches the cause (see [Cause.matchesSymptom]) and
-// the symptom affects events of the same kind as e.
+// affectsEvent reports whether a finding about event e of p can be a consequence of the cause. The
+// exchange of e must match the cause (see [Cause.matchesSymptom]), and the symptom must affect
+// events of the kind of e.
 func (c Cause) affectsEvent(p ScenarioResult, e spec.Event) bool {
 	if e.Exchange >= len(p.summaries) || !c.matchesSymptom(p.summaries[e.Exchange]) {
 		return false

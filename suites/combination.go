@@ -12,10 +12,11 @@ import (
 	"github.com/streamassay/streamassay/internal/rules"
 )
 
-// A dimension is one respect in which combinations may differ from the plain conversation. In the
-// plain conversation, a client sends one plain text prompt on a new thread and reads the reply.
+// A dimension is one aspect in which combinations differ from the plain conversation, such as the
+// main prompt or how the stream is read. In the plain conversation, a client sends one plain text
+// prompt on a new thread and reads the reply.
 type dimension struct {
-	values []dimensionValue // the first is the value of the plain conversation
+	values []dimensionValue // the first one is the value of the plain conversation
 }
 
 // The indexes of the dimensions, in the order in which the values of a combination are applied.
@@ -33,19 +34,19 @@ const (
 
 // A dimensionValue is one value of a dimension.
 type dimensionValue struct {
-	doc   string   // part of the description of a combination; "" if there is nothing to mention
-	needs Scenario // a partial scenario that states what the dialect and the target must have
-	// apply sends the requests of the value in the conversation of c, or sets the fields of c that
-	// set what later values send and how they read; nil: nothing to do.
+	doc   string   // text for the description of combinations with this value; "" for the plain value
+	needs Scenario // only the fields that state what the dialect and the target must have are set
+	// apply sends the requests of the value, or sets fields of c that affect the values of later
+	// dimensions. If it is nil, the value needs no action.
 	apply func(c *combinationPlayer)
 
-	twoStreams bool // needs a target that allows a user two open streams
-	takesText  bool // the value is a prompt with a place for a text; doc has TEXT in its place
-	takesJSON  bool // the value is a prompt with a place for a JSON object; doc has JSON in its place
+	twoStreams bool // the target must allow a user to open two streams
+	takesText  bool // the value is a prompt that contains a text; TEXT in doc stands for its description
+	takesJSON  bool // the value is a prompt that contains a JSON object; JSON in doc stands for its description
 }
 
-// dimensions returns the dimensions of combinations, in the order of their indexes. Each has only
-// the values that the target supports.
+// dimensions returns the dimensions of combinations in the order of their indexes. It omits values
+// that the target does not support.
 func (t *Target) dimensions() []dimension {
 	all := []dimension{
 		textDimension:       {t.textValues()},
@@ -69,25 +70,24 @@ func (t *Target) dimensions() []dimension {
 // A combination is a conversation that is generated from one value of each dimension.
 type combination struct {
 	name   string         // its scenario name; see [CombinationName]
-	values []int          // by index of the dimension: index of the value
-	rng    *rand.Rand     // for its ids; not shared, so that they do not depend on other combinations
+	values []int          // index of the value in each dimension, in the order of the dimensions
+	rng    *rand.Rand     // source of ids; not shared, so that ids do not depend on other combinations
 	result ScenarioResult // the zero value until the combination has been played
 }
 
-// defaultCombinations is the number of combinations that a run plays unless Target.Deep is set.
+// defaultCombinations is the number of combinations in a test run if [Target.Deep] is not set.
 const defaultCombinations = 16
 
 // MaxCombinations is the maximum number of combinations of a dialect.
 const MaxCombinations = 2000
 
-// combinations returns the combinations that t.Only and t.Skip select, none of which is played yet.
-// It selects from the first [defaultCombinations] or, if t.Deep is set or t.Only names
-// combinations, from all. In all combinations together, each possible pair of values of two
-// dimensions occurs, unless that takes more than [MaxCombinations].
+// combinations returns the combinations to play, according to t.Only and t.Skip. It generates
+// [defaultCombinations] of them or, if t.Deep is set or t.Only names combinations, enough to cover
+// each possible pair of values of two dimensions, but at most [MaxCombinations].
 //
 // The combinations depend only on the seed, the dialect and what the target supports. The result is
-// nil if the dialect cannot send prompts, or if the agent is not scripted, because its replies
-// could not be judged.
+// nil if the dialect cannot send prompts. It is also nil if the agent is not scripted, because
+// checks could not judge the replies.
 func (t *Target) combinations() (all []*combination) {
 	scenario := sequenceScenario("", nil)
 	if !t.isScripted || !scenario.AppliesTo(t.Dialect) {
@@ -115,25 +115,25 @@ func (t *Target) combinations() (all []*combination) {
 	return all
 }
 
-// combinationStream is the lowest stream number that combinations pass to [rand.NewPCG] as its
-// second argument. Sequences use lower numbers, so that the two do not share random values.
+// combinationStream is the lowest number that combinations pass to [rand.NewPCG] as its second
+// argument. Sequences use lower numbers, so that their random values are independent.
 const combinationStream = 1 << 33
 
-// combinationPrefix is the beginning of the scenario name of every combination.
+// combinationPrefix is the common prefix of the scenario names of combinations.
 const combinationPrefix = "combination-"
 
 // CombinationName returns the scenario name of combination n, counted from 1, such as
 // "combination-1".
 func CombinationName(n int) string { return combinationPrefix + fmt.Sprint(n) }
 
-// IsCombination reports whether name begins with the common prefix of the scenario names of
-// combinations. The argument may also be a glob, such as "combination-*".
+// IsCombination reports whether name is the scenario name of a combination, or a glob for such
+// names, such as "combination-*".
 func IsCombination(name string) bool { return strings.HasPrefix(name, combinationPrefix) }
 
-// isCombinable returns a function that reports whether the values of a row can occur together. The
-// row holds the index of one value for each dimension in dims, or -1 for a dimension that is not
-// decided yet. A class of texts other than the plain one can occur only with a prompt that has a
-// place for a text. The same applies to classes of JSON objects.
+// isCombinable returns a function that reports whether the values in a row can occur together. A
+// row contains the index of one value for each dimension in dims, or -1 for a dimension without a
+// value yet. A special class of texts or of JSON objects can occur only with a prompt that contains
+// a text or a JSON object.
 func isCombinable(dims []dimension) func(row []int) bool {
 	prompts := dims[promptDimension].values
 	isPossible := func(row []int, prompt dimensionValue) bool {
@@ -147,9 +147,9 @@ func isCombinable(dims []dimension) func(row []int) bool {
 	}
 }
 
-// describe returns what distinguishes the combination from the plain conversation, as the
-// descriptions of its values joined with commas. dims are the dimensions to which the indexes in
-// c.values refer.
+// describe returns the difference between the combination and the plain conversation: the
+// descriptions of its values, joined with ", ". The argument dims is the result of
+// [Target.dimensions].
 func (c *combination) describe(dims []dimension) string {
 	var words []string
 	for i, v := range c.values {
@@ -169,13 +169,13 @@ func (c *combination) describe(dims []dimension) string {
 	return strings.Join(words, ", ")
 }
 
-// maxCombinationTime is how long after the start of the first combination the client may still
-// start other combinations.
+// maxCombinationTime is the time, from the start of the first combination, after which no further
+// combination is started.
 const maxCombinationTime = 40 * time.Second
 
-// A combinationsCutError is the [ScenarioResult.IncompleteReason] that says that there was no time
-// for all combinations of a dialect. Its fields are the number of combinations that were played and
-// the number of those that were selected.
+// A combinationsCutError is the [ScenarioResult.IncompleteReason] if not all combinations of a
+// dialect were played within [maxCombinationTime]. Its fields are the numbers of played and of
+// selected combinations.
 type combinationsCutError struct{ played, of int }
 
 func (e combinationsCutError) Error() string {
@@ -183,12 +183,12 @@ func (e combinationsCutError) Error() string {
 		"this one and those after it were not", e.played, e.of, int(maxCombinationTime.Seconds()))
 }
 
-// playCombinations plays the given combinations and returns parts, the earlier results, with their
-// results appended. After each combination, it calls played with the name of the
-// combination; several goroutines may do so at once. If there is no time for all combinations,
-// playCombinations also appends a result that says so, with the name of the first combination that
-// was not played. If a combination has findings that no earlier result has, playCombinations tries
-// to replace it with a simpler one that has the same findings.
+// playCombinations plays the given combinations and returns parts with their results appended. The
+// argument parts contains the results of all scenarios played before. After each combination,
+// playCombinations calls played with the name of the combination, possibly concurrently. If the
+// time is not sufficient for all combinations, it also appends a result with a
+// [combinationsCutError]. If a combination has new findings, playCombinations tries to find a
+// simpler one with the same findings.
 func (t *Target) playCombinations(
 	ctx context.Context, all []*combination, parts []ScenarioResult, played func(name string),
 ) []ScenarioResult {
@@ -229,10 +229,9 @@ func (t *Target) playCombinations(
 	return parts
 }
 
-// simplify replaces c, and its result, with a combination that deviates from the plain conversation
-// in fewer dimensions and still has a finding for each key in fresh. If there is no such
-// combination, c stays the same. dims are the dimensions to which the indexes in c.values refer.
-// simplify returns the number of combinations that it played.
+// simplify replaces c and its result with a combination that differs from the plain conversation in
+// fewer dimensions, if such a combination also has the findings in fresh. The argument dims is the
+// result of [Target.dimensions]. simplify returns the number of combinations that it played.
 func (t *Target) simplify(ctx context.Context, dims []dimension, c *combination, fresh []findingKey) (tried int) {
 	for i := range c.values {
 		if c.values[i] == 0 || ctx.Err() != nil {
@@ -252,10 +251,9 @@ func (t *Target) simplify(ctx context.Context, dims []dimension, c *combination,
 	return tried
 }
 
-// playCombination plays combination c as one conversation, with new ids from c.rng, and returns the
-// result. dims are the dimensions to which the indexes in c.values refer. A result without findings
-// is trimmed (see [trimResult]), because the results of many combinations are kept until the end of
-// the run.
+// playCombination plays combination c as one conversation and returns the result. The argument dims
+// is the result of [Target.dimensions]. To save memory, playCombination trims a result without
+// findings; see [trimResult].
 func (t *Target) playCombination(ctx context.Context, dims []dimension, c *combination) ScenarioResult {
 	s := Scenario{Name: c.name, Doc: c.describe(dims), Capability: "text", Templates: promptTemplates}
 	part := ScenarioResult{Scenario: s, Dialect: t.Dialect}

@@ -7,8 +7,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// readerValues lists the values of [readerDimension]: the ways in which clients may read the stream
-// of the main run. The first value, which is empty, stands for reading the stream once, to its end.
+// readerValues lists the values of [readerDimension], the ways in which clients read the stream of
+// the main run. The first value reads the stream once, to its end.
 var readerValues = []dimensionValue{
 	{},
 	{
@@ -45,7 +45,8 @@ var readerValues = []dimensionValue{
 	},
 }
 
-// lateDelay is how long a late client waits before it reads the stream of a run.
+// lateDelay is the time between the start of the run and the request of a late client for its
+// stream.
 const lateDelay = 150 * time.Millisecond
 
 // readLate waits for [lateDelay] after the start of the main run, and then reads its stream.
@@ -67,10 +68,10 @@ func readAfterDisconnect(c *combinationPlayer) {
 	c.ReadStream("", 0)
 }
 
-// readResumed reads two events of the main run and closes the connection. Then it resumes the
-// stream after these events and reads it to its end. Finally, it reads the whole stream again. If
-// one of the two events was terminal, readResumed does not resume the stream, because a server need
-// not end a stream that a client resumes after the terminal event.
+// readResumed reads two events of the main run, closes the connection, and resumes the stream.
+// Finally, it reads the whole stream again. If one of the two events was terminal, it does not
+// resume the stream, because a server need not end a stream that is resumed after the terminal
+// event.
 func readResumed(c *combinationPlayer) {
 	c.ReadStream("", 2)
 	if c.LastEvent(spec.RunEnd).Kind == "" && c.LastEvent(spec.RunError).Kind == "" {
@@ -82,8 +83,9 @@ func readResumed(c *combinationPlayer) {
 // maxSteps is the maximum number of times that [readInSteps] resumes the stream of a run.
 const maxSteps = 6
 
-// readInSteps reads the first events of the main run one by one: after each event, it closes the
-// connection and resumes the stream, at most [maxSteps] times. Then it reads the whole stream.
+// readInSteps reads the stream of the main run in steps of one event: it closes the connection
+// after each event and resumes the stream, at most [maxSteps] times. Then it reads the whole
+// stream.
 func readInSteps(c *combinationPlayer) {
 	c.ReadStream("", 1)
 	for range maxSteps {
@@ -94,7 +96,7 @@ func readInSteps(c *combinationPlayer) {
 	c.ReadStream("", 0)
 }
 
-// readByTwo reads the stream of the main run over two connections at the same time.
+// readByTwo reads the stream of the main run on two connections at the same time.
 func readByTwo(c *combinationPlayer) {
 	listen := c.BuildRequest("listen", spec.Event{})
 	c.sendTogether([]spec.Request{listen, listen}, 2, nil)

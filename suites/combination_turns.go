@@ -6,17 +6,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// silence is how long the client pauses in a combination that has a pause.
+// silence is the duration of the pauses in combinations.
 const silence = 250 * time.Millisecond
 
-// repliesBetween is the number of prompts that the client of a combination sends between the
-// preceding turns and the main prompt in order to make the conversation long.
+// repliesBetween is the number of prompts that make a conversation long before the main prompt.
 const repliesBetween = 8
 
-// betweenValues lists the values of [betweenDimension]: what happens between the turns that precede
-// the main prompt and the main prompt itself. The value "twice" repeats those turns or, if there
-// are none, sends two prompts. There are only a few values, so that the dimension adds no rows to
-// the covering array.
+// betweenValues lists the values of [betweenDimension], the actions between the value of
+// [beforeDimension] and the main prompt. The value "twice" repeats the value of beforeDimension or,
+// if that is the plain value, sends two prompts. The dimension has few values, so that it does not
+// increase the number of combinations.
 var betweenValues = []dimensionValue{
 	{},
 	{doc: "twice", needs: Scenario{Templates: promptTemplates}, apply: func(c *combinationPlayer) {
@@ -56,24 +55,22 @@ var betweenValues = []dimensionValue{
 	},
 }
 
-// needsIntruder is a partial scenario that states what is needed to request streams as another
-// user: the templates, a document that says how such requests are denied, and a target that is
-// configured with a second user and does not lack the capability "second-user".
+// needsIntruder states, for the field needs of a [dimensionValue], what the value needs in order to
+// request streams as the other user.
 var needsIntruder = Scenario{
 	Templates: []string{"prompt", "listen"}, Denial: spec.DeniedOtherUser, Capability: "second-user",
 }
 
-// intrude requests the stream of the last run twice as another user. Checks verify that the server
-// denies both requests. If the server refused the last run, intrude sends nothing.
+// intrude requests the stream of the last run twice as the other user. Checks verify that the
+// server denies both requests. intrude sends nothing if the server refused the last run.
 func (c *combinationPlayer) intrude() {
 	if c.accepted {
 		c.sendAsEach([]spec.Principal{spec.OtherUser, spec.OtherUser}, "listen", spec.Event{})
 	}
 }
 
-// morePromptValues lists values of [promptDimension] in addition to those in [promptValues]:
-// replies that are just too large, or have just too many deltas, for buffers of common sizes; a run
-// that is cancelled; and a prompt with an uploaded image.
+// morePromptValues lists the values of [promptDimension] that are not in [promptValues]: replies
+// that slightly exceed common buffer sizes, a run that is cancelled, and a prompt with an image.
 var morePromptValues = []dimensionValue{
 	asksMain("the prompt large 257", "large", fixed("257")),
 	asksMain("the prompt many 101", "many", fixed("101")),
@@ -92,9 +89,8 @@ var morePromptValues = []dimensionValue{
 	},
 }
 
-// moreAfterValues lists values of [afterDimension] in addition to those in [afterValues]: the
-// client requests something twice, after a pause, or after requests of another user that the server
-// must deny.
+// moreAfterValues lists the values of [afterDimension] that are not in [afterValues]: the client
+// sends a request twice, after a pause, or after denied requests of the other user.
 var moreAfterValues = []dimensionValue{
 	{
 		doc: "then the stream again twice", needs: needsListen,

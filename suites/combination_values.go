@@ -13,36 +13,33 @@ import (
 // A combinationPlayer plays the conversation of one combination.
 type combinationPlayer struct {
 	*sequencePlayer
-	name  string     // part of each word, so that words are unique in the run
-	words int        // the number of words used so far
-	tool  string     // the name of the client tool; "" means "paint"
-	text  textSample // class of the texts in the main prompt
-	json  jsonSample // class of the JSON objects in the main prompt
+	name  string     // name of the combination without its prefix; makes the results of word unique
+	words int        // number of calls of word
+	tool  string     // name of the client tool; "" means "paint"
+	text  textGenerator // class of the texts in the main prompt
+	json  jsonGenerator // class of the JSON objects in the main prompt
 
-	precede func(c *combinationPlayer) // plays what precedes the main prompt; nil: nothing precedes it
-	read    func(c *combinationPlayer) // reads the stream of the main run; nil: once, to its end
+	precede func(c *combinationPlayer) // the field apply of the value of beforeDimension
+	read    func(c *combinationPlayer) // reads the stream of the main run; nil: read it once, to its end
 }
 
-// word returns a word that no other prompt of the test run contains, such as "word-12-3". Each call
-// returns a new word.
+// word returns a word that occurs in no other prompt of the test run, such as "word-12-3".
 func (c *combinationPlayer) word() string {
 	c.words++
 	return fmt.Sprintf("word-%s-%d", c.name, c.words)
 }
 
-// object returns the JSON text of a new object, which contains a word that no other prompt of the
-// test run contains.
+// object returns a JSON object with one member, whose value is a result of word.
 func (c *combinationPlayer) object() string { return `{"city":` + jsonText(c.word()) + `}` }
 
-// ask sends the test prompt of the given scenario, with args as its arguments, and reads the reply
-// to its end. The scenario "slow" with args "8 80" leads to the prompt "conformance:slow 8 80".
+// ask sends the test prompt with the given name and arguments and reads the reply to its end. For
+// example, the scenario "slow" and the args "8 80" select the prompt "conformance:slow 8 80".
 func (c *combinationPlayer) ask(scenario, args string) {
 	c.SendAndRead("prompt", c.PromptEvent(scenario, args))
 }
 
-// askMain sends the test prompt of the given scenario, with args as its arguments. If c.read is
-// nil, it reads the reply to its end, as [combinationPlayer.ask] does. Otherwise, if the server
-// accepts the run, it calls c.read to read the stream of the run.
+// askMain sends the main prompt in the same way as ask, but reads the reply with c.read, unless
+// that is nil.
 func (c *combinationPlayer) askMain(scenario, args string) {
 	if c.read == nil {
 		c.ask(scenario, args)
@@ -51,18 +48,16 @@ func (c *combinationPlayer) askMain(scenario, args string) {
 	}
 }
 
-// readFinished reads the stream of the last run once more, from the beginning. Usually, the run has
-// ended by then. If the server did not accept the run, readFinished sends nothing, because the run
-// does not exist: the documents allow a server to keep the stream of a nonexistent run open until a
-// run with that id is started.
+// readFinished reads the stream of the last run once more, from the beginning. It sends nothing if
+// the server did not accept the run.
 func (c *combinationPlayer) readFinished() {
-	if c.accepted {
+	if c.accepted { // otherwise a server may keep the stream open until a run with that id is started
 		c.ReadStream("", 0)
 	}
 }
 
-// askClientTool makes the agent call a client tool with the arguments args, which are JSON text,
-// and sends result as the tool result. It sends no result if the agent does not call the tool.
+// askClientTool makes the agent call a client tool with args, a JSON text, and sends result as the
+// tool result. It sends no result if the agent does not call the tool.
 func (c *combinationPlayer) askClientTool(args, result string) {
 	offer := c.PromptEvent("client-tool", args)
 	offer.Name = cmp.Or(c.tool, "paint")
@@ -73,19 +68,18 @@ func (c *combinationPlayer) askClientTool(args, result string) {
 	}
 }
 
-// askInterrupt makes the agent interrupt the run with payload, which is JSON text, and resumes the
-// run with the text answer. It sends no answer if the agent does not interrupt the run.
+// askInterrupt makes the agent interrupt the run with payload, a JSON text, and resumes the run
+// with answer. It does not resume the run if the agent sends no interrupt.
 func (c *combinationPlayer) askInterrupt(payload, answer string) {
 	c.answerInterrupt(payload, "resume", answer)
 }
 
-// answerInterrupt is like [combinationPlayer.askInterrupt], but resumes the run with a request of
-// the given template. If the template is for an answer in a form other than the plain one, and the
-// interrupt has a schema for the answer, answerInterrupt sends no answer, because the schema may
-// not allow other forms.
+// answerInterrupt is like [combinationPlayer.askInterrupt], but builds the request that resumes the
+// run from the given template.
 func (c *combinationPlayer) answerInterrupt(payload, template, answer string) {
 	c.ask("interrupt", payload)
 	interrupt, _ := c.onlyInterrupt()
+	// A schema for the answer may not allow the forms of other templates.
 	isAllowed := interrupt.AnswerSchema == "" || template == plainReplyTemplate(template)
 	if reply, ok := c.replyEvent(template); ok && isAllowed {
 		reply.Text = answer
@@ -93,8 +87,7 @@ func (c *combinationPlayer) answerInterrupt(payload, template, answer string) {
 	}
 }
 
-// askInOtherThread sends the test prompt of the given scenario, with args as its arguments, on a
-// new thread and reads the reply. The current thread stays the same.
+// askInOtherThread is like ask, but uses a new thread. It does not change the current thread.
 func (c *combinationPlayer) askInOtherThread(scenario, args string) {
 	thread := c.Thread
 	c.Thread = c.NewID()
@@ -105,14 +98,14 @@ func (c *combinationPlayer) askInOtherThread(scenario, args string) {
 // abandon starts a slow run and closes the connection after two events of its stream.
 func (c *combinationPlayer) abandon() { c.startAndLeave(c.PromptEvent("slow", slowPromptArgs)) }
 
-// refusedForms lists some invalid requests, by the names that package dialect gives them (see
-// [dialect.Dialect.InvalidRequestByName]). The document of each dialect says how at least one of
-// these requests is refused.
+// refusedForms lists the invalid requests that sendRefused sends, by the names that package dialect
+// gives them; see [dialect.Dialect.InvalidRequestByName]. Each dialect describes the refusal of at
+// least one of them.
 var refusedForms = []string{"body ends too early to be JSON", "header Content-Type is text/plain", "method is PUT"}
 
-// sendRefused sends an invalid form of a request that would otherwise start a run. The form is one
-// of the [refusedForms] whose refusal the document describes. If it describes none, sendRefused
-// sends nothing. The current run stays the same.
+// sendRefused sends an invalid request that would start a run if it were valid. It is one of the
+// [refusedForms] whose refusal the dialect's document describes. sendRefused does not change the
+// current run.
 func (c *combinationPlayer) sendRefused() {
 	run := c.Run
 	c.Run = c.NewID()
@@ -127,12 +120,10 @@ func (c *combinationPlayer) sendRefused() {
 	}
 }
 
-// invalidMembers returns invalid requests on the current thread, without sending them. Each request
-// is invalid because of one member of its body, which is neither the prompt nor the thread id.
-// There is one request for each class of status codes, such as 4xx, that the document states for
-// refusals of such requests. If it states several codes for a refusal, the first one counts. The
-// requests are in ascending order of these classes, after one for which the document states no
-// status code, if there is any. The current run stays the same.
+// invalidMembers returns prompts in which one member of the body is invalid, but not the prompt or
+// the thread id. It returns one request for each class of status codes (such as 4xx) with which the
+// document allows such requests to be refused, in ascending order of the classes. It does not send
+// the requests and does not change the current run.
 func (c *combinationPlayer) invalidMembers() (all []spec.Request) {
 	e := c.PromptEvent("text", c.word())
 	e.Thread, e.Run = c.Thread, c.NewID()
@@ -150,7 +141,7 @@ func (c *combinationPlayer) invalidMembers() (all []spec.Request) {
 		if prompt, _ := got.Prompt(); prompt != e.Text || got.Thread != c.Thread {
 			continue
 		}
-		class := ""
+		class := "" // the document states no status code
 		if status := got.Violations[0].Refusals[0].Status; len(status) > 0 {
 			class = status[0][:1]
 		}
@@ -169,27 +160,22 @@ func (c *combinationPlayer) cancel() {
 	}
 }
 
-// asks returns a value of a dimension. When the value is played, the client sends the test prompt
-// of the given scenario, with the result of the function args as the arguments of the prompt, and
-// reads the reply. The argument doc is the description of the value. The value is used only if the
-// target does not lack the capability that has the name of the scenario.
+// asks returns a dimension value with the description doc, whose apply function calls
+// [combinationPlayer.ask] with the scenario and the result of args. The value needs the capability
+// with the name of the scenario.
 func asks(doc, scenario string, args func(c *combinationPlayer) string) dimensionValue {
 	return dimensionValue{doc: doc, needs: Scenario{Templates: promptTemplates, Capability: scenario},
 		apply: func(c *combinationPlayer) { c.ask(scenario, args(c)) }}
 }
 
-// asksMain returns a value of [promptDimension]. When the value is played, the client sends the
-// test prompt of the given scenario as the main prompt, with the result of the function args as the
-// arguments of the prompt, and reads the reply in the way that the combination prescribes. The
-// argument doc is the description of the value. The value is used only if the target does not lack
-// the capability that has the name of the scenario.
+// asksMain is like [asks], but the apply function calls [combinationPlayer.askMain].
 func asksMain(doc, scenario string, args func(c *combinationPlayer) string) dimensionValue {
 	return dimensionValue{doc: doc, needs: Scenario{Templates: promptTemplates, Capability: scenario},
 		apply: func(c *combinationPlayer) { c.askMain(scenario, args(c)) }}
 }
 
 // asksWithText is like [asksMain], but the argument of the prompt is a text of the class that the
-// combination prescribes. The description contains the name of the scenario.
+// combination has in [textDimension].
 func asksWithText(scenario string) dimensionValue {
 	v := asksMain("the prompt "+scenario+" with TEXT", scenario, sampleText)
 	v.takesText = true
@@ -201,17 +187,16 @@ func fixed(args string) func(*combinationPlayer) string {
 	return func(*combinationPlayer) string { return args }
 }
 
-// sampleText returns a text of the class that the combination prescribes. Each call returns a
-// different text, unless the class has only one.
+// sampleText returns a text of the class c.text. Each call returns a different text, unless the
+// class contains only one.
 func sampleText(c *combinationPlayer) string { return c.text.make(c.word()) }
 
-// sampleJSON returns the JSON text of an object to send in a prompt. The combination prescribes
-// what is unusual about it, such as null members or deep nesting. Each call returns a different
-// object, unless the object has to be empty.
+// sampleJSON returns a JSON object of the class c.json, such as one with null members or deep
+// nesting. Each call returns a different object, unless the class contains only one.
 func sampleJSON(c *combinationPlayer) string { return c.json.make(c.word()) }
 
-// textValues returns the values of [textDimension]. There is one value for each of the
-// [textSamples] that prompts of the dialect may contain.
+// textValues returns the values of [textDimension], one for each of the [textSamples] that a prompt
+// of the dialect may contain.
 func (t *Target) textValues() (all []dimensionValue) {
 	for _, s := range textSamples {
 		if t.fitsInPrompt(s) {
@@ -221,17 +206,16 @@ func (t *Target) textValues() (all []dimensionValue) {
 	return all
 }
 
-// fitsInPrompt reports whether a prompt that contains a text of class s is a valid request. Some
-// documents limit the length of a prompt.
-func (t *Target) fitsInPrompt(s textSample) bool {
+// fitsInPrompt reports whether the dialect's document allows a prompt to contain a text of class s.
+// Some documents limit the length of a prompt.
+func (t *Target) fitsInPrompt(s textGenerator) bool {
 	const id = "00000000-0000-4000-8000-000000000000"
 	e := spec.Event{Thread: id, Run: id, Text: t.promptText("reasoning", s.make("word-0000-00"))}
 	r, err := t.Dialect.BuildRequest("prompt", e)
 	return err == nil && len(t.Dialect.ValidateRequest(r)) == 0
 }
 
-// jsonValues returns the values of [jsonDimension]. There is one value for each of the
-// [jsonSamples].
+// jsonValues returns the values of [jsonDimension], one for each of the [jsonSamples].
 func jsonValues() (all []dimensionValue) {
 	for _, s := range jsonSamples {
 		all = append(all, dimensionValue{doc: s.doc, apply: func(c *combinationPlayer) { c.json = s }})
@@ -239,8 +223,7 @@ func jsonValues() (all []dimensionValue) {
 	return all
 }
 
-// formValues returns the values of [formDimension]. There is one value for each of the
-// [requestForms].
+// formValues returns the values of [formDimension], one for each of the [requestForms].
 func formValues() (all []dimensionValue) {
 	for _, f := range requestForms {
 		doc := f.doc
@@ -252,15 +235,14 @@ func formValues() (all []dimensionValue) {
 	return all
 }
 
-// connectionValues lists the values of [connectionDimension]: a new connection for each request, or
-// a connection that is reused.
+// connectionValues lists the values of [connectionDimension]: each request uses a new connection,
+// or the requests reuse connections.
 var connectionValues = []dimensionValue{
 	{},
 	{doc: "on a reused connection", apply: func(c *combinationPlayer) { c.keepAlive() }},
 }
 
-// Partial scenarios that state what several values of dimensions need of the dialect and the target
-// (see the field needs of [dimensionValue]).
+// Values for the field needs of a [dimensionValue].
 var (
 	needsListen     = Scenario{Templates: []string{"listen"}}
 	needsCursor     = Scenario{Templates: []string{"listen"}, Kinds: cursorKinds, Capability: "resume"}
@@ -274,8 +256,8 @@ var (
 	}
 )
 
-// beforeValues lists the values of [beforeDimension]: what happens before the main prompt, usually
-// in the same thread.
+// beforeValues lists the values of [beforeDimension], the turns before the main prompt. Most of
+// them are in the same thread.
 var beforeValues = []dimensionValue{
 	{},
 	asks("after a reply", "text", (*combinationPlayer).word),
@@ -324,9 +306,9 @@ var beforeValues = []dimensionValue{
 	},
 }
 
-// promptValues lists values of [promptDimension], the main prompts. In the description of a prompt,
-// TEXT and JSON stand for the descriptions of the text and of the JSON object that the combination
-// has.
+// promptValues lists the values of [promptDimension], the main prompts, except those in
+// [morePromptValues]. In the description of a prompt, TEXT and JSON stand for the descriptions of the
+// values of [textDimension] and [jsonDimension].
 var promptValues = []dimensionValue{
 	asksWithText("text"),
 	asksWithText("reasoning"),
@@ -379,7 +361,8 @@ var promptValues = []dimensionValue{
 	asksMain("the prompt idle 120", "idle", fixed("120")),
 }
 
-// afterValues lists values of [afterDimension]: what the client does after the main run.
+// afterValues lists the values of [afterDimension], the actions after the main run, except those in
+// [moreAfterValues].
 var afterValues = []dimensionValue{
 	{},
 	asks("then the prompt recall", "recall", fixed("")),

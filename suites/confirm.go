@@ -8,20 +8,18 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Limits on the replays that distinguish intermittent findings from constant ones. They keep a run
-// with many findings from taking much longer.
+// Limits on the replays that distinguish intermittent findings from constant ones. They limit the
+// time that replays add to a test run with many findings.
 const (
 	confirmReplays        = 2               // number of replays of each scenario
 	maxConfirmedScenarios = 6               // maximum number of scenarios that are replayed
 	maxQuickDuration      = 2 * time.Second // scenarios that took longer are not replayed
 )
 
-// confirmFindings replays, with new thread and run ids, the scenarios whose results in parts have
-// findings. If a finding does not occur in every replay, confirmFindings sets the field Seen of the
-// finding to the number of plays in which it occurred, and the field Plays to the number of all
-// plays, including the original one. Verdicts do not change, because a violation that occurs only
-// once is still a violation. At most [maxConfirmedScenarios] scenarios are replayed, and only those
-// that do not take long (see [isQuick]).
+// confirmFindings replays scenarios with findings, with new thread and run ids, and marks the
+// findings that do not occur in every replay; see markIntermittent. Verdicts do not change, because
+// a violation that occurs only once is still a violation. confirmFindings replays at most
+// [maxConfirmedScenarios] scenarios, and only those for which isQuick returns true.
 func (t *Target) confirmFindings(ctx context.Context, parts []ScenarioResult) {
 	left := maxConfirmedScenarios
 	for i, p := range parts {
@@ -49,10 +47,9 @@ func (t *Target) confirmFindings(ctx context.Context, parts []ScenarioResult) {
 }
 
 // markIntermittent sets the fields Seen and Plays of the findings in p that did not occur in every
-// play of the scenario. The argument seen maps each finding to the number of replays in which it
-// occurred. The field Seen is greater than that number by one, because each finding in p also
-// occurred in the original play. The argument plays is the number of all plays, including the
-// original one.
+// play of the scenario. Seen is the number of plays in which the finding occurred. The argument
+// seen maps each finding to the number of replays in which it occurred, and plays is the number of
+// replays plus 1, for the original play.
 func markIntermittent(p ScenarioResult, seen map[findingKey]int, plays int) {
 	for _, r := range p.Evaluation.Results {
 		for k := range r.Findings {
@@ -64,15 +61,14 @@ func markIntermittent(p ScenarioResult, seen map[findingKey]int, plays int) {
 	}
 }
 
-// isReplayable reports whether a replay can confirm the findings in p. This is the case if there
-// are findings, the scenario was played to its end, and its recording was not trimmed.
+// isReplayable reports whether a replay can confirm the findings in p. It returns false if there
+// are no findings, if the scenario was not completed, or if its recording was trimmed.
 func (t *Target) isReplayable(p ScenarioResult) bool {
 	return p.Err == nil && p.IncompleteReason == nil && !p.Trimmed && len(t.findingIDs(&p)) > 0
 }
 
-// isQuick reports whether replaying the scenario of p costs little time. It returns true if the
-// scenario was played within [maxQuickDuration], and no response exceeded a limit or stayed open
-// too long after the end of its run.
+// isQuick reports whether the scenario of p took at most [maxQuickDuration] and no response
+// exceeded a limit or stayed open too long after the end of its run.
 func isQuick(p ScenarioResult) bool {
 	took := time.Duration(0)
 	for _, x := range p.Trace.Exchanges {

@@ -5,20 +5,19 @@ import (
 	"slices"
 )
 
-// A valuePair is a pair of values of two dimensions: valueA of dimensionA, and valueB of
-// dimensionB, which is a later dimension. Dimensions, and the values of each dimension, are counted
-// from 0.
+// A valuePair is a pair of values of two dimensions: valueA of dimensionA and valueB of dimensionB.
+// The fields are indexes, counted from 0, and dimensionA is less than dimensionB.
 type valuePair struct{ dimensionA, valueA, dimensionB, valueB int }
 
-// coveringArray returns at most n rows. A row holds the index of one value for each dimension. If n
-// is large enough, each pair of values of two dimensions that can occur together does so in at
-// least one row. sizes holds the number of values of each dimension. The function isPossible must
-// report whether the values of a row can occur together; in the argument row, which it must not
-// modify, dimensions that are not decided yet are -1.
+// coveringArray returns at most n rows, each of which contains the index of one value for each
+// dimension. If n is large enough, each possible pair of values of two dimensions occurs in at least
+// one row. The argument sizes contains the number of values of each dimension. The function
+// isPossible must report whether a row can be completed; in its argument, which it must not modify,
+// -1 stands for a dimension without a value.
 //
-// The algorithm is greedy: each row is the best of several candidates, so that the first rows cover
-// most pairs. The same state of rng leads to the same rows. A smaller n leads to the first n of
-// them.
+// The algorithm is greedy: each row is the best of several random candidates, so that the first rows
+// cover most pairs. The result depends only on the arguments and the state of rng. With a smaller n,
+// it consists of the first n of the same rows.
 func coveringArray(
 	n int, sizes []int, isPossible func(row []int) bool, rng *rand.Rand,
 ) (rows [][]int) {
@@ -48,24 +47,24 @@ func coveringArray(
 	return rows
 }
 
-// coveringCandidates is the number of candidates from which [coveringArray] chooses each row. More
-// candidates lead to somewhat fewer rows.
+// coveringCandidates is the number of candidates from which [coveringArray] selects each row. With
+// more candidates, slightly fewer rows are needed.
 const coveringCandidates = 12
 
-// uncoveredPairs holds the possible pairs that no row covers so far.
+// uncoveredPairs is the set of possible pairs that do not occur in any row yet.
 type uncoveredPairs struct {
 	list    []valuePair
-	index   []int // by [uncoveredPairs.key]: the position of the pair in list, or -1 if it is not in list
-	offsets []int // by dimension: the number of values of all earlier dimensions
-	values  int   // number of values of all dimensions together
+	index   []int // maps the key of a pair to its index in list, or to -1 if it is not in list
+	offsets []int // for each dimension: the total number of values of all earlier dimensions
+	values  int   // total number of values of all dimensions
 }
 
-// key returns the number that identifies p among all pairs. It is the index of p in o.index.
+// key returns the number that identifies p among all pairs. It is an index in o.index.
 func (o *uncoveredPairs) key(p valuePair) int {
 	return (o.offsets[p.dimensionA]+p.valueA)*o.values + o.offsets[p.dimensionB] + p.valueB
 }
 
-// possiblePairs returns all pairs that a row can have. The arguments are those of [coveringArray].
+// possiblePairs returns all possible pairs. The arguments are those of [coveringArray].
 func possiblePairs(sizes []int, isPossible func([]int) bool) *uncoveredPairs {
 	open := &uncoveredPairs{}
 	for _, n := range sizes {
@@ -92,7 +91,7 @@ func possiblePairs(sizes []int, isPossible func([]int) bool) *uncoveredPairs {
 	return open
 }
 
-// undecidedRow returns a row of n dimensions that are not decided yet, so that each element is -1.
+// undecidedRow returns a row of n dimensions without values. Each element is -1.
 func undecidedRow(n int) []int {
 	row := make([]int, n)
 	for i := range row {
@@ -101,9 +100,8 @@ func undecidedRow(n int) []int {
 	return row
 }
 
-// complete returns a possible row that contains p, or nil if there is none. It decides the other
-// dimensions in random order. In each of them, it prefers the value that forms the most pairs in o
-// with the values that are already decided. The other arguments are those of [coveringArray].
+// complete returns a possible row that contains p, or nil if there is none. It chooses values that
+// form many pairs in o. The other arguments are those of [coveringArray].
 func (o *uncoveredPairs) complete(p valuePair, sizes []int, isPossible func(row []int) bool, rng *rand.Rand) []int {
 	row := undecidedRow(len(sizes))
 	row[p.dimensionA], row[p.dimensionB] = p.valueA, p.valueB
@@ -135,8 +133,7 @@ func (o *uncoveredPairs) complete(p valuePair, sizes []int, isPossible func(row 
 	return row
 }
 
-// countCovered returns the number of pairs in o that row contains. All dimensions of row must be
-// decided, which means that no element is -1.
+// countCovered returns the number of pairs in o that occur in row. No element of row may be -1.
 func (o *uncoveredPairs) countCovered(row []int) (n int) {
 	for d := range row {
 		n += o.countCoveredBy(row[:d+1], d)
@@ -144,9 +141,8 @@ func (o *uncoveredPairs) countCovered(row []int) (n int) {
 	return n
 }
 
-// countCoveredBy returns the number of pairs in o that the value of dimension d in row forms with
-// the other values in row. Elements other than that of d may be -1, which means that their
-// dimensions are not decided yet.
+// countCoveredBy returns the number of pairs in o that row[d] forms with the other elements of row.
+// Other elements may be -1.
 func (o *uncoveredPairs) countCoveredBy(row []int, d int) (n int) {
 	for other, v := range row {
 		if other != d && v >= 0 {
@@ -158,8 +154,8 @@ func (o *uncoveredPairs) countCoveredBy(row []int, d int) (n int) {
 	return n
 }
 
-// pairOf returns the pair of the values that row has in the dimensions a and b. The order of a and
-// b does not matter.
+// pairOf returns the pair of the values that row contains for the dimensions a and b, in either
+// order.
 func pairOf(row []int, a, b int) valuePair {
 	if a > b {
 		a, b = b, a
@@ -167,8 +163,7 @@ func pairOf(row []int, a, b int) valuePair {
 	return valuePair{a, row[a], b, row[b]}
 }
 
-// cover removes from o the pairs that row contains. All dimensions of row must be decided, which
-// means that no element is -1.
+// cover removes from o the pairs that occur in row. No element of row may be -1.
 func (o *uncoveredPairs) cover(row []int) {
 	for a := range row {
 		for b := a + 1; b < len(row); b++ {
@@ -179,8 +174,7 @@ func (o *uncoveredPairs) cover(row []int) {
 	}
 }
 
-// drop removes from o the pair at index i of o.list. It moves the last pair of the list to that
-// index.
+// drop removes the pair o.list[i] from o, and moves the last pair of o.list to the index i.
 func (o *uncoveredPairs) drop(i int) {
 	last := len(o.list) - 1
 	o.index[o.key(o.list[i])] = -1

@@ -13,14 +13,14 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// defaultCredential is the value of the Authorization field that the client sends if the dialect
-// requires credentials and none are configured for the primary user. In that case, the scenarios
-// about missing credentials are not played.
+// defaultCredential is the value of the header field Authorization if the dialect requires
+// credentials and the target has none for the primary user. Scenarios about missing credentials are
+// then not played.
 const defaultCredential = "Bearer streamassay"
 
-// isCredentialHeader reports whether the header field with the given name identifies the user. This
-// is the case if fields with that name usually contain credentials, or if a field with that name is
-// configured for the other user.
+// isCredentialHeader reports whether a header field with the given name identifies the user. It
+// returns true for the usual fields, such as Authorization and Cookie, and for all fields of the
+// other user.
 func (t *Target) isCredentialHeader(name string) bool {
 	return redact.IdentifiesUser(name) || t.OtherHeader.Has(name)
 }
@@ -32,9 +32,9 @@ func (t *Target) hasUserCredentials() bool {
 		slices.ContainsFunc(t.Header, func(f spec.HeaderField) bool { return t.isCredentialHeader(f.Name) })
 }
 
-// headerFor returns the header fields to send with every request of the given principal. Only the
-// credentials of the principals differ, and an anonymous client has none. ids is the source of the
-// random credentials of the unknown user.
+// headerFor returns the header fields of every request of the given principal. Principals differ
+// only in their credentials; an anonymous client has none. The random credentials of the unknown
+// user are drawn from ids.
 func (t *Target) headerFor(who spec.Principal, ids *rand.Rand) spec.Header {
 	header := spec.Header{}
 	for _, f := range t.Header {
@@ -56,9 +56,8 @@ func (t *Target) headerFor(who spec.Principal, ids *rand.Rand) spec.Header {
 	return header
 }
 
-// invalidCredential returns an invalid credential of the same form as value. It has the same
-// Authorization scheme or the same cookie names, if value has any, but its secrets are random and
-// come from ids.
+// invalidCredential returns a credential that has the form of value, but a random secret drawn from
+// ids. It keeps the scheme of an Authorization field and the names of cookies.
 func invalidCredential(value string, ids *rand.Rand) string {
 	random := func() string { return fmt.Sprintf("%016x%016x", ids.Uint64(), ids.Uint64()) }
 	if scheme, _, ok := strings.Cut(value, " "); ok && !strings.ContainsAny(scheme, "=;") {
@@ -78,10 +77,9 @@ func invalidCredential(value string, ids *rand.Rand) string {
 	return strings.Join(pairs, "; ")
 }
 
-// newClients returns an HTTP client for each principal, with the configuration cfg and the header
-// fields of that principal. The clients share one memory limit. ids is the source of the random
-// credentials of the unknown user. newClients returns an error if the configuration of the target
-// is invalid.
+// newClients returns an HTTP client for each principal. The clients have the configuration cfg,
+// except for the header, and share one memory limit. The random credentials of the unknown user are
+// drawn from ids. newClients returns an error if cfg is invalid.
 func (t *Target) newClients(cfg wire.Config, ids *rand.Rand) (map[spec.Principal]*wire.Client, error) {
 	cfg.Header = t.headerFor(spec.PrimaryUser, ids)
 	user, err := wire.NewClient(cfg)
@@ -97,8 +95,8 @@ func (t *Target) newClients(cfg wire.Config, ids *rand.Rand) (map[spec.Principal
 	return all, nil
 }
 
-// checkCredentials returns an error if credentials are configured for the other user but not for
-// the primary user, or if both users have the same credentials. Otherwise it returns nil.
+// checkCredentials returns an error if the target has credentials for the other user but not for
+// the primary user, or if the credentials of both users are the same.
 func (t *Target) checkCredentials() error {
 	if len(t.OtherHeader) == 0 {
 		return nil
@@ -116,9 +114,9 @@ func (t *Target) checkCredentials() error {
 	return nil
 }
 
-// missingSetup describes the setting that scenario s needs but the target does not have, such as
-// "no stream limit is configured (--stream-limit)". It returns "" if no setting is missing. Only
-// scenarios about access and the stream limit need settings.
+// missingSetup returns a message about a setting that scenario s needs and the target does not
+// have, such as "no stream limit is configured (--stream-limit)". It returns "" if no setting is
+// missing.
 func (t *Target) missingSetup(s Scenario) (missing string) {
 	switch {
 	case (s.Denial == spec.DeniedAnonymous || s.Denial == spec.DeniedUnknownUser) && !t.hasUserCredentials():

@@ -14,15 +14,13 @@ const (
 	deepCrowdSize = 64 // if [Target.Deep] is set
 )
 
-// runCrowd plays the crowd scenario. It sends a long prompt with a different random text on each of
-// many threads, and reads all replies at the same time. Then it asks for the previous message in
-// each thread, also at the same time. Checks verify that each reply contains the text of its own
-// thread. After that, it starts idle runs in all threads, so that their streams are certainly open
-// at the same time. Finally, it starts slow runs in a few of the threads at the same time. Checks
-// verify that their deltas arrive as they are produced. If the agent is not scripted, runCrowd
-// sends nothing, because the replies could not be judged.
+// runCrowd plays the crowd scenario, in which many threads have open streams at the same time. It
+// sends a prompt with a different random text to each thread, and then asks each thread for the
+// previous message. Checks verify that each reply contains the text of its own thread. It also
+// starts idle runs in all threads, and slow runs in a few of them. Checks verify that the deltas of
+// the slow runs arrive as they are produced. If the agent is not scripted, runCrowd sends nothing.
 func runCrowd(t *Conversation) {
-	if !t.target.isScripted {
+	if !t.target.isScripted { // checks cannot judge the replies
 		return
 	}
 	n := crowdSize
@@ -50,9 +48,8 @@ func runCrowd(t *Conversation) {
 	}
 }
 
-// sendToAll starts a run on each of the threads and reads the streams of all these runs at the same
-// time. It calls prompt once for each thread, in order, with the index of the thread. The function
-// prompt must return the event with the values for the placeholders of the template "prompt".
+// sendToAll starts a run in each thread and reads the streams of all these runs at the same time.
+// It builds the request for threads[i] from the template "prompt" and the result of prompt(i).
 func (t *Conversation) sendToAll(threads []string, prompt func(i int) spec.Event) {
 	var streams []spec.Request
 	listens := t.HasTemplate("listen")

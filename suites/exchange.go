@@ -12,16 +12,15 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// doExchange sends r in the same way as [Conversation.send], but through the given client and with
-// target in place of r.Target. The recorded request has r.Target. doExchange reports whether the
-// status of the response is a success (2xx).
+// doExchange is like [Conversation.send], but sends the request with the given client and the given
+// target. The recorded request has the target r.Target.
 func (t *Conversation) doExchange(client *wire.Client, r spec.Request, target string, limit wire.StopWhen) bool {
 	i, ok := t.beginExchange(r)
 	return ok && t.completeExchange(i, client, r, target, limit)
 }
 
 // beginExchange appends an exchange with the request r to the recording and returns its index. It
-// returns false if the conversation must not send anything more.
+// returns false if the conversation has ended.
 func (t *Conversation) beginExchange(r spec.Request) (i int, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -37,20 +36,20 @@ func (t *Conversation) beginExchange(r spec.Request) (i int, ok bool) {
 	return len(t.trace.Exchanges) - 1, true
 }
 
-// hasEnded reports whether the conversation sends nothing more: after an error, after a response
-// that exceeded a limit, or after it was stopped. The caller must hold t.mu.
+// hasEnded reports whether the conversation has ended, so that no more requests are sent. The
+// caller must hold t.mu.
 func (t *Conversation) hasEnded() bool { return t.err != nil || t.limitReached || t.abortCause != nil }
 
-// completeExchange sends r, with target in place of r.Target, and reads the response until it ends
-// or a condition in limit is met. It records both in the exchange with the index i, which
-// beginExchange returned. It reports whether the status of the response is a success (2xx) and the
-// conversation was not stopped in the meantime.
+// completeExchange sends r, with the given target, and reads the response until it ends or a
+// condition in limit is met. It records the request, with the target r.Target, and the response in
+// exchange i, the result of beginExchange. It reports whether the response is successful (status
+// 2xx) and the conversation was not stopped meanwhile.
 func (t *Conversation) completeExchange(
 	i int, client *wire.Client, r spec.Request, target string, limit wire.StopWhen,
 ) bool {
 	tracker := t.tracker(r)
 	guard := eventSizeGuard{maxEventBytes: t.target.MaxEventBytes, next: limit.Until}
-	var abandonCause error                     // why a stream is not read beyond its head
+	var abandonCause error                     // the reason why only the head of a stream is read
 	limit.Until = func(r spec.Response) bool { // called after the head, and after each piece of the body
 		if guard.isStream(r) && limit.Frames == 0 {
 			abandonCause = t.target.resources.trackers[true].stopCause()
@@ -96,11 +95,10 @@ func (t *Conversation) completeExchange(
 	return cause == nil && x.Response.Status/100 == 2
 }
 
-// recordCost records in tracker the size of response r, and whether r exceeded a limit of the
-// client or contained an event that was too large for guard. It then returns nil. If r has a
-// content coding, and no more requests for its kind of response are to be sent, it records nothing
-// and returns the reason instead. The caller must then abandon r. recordCost may set r.End (see
-// [Conversation.checkDecodedSize]).
+// recordCost adds response r to the totals of tracker and returns nil. If the body has a content
+// coding and the tracker has stopped requests, recordCost returns the reason instead of decoding
+// the body, and the caller must call abandon. recordCost may set r.End; see
+// [Conversation.checkDecodedSize].
 func (t *Conversation) recordCost(r *spec.Response, tracker *limitTracker, guard eventSizeGuard) error {
 	size, stopped := t.checkDecodedSize(r, tracker)
 	switch {
@@ -114,33 +112,31 @@ func (t *Conversation) recordCost(r *spec.Response, tracker *limitTracker, guard
 }
 
 // abandon sets r.End to an error that wraps [spec.ErrClientLeft] and cause, the reason why the
-// client left before the end of the response. If cause is a [limitStopError] and the body has a
-// content coding, abandon also drops the body, because decoding it could take as long as decoding
-// all earlier bodies did.
+// client left before the end of the response. If cause is a [limitStopError], it also removes a body
+// with a content coding.
 func abandon(r *spec.Response, cause error) {
 	r.End = fmt.Errorf("%w: %w", spec.ErrClientLeft, cause)
+	// Decoding the body could take as long as decoding all earlier bodies took.
 	if _, stopped := errors.AsType[limitStopError](cause); stopped && dialect.HasContentCoding(*r) {
 		r.Body, r.Arrivals = nil, nil
 	}
 }
 
-// tracker returns the limit tracker for the kind of response that r asks for, which is either an
-// event stream or any other reply.
+// tracker returns the limit tracker for the kind of response that r requests: an event stream or
+// another reply.
 func (t *Conversation) tracker(r spec.Request) *limitTracker {
 	o := t.dialect.Operation(r)
 	return t.target.resources.trackers[o != nil && o.IsStream]
 }
 
 // checkDecodedSize returns the size of response r after removal of its content coding, if any. It
-// waits until memory is free before it decodes the body. If the decoded body exceeds a limit,
-// checkDecodedSize sets r.End to an error that says so. If the decoded body is within the limits
-// but larger than [maxRetained], so that decoding it repeatedly would be expensive, and r ended
-// without an error, it sets r.End to an error that wraps [spec.ErrClientLeft], and the conversation
-// sends nothing more.
+// waits until memory is available for decoding. If the decoded body exceeds a limit, it sets r.End.
+// If a complete body is larger than [maxRetained] after decoding, checkDecodedSize sets r.End to an
+// error that wraps [spec.ErrClientLeft] and ends the conversation, because repeated decoding would
+// be expensive.
 //
-// If r has a content coding, and no more requests for its kind of response are to be sent, stopped
-// is the reason (see [limitTracker.stopCause]). The body is then not decoded, and size is zero.
-// Otherwise, stopped is nil.
+// If r has a content coding and the tracker has stopped requests, checkDecodedSize does not decode
+// the body, and stopped is the result of [limitTracker.stopCause]. Otherwise, stopped is nil.
 func (t *Conversation) checkDecodedSize(r *spec.Response, tracker *limitTracker) (size responseVolume, stopped error) {
 	if !dialect.HasContentCoding(*r) {
 		return responseVolume{wire.CountEvents(*r), len(r.Body)}, nil
@@ -165,13 +161,12 @@ func (t *Conversation) checkDecodedSize(r *spec.Response, tracker *limitTracker)
 	return size, stopped
 }
 
-// An eventSizeGuard makes the client stop reading an event stream when too many bytes follow the
-// beginning of the last data line. This is the case for an event that is too large or has no end,
-// and for a stream that sends nothing but comments. Bodies that are not event streams, or that have
-// a content coding, are bounded only by the general limits.
+// An eventSizeGuard makes the client stop reading an event stream if more than maxEventBytes bytes
+// follow the beginning of the last data line, because an event is too large or the stream contains
+// only comments. It ignores bodies with a content coding.
 type eventSizeGuard struct {
 	maxEventBytes int                      // maximum size of one event, in bytes
-	next          func(spec.Response) bool // the caller's own condition for leaving; nil: none
+	next          func(spec.Response) bool // a further condition under which the client stops reading; nil: none
 	hasHead       bool                     // the fields stream and encoded have been set
 	stream        bool                     // the response is an event stream
 	encoded       bool                     // the response has a content coding
@@ -180,12 +175,12 @@ type eventSizeGuard struct {
 	tripped       bool                     // an event was too large
 }
 
-// maxReadAhead is how many bytes beyond the end of an event the client may already have read when
-// [eventSizeGuard.shouldLeave] is called. That many bytes are added to the limit of one event.
+// maxReadAhead is the maximum number of bytes after an event that the client may have read when it
+// calls [eventSizeGuard.shouldLeave]. They do not count as a part of the event.
 const maxReadAhead = 1 << 18
 
 // isStream reports whether the response is an event stream. The first call determines this from the
-// header of r, and later calls ignore r and return the same result.
+// header of r; later calls return the same result.
 func (p *eventSizeGuard) isStream(r spec.Response) bool {
 	if !p.hasHead {
 		p.hasHead, p.stream, p.encoded = true, r.Header.MediaType() == spec.EventStream, r.Header.ContentCoding() != ""
@@ -193,9 +188,9 @@ func (p *eventSizeGuard) isStream(r spec.Response) bool {
 	return p.stream
 }
 
-// shouldLeave reports whether the client should stop reading a response. The argument r is the part
-// of the response that has been received so far. The result is true if an event is too large, in
-// which case p.tripped is set, or if p.next returns true.
+// shouldLeave reports whether the client should stop reading. The argument r is the response as
+// received so far. The result is true if an event is too large or p.next returns true. If an event
+// is too large, shouldLeave sets p.tripped.
 func (p *eventSizeGuard) shouldLeave(r spec.Response) bool {
 	if p.isStream(r) && !p.encoded {
 		p.findDataLine(r.Body)
@@ -205,9 +200,8 @@ func (p *eventSizeGuard) shouldLeave(r spec.Response) bool {
 }
 
 // findDataLine sets p.dataLine to the byte offset of the last line in body that begins with "data".
-// A "data" elsewhere in a line, as in a comment, does not count. The argument body is what has been
-// received so far. Each call continues where the previous one ended, so that each byte is searched
-// only once.
+// The argument body is the body as received so far. Each call searches only the bytes that were
+// added since the previous one.
 func (p *eventSizeGuard) findDataLine(body []byte) {
 	name := []byte("data")
 	for at := p.scanned; ; at++ {

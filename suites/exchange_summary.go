@@ -16,7 +16,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// The symptoms are the values of [Cause].Kind. Each is a reason why little can be judged in an
+// The symptoms are the values of [Cause].Kind. Each is a reason why checks can judge little in an
 // exchange or in a whole conversation.
 const (
 	symptomUnreachable    = "unreachable"   // no connection
@@ -44,34 +44,34 @@ const (
 	symptomNotScripted    = "not-scripted"  // the agent does not follow the test prompts
 )
 
-// maxBodyPrefix is how many bytes of a body a summary keeps, for quotations in messages.
+// maxBodyPrefix is the number of bytes of a body that a summary retains for quotations in messages.
 const maxBodyPrefix = 16 << 10
 
-// An exchangeSummary holds the facts about one exchange that a [Diagnosis] needs, so that the
-// recording itself need not be read again.
+// An exchangeSummary contains the data of one exchange that a [Diagnosis] needs, so that the
+// recording need not be read again.
 type exchangeSummary struct {
-	operation     string // method and path, as in "POST /runs"; those of the request if it matches no operation
+	operation     string // method and path of the operation, as in "POST /runs", or else of the request
 	requestTarget string // path and query
 	isStream      bool   // the operation responds with an event stream
 	startsRun     bool   // the operation starts a run
-	isPlain       bool   // the request is valid, matches an operation and is the primary user's
+	isPlain       bool   // the primary user sent the request, and it is valid and matches an operation
 	prompt        string // text of the last user message in the request
 
 	statusRequirement string     // id of the requirement on the status of a successful response
-	head, bodyEnd     spec.Event // the event of the head of the response, and that of the end of its body
+	head, bodyEnd     spec.Event // the events for the head of the response and for the end of its body
 	hasUnrecognized   bool       // at least one frame matches no schema of the dialect
 
 	status       int         // status code; 0 if there was no response
 	reason       string      // reason phrase of the status
-	header       spec.Header // of the response
-	end          error       // why the response ended early; nil if it is complete
+	header       spec.Header // header of the response
+	end          error       // the error with which the response ended early; nil if it is complete
 	accepted     bool        // the reply reports an accepted run
 	frames       int         // number of frames, not counting the terminator
 	validFrames  int         // number of frames that are valid in the dialect
 	jsonFrames   int         // number of frames whose data is JSON
 	terminated   bool        // the stream has the terminator, such as [DONE]
 	firstFrame   []byte      // beginning of the first frame
-	hasText      bool        // an event has text for a person to read
+	hasText      bool        // hasReadableText returned true for an event
 	responseText string      // beginning of the assistant's text
 	failureText  string      // code and beginning of the message of a failed or refused run
 	failed       bool        // the run failed or was refused
@@ -79,9 +79,9 @@ type exchangeSummary struct {
 	bodyPrefix   []byte      // the first [maxBodyPrefix] bytes of the body; nil if symptom is ""
 }
 
-// summarizeExchanges returns an iterator that yields the given events unchanged. They must be the
-// events of recording t, decoded in dialect d. While it is consumed, the iterator appends to *list
-// one summary for each exchange. The summary of an exchange is complete after the end of its
+// summarizeExchanges returns an iterator that yields the given events unchanged and appends a
+// summary of each exchange to *list. The events must be those of recording t, decoded in dialect d.
+// The summary of an exchange is complete when the iterator has yielded the event for the end of its
 // body.
 func summarizeExchanges(
 	d *dialect.Dialect, t spec.Trace, events iter.Seq[spec.Event], list *[]exchangeSummary,
@@ -108,9 +108,9 @@ func summarizeExchanges(
 	}
 }
 
-// newExchangeSummary returns the summary of an exchange that has just begun. e is the event of the
-// request. o is the operation that the request matches, or nil if the document has no such
-// operation. t is the recording of the whole conversation.
+// newExchangeSummary returns the summary of an exchange of recording t before its response. e is
+// the event of the request, and o is the operation that the request matches, or nil if there is
+// none.
 func newExchangeSummary(e spec.Event, o *dialect.Operation, t spec.Trace) exchangeSummary {
 	out := exchangeSummary{isPlain: e.Principal == spec.PrimaryUser && e.Valid()}
 	out.prompt, _ = e.Prompt()
@@ -155,7 +155,7 @@ func (o *exchangeSummary) addEvent(e spec.Event) {
 	if o.frames++; o.frames == 1 {
 		o.firstFrame = bytes.Clone(bytes.TrimSpace(e.Raw[:min(len(e.Raw), maxExcerptBytes)]))
 	}
-	notJSON := func(f spec.EncodingFlaw) bool { return f.Kind == spec.FlawJSON || f.Kind == spec.FlawUTF8 }
+	notJSON := func(f spec.DecodeFlaw) bool { return f.Kind == spec.FlawJSON || f.Kind == spec.FlawUTF8 }
 	if !slices.ContainsFunc(e.Flaws, notJSON) {
 		o.jsonFrames++
 	}
@@ -164,8 +164,9 @@ func (o *exchangeSummary) addEvent(e spec.Event) {
 	}
 }
 
-// classify copies the facts about response r that a [Diagnosis] needs, and determines the symptom
-// of the exchange. It must be called once, after the last event of the exchange was added.
+// classify sets the fields of o that depend on the complete response r, including the symptom of
+// the exchange. It must be called once, after addEvent was called with the last event of the
+// exchange.
 func (o *exchangeSummary) classify(r spec.Response) {
 	o.status, o.reason, o.header, o.end = r.Status, r.Reason, r.Header, r.End
 	if o.symptom = o.headSymptom(); o.symptom == "" {
@@ -176,9 +177,8 @@ func (o *exchangeSummary) classify(r spec.Response) {
 	}
 }
 
-// headSymptom returns the symptom that follows from the status of the response or from the lack of
-// a response. It returns "" if there is no such symptom. The fields status and end must be set
-// before the call.
+// headSymptom returns the symptom that the status of the response or the lack of a response shows,
+// or "" if there is none. It uses the fields status and end.
 func (o *exchangeSummary) headSymptom() string {
 	switch {
 	case o.status == 0 && errors.Is(o.end, spec.ErrNotHTTP):
@@ -201,8 +201,8 @@ func (o *exchangeSummary) headSymptom() string {
 	return ""
 }
 
-// bodySymptom returns the symptom that the body of r, the response of the exchange, shows. It
-// returns "" if the body shows none, or if the status of r is not a success (2xx).
+// bodySymptom returns the symptom that the body of the response r shows, or "" if there is none. It
+// ignores responses without a success status (2xx).
 func (o *exchangeSummary) bodySymptom(r spec.Response) string {
 	switch {
 	case o.status/100 != 2:
@@ -256,10 +256,9 @@ const (
 	maxExcerptBytes = 4*maxExcerpt + 4 // bytes of a text that are kept, enough for the first maxExcerpt characters
 )
 
-// quote returns the beginning of text, at most [maxExcerpt] characters, in double quotation marks
-// on one line. If characters are left out, an ellipsis follows the quoted ones. Control characters
-// are escaped as in Go strings. A text that contains double quotation marks, such as JSON, is put
-// in single quotation marks, unless it also contains single quotation marks or backslashes.
+// quote returns the first [maxExcerpt] characters of text as a quoted Go string, followed by an
+// ellipsis if text is longer. If the text contains double quotation marks, as JSON does, but no
+// single ones and no backslashes, the quotation marks around it are single.
 func quote(text []byte) string {
 	s, cut := shorten(text)
 	if cut {
@@ -272,8 +271,8 @@ func quote(text []byte) string {
 	return quoted
 }
 
-// shorten returns the first [maxExcerpt] characters of text, or all if there are fewer, as valid
-// UTF-8. cut reports whether characters were left out.
+// shorten returns the first [maxExcerpt] characters of text as valid UTF-8. cut reports whether
+// text is longer than that.
 func shorten(text []byte) (s string, cut bool) {
 	all := len(text)
 	text = text[:min(all, maxExcerptBytes)]

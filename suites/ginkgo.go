@@ -15,10 +15,10 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// Declare declares the specs for target t in a Ginkgo suite: one It for each scenario and check,
-// labeled with the ids of the check and its requirements. All scenarios are played before the first
-// spec. The function base must return the base URL of the target, which replaces t.Base. Declare
-// calls base only when the specs run, so that the suite can start the server first.
+// Declare declares a Ginkgo suite for target t, with one spec (It) for each scenario and check. The
+// labels of a spec are the ids of the check and its requirements. The function base must return the
+// base URL of the target, which replaces t.Base. Declare calls it when the specs run, so that the
+// suite can start the server first. All scenarios are played before the first spec.
 func Declare(t Target, base func() *url.URL) {
 	Context(t.Dialect.Name, Ordered, ContinueOnFailure, func() {
 		parts := map[string]ScenarioResult{}
@@ -51,8 +51,8 @@ func Declare(t Target, base func() *url.URL) {
 	})
 }
 
-// specLabels returns the labels of the spec for the obligation d, which are the id of its check and
-// the ids of its requirements.
+// specLabels returns the labels of the spec for the obligation d: the ids of its check and of its
+// requirements.
 func specLabels(d spec.Obligation) Labels {
 	all := Labels{d.Check.ID}
 	for _, r := range d.Requirements {
@@ -61,9 +61,9 @@ func specLabels(d spec.Obligation) Labels {
 	return all
 }
 
-// reportResult makes the current Ginkgo spec fail, be skipped or pass, according to the verdict of
-// r. If the verdict is [spec.Warned], the spec passes and its report contains the warning.
-// reportResult must be called inside a spec.
+// reportResult makes the current Ginkgo spec pass, fail or be skipped, according to the verdict of
+// r. For [spec.Warned], the spec passes and its report contains the warning. reportResult must be
+// called in a spec.
 func reportResult(r spec.Result) {
 	switch r.Verdict {
 	case spec.Failed, spec.Error:
@@ -75,8 +75,8 @@ func reportResult(r spec.Result) {
 	}
 }
 
-// resultSummary describes r in several lines: the position and the message of its first finding,
-// the bytes of the event, and the violated requirement. If r has no findings, resultSummary returns
+// resultSummary returns a description of the first finding of r, in several lines: its position and
+// message, the bytes of the event, and the violated requirement. If r has no findings, it returns
 // r.Note.
 func resultSummary(r spec.Result) string {
 	if len(r.Findings) == 0 {
@@ -89,12 +89,11 @@ func resultSummary(r spec.Result) string {
 }
 
 // Test tests the handler h against a dialect, with one subtest of t for each scenario. A subtest
-// fails if a check of the scenario failed or could not be judged because of an error, or if the
-// scenario is incomplete for a reason for which [IsInconclusive] returns true. The argument
-// dialectName is the name of the dialect as on the command line, such as "runs@2026-04". The
-// handler must serve the paths of the dialect's document below the base path of that document. The
-// adjust functions are called in order before the test and may change the [Target]. If the dialect
-// is unknown or the target is invalid, Test calls t.Fatal.
+// fails if a check has the verdict [spec.Failed] or [spec.Error], or if [IsInconclusive] returns
+// true for the scenario. The argument dialectName is the name of the dialect, such as
+// "runs@2026-04". The handler must serve the paths of the dialect's document below the base path of
+// the document. Before the test, Test calls the adjust functions in order; they may change the
+// [Target]. If the dialect is unknown or the target is invalid, Test calls t.Fatal.
 func Test(t *testing.T, h http.Handler, dialectName string, adjust ...func(*Target)) {
 	t.Helper()
 	d, err := dialect.Open(dialectName)

@@ -12,18 +12,17 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// silentTestingT implements GinkgoTestingT of package ginkgo. It takes the place of a *testing.T,
-// so that Ginkgo can run outside a Go test.
+// silentTestingT implements GinkgoTestingT of package ginkgo, so that Ginkgo can run without a
+// *testing.T.
 type silentTestingT struct{}
 
 // Fail does nothing, because RunSpecs also returns whether the suite passed.
 func (silentTestingT) Fail() {}
 
-// RunGinkgo runs a Ginkgo suite that reports the check results in parts, with one It for each
-// scenario and check that was exercised. The output of the suite is discarded. agrees states whether
-// the outcome of the suite agrees with the verdicts, which means that the suite fails if and only
-// if a check failed or could not be judged because of an error. RunGinkgo can be called only once
-// per process, and removes the process's handlers of SIGINT and SIGTERM.
+// RunGinkgo runs a Ginkgo suite that reports the check results in parts, with one spec (It) for
+// each result that is not [spec.Silent]. It discards the output of the suite. agrees reports
+// whether the suite failed if and only if a verdict is [spec.Failed] or [spec.Error]. RunGinkgo may
+// be called only once per process. It removes the handlers of SIGINT and SIGTERM from the process.
 func RunGinkgo(parts []ScenarioResult) (agrees bool) {
 	bad, specs := false, 0
 	Describe("streamassay", Ordered, ContinueOnFailure, func() {

@@ -25,10 +25,9 @@ var historyScenarios = []Scenario{
 	},
 }
 
-// runHistory plays the history scenario. It requests the history of a thread before the first run
-// of the thread, during a run, after several runs, and for single days. Before the first run, it
-// also requests the stream of a run that does not exist. Then it requests the history of another
-// thread. Checks compare the histories with the runs.
+// runHistory plays the history scenario. It requests the history of a thread before its first run,
+// during a run, after several runs, and for single days. It also requests the stream of a run that
+// does not exist, and the history of another thread. Checks compare the histories with the runs.
 func runHistory(t *Conversation) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "in another conversation"))
 	other := t.Thread
@@ -67,11 +66,10 @@ func runHistory(t *Conversation) {
 	t.completeHistory()
 }
 
-// runLatest plays the latest scenario. It runs prompts in several threads, one after the other, and
-// requests the history without a thread id after each of them. Some of the runs fail, are
-// cancelled, or are started with the template "automation", if the dialect has it. Once, runLatest
-// sends only requests that the server must refuse, in an older thread. Checks verify that the
-// history is that of the thread with the latest run.
+// runLatest plays the latest scenario. It starts runs in several threads, one after the other, and
+// requests the history without a thread id after each of them. Some of these runs fail or are
+// cancelled, and some requests are invalid. Checks verify that the history is that of the thread
+// with the latest run.
 func runLatest(t *Conversation) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "one"))
 	first := t.Thread
@@ -110,11 +108,9 @@ func runLatest(t *Conversation) {
 	}
 }
 
-// fetchLatest requests the history without a thread id, repeatedly until the response is the
-// history of the current thread (see [Conversation.pollHistory]). If the argument before is true
-// and the last response states the day of its history, fetchLatest sends one more history request
-// without a thread id. That request asks for the messages from before the following day: if the day
-// is 2026-01-31, for those from before 2026-02-01.
+// fetchLatest requests the history without a thread id until the response is the history of the
+// current thread; see [Conversation.pollHistory]. If before is true, it also requests, without a
+// thread id, the history before the day that follows the day of that response.
 func (t *Conversation) fetchLatest(before bool) {
 	mine := t.Thread
 	t.Thread = ""
@@ -125,23 +121,22 @@ func (t *Conversation) fetchLatest(before bool) {
 	t.Thread = mine
 }
 
-// fetchHistory sends one history request, with the values in e in place of its placeholders. It
-// returns the history in the response, or the zero event if the response contains no history.
+// fetchHistory sends one history request, which it builds from e. It returns the history in the
+// response, or the zero event if there is none.
 func (t *Conversation) fetchHistory(e spec.Event) (page spec.Event) {
 	t.SendTemplate("history", e)
 	return t.LastEvent(spec.History)
 }
 
-// historyTimeout is how long after the end of a run a server may take to add all messages of the
-// run to the history.
+// historyTimeout is the time, after the end of a run, within which a server must add all messages
+// of the run to the history.
 const historyTimeout = 5 * time.Second
 
-// pollHistory requests the history of the current thread repeatedly, with pauses of a twentieth of
-// [historyTimeout] between the requests. It returns the history in the last response, or the zero
-// event if that response contains none. It stops when isComplete returns true for a history, when
-// [historyTimeout] has passed, when a response contains no history and its status is not 404 (Not
-// Found), or when the context of the conversation ends. If some conversation of the test run has
-// already waited in vain for a history to appear, pollHistory sends only one request.
+// pollHistory requests the history of the current thread until isComplete returns true for it, but
+// no longer than [historyTimeout]. It returns the history in the last response, or the zero event if
+// there is none. It stops early when a response without a history has a status other than 404 (Not
+// Found), or when the conversation ends. After a conversation of the test run has waited for a
+// history that did not appear, pollHistory sends only one request.
 func (t *Conversation) pollHistory(isComplete func(page spec.Event) bool) (page spec.Event) {
 	var first time.Time // when the first response was complete, so that the requests span historyTimeout
 	for {
@@ -161,18 +156,16 @@ func (t *Conversation) pollHistory(isComplete func(page spec.Event) bool) (page 
 	}
 }
 
-// isHistoryLate reports whether to wait no longer for a history that was incomplete when it was first
-// requested, at the time first: after [historyTimeout], or if some conversation of the test run has
-// already waited in vain for a history. The time is zero before the first response.
+// isHistoryLate reports whether to stop waiting for a history, because [historyTimeout] has passed
+// since the time first, or because a conversation of the test run has waited for a history that did
+// not appear. The argument first is the time of the first response, or zero before it.
 func (t *Conversation) isHistoryLate(first time.Time) bool {
 	return !first.IsZero() && time.Since(first) >= historyTimeout || t.target.resources.historyMissing.Load()
 }
 
-// completeHistory requests the history of the current thread repeatedly, as
-// [Conversation.pollHistory] does, and returns it as soon as it seems to contain all messages, or
-// is one page of several. If [historyTimeout] passes first, it returns the incomplete history. If
-// the dialect or the target has no histories, completeHistory sends nothing and returns the zero
-// event.
+// completeHistory requests the history of the current thread until it is complete or one page of
+// several, but no longer than [historyTimeout]. It returns the last history. If the dialect or the
+// target does not support histories, it sends nothing and returns the zero event.
 func (t *Conversation) completeHistory() spec.Event {
 	if !t.canSend("history") {
 		return spec.Event{}
@@ -180,9 +173,9 @@ func (t *Conversation) completeHistory() spec.Event {
 	return t.pollHistory(func(page spec.Event) bool { return page.HasMore == "true" || t.isHistoryComplete(page) })
 }
 
-// completeHistories requests the histories of the given threads, repeatedly until each of them
-// seems to contain all messages. It stops when [historyTimeout] has passed, however many threads
-// there are. If the dialect or the target has no histories, completeHistories sends nothing.
+// completeHistories requests the histories of the given threads until all of them are complete, but
+// no longer than [historyTimeout] in total. If the dialect or the target does not support
+// histories, it sends nothing.
 func (t *Conversation) completeHistories(threads []string) {
 	if !t.canSend("history") {
 		return
@@ -206,8 +199,8 @@ func (t *Conversation) completeHistories(threads []string) {
 }
 
 // isHistoryComplete reports whether page, the history of a thread, seems to contain the messages of
-// all runs of the thread, so that there is no need to request it again. Whether the history is
-// correct is left to the checks.
+// all runs of the thread, so that it need not be requested again. It does not verify that the
+// history is correct; checks do.
 func (t *Conversation) isHistoryComplete(page spec.Event) bool {
 	held := map[spec.Kind]*strings.Builder{spec.HistoryUser: {}, spec.HistoryAssistant: {}, spec.HistoryTool: {}}
 	images := 0

@@ -7,21 +7,12 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// runIdleLimit plays the idle-limit scenario. It starts several silent runs and reads their streams
-// at the same time, up to the stream limit of the target. All streams but one are requested with a
-// limit of one or three idle polls, after which the server must end the stream. With three polls, a
-// silence also follows the first keep-alive comment. The stream without a limit must go on to the
-// end of its run. Some of the runs are special:
-//   - One follows a failed run in its thread, and two clients read its stream.
-//   - The stream of another is requested twice from the cursor of its first event, once with each
-//     limit.
-//   - A third one falls silent after some text, and its stream is also requested without an Accept
-//     field.
-//   - One is started with the template "automation", if the dialect has it.
-//
-// Checks judge when the streams end and how they are kept alive. Then runIdleLimit requests the
-// stream of a run that sends text, with the largest limit on idle polls that the document allows
-// and with smaller ones.
+// runIdleLimit plays the idle-limit scenario. It starts several runs that send no events for some
+// seconds, and reads their streams at the same time, up to the stream limit of the target. It
+// requests all streams but one with a limit of one or three idle polls, after which the server must
+// end the stream. The stream without a limit must continue to the end of its run. Checks judge when
+// the streams end and how they are kept alive. Finally, runIdleLimit requests the stream of a run
+// that sends text, with large limits on idle polls.
 func runIdleLimit(t *Conversation) {
 	// The streams with a limit end before their runs, even if it takes long to request them all.
 	long, short := t.PromptEvent("idle", "6000"), t.PromptEvent("idle", "4500")
@@ -85,14 +76,16 @@ func runIdleLimit(t *Conversation) {
 	}
 }
 
-// leaveSilent is how long the client of the idle-ended scenario reads a silent stream before it
-// leaves. Servers that poll every second send a keep-alive comment in that time.
+// leaveSilent is the time after which the client in the idle-ended scenario leaves a stream without
+// events. It is longer than a second, the usual poll interval, so that the server sends a
+// keep-alive comment.
 const leaveSilent = 1300 * time.Millisecond
 
-// runIdleEnded plays the idle-ended scenario. It starts two silent runs in different threads. It
-// reads the stream of the first with a limit of one idle poll, and leaves that of the second after
-// [leaveSilent]. Then it resumes the first stream after its last event, and reads both from the
-// beginning. Checks verify that both runs go on, and that the resumed stream lacks nothing.
+// runIdleEnded plays the idle-ended scenario. It starts two runs that send no events for some
+// seconds. It requests the stream of the first run with a limit of one idle poll, and leaves the
+// stream of the second run after [leaveSilent]. Then it resumes the first stream, and reads both
+// streams from the beginning. Checks verify that both runs continue, and that the resumed stream is
+// complete.
 func runIdleEnded(t *Conversation) {
 	var runs []runRef
 	for range 2 {

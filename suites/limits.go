@@ -13,35 +13,33 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Limits bound the time and the size of responses, and the time of the whole run. A response that
-// exceeds a limit leads to a finding. A field that is zero selects the default of its limit.
+// Limits are the limits on the time and size of responses, and on the time of the whole test run. A
+// response that exceeds a limit leads to a finding. A zero field selects the default.
 type Limits struct {
-	// IdleTimeout is how long a response may send nothing. The default is [DefaultIdleTimeout], but
-	// at most Target.Timeout.
+	// IdleTimeout is the maximum time for which a response may send nothing. The default is
+	// [DefaultIdleTimeout] or Target.Timeout, whichever is shorter.
 	IdleTimeout time.Duration
-	RunTimeout  time.Duration // how long the whole run may take; the default is no limit
-	// MaxBytes is the maximum size of one response body in bytes; the default is 64 MiB. All streams
-	// together may have four times that size, or 256 MiB if that is more. The same limit applies to
-	// all other responses together.
+	RunTimeout  time.Duration // maximum duration of the whole test run; default: no limit
+	// MaxBytes is the maximum size of one response body in bytes; default: 64 MiB. The limit on the
+	// total size of all streams is four times MaxBytes, but at least 256 MiB. The same limit applies
+	// to the total size of all other responses.
 	MaxBytes int
-	// MaxEvents is the maximum number of events of one stream, comments included; the default is
-	// 200,000. All streams together may have twice that number, or 400,000 if that is more.
+	// MaxEvents is the maximum number of events of one stream, including comments; default: 200,000.
+	// The limit on the total number of events of all streams is twice MaxEvents, but at least 400,000.
 	MaxEvents int
 }
 
-// The defaults of Target.Parallel and Target.Timeout, and of the limits on one response in
-// [Limits].
+// The defaults of Target.Parallel and Target.Timeout, and of the fields of [Limits].
 const (
-	DefaultParallel    = 16                       // scenarios that are played at the same time
-	DefaultTimeout     = 30 * time.Second         // duration of one exchange
-	DefaultIdleTimeout = 15 * time.Second         // how long a response may send nothing
-	DefaultMaxBytes    = wire.DefaultMaxBodyBytes // bytes of one response body
-	DefaultMaxEvents   = wire.DefaultMaxEvents    // events of one stream
+	DefaultParallel    = 16                       // number of scenarios that are played at the same time
+	DefaultTimeout     = 30 * time.Second         // maximum duration of one exchange
+	DefaultIdleTimeout = 15 * time.Second         // maximum time for which a response may send nothing
+	DefaultMaxBytes    = wire.DefaultMaxBodyBytes // maximum size of one response body in bytes
+	DefaultMaxEvents   = wire.DefaultMaxEvents    // maximum number of events of one stream
 )
 
-// withDefaults returns a copy of l with defaults in place of the fields IdleTimeout, MaxBytes and
-// MaxEvents that are zero. The default idle timeout is not longer than timeout, which is the time
-// limit of one exchange.
+// withDefaults returns a copy of l in which the fields IdleTimeout, MaxBytes and MaxEvents have
+// their defaults if they are zero in l. The argument timeout is the maximum duration of one exchange.
 func (l Limits) withDefaults(timeout time.Duration) Limits {
 	l.IdleTimeout = cmp.Or(l.IdleTimeout, min(DefaultIdleTimeout, timeout))
 	l.MaxBytes, l.MaxEvents = cmp.Or(l.MaxBytes, DefaultMaxBytes), cmp.Or(l.MaxEvents, DefaultMaxEvents)
@@ -56,59 +54,58 @@ func (l Limits) validate() error {
 	return nil
 }
 
-// maxLargeConversations is the maximum number of conversations that may hold bodies of the largest
-// allowed size in memory at the same time.
+// maxLargeConversations is the number of bodies of maximum size that may be in memory at the same
+// time.
 const maxLargeConversations = 1
 
-// maxOverruns is how many responses of one kind, streams or other replies, must exceed a limit
-// before the client stops sending requests for that kind. Even then, the client goes on as long as
-// at least as many responses of that kind have stayed within the limits as have exceeded one.
+// maxOverruns is the number of responses of one kind (streams or other replies) that must exceed a
+// limit before the client sends no more requests for that kind. In addition, the majority of the
+// responses of that kind must have exceeded a limit.
 const maxOverruns = 2
 
-// Limits on all streams together, and on all other responses together, as multiples of the limit on
-// one response or of its default, whichever is larger. Once one of them is exceeded, no more
-// requests for that kind of response are sent. Otherwise, a server whose responses all stay just
-// below the limits would take too long to test.
+// Limits on the totals of all streams, and of all other responses, as multiples of the limit on one
+// response or of its default, whichever is larger. After a total exceeds its limit, the client sends
+// no more requests for that kind of response. These limits bound the duration of a test run against a
+// server whose responses are all slightly below the limits on one response.
 const (
 	fullSizedStreams   = 2 // limit on the total number of events, as a multiple of Limits.MaxEvents
 	fullSizedResponses = 4 // limit on the total number of bytes, as a multiple of Limits.MaxBytes
 )
 
-// A sharedRunState holds what all conversations of a run share: the limits on the memory for
-// recorded responses and on the total bytes and events of all responses, and what some of the
-// conversations have shown about the server.
+// A sharedRunState contains the state that all conversations of a test run share: limits on memory
+// and on the total size of responses, and observations about the server.
 type sharedRunState struct {
 	memory   *wire.MemoryLimiter
-	trackers map[bool]*limitTracker // true: of event streams; false: of all other responses
-	judgeCtx context.Context        // evaluations stop when it ends
+	trackers map[bool]*limitTracker // true: tracker of event streams; false: tracker of all other responses
+	judgeCtx context.Context        // evaluations stop when it is done
 
-	historyMissing atomic.Bool  // a history that was requested repeatedly did not appear in time
+	historyMissing atomic.Bool  // a conversation has waited for a history that did not appear in time
 	leavesOpen     atomic.Bool  // a stream stayed open after the end of its run
-	busyRefusals   atomic.Int64 // number of requests that were repeated because the server was busy, and refused again
+	busyRefusals   atomic.Int64 // number of repeated requests that the server refused because it was busy
 
-	openStreams chan struct{} // has an element for each stream that the user has open; nil if there is no known limit
+	openStreams chan struct{} // contains an element for each open stream of the user; nil: the stream limit is unknown
 }
 
 // A limitTracker adds up the sizes of the responses of one kind, streams or other replies, and
-// decides when no more requests for that kind are sent. Its methods may be called concurrently.
+// determines when to send no more requests for that kind. Its methods may be called concurrently.
 type limitTracker struct {
 	kind    string                  // "stream" or "reply"
-	max     responseVolume          // limit on all responses of the kind together
-	stopped context.Context         // ends when no more requests for the kind are to be sent
-	stop    context.CancelCauseFunc // ends stopped
+	max     responseVolume          // limit on the total size of all responses of the kind
+	stopped context.Context         // done when no more requests for the kind are to be sent
+	stop    context.CancelCauseFunc // cancels stopped
 
 	mu                     sync.Mutex
-	withinLimit, overLimit int            // number of responses within all limits, and number of the others
-	total                  responseVolume // of all responses of the kind so far
+	withinLimit, overLimit int            // numbers of responses that exceeded no limit, and that exceeded a limit
+	total                  responseVolume // total size of all responses of the kind so far
 }
 
-// A responseVolume holds the total number of events and of bytes in one or more responses, after
-// removal of content codings.
+// A responseVolume is the total number of events and bytes in one or more responses, after removal
+// of content codings.
 type responseVolume struct{ events, bytes int }
 
-// newRunResources returns the state that the conversations of a new run share. l holds the limits
-// on each single response. The stream limit is the number of streams that a user may have open at
-// once, or 0 if it is unknown.
+// newRunResources returns the shared state of a new test run. The argument l contains the limits on
+// one response, and streamLimit is the number of streams that a user may have open at the same time,
+// or 0 if that is unknown.
 func newRunResources(l Limits, streamLimit int) *sharedRunState {
 	b := &sharedRunState{
 		memory:   wire.NewMemoryLimiter(maxLargeConversations, l.MaxBytes),
@@ -128,13 +125,13 @@ func newRunResources(l Limits, streamLimit int) *sharedRunState {
 	return b
 }
 
-// A limitStopError is the reason why no more requests for one kind of response are sent. Either too
-// many responses exceeded a limit, or all responses together were too large.
+// A limitStopError is the reason why no more requests for one kind of response are sent: too many
+// responses of that kind exceeded a limit, or their total size exceeded the limit.
 type limitStopError struct {
 	kind       string         // "stream" or "reply"
 	overruns   int            // number of responses that exceeded a limit
-	last       error          // how the last response that exceeded a limit ended; nil if total exceeds max
-	total, max responseVolume // size of all responses of the kind, and the limit on it; zero if last is not nil
+	last       error          // error of the last response that exceeded a limit; nil if total exceeds max
+	total, max responseVolume // total size of all responses of the kind, and its limit; zero if last is not nil
 }
 
 func (g limitStopError) Error() string {
@@ -155,9 +152,8 @@ func (g limitStopError) Error() string {
 }
 
 // record adds a response of the given size to the totals of the tracker. The argument end is the
-// error with which the response ended early, or nil. If the totals are now too large, or too many
-// responses have exceeded a limit, record stops all requests for the tracker's kind of response
-// (see [limitTracker.stopCause]).
+// error with which the response ended, or nil. If a total is now too large, or too many responses
+// have exceeded a limit, stopCause returns an error from then on.
 func (e *limitTracker) record(end error, size responseVolume) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -176,43 +172,43 @@ func (e *limitTracker) record(end error, size responseVolume) {
 }
 
 // A largeEventError is the reason why the client stopped reading a stream with an event that was
-// too large. Its value is the limit that the event exceeded, in bytes. The part of the stream that
-// was received is judged.
+// too large. Its value is the limit that the event exceeded, in bytes. Checks judge the received
+// part of the stream.
 type largeEventError int
 
 func (e largeEventError) Error() string {
 	return fmt.Sprintf("sent an event of more than %d bytes", int(e))
 }
 
-// isOverLimit reports whether a response exceeded a limit of time or size. The argument end is the
-// error with which the response ended, or nil.
+// isOverLimit reports whether end, the error with which a response ended, means that the response
+// exceeded a limit of time or size. It returns false if end is nil.
 func isOverLimit(end error) bool {
 	return errors.Is(end, spec.ErrIdleTimeout) || errors.Is(end, spec.ErrLimitExceeded)
 }
 
-// stopCause returns an error that says why no more requests for the tracker's kind of response are
-// to be sent. It returns nil if they may still be sent.
+// stopCause returns the reason why no more requests for the tracker's kind of response are to be
+// sent, or nil if such requests may be sent.
 func (e *limitTracker) stopCause() error { return context.Cause(e.stopped) }
 
-// withContext returns a context that ends with parent, or earlier if no more requests for the
-// tracker's kind of response are to be sent. In the latter case, the cause of the context is the
-// error that [limitTracker.stopCause] returns. The caller must call stop when the request is done.
+// withContext returns a copy of parent that is also done when no more requests for the tracker's
+// kind of response are to be sent. Its cause is then the result of [limitTracker.stopCause]. The
+// caller must call stop when the request is done.
 func (e *limitTracker) withContext(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	unlink := context.AfterFunc(e.stopped, func() { cancel(context.Cause(e.stopped)) })
 	return ctx, func() { unlink(); cancel(nil) }
 }
 
-// A runTimeoutError is the cause of a context that ended because the run reached
-// [Limits.RunTimeout], which is the value of the field limit.
+// A runTimeoutError is the cause of a context that was cancelled because the test run exceeded
+// [Limits.RunTimeout]. The field limit is the value of RunTimeout.
 type runTimeoutError struct{ limit time.Duration }
 
 func (e runTimeoutError) Error() string {
 	return fmt.Sprintf("the run was stopped after %v (--max-time)", e.limit)
 }
 
-// IsRunTimeout reports whether err, such as a [ScenarioResult.IncompleteReason], means that the run
-// was stopped because it reached [Limits.RunTimeout].
+// IsRunTimeout reports whether err, such as a [ScenarioResult.IncompleteReason], means that the
+// test run was stopped because it exceeded [Limits.RunTimeout].
 func IsRunTimeout(err error) bool {
 	_, ok := errors.AsType[runTimeoutError](err)
 	return ok

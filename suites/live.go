@@ -7,8 +7,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// liveScenarios are the scenarios in which it matters whether a run is still in progress when a
-// request arrives.
+// liveScenarios are the scenarios that send requests while a run is in progress or shortly after
+// its end.
 var liveScenarios = []Scenario{
 	{
 		Name: "late-reader", Doc: "a run that nobody reads at first, and readers that arrive when it ends", Capability: "slow",
@@ -29,17 +29,16 @@ var liveScenarios = []Scenario{
 	},
 }
 
-// How long the pause scenario waits.
+// The duration of the pause in the pause scenario.
 const (
 	pauseLength     = 600 * time.Millisecond
 	deepPauseLength = 2 * time.Second // if [Target.Deep] is set
 )
 
-// runPause plays the pause scenario. It sends a message in the current thread. In a second thread
-// it makes the server call a client tool, and in a third thread it makes the server send an
-// interrupt, each only if the target supports that. After a pause, it asks for the previous message
-// in the first thread, and sends the tool result and the answer to the interrupt in the other
-// threads.
+// runPause plays the pause scenario. In three threads, it sends a message, elicits a call of a client
+// tool, and elicits an interrupt. After a pause, it asks for the previous message in the first
+// thread, and sends the tool result and the answer to the interrupt in the others. It omits the tool
+// or the interrupt if the target does not support it.
 func runPause(t *Conversation) {
 	first := t.Thread
 	t.SendAndRead("prompt", t.PromptEvent("text", "before the pause"))
@@ -71,17 +70,15 @@ func runPause(t *Conversation) {
 	}
 }
 
-// unlockTimeout is how long the disconnect scenario tries to start a second run in a thread. It is
-// a little longer than the time for which the check accept.as-documented tolerates refusals.
+// unlockTimeout is the time for which the disconnect scenario tries to start a second run in a
+// thread. It is slightly longer than the time during which the check accept.as-documented allows
+// refusals.
 const unlockTimeout = 6 * time.Second
 
-// runDisconnect plays the disconnect scenario. It sends a message, starts a run, and closes the
-// connection after two events of the stream. At once, it asks for the previous message, which the
-// server may refuse while the run goes on. Then it waits until the run must have ended, and starts
-// another run in the thread, repeatedly for up to [unlockTimeout] if the server refuses it. Then it
-// asks for the previous message, for tool calls, slow deltas and a failure, and requests the health
-// of the server. Checks verify that the server finally accepts the other run, and that the
-// abandoned run changes nothing for those that follow it.
+// runDisconnect plays the disconnect scenario. It starts a run and closes the connection after two
+// events of the stream. Then it tries to start another run in the thread, for up to [unlockTimeout],
+// and sends further prompts. Checks verify that the server accepts the other run within that time,
+// and that the abandoned run does not affect the later ones.
 func runDisconnect(t *Conversation) {
 	recalls := !t.target.lacksCapability("recall")
 	if recalls {
@@ -90,7 +87,7 @@ func runDisconnect(t *Conversation) {
 	if !t.startAndLeave(t.PromptEvent("slow", "6 40")) {
 		return
 	}
-	if recalls {
+	if recalls { // the server may refuse this request while the run is in progress
 		t.SendAndRead("prompt", t.PromptEvent("recall", ""))
 	}
 	for began := time.Now(); t.Sleep(300 * time.Millisecond); {
@@ -115,8 +112,8 @@ func runDisconnect(t *Conversation) {
 	}
 }
 
-// hasFollowedLastRequest reports whether the response of the last exchange has a success status
-// (2xx) and says neither that the run failed nor that it was refused.
+// hasFollowedLastRequest reports whether the response of the last exchange is successful (status
+// 2xx) and contains no event that a run failed or was refused.
 func (t *Conversation) hasFollowedLastRequest() bool {
 	failed := t.LastEvent(spec.RunError).Kind != "" || t.LastEvent(spec.RunRefused).Kind != ""
 	return t.LastEvent(spec.HTTPResponse).StatusCode/100 == 2 && !failed
@@ -135,16 +132,15 @@ func (t *Conversation) startAndLeave(e spec.Event) (accepted bool) {
 	return accepted
 }
 
-// How long the late-reader scenario waits after the start of a run before it requests the stream.
+// The time between the start of a run and the request for its stream in the late-reader scenario.
 const (
 	lateReader     = 300 * time.Millisecond
 	deepLateReader = 6 * time.Second // if [Target.Deep] is set
 )
 
-// runLateReader plays the late-reader scenario. It starts two runs and waits until the shorter one
-// has ended. Only then does it request their streams. After that, it starts a third run, which is
-// short, and requests its stream several times, just before, at and after the end of the run.
-// Checks compare the streams.
+// runLateReader plays the late-reader scenario. It starts a long and a short run, and requests
+// their streams after the short run has ended. Then it starts another short run and requests its
+// stream several times, before, at and after the end of the run. Checks compare the streams.
 func runLateReader(t *Conversation) {
 	wait, prompt := lateReader, t.PromptEvent("slow", "12 60")
 	if t.target.Deep {
@@ -172,13 +168,12 @@ func runLateReader(t *Conversation) {
 }
 
 // maxLiveReaders is the maximum number of streams that the live-cursors scenario reads at the same
-// time. If the target has a lower stream limit, that limit applies instead.
+// time. A lower stream limit of the target takes precedence.
 const maxLiveReaders = 4
 
 // runLiveCursors plays the live-cursors scenario. While a run is in progress, it requests the
-// stream of the run with cursors of several kinds: the first cursors of the run itself, two cursors
-// of an earlier run, a cursor of another thread, a cursor that is not yet assigned, and malformed
-// ones. Checks judge the responses.
+// stream of the run with various cursors: cursors of the run itself, of an earlier run and of
+// another thread, a cursor after the latest event, and malformed ones. Checks judge the responses.
 func runLiveCursors(t *Conversation) {
 	before, elsewhere := t.earlierCursors()
 	if !t.StartRun("prompt", t.PromptEvent("slow", "20 60")) {
@@ -202,13 +197,11 @@ func runLiveCursors(t *Conversation) {
 	t.ReadStream("", 0)
 }
 
-// runCancelAgain plays the cancel-again scenario on connections that are reused. It cancels one run
-// three times: twice while the client reads its stream, and once after the run has ended. It
-// cancels a second run twice after that run has ended, and a third run once after that run has
-// failed. The streams of the first two runs are read again after their cancel requests, and that of
-// the second run is then resumed in its middle. Finally, runCancelAgain requests the history.
-// Checks verify that each run has exactly one end. A server may refuse to cancel a run again or
-// after its end; if it does, the exchange is removed from the recording.
+// runCancelAgain plays the cancel-again scenario on reused connections. It cancels runs repeatedly:
+// while the client reads their streams, after they have ended, and after they have failed. It reads
+// their streams again and requests the history. Checks verify that each run has exactly one
+// terminal event. If the server refuses a cancel request for a run that has ended or was cancelled
+// before, the exchange is removed from the recording.
 func runCancelAgain(t *Conversation) {
 	t.keepAlive()
 	if !t.StartRun("prompt", t.PromptEvent("slow", "40 50")) {

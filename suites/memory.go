@@ -9,8 +9,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// runMemory plays the memory scenario. In one thread, it sends prompts that lead to different kinds
-// of turns, such as a tool call or a failed run. After each turn, it asks for the previous message.
+// runMemory plays the memory scenario. In one thread, it sends prompts for turns of various kinds,
+// such as a tool call or a failed run. After each turn, it asks for the previous message.
 func runMemory(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "memory")
 	if !ok {
@@ -59,11 +59,10 @@ func runMemory(t *Conversation) {
 	c.ask("recall", "")
 }
 
-// askAfterMessage sends a request with two new messages of the user, and reads the reply. The
-// second message is the test prompt of a scenario with the arguments args. askAfterMessage sends
-// nothing if the document of the dialect does not allow such a request. It also sends nothing if
-// requests repeat the conversation, because a server that stores the conversation may then read
-// only the last message.
+// askAfterMessage sends a request with two new messages of the user and reads the reply. The second
+// message is the test prompt of the scenario with the arguments args. askAfterMessage sends nothing
+// if the dialect's document does not allow such a request. It also sends nothing if the requests
+// repeat the history, because the server may then read only the last message.
 func (c *combinationPlayer) askAfterMessage(scenario, args string) {
 	run, e := c.Run, c.PromptEvent(scenario, args)
 	c.Run = c.NewID()
@@ -89,11 +88,10 @@ func (c *combinationPlayer) askAfterMessage(scenario, args string) {
 	}
 }
 
-// prependMessage looks among the members of body, a decoded JSON object, for an array with a
-// message in which exactly one string equals text. It inserts a copy of the last such message
-// directly before that message. The copy is made by applying replacer to the JSON text of the
-// message. prependMessage returns false if no message was inserted. It modifies body only by
-// replacing the array.
+// prependMessage inserts a message into an array that is a member of body, a decoded JSON object.
+// It searches for the last message that contains the string text exactly once, copies it by
+// applying replacer to its JSON text, and inserts the copy before it. prependMessage returns false
+// if it inserted no message.
 func prependMessage(body map[string]any, text string, replacer *strings.Replacer) bool {
 	for name, member := range body {
 		messages, _ := member.([]any)
@@ -113,9 +111,9 @@ func prependMessage(body map[string]any, text string, replacer *strings.Replacer
 	return false
 }
 
-// runTwice plays the twice scenario. In one thread, and on connections that are reused, it sends
-// the same series of test prompts twice. The arguments of the prompts differ, except for a text
-// and the arguments of a tool that are sent both times. Finally, it requests the history.
+// runTwice plays the twice scenario. In one thread and on reused connections, it sends the same
+// series of test prompts twice. Most arguments of the prompts differ between the two series; one
+// text and one tool argument are the same. Finally, it requests the history.
 func runTwice(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "twice")
 	if !ok {

@@ -10,7 +10,7 @@ import (
 )
 
 // neighbourScenarios are the scenarios about threads and runs that a server could confuse with each
-// other, because their ids are similar or because they are active at the same time.
+// other, because their ids are similar or because they are in progress at the same time.
 var neighbourScenarios = []Scenario{
 	{
 		Name: "similar-threads", Doc: "threads whose ids differ in one character, in case or only in length", Capability: "recall",
@@ -45,9 +45,9 @@ var neighbourScenarios = []Scenario{
 	},
 }
 
-// forget removes the exchange with index n, counted from 0, and all later exchanges from the
-// recording. It is meant for requests that a server may refuse although the document does not say
-// so.
+// forget removes the exchange with index n, counted from 0, and all later ones from the recording,
+// so that checks do not judge them. It is used if a server may refuse a request although the
+// document does not state so.
 func (t *Conversation) forget(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -61,8 +61,8 @@ func (t *Conversation) exchangeCount() int {
 	return len(t.trace.Exchanges)
 }
 
-// forgetIfRefused calls send, which sends one request. If the server refuses that request, the
-// exchange is removed from the recording, so that no check judges the refusal.
+// forgetIfRefused calls send, which sends one request. If the server refuses the request,
+// forgetIfRefused removes the exchange from the recording, so that checks do not judge the refusal.
 func (t *Conversation) forgetIfRefused(send func()) {
 	n := t.exchangeCount()
 	if send(); t.wasRefused() {
@@ -70,9 +70,9 @@ func (t *Conversation) forgetIfRefused(send func()) {
 	}
 }
 
-// forgetIfFailed calls send, which sends requests. If the server refuses the last of them or its run
-// fails, the exchanges are removed from the recording, and forgetIfFailed returns false. It is for
-// values that some servers may refuse although the document does not say so.
+// forgetIfFailed calls send, which sends requests, and reports whether the last one was successful;
+// see hasFollowedLastRequest. If not, it removes the exchanges from the recording. It is used for
+// values that a server may refuse although the document does not state so.
 func (t *Conversation) forgetIfFailed(send func()) bool {
 	n := t.exchangeCount()
 	if send(); t.hasFollowedLastRequest() {
@@ -82,22 +82,22 @@ func (t *Conversation) forgetIfFailed(send func()) bool {
 	return false
 }
 
-// wasRefused reports whether the server refused the request of the last exchange, either with a
-// status of 400 or above or with a refusal event.
+// wasRefused reports whether the server refused the last request, with a status of at least 400 or
+// with a refusal event.
 func (t *Conversation) wasRefused() bool {
 	return t.LastEvent(spec.HTTPResponse).StatusCode >= 400 || t.LastEvent(spec.RunRefused).Kind != ""
 }
 
-// startIfTaken is like [Conversation.StartRun] with the template "prompt" and the values in e, but
-// the argument run is the id of the run, or "" for a new id. It returns false if the server refuses
-// the request, or if the response says that the run failed. In both cases, it removes the exchange
-// from the recording, because the documents do not say which strings are valid ids, so that checks
-// must not judge the refusal.
+// startIfTaken starts a run with a prompt that it builds from e, and reports whether the server
+// accepted it. The argument run is the id of the run; "" stands for a new id. If the server refuses
+// the request or the run fails, startIfTaken removes the exchange from the recording, because the
+// documents do not define which strings are valid ids.
 func (t *Conversation) startIfTaken(run string, e spec.Event) bool {
 	return t.startTemplateIfTaken("prompt", run, e)
 }
 
-// startTemplateIfTaken is like [Conversation.startIfTaken], but sends a request of the template.
+// startTemplateIfTaken is like [Conversation.startIfTaken], but builds the request from the given
+// template.
 func (t *Conversation) startTemplateIfTaken(template, run string, e spec.Event) bool {
 	n := t.exchangeCount()
 	if t.Run = run; run == "" {
@@ -110,7 +110,7 @@ func (t *Conversation) startTemplateIfTaken(template, run string, e spec.Event) 
 	return false
 }
 
-// similarIDs returns three UUIDs, each of which differs from id, also a UUID, in one digit.
+// similarIDs returns three UUIDs, each of which differs in one digit from id, which is a UUID.
 func similarIDs(id string) (all []string) {
 	for _, i := range []int{len(id) - 1, 0, 10} {
 		digit := byte('0')
@@ -122,11 +122,10 @@ func similarIDs(id string) (all []string) {
 	return all
 }
 
-// similarNames returns strings that are made from the UUID id and are similar to each other. They
-// differ, for example, in case, in length, in a trailing space, only in the last of many
-// characters, in what precedes or follows a punctuation mark, a line feed or NUL, or in one
-// character beyond ASCII. Two of them are numbers with the same value. A server may confuse some of
-// them if it decodes "%2F" or "+", cuts strings at NUL, or normalizes accented letters.
+// similarNames returns strings that contain the UUID id and are similar to each other. A server may
+// confuse some of them if it ignores case or white space, truncates long strings, cuts strings at
+// NUL or at a punctuation mark, decodes "%2F" or "+", normalizes accented letters, or compares
+// numbers by their values.
 func similarNames(id string) []string {
 	name := "Thread-" + id
 	long, longer := name+strings.Repeat("0", 80), name+strings.Repeat("0", 256)
@@ -143,14 +142,13 @@ func similarNames(id string) []string {
 	}
 }
 
-// runSimilarThreads plays the similar-threads scenario with several threads whose ids are similar.
-// In each thread, it asks for the previous message and then sends another message. Finally, it asks
-// for the previous message in each thread again, and requests the histories. Checks verify that
-// each thread contains only its own messages. The ids are UUIDs and, if the dialect's document
-// allows them, other strings. Threads whose ids the server refuses are left out. If the agent is
-// not scripted, runSimilarThreads sends nothing, because the replies could not be judged.
+// runSimilarThreads plays the similar-threads scenario. It uses several threads whose ids are
+// similar: UUIDs and, if the dialect's document allows them, other strings. In each thread, it asks
+// for the previous message, sends another message, and finally asks again and requests the history.
+// Checks verify that each thread contains only its own messages. Threads whose ids the server
+// refuses are ignored. If the agent is not scripted, runSimilarThreads sends nothing.
 func runSimilarThreads(t *Conversation) {
-	if !t.target.isScripted {
+	if !t.target.isScripted { // checks cannot judge the replies
 		return
 	}
 	ids := append([]string{t.Thread}, similarIDs(t.Thread)...)
@@ -176,14 +174,14 @@ func runSimilarThreads(t *Conversation) {
 	}
 }
 
-// readTimeout is how long the client reads a stream that the server need not end.
+// readTimeout is the maximum time for which the client reads a stream that the server need not end.
 const readTimeout = 2 * time.Second
 
-// runSimilarRuns plays the similar-runs scenario. It starts several runs with similar ids in one
-// thread, and a run in another thread that has the same id as one of them. Then it reads the
-// streams of all these runs to their ends, and requests a stream with a similar id that no run has.
-// Checks verify that each stream ends and contains only the events of its own run. Runs whose ids
-// the server refuses are left out.
+// runSimilarRuns plays the similar-runs scenario. It starts runs with similar ids in one thread,
+// and a run with one of these ids in another thread. Then it reads the streams of all these runs,
+// and requests the stream of a run that does not exist but has a similar id. Checks verify that
+// each stream ends and contains only the events of its own run. Runs whose ids the server refuses
+// are ignored.
 func runSimilarRuns(t *Conversation) {
 	first, second := t.Thread, t.NewID()
 	names := similarNames(t.NewID())
@@ -203,26 +201,25 @@ func runSimilarRuns(t *Conversation) {
 	t.listenIfTaken()
 }
 
-// cancelIfTaken requests the cancellation of the current run. A server may refuse that if the run
-// has ended or does not exist; if it does, the exchange is removed from the recording.
+// cancelIfTaken requests the cancellation of the current run, which need not be in progress. If the
+// server refuses the request, the exchange is removed from the recording.
 func (t *Conversation) cancelIfTaken() {
 	t.forgetIfRefused(func() { t.SendTemplate("cancel", spec.Event{}) })
 }
 
 // listenIfTaken requests the stream of the current run, which need not exist, and reads it for at
-// most [readTimeout]. A server may refuse the request; if it does, the exchange is removed from the
+// most [readTimeout]. If the server refuses the request, the exchange is removed from the
 // recording.
 func (t *Conversation) listenIfTaken() {
 	t.forgetIfRefused(func() { t.send(t.BuildRequest("listen", spec.Event{}), wire.StopWhen{Elapsed: readTimeout}) })
 }
 
-// runRunIDs plays the run-ids scenario. It starts several runs in one thread, each with a different
-// unusual id, and then a run with one of these ids in another thread. Checks verify that the server
-// repeats these ids. runRunIDs uses no id twice in the same thread, because the message of the
-// second run would then have the id of an earlier message, and servers may merge messages with the
-// same id. Runs whose ids the server refuses are left out. runRunIDs sends nothing if requests do
-// not contain the id of the run.
+// runRunIDs plays the run-ids scenario. It starts runs with different unusual ids in one thread, and
+// a run with one of these ids in another thread. Checks verify that the responses contain the same
+// ids. Runs whose ids the server refuses are ignored. runRunIDs sends nothing if requests do not
+// contain the id of the run.
 func runRunIDs(t *Conversation) {
+	// No id is used twice in a thread: servers may merge messages whose ids, made from it, are the same.
 	if t.Run = t.NewID(); t.dialect.ParseRequest(t.BuildRequest("prompt", t.PromptEvent("text", "one"))).Run != t.Run {
 		return
 	}
@@ -240,12 +237,11 @@ func runRunIDs(t *Conversation) {
 	t.startIfTaken(names[0], t.PromptEvent("text", "in another thread"))
 }
 
-// runBusyThread plays the busy-thread scenario. While a slow stream is open, it sends another
-// prompt in the same thread, which the server may accept or refuse. After both, it sends a third
-// one. Checks verify that the first stream ends as every stream must, and that the third prompt is
-// accepted. What the replies say is not judged, because the documents do not say whether a run may
-// take the place of another. If the target allows a user only one open stream, runBusyThread sends
-// nothing.
+// runBusyThread plays the busy-thread scenario. While a stream of a thread is open, it sends
+// another prompt in the thread, which the server may accept or refuse. Then it sends a third
+// prompt. Checks verify that the first stream ends correctly and that the server accepts the third
+// prompt. They do not judge the content of the replies, because the documents do not define whether
+// a run may replace another. If the stream limit of the target is 1, runBusyThread sends nothing.
 func runBusyThread(t *Conversation) {
 	if t.target.StreamLimit == 1 {
 		return
@@ -259,10 +255,9 @@ func runBusyThread(t *Conversation) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "afterwards"))
 }
 
-// besideOffer calls send while the stream of a slow run in another thread is open. The request that
-// starts this run offers a client tool named "measure". besideOffer calls send without opening such
-// a stream if the response to an offer of a tool is not the stream of the run, if the target allows
-// a user only one open stream, or if the target lacks the capability "slow".
+// besideOffer calls send while the stream of a slow run in another thread is open. The request for
+// that run offers a client tool named "measure". If the target does not support such a run, or its
+// stream limit is 1, besideOffer only calls send.
 func (t *Conversation) besideOffer(send func()) {
 	if !t.respondsWithStream("tool-offer") || t.target.StreamLimit == 1 || t.target.lacksCapability("slow") {
 		send()
@@ -277,12 +272,11 @@ func (t *Conversation) besideOffer(send func()) {
 	t.DuringStream(stream, 1, send)
 }
 
-// runCrosswise returns the Run function of a scenario. In each of four threads, the function makes
-// the server send an interrupt or call a client tool, which has a different name in each thread.
-// Then it sends the replies in the order of the threads, except that the reply in the last thread
-// comes before the one in the third. Finally, it asks for the previous message in each thread. The
-// argument prompt is the name of the test prompt, "client-tool" or "interrupt". The argument
-// replyTemplate is the name of the template of the replies.
+// runCrosswise returns the Run function of a scenario with pending replies in several threads. In
+// each of four threads, the function elicits an interrupt or a call of a client tool. Then it sends
+// the replies in a different order, and asks for the previous message in each thread. The argument
+// prompt is the name of the test prompt, "client-tool" or "interrupt", and replyTemplate is the
+// template of the replies.
 func runCrosswise(prompt, replyTemplate string) func(*Conversation) {
 	return func(t *Conversation) {
 		var threads []string
@@ -319,14 +313,11 @@ func runCrosswise(prompt, replyTemplate string) func(*Conversation) {
 	}
 }
 
-// runCancelOlder plays the cancel-older scenario. It starts a run and then up to three more, as
-// many as the stream limit of the target allows: two in the same thread with similar ids, and one
-// in another thread with the same id. While the client reads the streams of these later runs,
-// runCancelOlder cancels the first run. Checks verify that the other runs go on. Then it does the
-// same with runs whose ids differ only in the form of an accented letter, or would be the same if a
-// percent-encoded letter in them were decoded. Finally it does the same with two runs that are
-// started with the template "automation", if the dialect has it. If the target allows a user only
-// one open stream, runCancelOlder sends nothing.
+// runCancelOlder plays the cancel-older scenario. It starts several runs with similar or equal ids
+// in the same thread and in another one, and cancels the first run while the client reads the
+// streams of the others. It repeats this with other ids and, if the dialect has it, with the
+// template "automation". Checks verify that the other runs continue. If the stream limit of the
+// target is 1, runCancelOlder sends nothing.
 func runCancelOlder(t *Conversation) {
 	thread, other := t.Thread, t.NewID()
 	older := "Run-" + t.NewID()
@@ -337,11 +328,10 @@ func runCancelOlder(t *Conversation) {
 	}
 }
 
-// cancelOlder starts the run that the argument older describes, and then those in younger: all of
-// them, or as many as the stream limit of the target allows. The requests are of the given
-// template. While the client reads the streams of the later runs, cancelOlder cancels the first
-// one. If the server refuses the first run, cancelOlder starts no other. If the target allows a
-// user only one open stream, it starts none at all.
+// cancelOlder starts the run older and then the runs in younger, as far as the stream limit of the
+// target allows, and cancels older while the client reads the other streams. It builds the requests
+// from the given template. It sends no further requests if the server refuses the first one, and
+// none at all if the stream limit is 1.
 func (t *Conversation) cancelOlder(template string, older runRef, younger []runRef) {
 	limit := t.target.StreamLimit
 	if t.Thread = older.thread; limit == 1 || !t.startTemplateIfTaken(template, older.id, t.PromptEvent("slow", "40 50")) {
@@ -359,10 +349,10 @@ func (t *Conversation) cancelOlder(template string, older runRef, younger []runR
 }
 
 // runCancelNoRun plays the cancel-no-run scenario. While the client reads the stream of a run, it
-// sends cancel requests for a run of the same thread that has ended and for one that does not
-// exist. A server may refuse these two requests; if it does, the exchange is removed from the
-// recording. If the document requires a run id in cancel requests, the client also sends one
-// without it. Checks verify that the run goes on.
+// sends cancel requests for runs of the same thread that have ended or do not exist. If the server
+// refuses one of them, the exchange is removed from the recording. If the document requires a run
+// id in cancel requests, the client also sends one without it. Checks verify that the run
+// continues.
 func runCancelNoRun(t *Conversation) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "first"))
 	ended := t.Run
@@ -383,7 +373,7 @@ func runCancelNoRun(t *Conversation) {
 }
 
 // runFirstRuns plays the first-runs scenario. In each of several new threads, it starts two runs at
-// the same time. Checks verify that at most one of the two responses says that the thread was
+// the same time. Checks verify that at most one of the two responses reports that the thread was
 // created.
 func runFirstRuns(t *Conversation) {
 	for range 4 {
@@ -397,11 +387,9 @@ func runFirstRuns(t *Conversation) {
 	}
 }
 
-// duringStreams sends the given requests, each of which must ask for an event stream, and reads all
-// responses to their ends at the same time. As soon as the response to a request has a frame with
-// data or has ended, it sends the next request or, after the last one, calls the function request.
-// If streams is empty, it calls request at once. duringStreams returns when the call and all
-// responses have ended.
+// duringStreams reads the responses to the given requests for event streams at the same time, and
+// calls request once when each response has sent a frame with data or has ended. It returns when
+// the call and all responses have ended.
 func (t *Conversation) duringStreams(streams []spec.Request, request func()) {
 	if len(streams) == 0 {
 		request()

@@ -2,8 +2,8 @@ package suites
 
 import "github.com/streamassay/streamassay/spec"
 
-// outcomeScenarios are the scenarios that request the history of threads whose runs ended in
-// different ways.
+// outcomeScenarios are the scenarios about the history of threads whose runs ended in different
+// ways.
 var outcomeScenarios = []Scenario{
 	{
 		Name: "outcomes", Doc: "the history of a thread with two tool calls, two replies, failed runs and a cancelled one",
@@ -11,10 +11,10 @@ var outcomeScenarios = []Scenario{
 	},
 }
 
-// runOutcomes plays the outcomes scenario. In one thread, a run calls two tools, a second one sends
-// two messages, a third one fails before any content, a fourth one fails after some content, and
-// the last one is cancelled. The scenario requests the history right after the start of each
-// failing run, and again at the end. Checks compare the histories with the runs.
+// runOutcomes plays the outcomes scenario. The runs of one thread call two tools, send two
+// messages, fail before any content, fail after some content, and are cancelled. runOutcomes
+// requests the history after the start of each failing run, and at the end. Checks compare the
+// histories with the runs.
 func runOutcomes(t *Conversation) {
 	if !t.canSend("history") {
 		return

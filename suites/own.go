@@ -14,9 +14,9 @@ import (
 func (t *Target) scenarios() []Scenario { return append(Scenarios(), t.Scenarios...) }
 
 // ownObligations returns copies of the obligations in t.Checks. An obligation without requirements
-// gets one of level MUST, with the id and the title of its check. The id of the check is added to
-// every requirement that does not list it. A check that needs a kind of event is left out if the
-// dialect does not have that kind.
+// gets one of level MUST, with the id and the title of its check. The field Checks of each
+// requirement is extended by the id of the check. Checks that need a kind of event that the dialect
+// does not have are omitted.
 func (t *Target) ownObligations() (all []spec.Obligation) {
 	kinds := t.Dialect.Kinds()
 	for _, o := range t.Checks {
@@ -40,7 +40,7 @@ func (t *Target) ownObligations() (all []spec.Obligation) {
 }
 
 // checkOwnScenarios returns an error if a scenario in t.Scenarios has no name or no Run function,
-// or if its name is taken by another scenario or reserved for generated sequences and combinations.
+// or if its name is used by another scenario or reserved for sequences and combinations.
 func (t *Target) checkOwnScenarios() error {
 	known := scenarioNames(Scenarios())
 	for _, s := range t.Scenarios {
@@ -55,9 +55,9 @@ func (t *Target) checkOwnScenarios() error {
 	return nil
 }
 
-// checkOwnChecks returns an error if a check in t.Checks has no id, no Doc or no function Watch,
-// judges clients instead of servers, or has the id of another check. It also returns an error if a
-// requirement of a check has no id or no valid level.
+// checkOwnChecks returns an error if a check in t.Checks has no ID, no Doc or no function Watch, if
+// it judges clients, or if its ID is used by another check. It also returns an error if a
+// requirement of a check has no ID or no valid Level.
 func (t *Target) checkOwnChecks() error {
 	known := map[string]bool{}
 	for _, c := range rules.All {

@@ -11,10 +11,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// payloadScenarios are the scenarios in which servers store or repeat values of many kinds, mostly
-// from [textSamples] and [jsonSamples], and those in which a thread has many different turns. They
-// send prompts only to scripted targets, because the replies of other agents could not be compared
-// with the prompts.
+// payloadScenarios are the scenarios in which servers store or repeat values of many kinds, and
+// those with many different turns in a thread. They send prompts only to scripted targets, because
+// checks compare the replies with the prompts.
 var payloadScenarios = []Scenario{
 	{
 		Name: "payloads", Doc: "texts of many kinds, each repeated by the reply, by recall and by the history",
@@ -37,35 +36,35 @@ var payloadScenarios = []Scenario{
 	},
 }
 
-// newPayloadPlayer returns a player for conversation t. The argument name becomes part of the words
-// that make the player's texts unique. The second result is false if the target is not scripted, in
-// which case the scenario must send nothing.
+// newPayloadPlayer returns a player for conversation t. The argument name becomes a part of the
+// results of [combinationPlayer.word]. If the target is not scripted, newPayloadPlayer returns
+// false, and the scenario must send nothing.
 func newPayloadPlayer(t *Conversation, name string) (*combinationPlayer, bool) {
 	return &combinationPlayer{sequencePlayer: newSequencePlayer(t), name: name}, t.target.isScripted
 }
 
-// askIfSupported sends the test prompt of a scenario with the arguments args. It sends nothing if
-// the target lacks the capability with the name of the scenario.
+// askIfSupported is like ask, but sends nothing if the target lacks the capability with the name of
+// the scenario.
 func (c *combinationPlayer) askIfSupported(scenario, args string) {
 	if !c.target.lacksCapability(scenario) {
 		c.ask(scenario, args)
 	}
 }
 
-// maxQuotedEnd is the size in bytes below which the last event of a run is sent as a text.
+// maxQuotedEnd is the size, in bytes, below which the payloads scenario sends the event at the end of
+// a run back to the server as the text of a prompt.
 const maxQuotedEnd = 4096
 
-// runPayloads plays the payloads scenario, on reused connections. It sends texts of many kinds,
-// among them the event with which the server ended the run before, and asks the agent after each of
-// them to repeat that text. Then it requests the history. Finally, it
-// sends each of the [rarePrompts] in a new thread.
+// runPayloads plays the payloads scenario on reused connections. It sends texts of many kinds, one of
+// which is the event that ended the previous run, and asks for the previous message after each. Then
+// it requests the history. Finally, it sends each of the [rarePrompts] in a new thread.
 func runPayloads(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "payload")
 	if !ok {
 		return
 	}
 	c.keepAlive()
-	samples := slices.Concat(edgeSamples, joinedSamples(), parsedSamples(), longSamples, []textSample{emojiSample})
+	samples := slices.Concat(edgeSamples, joinedSamples(), parsedSamples(), longSamples, []textGenerator{emojiSample})
 	for _, s := range samples {
 		if !c.target.fitsInPrompt(s) {
 			continue
@@ -77,7 +76,8 @@ func runPayloads(t *Conversation) {
 		c.ask("text", end)
 		c.askIfSupported("recall", "")
 	}
-	for _, s := range slices.Concat(edgeSamples, parsedSamples()) { // a prompt's name would hide their beginnings
+	// In these prompts, the special text is at the beginning, without the name of a test prompt before it.
+	for _, s := range slices.Concat(edgeSamples, parsedSamples()) {
 		c.SendAndRead("prompt", spec.Event{Text: s.make(c.word())})
 		c.askIfSupported("recall", "")
 	}
@@ -89,13 +89,12 @@ func runPayloads(t *Conversation) {
 	}
 }
 
-// rarePrompts are prompts that some frameworks or databases cannot store or answer, and that some
-// servers may therefore refuse: texts of white space only, a text with NUL, and a text of more than
-// 65,536 characters. If isRecalled is true, a server that answers the prompt must be able to repeat
-// it.
+// rarePrompts are prompts that some frameworks or databases cannot store or answer, and that a
+// server may therefore refuse: texts of white space only, a text with NUL, and a text of more than
+// 65,536 characters.
 var rarePrompts = []struct {
 	text       string
-	isRecalled bool
+	isRecalled bool // a server that accepts the prompt must be able to repeat it
 }{
 	{"conformance:text \t \n", true},
 	{"conformance:text a\x00b", false},
@@ -103,10 +102,9 @@ var rarePrompts = []struct {
 	{"conformance:text " + longText("long", rareLength), true},
 }
 
-// askIfPossible sends a prompt that has the given text, reads the reply and returns true. It
-// returns false, and removes the exchanges from the recording, if the server refuses the request or
-// the run fails. If the request is not valid according to the dialect's document, it sends nothing
-// and returns false.
+// askIfPossible sends a prompt with the given text, reads the reply, and reports whether that was
+// successful. If the server refuses the request or the run fails, it removes the exchanges from the
+// recording. It sends nothing if the request is invalid according to the dialect's document.
 func (c *combinationPlayer) askIfPossible(text string) bool {
 	e := spec.Event{Text: text}
 	if !c.isValid("prompt", e) {
@@ -115,21 +113,20 @@ func (c *combinationPlayer) askIfPossible(text string) bool {
 	return c.forgetIfFailed(func() { c.SendAndRead("prompt", e) })
 }
 
-// rareLength is the length of some texts, in bytes. It is greater than 65,536, a common size of
-// buffers and of database fields.
+// rareLength is the length, in bytes, of some texts. It is greater than 65,536, a common limit of
+// buffers and database fields.
 const rareLength = 1<<16 + 64
 
-// tryInNewThread is like forgetIfFailed, but in a new thread.
+// tryInNewThread sets c.Thread to a new id and calls forgetIfFailed.
 func (c *combinationPlayer) tryInNewThread(send func()) {
 	c.Thread = c.NewID()
 	c.forgetIfFailed(send)
 }
 
-// edgeSamples are classes of texts that a careless server changes at their edges or in their
-// encoding. The texts of the first three begin and end with white space or similar characters,
-// which such a server drops. All characters of the fourth exist in Latin-1, which it may use as the
-// encoding. The fifth begins with the name of a field of event streams.
-var edgeSamples = []textSample{
+// edgeSamples are classes of texts that an incorrect server may change: by removing white space at
+// the beginning and end, by using a different encoding, or by parsing a text as a line of an event
+// stream.
+var edgeSamples = []textGenerator{
 	{"a text between spaces", func(w string) string { return " \n" + w + "\t " }},
 	{"a text between line feeds", func(w string) string { return "\n " + w + " \n" }},
 	{"a text between unusual white space", func(w string) string { return "\ufeff" + w + "\u3000" }},
@@ -137,46 +134,41 @@ var edgeSamples = []textSample{
 	{"a text that begins like a line of an event stream", func(w string) string { return "data: " + w }},
 }
 
-// longSamples are classes of long texts. Texts of the first class are longer than common sizes of
-// database fields. Those of the other two classes are longer than common buffer sizes, and consist
-// mostly of characters of three bytes each, so that a buffer may end within a character. The texts
-// of the second class have few enough characters, about 9,000, for common limits on the length.
-var longSamples = []textSample{
+// longSamples are classes of texts that are longer than common sizes of database fields or buffers.
+// Those of the last two classes consist mostly of characters of three bytes each, so that the end of
+// a buffer may split a character.
+var longSamples = []textGenerator{
 	{"a text of 4,097 bytes", func(w string) string { return longText(w, 4097) }},
 	{"a text of 9,000 three-byte characters", func(w string) string { return w + strings.Repeat("世", 9000) }},
 	{"a text of 65,536 bytes of three-byte characters", func(w string) string { return w + strings.Repeat("世", 65536/3) }},
 }
 
-// emojiSample is a class with a single text. A server that cuts the text in half, in UTF-8 or in
-// UTF-16, splits a character.
-var emojiSample = textSample{"a text of emoji only", func(string) string { return "🙂🙂🙂" }}
+// emojiSample is a class with a single text. A server that splits the text in the middle of its UTF-8
+// or UTF-16 encoding splits a character.
+var emojiSample = textGenerator{"a text of emoji only", func(string) string { return "🙂🙂🙂" }}
 
-// yesSample is a class with a single text, "YES". It is sent as an answer to an interrupt. A
-// careless server changes such an answer to lower case in order to compare it with "yes", and then
-// keeps the changed text.
-var yesSample = textSample{"a word in capital letters", func(string) string { return "YES" }}
+// yesSample is a class with the single text "YES", an answer to an interrupt. An incorrect server
+// may convert the answer to lower case in order to compare it with "yes", and store the result.
+var yesSample = textGenerator{"a word in capital letters", func(string) string { return "YES" }}
 
-// isParsed reports whether a careless server could take text for a value of another type or for a
-// command, because text is valid JSON, digits, a date or a test prompt, or has at most one byte.
+// isParsed reports whether an incorrect server may interpret text as a value of another type or as
+// a command: valid JSON, digits, a date, a test prompt, or a text of at most one byte.
 func isParsed(text string) bool {
 	return len(text) < 2 || json.Valid([]byte(text)) || strings.Trim(text, "0123456789-") == "" ||
 		strings.HasPrefix(text, "conformance:")
 }
 
-// parsedSamples returns those of the [textSamples] that a careless server could take for values of
-// another type or for commands: texts that are JSON, digits, dates or test prompts, and a text of
-// one character.
-func parsedSamples() []textSample {
-	return slices.DeleteFunc(slices.Clone(textSamples), func(s textSample) bool { return !isParsed(s.make("word")) })
+// parsedSamples returns the [textSamples] for whose texts isParsed returns true.
+func parsedSamples() []textGenerator {
+	return slices.DeleteFunc(slices.Clone(textSamples), func(s textGenerator) bool { return !isParsed(s.make("word")) })
 }
 
-// joinedSamples returns three classes of texts, one for each kind of special character: white
-// space, characters beyond ASCII, and ASCII punctuation. A text of each class consists of the texts
-// of all [textSamples] with that kind of character, joined with line feeds. joinedSamples leaves
-// out texts of at least 100 bytes, those of [parsedSamples], and texts that differ from a plain
-// text only by white space at the beginning or end.
-func joinedSamples() []textSample {
-	joined := make([][]textSample, 3)
+// joinedSamples returns three classes of texts, each of which joins texts of several [textSamples]
+// with line feeds: those with white space, those with characters beyond ASCII, and those with ASCII
+// punctuation. It omits [parsedSamples], texts of at least 100 bytes, and texts that differ from
+// plain text only in white space at the beginning or end.
+func joinedSamples() []textGenerator {
+	joined := make([][]textGenerator, 3)
 	for _, s := range textSamples {
 		text := s.make("word")
 		if isParsed(text) || strings.TrimSpace(text) == "word" || len(text) >= 100 {
@@ -190,9 +182,9 @@ func joinedSamples() []textSample {
 		}
 		joined[kind] = append(joined[kind], s)
 	}
-	var all []textSample
+	var all []textGenerator
 	for _, some := range joined {
-		all = append(all, textSample{"several texts", func(word string) string {
+		all = append(all, textGenerator{"several texts", func(word string) string {
 			var texts []string
 			for _, s := range some {
 				texts = append(texts, s.make(word))
@@ -203,8 +195,8 @@ func joinedSamples() []textSample {
 	return all
 }
 
-// runPayloadsApart plays the payloads-apart scenario. It asks for reasoning and for errors with
-// many kinds of texts.
+// runPayloadsApart plays the payloads-apart scenario. It sends prompts that ask for reasoning and
+// for errors, with texts of many kinds.
 func runPayloadsApart(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "apart")
 	if !ok {
@@ -219,27 +211,27 @@ func runPayloadsApart(t *Conversation) {
 	}
 }
 
-// toolResults are results of client tools that a careless server drops or takes for JSON values,
-// placeholders or failures: texts that are empty, consist of white space, are valid JSON, contain
-// sequences that have a meaning in replacement strings, such as "$&", or report an error.
+// toolResults are results of client tools that an incorrect server may drop or interpret: empty
+// texts, white space, valid JSON, sequences that are special in replacement strings, such as "$&",
+// and error messages.
 var toolResults = []string{
 	"", " ", "{}", `""`, "null", `{ "a" : [ 1 , null ] }`, `"quoted"`, "1e3", `costs $& and $$5 \1`, "Error: no paint",
 }
 
-// toolNames are names of client tools. The documents allow any text. Some of them have characters
-// that a careless server replaces or takes for separators, and one is longer than 64 characters.
+// toolNames are names of client tools, for which the documents allow any text. Some names contain
+// characters that an incorrect server may replace or treat as separators, and one is longer than 64
+// characters.
 var toolNames = []string{"paint", "sketch.it", "größe", strings.Repeat("measure-", 9)}
 
-// objectSamples returns samples that cover the same cases as [jsonSamples] but are fewer: those
-// whose objects contain an empty object, null or a member with an empty name, and one more, in whose
-// object each member is an object of another of the jsonSamples.
-func objectSamples() (all []jsonSample) {
+// objectSamples returns fewer samples than [jsonSamples] that cover the same cases: some of the
+// jsonSamples, and a sample whose object has one member for each of the jsonSamples.
+func objectSamples() (all []jsonGenerator) {
 	for i, s := range jsonSamples {
 		if object := s.make("word"); strings.Contains(object, "{}") || strings.Contains(object, "null") || strings.Contains(object, `"":`) {
 			all = append(all, jsonSamples[i])
 		}
 	}
-	return append(all, jsonSample{"an object of many objects", func(word string) string {
+	return append(all, jsonGenerator{"an object of many objects", func(word string) string {
 		var members []string
 		for i, s := range jsonSamples {
 			members = append(members, fmt.Sprintf(`"part %d":%s`, i, s.make(word)))
@@ -249,9 +241,9 @@ func objectSamples() (all []jsonSample) {
 }
 
 // runPayloadsOfTools plays the payloads-tools scenario. It asks for tool calls with many kinds of
-// arguments, among them a JSON object of more than 65,536 bytes, and sends many kinds of tool
-// results, among them a text of more than 65,536 bytes. Finally, it offers a client tool that has
-// the name of the server's own tool.
+// arguments, and sends many kinds of tool results. One of the arguments and one of the results are
+// longer than 65,536 bytes. Finally, it offers a client tool with the name of the server's own
+// tool.
 func runPayloadsOfTools(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "tool")
 	if !ok {
@@ -283,21 +275,20 @@ func runPayloadsOfTools(t *Conversation) {
 	c.tryInNewThread(func() { c.askClientTool(c.object(), c.word()) })
 }
 
-// emptyPayloads are payloads of interrupts, as JSON text, that a careless server takes for the
+// emptyPayloads are payloads of interrupts, as JSON text, that an incorrect server may treat as the
 // absence of a payload.
 var emptyPayloads = []string{"false", "0", `""`, "[]", "{}"}
 
 // runPayloadsOfInterrupts plays the payloads-interrupts scenario. It asks for interrupts with many
-// kinds of payloads, and answers them with many kinds of texts. If the dialect has a template for
-// answers that consist of a text only, it sends each kind of text in that form, too. Finally, it
-// answers with a text that is longer than 65,536 bytes.
+// kinds of payloads, and answers them with many kinds of texts, in each form of answer for which
+// the dialect has a template. One of the answers is longer than 65,536 bytes.
 func runPayloadsOfInterrupts(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "interrupt")
 	if !ok {
 		return
 	}
 	objects := objectSamples()
-	samples := slices.Concat(edgeSamples, joinedSamples(), parsedSamples(), longSamples[:1], []textSample{yesSample})
+	samples := slices.Concat(edgeSamples, joinedSamples(), parsedSamples(), longSamples[:1], []textGenerator{yesSample})
 	for _, template := range []string{"resume", "resume-text"} {
 		if !c.canSend(template) {
 			continue

@@ -6,25 +6,22 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// rangeScenarios are the scenarios that send the longest run ids and the earliest and latest days
-// that a document allows. No other scenario sends these values.
+// rangeScenarios are the scenarios that send the longest run ids, and the earliest and latest days,
+// that a document allows.
 var rangeScenarios = []Scenario{{
 	Name: "range-ends", Doc: "the longest run id in every request that names a run, and the ends of the calendar",
 	Capability: "text", Templates: []string{"prompt", "listen"},
 	ExpectedChecks: []string{"accept.as-documented"}, Run: runRangeEnds,
 }}
 
-// remoteDays are valid dates that a server seldom gets: a leap day, and the first and the last day
-// whose year has four digits.
+// remoteDays are unusual but valid dates: a leap day, and the first and the last day in a year of
+// four digits.
 var remoteDays = []string{"2024-02-29", "0001-01-01", "9999-12-31"}
 
 // runRangeEnds plays the range-ends scenario. If the document limits the length of run ids, it
-// starts two runs with ids of the maximum length, one after the other. The second id contains a
-// plus sign, which URLs escape, and characters of more than one byte. It reads the stream of each
-// run and then requests the cancellation of the run. If the server refuses to start one of the
-// runs, the scenario ends there. Otherwise, it requests the history of the thread, first as a whole
-// and then once for each of [remoteDays]. It leaves out cancellations and histories if the dialect
-// or the target does not support them.
+// starts, reads and cancels two runs with ids of the maximum length. One of the ids contains
+// characters that URLs must escape. Then it requests the history of the thread, as a whole and for
+// each of the [remoteDays]. It omits requests that the dialect or the target does not support.
 func runRangeEnds(t *Conversation) {
 	if longest := t.dialect.MaxRunID("listen"); longest > 0 {
 		id := t.NewID()

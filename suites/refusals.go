@@ -8,9 +8,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// runRefusals plays the refusals scenario. For every operation whose refusals can be judged, it
-// sends valid requests, and then variants of them that are invalid in one or two respects. Checks
-// compare the responses with those that the document describes.
+// runRefusals plays the refusals scenario. For each operation, it sends valid requests, and then
+// variants of them that are invalid in one or two respects. Checks compare the responses with those
+// that the document describes. Operations for which isProbeable returns false are omitted.
 func runRefusals(t *Conversation) {
 	for _, o := range t.dialect.Operations() {
 		known := t.newInvalidRequestSet()
@@ -39,9 +39,9 @@ func runRefusals(t *Conversation) {
 	}
 }
 
-// isProbeable reports whether the refusals of operation o can be judged with requests of the
-// template. This requires that the target supports the operation, and that the suite can send a
-// valid request of the template for comparison.
+// isProbeable reports whether invalid requests that are made from the template can show how the
+// server refuses requests for operation o. This requires that the target supports the operation,
+// and that the suite can send a valid request of the template for comparison.
 func (t *Conversation) isProbeable(o *dialect.Operation, template string) bool {
 	if o.AcceptsFiles && t.canSend(o.Templates()[0]) {
 		return true
@@ -60,17 +60,16 @@ func (t *Conversation) isProbeable(o *dialect.Operation, template string) bool {
 	return o.StartsRun
 }
 
-// probeRefusals sends r, which must be a valid request of operation o. If the server accepts it,
-// probeRefusals then sends the invalid variants of r that the set known does not contain, and adds
-// them to that set. A variant may be made from a valid request other than r. In this case, that
-// request is sent before the variant.
+// probeRefusals sends r, a valid request of operation o. If the server accepts it, probeRefusals
+// sends the invalid variants of r that are not in known, and adds them to known. If a variant is
+// made from a different valid request, it sends that request before the variant.
 func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known *dialect.SeenInvalidRequests) {
 	send := func(r spec.Request) bool { return t.sendProbe(o, r) }
 	if attach, _ := t.dialect.TemplateOperation("attach"); o == attach {
 		send = t.upload
 	}
 	if !send(r) {
-		return // a refusal proves nothing where the valid request is refused too
+		return // refusals of the variants would not show that the server detects what is invalid in them
 	}
 	valid := r // the last valid request that was sent
 	for _, m := range t.unseenInvalidRequests(r, known) {
@@ -82,13 +81,14 @@ func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known
 	}
 }
 
-// wrongTypeShare is a divisor: unless [Target.Deep] is set, a run sends about one in wrongTypeShare
-// of the invalid requests that [dialect.SeenInvalidRequests.KeepVariant] can leave out.
+// wrongTypeShare selects the invalid requests to send from those that
+// [dialect.SeenInvalidRequests.KeepVariant] may omit: one in wrongTypeShare. If [Target.Deep] is
+// set, all of them are sent.
 const wrongTypeShare = 20
 
-// newInvalidRequestSet returns an empty set for the invalid requests of one operation. If
-// [Target.Deep] is set, the KeepVariant function of the set keeps all variants. Otherwise it keeps
-// one in [wrongTypeShare], and the seed determines which.
+// newInvalidRequestSet returns an empty set for the invalid requests of one operation. Its
+// KeepVariant function keeps one in [wrongTypeShare] variants, selected by the seed. If
+// [Target.Deep] is set, the function keeps all of them.
 func (t *Conversation) newInvalidRequestSet() *dialect.SeenInvalidRequests {
 	n := t.target.Seed
 	return &dialect.SeenInvalidRequests{KeepVariant: func() bool {
@@ -97,9 +97,9 @@ func (t *Conversation) newInvalidRequestSet() *dialect.SeenInvalidRequests {
 	}}
 }
 
-// unseenInvalidRequests returns the invalid requests that [dialect.Dialect.UnseenInvalidRequests]
-// derives from r and adds to known. If Target.RefusalsAbout is not empty, unseenInvalidRequests
-// leaves out requests that violate none of the requirements listed there.
+// unseenInvalidRequests returns the result of [dialect.Dialect.UnseenInvalidRequests]. If
+// Target.RefusalsAbout is not empty, it omits requests that violate none of the requirements in
+// that field.
 func (t *Conversation) unseenInvalidRequests(
 	r spec.Request, known *dialect.SeenInvalidRequests,
 ) []dialect.InvalidRequest {
@@ -115,11 +115,9 @@ func (t *Conversation) unseenInvalidRequests(
 	})
 }
 
-// probeReply sends a valid request of the template and, if the server accepts it, invalid variants
-// of that request, except those that the set known contains. It adds the variants that it sends to
-// that set. The requests of the template must be replies to something that the server sent.
-// Therefore, before each request, probeReply makes the server send a new tool call or interrupt, or
-// store a new file.
+// probeReply sends a valid reply, a request that is built from the template. If the server accepts
+// it, probeReply sends its invalid variants that are not in known, and adds them to known. Before
+// each request, it elicits something new to reply to; see newReply.
 func (t *Conversation) probeReply(template string, known *dialect.SeenInvalidRequests) {
 	newReply := func() (r spec.Request, ok bool) {
 		if e, ok := t.newReply(template); ok {
@@ -144,19 +142,19 @@ func (t *Conversation) probeReply(template string, known *dialect.SeenInvalidReq
 }
 
 // sendInvalidProbe sends r, an invalid request of operation o, in the same way as
-// [Conversation.sendProbe]. If r is for the stream of a run that another request started, however,
-// it reads at most one event, and for at most [readTimeout]. A server that accepts r, as the
-// document may allow, need not have that run and need not end the stream.
+// [Conversation.sendProbe]. If r requests the stream of an existing run, it reads at most one event,
+// and for at most [readTimeout].
 func (t *Conversation) sendInvalidProbe(o *dialect.Operation, r spec.Request) {
 	if o.StartsRun || !o.IsStream {
 		t.sendProbe(o, r)
 		return
 	}
+	// A server may accept r and wait for a run that does not exist.
 	t.send(r, wire.StopWhen{Frames: 1, Elapsed: readTimeout})
 }
 
 // sendProbe sends r, a request of operation o, and reports whether the server accepted it. If o
-// starts a run, it sends r with new thread and run ids.
+// starts a run, sendProbe first replaces the ids of the thread and the run in r with new ones.
 func (t *Conversation) sendProbe(o *dialect.Operation, r spec.Request) (accepted bool) {
 	if o.StartsRun {
 		r = t.withNewIDs(r)

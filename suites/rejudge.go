@@ -8,18 +8,17 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// maxDifferences is the maximum number of differences that [Rejudge] lists. If there are more,
-// Rejudge adds one line with the number of the remaining differences.
+// maxDifferences is the maximum number of differences that [Rejudge] returns.
 const maxDifferences = 20
 
-// Rejudge evaluates the recordings of parts, the results of [Run], a second time. It returns the
+// Rejudge evaluates stored recordings of the results parts of [Run] a second time. It returns the
 // differences between the old and the new evaluations, one line each, or nil if there are none. If
-// there are more than 20, a further line states how many are left out. Since the same bytes must
-// lead to the same verdicts, any difference is a bug in streamassay.
+// there are more than 20 differences, it returns the first 20 and a line with the number of the
+// others. A difference is a bug in streamassay, because the same recording must lead to the same
+// verdicts.
 //
-// Rejudge calls read to get the stored recording of a result. It does not call read for results
-// without exchanges, or for trimmed results, whose old evaluations are kept. It returns an error if
-// read does, or if t is invalid.
+// Rejudge calls read to obtain the recording of each result. It does not evaluate results that are
+// trimmed or have no exchanges. It returns an error if read fails or if t is invalid.
 func Rejudge(
 	t Target, parts []ScenarioResult, read func(ScenarioResult) (spec.Trace, error),
 ) (differences []string, err error) {
@@ -54,7 +53,7 @@ func Rejudge(
 }
 
 // diffEvaluations returns the differences between a, the evaluation of a live conversation, and b,
-// the evaluation of its recording, one line each. It returns nil if the evaluations agree.
+// the evaluation of its recording, one line each. It returns nil if there are none.
 func diffEvaluations(a, b spec.Evaluation) (all []string) {
 	if a.Complete != b.Complete {
 		all = append(all, fmt.Sprintf(
@@ -78,9 +77,9 @@ func diffEvaluations(a, b spec.Evaluation) (all []string) {
 	return all
 }
 
-// describeResult returns a description of a result in one line: the verdict, the number of
-// judgements, the first findings, the number of all findings if there are more, and the note. The
-// descriptions of two results are compared to find differences.
+// describeResult returns a description of a result in one line, which diffEvaluations compares. It
+// contains the verdict, the number of judgements, the first [maxComparedFindings] findings and the
+// note. If there are more findings, it also contains their total number.
 func describeResult(r spec.Result) string {
 	s := fmt.Sprintf("%s of %d judgements", r.Verdict, r.Judged)
 	for i, f := range r.Findings {
@@ -96,20 +95,16 @@ func describeResult(r spec.Result) string {
 	return s
 }
 
-// maxComparedFindings is how many findings of a check in a live conversation are compared one by
-// one with its findings in the recording. If a result has more findings, their total number is
-// compared as well.
+// maxComparedFindings is the maximum number of findings in the result of describeResult.
 const maxComparedFindings = 3
 
-// timeResolution is the resolution of times in a recording. Times are truncated to a multiple of
-// it.
+// timeResolution is the resolution of times in a recording.
 const timeResolution = time.Microsecond
 
-// truncateTimes truncates the times in t to [timeResolution] and returns t. It does so in place,
-// except that it copies the arrivals first. Because of the truncation, a conversation and its
-// recording get the same verdicts. Rounding instead could change the order of arrivals and
-// requests.
-func truncateTimes(t spec.Trace) spec.Trace {
+// truncateTimes truncates the times in t to [timeResolution] and returns t, so that a conversation
+// and its recording lead to the same verdicts. It modifies the exchanges in place, but not their
+// slices of arrivals.
+func truncateTimes(t spec.Trace) spec.Trace { // rounding could change the order of arrivals and requests
 	for i := range t.Exchanges {
 		x := &t.Exchanges[i]
 		x.At = x.At.Truncate(timeResolution)

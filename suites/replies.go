@@ -10,9 +10,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// replyScenarios are the scenarios that reply to tool calls and interrupts in all forms that the
-// document allows, with several results in one request, or after invalid replies. Most other
-// scenarios send only the plain form of a reply.
+// replyScenarios are the scenarios that reply to tool calls and interrupts in special ways: in
+// every form that the document allows, with several results in one request, after invalid replies,
+// late, or not at all.
 var replyScenarios = []Scenario{
 	forTools("replies-tools", "results of client tools in every form that the document allows",
 		func(t *Conversation) { t.sendReplyForms("tool-result") }),
@@ -50,22 +50,21 @@ var replyScenarios = []Scenario{
 		}),
 }
 
-// lateReplyDelay is how long the client waits before it replies in the scenarios with late replies.
-// A person usually takes even longer to answer, so a server must not give up within this time.
+// lateReplyDelay is the time for which the client waits before a late reply. A server must wait
+// longer, because people usually take more time to answer.
 const lateReplyDelay = 1500 * time.Millisecond
 
-// replyLate makes the server send something to which a request of the template is a reply, such as
-// a tool call. It waits for [lateReplyDelay], and then sends the reply.
+// replyLate elicits something to reply to (see newReply), waits for [lateReplyDelay], and sends the
+// reply, which it builds from the template.
 func (t *Conversation) replyLate(template string) {
 	if e, ok := t.newReply(template); ok && t.Sleep(lateReplyDelay) {
 		t.SendAndRead(template, e)
 	}
 }
 
-// promptInsteadOf makes the server send something to which a request of the template is a reply,
-// such as a tool call, and sends two prompts instead of the reply. If the target can recall
-// messages, it then asks for the previous one. The documents do not say whether a server accepts
-// these prompts, and what it then replies, so checks judge only the form of the first reply.
+// promptInsteadOf elicits something to which a request of the template would be a reply (see
+// newReply), and sends prompts instead of the reply. A server may refuse these prompts, because the
+// documents do not define the responses to them.
 func (t *Conversation) promptInsteadOf(template string) {
 	if _, ok := t.newReply(template); ok {
 		t.startIfTaken("", t.PromptEvent("text", "instead of a reply"))
@@ -90,15 +89,14 @@ func forInterrupts(name, doc string, run func(*Conversation)) Scenario {
 	}
 }
 
-// replyTemplates are the templates whose requests reply to something that the server sent before,
-// such as a tool call. Each sends the plain form of a reply. A document may have further templates
-// for other forms of the same reply. Their names begin with the name of the plain form and a
-// hyphen, as in "tool-result-parts".
+// replyTemplates are the templates for the plain form of replies, which are requests that refer to
+// something that the server sent before, such as a tool call. A document may have further templates
+// for other forms of the same reply. Their names begin with the name of the plain form and a hyphen,
+// as in "tool-result-parts".
 var replyTemplates = []string{"tool-result", "tool-results", "resume-cancelled", "resume", "sign", "uploaded"}
 
-// plainReplyTemplate returns the element of [replyTemplates] that is the plain form of the
-// template, such as "tool-result" for "tool-result-parts". It returns "" if requests of the
-// template are not replies.
+// plainReplyTemplate returns the element of [replyTemplates] for the plain form of the template,
+// such as "tool-result" for "tool-result-parts". It returns "" if the template is not for replies.
 func plainReplyTemplate(template string) string {
 	for _, plain := range replyTemplates {
 		if template == plain || strings.HasPrefix(template, plain+"-") {
@@ -108,21 +106,19 @@ func plainReplyTemplate(template string) string {
 	return ""
 }
 
-// isReplyTemplate reports whether the requests of the template are replies to something that the
-// server sent before.
+// isReplyTemplate reports whether the template is for replies; see [replyTemplates].
 func isReplyTemplate(template string) bool { return plainReplyTemplate(template) != "" }
 
 // sendReplyForms sends a reply in each form that the document allows, each in a new thread. It uses
-// all templates whose plain form is plainTemplate, and the variants of their requests. It leaves
-// out the forms of variants that prompts can have as well, because the variants scenario sends
-// prompts in these forms. Variants with an unknown member are sent nevertheless, because servers
-// may read a reply with different code.
+// all templates whose plain form is plainTemplate, and the valid variants of their requests. It omits
+// most forms that prompts can have, too, because the variants scenario sends prompts in these forms.
 func (t *Conversation) sendReplyForms(plainTemplate string) {
 	o, _ := t.dialect.TemplateOperation(plainTemplate)
 	sent := map[string]bool{} // forms of variants
 	t.Run = t.NewID()
 	for _, v := range t.dialect.ValidVariants(t.BuildRequest("prompt", t.PromptEvent("text", "one"))) {
-		sent[v.Form] = !strings.HasSuffix(v.Form, " is present") // servers may read a reply with other code
+		// Variants with an unknown member are sent again, because a server may parse replies with other code.
+		sent[v.Form] = !strings.HasSuffix(v.Form, " is present")
 	}
 	for _, template := range o.Templates() {
 		if plainReplyTemplate(template) == plainTemplate {
@@ -131,32 +127,26 @@ func (t *Conversation) sendReplyForms(plainTemplate string) {
 	}
 }
 
-// newReply makes the server call a client tool, send an interrupt or store a file in a new thread,
-// depending on what requests of the template reply to (see [Conversation.elicit]). It returns the
-// event with the values for such a request. ok is false if the server did not do so. ok is also
-// false if the server sent an interrupt with a schema for the answer and the template is for an
-// answer in a form other than the plain one, because the schema may not allow other forms.
+// newReply calls [Conversation.elicit] in a new thread and returns its results. It also returns false
+// if the server sent an interrupt to which a request of the template may not be a valid reply.
 func (t *Conversation) newReply(template string) (e spec.Event, ok bool) {
 	t.Thread = t.NewID()
 	e, ok = t.elicit(template)
 	interrupt, _ := t.onlyInterrupt()
+	// A schema for the answer may not allow the forms of other templates.
 	return e, ok && (interrupt.AnswerSchema == "" || template == plainReplyTemplate(template))
 }
 
-// buildReply sets t.Run to a new run id and returns the request for that run that is built from the
-// template with the given name. The event e has the values that replace the placeholders of the
-// template (see [Conversation.BuildRequest]), such as the id of the tool call or interrupt to which
-// the request replies.
+// buildReply sets t.Run to a new id and calls [Conversation.BuildRequest].
 func (t *Conversation) buildReply(template string, e spec.Event) spec.Request {
 	t.Run = t.NewID()
 	return t.BuildRequest(template, e)
 }
 
-// sendReplyVariants sends a reply of the template and then variants of this reply, each in a new
-// thread. It leaves out variants that are not replies, and those for whose form (see
-// [dialect.ValidRequestVariant]) the map sent contains true. It adds the forms of the others to
-// that map. If the server does not accept the first reply, which checks judge, sendReplyVariants
-// sends no variants.
+// sendReplyVariants sends a reply that it builds from the template, and then valid variants of it,
+// each in a new thread. It omits variants that are not replies, and forms of variants (see
+// [dialect.ValidRequestVariant]) that are true in sent. It sets the forms that it sends to true. If
+// the server refuses the first reply, it sends no variants.
 func (t *Conversation) sendReplyVariants(template string, sent map[string]bool) {
 	e, ok := t.newReply(template)
 	if !ok {
@@ -185,9 +175,9 @@ func (t *Conversation) sendReplyVariants(template string, sent map[string]bool) 
 // [Conversation.sendRefusedForms] sends.
 const maxRefusedForms = 3
 
-// sendRefusedForms sends about [maxRefusedForms] invalid forms of the valid request r that name the
-// same thread and run as r (see [Conversation.refusedForms]). It returns true if the server refused
-// all of them. If the server accepts one, it stops and returns false.
+// sendRefusedForms sends about [maxRefusedForms] invalid forms of the valid request r, with the
+// same thread and run. It reports whether the server refused all of them. If the server accepts
+// one, it sends no further ones.
 func (t *Conversation) sendRefusedForms(r spec.Request) (refused bool) {
 	run := t.dialect.ParseRequest(r).Run
 	all := slices.DeleteFunc(t.refusedForms(r), func(m dialect.InvalidRequest) bool {
@@ -202,10 +192,9 @@ func (t *Conversation) sendRefusedForms(r spec.Request) (refused bool) {
 	return true
 }
 
-// sendShortAndLongForms sends those invalid forms of the valid request r in which something is
-// missing or a text is too short or too long (see [Conversation.refusedForms]). The forms need not
-// name the same run as r. It returns true if the server refused all of them. If the server accepts
-// one, it stops and returns false.
+// sendShortAndLongForms sends the invalid forms of the valid request r in which a member is missing
+// or a text is too short or too long. It reports whether the server refused all of them. If the
+// server accepts one, it sends no further ones.
 func (t *Conversation) sendShortAndLongForms(r spec.Request) (refused bool) {
 	for _, m := range t.refusedForms(r) {
 		shortOrLong := strings.HasSuffix(m.Name, " is missing") || strings.HasSuffix(m.Name, " characters")
@@ -216,8 +205,8 @@ func (t *Conversation) sendShortAndLongForms(r spec.Request) (refused bool) {
 	return true
 }
 
-// refusedForms returns the invalid forms of the valid request r that name the same thread as r and
-// that the document says the server must or should refuse.
+// refusedForms returns the invalid forms of the valid request r that name the same thread and that,
+// according to the document, the server MUST or SHOULD refuse.
 func (t *Conversation) refusedForms(r spec.Request) []dialect.InvalidRequest {
 	isDemanded := func(d spec.RefusalRequirement) bool { return d.Level != spec.May }
 	thread := t.dialect.ParseRequest(r).Thread
@@ -230,9 +219,8 @@ func (t *Conversation) refusedForms(r spec.Request) []dialect.InvalidRequest {
 	})
 }
 
-// sendReplyAfterRefusals makes the server send something to which a request of the template is a
-// reply, such as a tool call. It sends invalid forms of that reply, including all in which
-// something is missing, and then the valid reply. It stops if the server accepts an invalid form.
+// sendReplyAfterRefusals elicits something to reply to (see newReply), sends invalid forms of the
+// reply, and then the valid reply. It stops if the server accepts an invalid form.
 func (t *Conversation) sendReplyAfterRefusals(template string) {
 	e, ok := t.newReply(template)
 	if !ok {
@@ -243,9 +231,9 @@ func (t *Conversation) sendReplyAfterRefusals(template string) {
 	}
 }
 
-// elicitAndReply returns a function for the field Run of a scenario. The function makes the server
-// call a client tool or send an interrupt, and then sends the reply, which is a request of the
-// given template. Checks judge both responses.
+// elicitAndReply returns a function for the field Run of a scenario. The function elicits a tool
+// call or an interrupt (see [Conversation.elicit]) and sends the reply, which it builds from
+// replyTemplate. Checks judge both responses.
 func elicitAndReply(replyTemplate string) func(*Conversation) {
 	return func(t *Conversation) {
 		if e, ok := t.elicit(replyTemplate); ok {
@@ -254,12 +242,10 @@ func elicitAndReply(replyTemplate string) func(*Conversation) {
 	}
 }
 
-// runClientTool plays the client-tool scenario. It makes the server call a client tool and sends
-// the result. In the same thread and in a new one, it then offers the tool in another form, if the
-// dialect has a template for that, and sends no result. In another thread, it offers two tools,
-// sends a result, and offers the two tools again. In a further thread, it offers a client tool
-// but makes the server call its own tool, and then sends prompts that offer a client tool but do
-// not ask for a call.
+// runClientTool plays the client-tool scenario. It elicits calls of client tools, with one or two
+// tools on offer and in each form of offer for which the dialect has a template, and sends the
+// results of some of them. Then it sends prompts that offer a client tool but do not ask for a call
+// of that tool.
 func runClientTool(t *Conversation) {
 	elicitAndReply("tool-result")(t)
 	_, offer := t.elicitingRequest("tool-result")
@@ -293,14 +279,13 @@ func runClientTool(t *Conversation) {
 	}
 }
 
-// promptsWithTools are the scenarios whose prompts the client-tool scenario sends in requests that
-// also offer a tool. The offer must not change the replies.
+// promptsWithTools are the names of the test prompts that the client-tool scenario sends in requests
+// that also offer a tool. The replies must not depend on the offer.
 var promptsWithTools = []string{"text", "messages", "contents", "reasoning", "error-mid"}
 
-// runToolResults plays the replies-tools-together scenario. It sends the result of one call. Then,
-// in two other threads, it sends the results of two calls in one request. In the first of these
-// threads, the two results differ. In the second, they are equal. A further request in that thread
-// has the results of two more calls; one of these results is empty.
+// runToolResults plays the replies-tools-together scenario. It sends the result of one call, and
+// then the results of two calls in one request. The two results are different, equal, or one of
+// them is empty.
 func runToolResults(t *Conversation) {
 	elicitAndReply("tool-result")(t)
 	for i, second := range []string{"painted it once more", "painted it blue", ""} {
@@ -314,10 +299,10 @@ func runToolResults(t *Conversation) {
 	}
 }
 
-// elicit makes the server call a client tool, send an interrupt or store a file, depending on what
-// requests of the template replyTemplate reply to. For the template "tool-results", whose requests
-// send two results at once, the server must call the tool twice, in two runs. elicit returns the
-// event with the values for a request of replyTemplate. ok is false if the server did not do so.
+// elicit makes the server do what a request of replyTemplate replies to: call a client tool, send an
+// interrupt or store a file. It returns the event from which the reply can be built. ok is false if
+// the server did not respond as required. For the template "tool-results", whose requests contain two
+// results, elicit makes the server call the tool in two runs.
 func (t *Conversation) elicit(replyTemplate string) (e spec.Event, ok bool) {
 	if replyTemplate == "tool-results" {
 		first, _ := t.elicit("tool-result")
@@ -334,10 +319,8 @@ func (t *Conversation) elicit(replyTemplate string) (e spec.Event, ok bool) {
 	return t.replyEvent(replyTemplate)
 }
 
-// elicitingRequest describes the request that makes the server call a client tool, send an
-// interrupt or store a file, depending on what requests of the template replyTemplate reply to. It
-// returns the name of the template of that request, and the event with the values for its
-// placeholders. It sends nothing.
+// elicitingRequest returns the template and the event from which [Conversation.elicit] builds its
+// request. It sends nothing.
 func (t *Conversation) elicitingRequest(replyTemplate string) (template string, e spec.Event) {
 	switch plainReplyTemplate(replyTemplate) {
 	case "resume", "resume-cancelled":
@@ -350,11 +333,9 @@ func (t *Conversation) elicitingRequest(replyTemplate string) (template string, 
 	return "tool-offer", e
 }
 
-// replyEvent returns the event with the values for a request of the template replyTemplate. It
-// takes the ids in it from the response of the last exchange, in which the server must have
-// responded to the request that [Conversation.elicitingRequest] describes. ok is false if the
-// response does not contain what the request would reply to: a tool call, a stored file, or a
-// single interrupt.
+// replyEvent returns the event from which a reply to the last response can be built with
+// replyTemplate. The last request must be the one that [Conversation.elicitingRequest] describes. ok
+// is false if the response does not contain the required tool call, stored file or single interrupt.
 func (t *Conversation) replyEvent(replyTemplate string) (e spec.Event, ok bool) {
 	switch plainReplyTemplate(replyTemplate) {
 	case "resume", "resume-cancelled":
@@ -374,9 +355,9 @@ func (t *Conversation) replyEvent(replyTemplate string) (e spec.Event, ok bool) 
 	return spec.Event{Call: id, Name: offer.Name, Text: "painted it blue", Description: offer.Text}, id != ""
 }
 
-// onlyInterrupt returns the interrupt in the response of the last exchange. ok is false if the
-// response contains no interrupt or several. The requests of the suite answer a single interrupt,
-// and a server may refuse a request that leaves other interrupts of the run unanswered.
+// onlyInterrupt returns the interrupt in the last response. ok is false if the response contains no
+// interrupt or several. Requests of the suite answer only one interrupt, and a server may refuse a
+// request that does not answer all interrupts of a run.
 func (t *Conversation) onlyInterrupt() (only spec.Event, ok bool) {
 	for e := range t.Events(1) {
 		for _, part := range append(e.Parts[:len(e.Parts):len(e.Parts)], e) {

@@ -11,15 +11,15 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An equivalentRequestForm is one of several equivalent forms of a request. The server must respond
-// to all of them in the same way.
+// An equivalentRequestForm is one of several equivalent forms of a request. A server must respond to
+// all of them in the same way.
 type equivalentRequestForm struct {
-	doc     string                            // description that follows "requests"; "" for the usual form
+	doc     string                            // description that follows "requests"; "" for the original form
 	rewrite func(r spec.Request) spec.Request // returns r in this form, without modifying r
 }
 
-// requestForms are forms of a request that servers must treat alike, according to HTTP (RFC 9110)
-// and JSON (RFC 8259). The first form leaves requests as they are.
+// requestForms are forms of a request that are equivalent in HTTP (RFC 9110) and JSON (RFC 8259).
+// The first form is the original request.
 var requestForms = []equivalentRequestForm{
 	{"", func(r spec.Request) spec.Request { return r }},
 	{"with a charset parameter in its Content-Type", func(r spec.Request) spec.Request {
@@ -63,12 +63,12 @@ var requestForms = []equivalentRequestForm{
 	}},
 }
 
-// maxEscapedBody is the size, in bytes, of the largest body whose characters are escaped. Escapes
-// make a body up to six times as long, and servers may limit the size of bodies.
+// maxEscapedBody is the maximum size, in bytes, of a body whose characters are escaped. Escaping
+// can increase the size by a factor of six, and a server may limit the size of bodies.
 const maxEscapedBody = 8 << 10
 
-// withField returns a copy of r with change applied to the value of each header field that has the
-// given name. The case of the name does not matter. If there is no such field, the copy equals r.
+// withField returns a copy of r in which the value of each header field with the given name is
+// replaced with change(value). The comparison of names ignores case.
 func withField(r spec.Request, name string, change func(string) string) spec.Request {
 	r.Header = slices.Clone(r.Header)
 	for i, f := range r.Header {
@@ -79,8 +79,8 @@ func withField(r spec.Request, name string, change func(string) string) spec.Req
 	return r
 }
 
-// withQuotedBoundary returns a copy of r in which the boundary of a multipart body is a quoted
-// string (RFC 2046, section 5.1.1). Other requests are returned unchanged.
+// withQuotedBoundary returns a copy of r in which the boundary parameter of a multipart body is a
+// quoted string (RFC 2046, section 5.1.1). It does not change other requests.
 func withQuotedBoundary(r spec.Request) spec.Request {
 	return withField(r, "Content-Type", func(v string) string {
 		if media, boundary, ok := strings.Cut(v, "boundary="); ok && !strings.ContainsAny(boundary, `";`) {
@@ -90,8 +90,7 @@ func withQuotedBoundary(r spec.Request) spec.Request {
 	})
 }
 
-// withBodyField returns a copy of r with the given header field. If r has no body, withBodyField
-// returns r unchanged.
+// withBodyField returns a copy of r with the given header field, or r itself if it has no body.
 func withBodyField(r spec.Request, name, value string) spec.Request {
 	if len(r.Body) > 0 {
 		r.Header = slices.Clone(r.Header).With(name, value)
@@ -99,7 +98,8 @@ func withBodyField(r spec.Request, name, value string) spec.Request {
 	return r
 }
 
-// withFieldNames returns a copy of r with change applied to the names of all header fields.
+// withFieldNames returns a copy of r in which the name of each header field is replaced with
+// change(name).
 func withFieldNames(r spec.Request, change func(string) string) spec.Request {
 	r.Header = slices.Clone(r.Header)
 	for i, f := range r.Header {
@@ -108,9 +108,8 @@ func withFieldNames(r spec.Request, change func(string) string) spec.Request {
 	return r
 }
 
-// withJSON returns a copy of r whose body is the result of encode. The argument of encode is the
-// decoded body, with numbers of type [json.Number]. If the body of r is not JSON, withJSON returns
-// r unchanged.
+// withJSON returns a copy of r whose body is encode(v), where v is the decoded JSON body. Numbers
+// in v have the type [json.Number]. If the body is not JSON, withJSON returns r.
 func withJSON(r spec.Request, encode func(v any) []byte) spec.Request {
 	d := json.NewDecoder(bytes.NewReader(r.Body))
 	d.UseNumber()
@@ -121,10 +120,9 @@ func withJSON(r spec.Request, encode func(v any) []byte) spec.Request {
 	return r
 }
 
-// appendReversed appends the JSON text of v to b and returns the result. The members of objects are
-// in descending order of their names. The function encode is called for all strings and names, and
-// returns the JSON text of its argument. The value v must have been decoded by package
-// [encoding/json].
+// appendReversed appends the JSON text of v, with the members of objects in descending order of
+// their names, to b and returns the result. It calls encode to encode each string and each name.
+// The value v must be one that package [encoding/json] decoded.
 func appendReversed(b []byte, v any, encode func(string) string) []byte {
 	switch v := v.(type) {
 	case string:
@@ -158,8 +156,8 @@ func appendReversed(b []byte, v any, encode func(string) string) []byte {
 	return append(b, text...)
 }
 
-// escapeAll returns s encoded as a JSON string in which every character is an escape sequence: \/
-// for a slash, and otherwise \uXXXX, or two of these for a character above U+FFFF.
+// escapeAll returns s as a JSON string in which each character is escaped, a slash as \/ and any
+// other character as \uXXXX, with surrogate pairs above U+FFFF.
 func escapeAll(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')

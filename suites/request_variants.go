@@ -26,11 +26,11 @@ var variantScenarios = []Scenario{
 	},
 }
 
-// runVariants plays the variants scenario. For each template whose requests start a run and are not
-// replies, it sends a valid request and then variants of it, such as one without an optional
-// member. A form of variant that several templates share (see [dialect.ValidRequestVariant.Form])
-// is sent only once. If possible, the same is done with a message that contains an uploaded image.
-// Finally, the requests of the most common templates are sent in all [requestForms].
+// runVariants plays the variants scenario. For each template that starts a run and is not for
+// replies, it sends a valid request and variants of it, such as one without an optional member. It
+// sends each form of variant (see [dialect.ValidRequestVariant]) only once. If possible, it also
+// sends variants of a message with an uploaded image. Finally, it sends common requests in all
+// [requestForms].
 func runVariants(t *Conversation) {
 	sent := map[string]bool{}
 	for _, o := range t.dialect.Operations() {
@@ -54,15 +54,10 @@ func runVariants(t *Conversation) {
 	}
 }
 
-// runForms plays the forms scenario. For each template whose requests start a run and are not
-// replies, except "prompt", it asks for two of the following: a text, a tool call, a failure at the
-// start and one in the middle. The seed determines which two. If [Target.Deep] is set, it asks for
-// all of them. In another thread, it asks for an interrupt, if the target supports that. Finally,
-// it requests the histories of the threads in which the server accepted one of the other prompts.
-// If the server keeps the streams of its runs, runForms also requests the rest of a stream from a
-// cursor in its middle. The form of a request must not make a difference to its run. If the
-// requests repeat the earlier messages of their thread, each prompt gets a new thread. runForms
-// sends nothing if the target is not scripted.
+// runForms plays the forms scenario, in which the form of a request must not affect its run. With
+// each template for prompts except the plain one, it sends test prompts of several kinds, resumes
+// streams, and finally requests the histories. The seed selects about half of the test prompts,
+// unless [Target.Deep] is set. If the target is not scripted, runForms sends nothing.
 func runForms(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "form")
 	if !ok {
@@ -92,7 +87,7 @@ func runForms(t *Conversation) {
 			if c.HasTemplate("listen") && len(cursors) > 1 && !c.target.lacksCapability("resume") {
 				c.ReadStream(cursors[len(cursors)/2-1], 0)
 			}
-			if c.dialect.RepeatsHistory(c.BuildRequest(template, e)) {
+			if c.dialect.RepeatsHistory(c.BuildRequest(template, e)) { // each prompt needs a new thread
 				c.Thread = c.NewID()
 			}
 		}
@@ -106,15 +101,11 @@ func runForms(t *Conversation) {
 	c.completeHistories(slices.Compact(threads))
 }
 
-// runCorrected plays the corrected scenario. It starts a run. In a new thread, it sends invalid
-// forms of a request. If the server refuses them, it requests the history, which shows that the
-// thread is still unknown, and then sends the valid request. In the thread of the first run, it
-// sends invalid forms of another request. If the server refuses these, it sends a valid request for
-// a different run and, after a pause, the request of which it sent invalid forms, now valid. At the
-// end, the history of each thread must contain only the messages of the valid requests and the
-// replies to them. Then it sends a valid request after each of the [refusedForms], and the server
-// must still report that it is healthy. All requests are sent on connections that are reused, on
-// which a faulty server may mix up an invalid request with the valid one before it.
+// runCorrected plays the corrected scenario on reused connections. It sends invalid forms of a
+// request, and then the valid request with the same ids, first in a new thread and then in a thread
+// with a run. Checks verify that invalid requests have no effect: that they do not create a thread,
+// and that the histories contain only the messages of valid requests and their replies. Finally, it
+// sends a valid request after each of the [refusedForms], and requests the health of the server.
 func runCorrected(t *Conversation) {
 	t.keepAlive()
 	if t.SendAndRead("prompt", t.PromptEvent("text", "one")); !t.accepted {
@@ -154,22 +145,18 @@ func runCorrected(t *Conversation) {
 }
 
 // sendAndReadAgain sends r, a request of the template "prompt" for the current run, and reads the
-// stream of the run to its end. It is for requests of which invalid forms with the same ids were
-// sent before.
+// stream of the run to its end. Unlike SendAndRead, it does not use a new run id.
 func (t *Conversation) sendAndReadAgain(r spec.Request) {
 	if t.Send(r) && !t.respondsWithStream("prompt") {
 		t.ReadStream("", 0)
 	}
 }
 
-// sendVariants sends the request of the template, with the values in e in place of its
-// placeholders, and then variants of that request, each with new ids. The map sent contains true
-// for each form of variants (see [dialect.ValidRequestVariant]) that is to be left out.
-// sendVariants adds each form that it sends to the map, so no form is sent twice. If no variants
-// are left, it does not send the request itself either. If the response to the request ends early,
-// it sends no variants. If the server refuses the request, it sends only the variants without an
-// optional member, which may show what the server refuses, and does not add their forms to the map.
-// It leaves out these variants, too, if no variant was sent before.
+// sendVariants sends the request that it builds from the template and e, and then valid variants of
+// it, each with new ids. It omits most forms of variants (see [dialect.ValidRequestVariant]) that are
+// true in sent, and sets the forms that it sends to true. If no variants remain, it does not send the
+// request either. If the server refuses the request, it sends only the variants without an optional
+// member, which may show the reason for the refusal.
 func (t *Conversation) sendVariants(template string, e spec.Event, sent map[string]bool) {
 	t.Run = t.NewID()
 	r := t.BuildRequest(template, e)
@@ -179,7 +166,7 @@ func (t *Conversation) sendVariants(template string, e spec.Event, sent map[stri
 		return
 	}
 	accepted := t.Send(r)
-	if t.wasCutOff() || !accepted && len(sent) == 0 {
+	if t.wasCutOff() || !accepted && len(sent) == 0 { // the server may refuse every request
 		return
 	}
 	for _, v := range variants {
@@ -193,17 +180,16 @@ func (t *Conversation) sendVariants(template string, e spec.Event, sent map[stri
 	}
 }
 
-// isUnknownAtRoot reports whether v has an unknown member beside the documented members of the body.
-// A server may check these members with different code for different kinds of requests.
+// isUnknownAtRoot reports whether the variant v has an unknown member at the top level of its body.
+// These variants are sent for each template, because a server may parse different kinds of requests
+// with different code.
 func isUnknownAtRoot(v dialect.ValidRequestVariant) bool {
 	return strings.Count(v.Name, "/") == 1 && strings.HasSuffix(v.Name, " is present")
 }
 
-// sendUploadVariants uploads an image and sends a request that contains the image. Then it sends
-// the variants of the request, except those for whose form (see [dialect.ValidRequestVariant]) the
-// map sent contains true. All requests are in the same new thread. Unlike
-// [Conversation.sendVariants], it does not modify the map. If the server does not accept the
-// request, it sends no variants.
+// sendUploadVariants uploads an image and sends a message that contains it, and then valid variants
+// of that request, all in one new thread. It omits forms of variants that are true in sent, and
+// does not modify sent. If the server refuses the request, it sends no variants.
 func (t *Conversation) sendUploadVariants(sent map[string]bool) {
 	t.Thread = t.NewID()
 	image, ok := t.elicit("uploaded")
@@ -225,18 +211,17 @@ func (t *Conversation) sendUploadVariants(sent map[string]bool) {
 	}
 }
 
-// wasCutOff reports whether the last response ended early, for example because the transfer failed.
+// wasCutOff reports whether the last response ended early, for example because of a network error.
 func (t *Conversation) wasCutOff() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.trace.Exchanges) > 0 && t.trace.Exchanges[len(t.trace.Exchanges)-1].Response.End != nil
 }
 
-// sendForms sends the request of a template in all [requestForms], except those in which it would
-// be invalid or would not differ from the usual form. If the request does not start a run,
-// sendForms first starts a run to which the request can refer. It sends nothing if the dialect or
-// the target does not support the template. It also sends no cancel requests in dialects that have
-// the template "listen".
+// sendForms sends a request of the template in each of the [requestForms] that changes it and
+// leaves it valid. If the request does not start a run, sendForms first starts a run to which the
+// request can refer. It sends nothing if the dialect or the target does not support the template,
+// and no cancel requests if the dialect has the template "listen".
 func (t *Conversation) sendForms(template string) {
 	o, ok := t.dialect.TemplateOperation(template)
 	if !ok || template != "prompt" && !t.canSend(template) || template == "cancel" && t.HasTemplate("listen") {

@@ -16,8 +16,7 @@ var resumeChecks = []string{
 	"resume.starts-after-cursor", "resume.excludes-cursor", "resume.loses-nothing", "resume.tells-the-same", "resume.ends",
 }
 
-// cursorKinds is the value of [Scenario.Kinds] for scenarios that resume streams, which need a
-// dialect whose frames have cursors.
+// cursorKinds is the value of [Scenario.Kinds] for scenarios that need cursors to resume streams.
 var cursorKinds = []spec.Kind{spec.SlotCursor}
 
 // resumeScenarios are the scenarios that request streams from a cursor: after a lost connection,
@@ -44,25 +43,22 @@ var resumeScenarios = []Scenario{
 	},
 }
 
-// maxDisconnects limits how often the resume scenario loses the connection, and also how often it
-// resumes its last run afterwards. It keeps the scenario short if runs have very many events.
+// maxDisconnects is the maximum number of disconnections in the resume scenario, and of the cursors
+// from which it then resumes one run. It limits the duration of the scenario if runs have many
+// events.
 const maxDisconnects = 32
 
-// quietTimeout is how long the client reads a stream that it resumed after the last event of the
-// run. A server may keep such a stream open without sending anything.
+// quietTimeout is the time for which the client reads a stream that it resumed after the last event
+// of the run. A server may keep such a stream open without sending anything.
 const quietTimeout = 2 * time.Second
 
-// runResume plays the resume scenario. It first starts several runs, one after the other. In the
-// stream of run number k, from 1, the client closes the connection on purpose after the k-th event,
-// resumes the stream after that event, and finally requests the complete stream. This is done for
-// each k that is less than the number of events in the complete stream and less than
-// maxDisconnects.
+// runResume plays the resume scenario. For k = 1, 2, and so on, it starts a run, closes the
+// connection after the k-th event of the stream, resumes the stream, and finally reads the complete
+// stream. It stops at the last event of the stream or at maxDisconnects.
 //
-// Then the client resumes the stream of the last of these runs after each of its events, up to
-// maxDisconnects times. After that, it reads and resumes the streams of further runs: one for each
-// template of requests with a prompt, one with a tool call, and two with many events. The events of
-// the second of these two are spread over some time, and the client resumes its stream at the first
-// event once the run is over. Checks compare the resumed streams with the complete ones.
+// Then it resumes the stream of the last of these runs after each of its events. Finally, it reads
+// and resumes the streams of further runs, with other templates, with a tool call and with many
+// events. Checks compare the resumed streams with the complete ones.
 func runResume(t *Conversation) {
 	for k, n := 1, 2; k < min(n, maxDisconnects); k++ {
 		if !t.StartRun("prompt", t.PromptEvent("text", "resume after event "+strconv.Itoa(k)+" \u00e9 e\u0301")) {
@@ -97,10 +93,9 @@ func runResume(t *Conversation) {
 	t.readAndResume("prompt", t.PromptEvent("slow", "600 1"), first) // many events that are not there at once
 }
 
-// readAndResume starts a run with the request of the template, with the values in e in place of its
-// placeholders. It reads the stream of the run, and then requests the stream again from each of the
-// cursors that the function choose returns. The argument of choose is a list of all cursors in the
-// stream. If there are none, choose is not called.
+// readAndResume starts a run in the same way as [Conversation.StartRun] and reads the stream of the
+// run. Then it resumes the stream from each cursor that choose returns. The argument of choose
+// contains all cursors in the stream. If there are none, choose is not called.
 func (t *Conversation) readAndResume(template string, e spec.Event, choose func(cursors []string) []string) {
 	if !t.StartRun(template, e) {
 		return
@@ -113,16 +108,16 @@ func (t *Conversation) readAndResume(template string, e spec.Event, choose func(
 	}
 }
 
-// firstAndMiddle returns the first of the cursors and the middle one, or the earlier of the two
-// middle ones. There must be at least one cursor.
+// firstAndMiddle returns the first and the middle one of the given cursors, of which there must be
+// at least one. If their number is even, it returns the earlier of the two in the middle.
 func firstAndMiddle(cursors []string) []string {
 	return []string{cursors[0], cursors[(len(cursors)-1)/2]}
 }
 
-// lateAndLonger returns the 300th cursor from the end, or the first if there are fewer, followed by
-// each cursor after which the cursors become longer, such as "999" before "1000". A server that
-// compares cursors as strings takes "999" for the later one. There must be at least one cursor.
+// lateAndLonger returns the first of the last 300 cursors, and each of these that is shorter than the
+// next one, such as "999" before "1000". There must be at least one cursor.
 func lateAndLonger(cursors []string) []string {
+	// A server that compares cursors as strings resumes incorrectly after "999".
 	late := cursors[max(0, len(cursors)-300):]
 	all := late[:1:1]
 	for i, next := range late[1:] {
@@ -133,10 +128,9 @@ func lateAndLonger(cursors []string) []string {
 	return all
 }
 
-// resume requests the stream of the current run from the last cursor in the last exchange. It
-// closes the connection after the given number of events; 0 means to read to the end. If the last
-// exchange contains no cursor, it sends nothing and returns false. Otherwise it returns true, even
-// if the request fails.
+// resume resumes the stream of the current run from the last cursor in the last response. It reads
+// the given number of events; if events is 0, it reads the stream to its end. If the last response
+// contains no cursor, resume sends nothing and returns false. Otherwise it returns true.
 func (t *Conversation) resume(events int) bool {
 	cursors := t.Cursors()
 	if len(cursors) == 0 {
@@ -146,9 +140,9 @@ func (t *Conversation) resume(events int) bool {
 	return true
 }
 
-// readFirstCursor requests the stream of the current run, reads its first event, and returns the
-// cursor of that event, or "" if the event has none. If the target lacks the capability to resume
-// streams, readFirstCursor sends no request and returns "".
+// readFirstCursor reads the first event in the stream of the current run and returns its cursor, or
+// "" if it has none. If the target cannot resume streams, readFirstCursor sends nothing and returns
+// "".
 func (t *Conversation) readFirstCursor() string {
 	if t.target.lacksCapability("resume") {
 		return ""
@@ -160,21 +154,21 @@ func (t *Conversation) readFirstCursor() string {
 	return ""
 }
 
-// minPartialEvent is the number of bytes of an incomplete event that the client reads before it
-// disconnects. With so many bytes, the connection is certainly lost within an event.
+// minPartialEvent is the number of bytes of an event that the client in the resume-inside scenario
+// must have read when it disconnects. The connection is then certainly closed within an event.
 const minPartialEvent = 512
 
-// maxPartialBody is the number of bytes in a response after which the client disconnects even if it
-// has not received part of a second event.
+// maxPartialBody is the number of bytes of a response after which the client in the resume-inside
+// scenario disconnects in any case.
 const maxPartialBody = 1 << 20
 
-// largeEventSize is the size of an event, in bytes, above which runResumeInside resumes the stream
-// after the event. It is a common size of buffers.
+// largeEventSize is the size of an event, in bytes, above which the resume-inside scenario resumes
+// the stream after the event. It is a common buffer size.
 const largeEventSize = 4096
 
 // runResumeInside plays the resume-inside scenario. It disconnects in the middle of a large event
-// and resumes the stream from the previous event. Checks verify that the large event is sent again.
-// Then it reads the whole stream, and resumes it after the large event.
+// and resumes the stream from the previous event. Checks verify that the server sends the whole
+// large event again. Then it reads the complete stream, and resumes it after the large event.
 func runResumeInside(t *Conversation) {
 	if !t.StartRun("prompt", t.PromptEvent("large", "100000")) {
 		return
@@ -198,9 +192,9 @@ func runResumeInside(t *Conversation) {
 	}
 }
 
-// runResumeTwice plays the resume-twice scenario. In one run, it disconnects and resumes several
-// times. In a second run, it does so once, while the agent is silent. Checks compare the resumed
-// streams with the complete ones.
+// runResumeTwice plays the resume-twice scenario. It disconnects and resumes several times in one
+// run, and once in another run while the agent sends no events. Checks compare the resumed streams
+// with the complete ones.
 func runResumeTwice(t *Conversation) {
 	if !t.StartRun("prompt", t.PromptEvent("slow", "12 15")) {
 		return
@@ -219,15 +213,14 @@ func runResumeTwice(t *Conversation) {
 	t.ReadStream("", 0)
 }
 
-// disconnectDuration is how long the client of the resume-alone scenario stays disconnected. It is
-// longer than the run takes, so that the run ends in the meantime.
+// disconnectDuration is the time for which the client in the resume-alone scenario is disconnected.
+// It is longer than the run, so that the run ends during that time.
 const disconnectDuration = 300 * time.Millisecond
 
-// runResumeAlone plays the resume-alone scenario. It reads two events of a run, closes the
-// connection, waits until the run has ended without a client, and resumes the stream. Then it
-// closes the connection to the stream of a run that fails, also after two events, and resumes that
-// stream at once. Checks verify that nothing was lost and that the bodies of the resumed streams
-// end.
+// runResumeAlone plays the resume-alone scenario. It disconnects from a run after two events, waits
+// until the run has ended, and resumes the stream. It also disconnects from a run that fails, and
+// resumes its stream without waiting. Checks verify that no events are missing and that the resumed
+// streams end.
 func runResumeAlone(t *Conversation) {
 	if !t.StartRun("prompt", t.PromptEvent("slow", "10 15")) {
 		return
@@ -247,8 +240,8 @@ func runResumeAlone(t *Conversation) {
 }
 
 // runTwoReaders plays the two-readers scenario. Two clients read the stream of one run at the same
-// time, one from the beginning and one from a cursor. Checks verify that both get the same events
-// from the cursor on, that both bodies end, and that the history contains the answer once.
+// time, one from the beginning and one from a cursor. Checks verify that both receive the same
+// events after the cursor, that both streams end, and that the history contains the answer once.
 func runTwoReaders(t *Conversation) {
 	if !t.StartRun("prompt", t.PromptEvent("slow", "12 15")) {
 		return
@@ -265,13 +258,13 @@ func runTwoReaders(t *Conversation) {
 	t.completeHistory()
 }
 
-// probeTimeout is how long the client reads a stream that it requested from a cursor that does not
-// belong to the run. The server need not send any events on such a stream and need not end it.
+// probeTimeout is the time for which the client reads a stream that it requested from a cursor that
+// does not belong to the run. The server need not send events or end such a stream.
 const probeTimeout = time.Second
 
 // runForeignCursors plays the foreign-cursors scenario. It requests the stream of a run from
-// cursors that do not belong to the run: cursors of another run and of another thread, a cursor
-// that the server has not assigned yet, and malformed ones. Checks judge the responses.
+// cursors that do not belong to the run: those of another run and of another thread, one after the
+// latest event, and malformed ones. Checks judge the responses.
 func runForeignCursors(t *Conversation) {
 	before, elsewhere := t.earlierCursors()
 	t.SendAndRead("prompt", t.PromptEvent("text", "two"))
@@ -294,9 +287,9 @@ func runForeignCursors(t *Conversation) {
 	t.ReadStream("", 0)
 }
 
-// earlierCursors starts a run in the current thread and then a run in a new thread, and reads the
-// stream of each to its end. The first result contains the cursors of the first run, and the second
-// result those of the second. The current thread stays the same.
+// earlierCursors starts a run in the current thread and another one in a new thread, and reads
+// their streams. It returns the cursors of the first run and those of the second one. It does not
+// change the current thread.
 func (t *Conversation) earlierCursors() (here, elsewhere []string) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "one"))
 	here = t.Cursors()
@@ -308,8 +301,8 @@ func (t *Conversation) earlierCursors() (here, elsewhere []string) {
 	return here, elsewhere
 }
 
-// laterCursor returns a cursor that the server has probably not assigned yet. It replaces the first
-// digit below 9 in the given cursor with 9. If there is no such digit, it appends a 9.
+// laterCursor returns a cursor that is probably after the latest event. It replaces the first digit
+// below 9 in the given cursor with 9. If there is no such digit, it appends a 9.
 func laterCursor(cursor string) string {
 	out := []byte(cursor)
 	for i, c := range out {

@@ -13,22 +13,21 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// maxRetained is the largest total size, in bytes, of the response bodies in a conversation that is
-// kept in full until the end of the run. A larger conversation is evaluated as soon as it ends, and
-// then trimmed.
+// maxRetained is the maximum total size, in bytes, of the response bodies in a conversation that is
+// retained until the end of the test run. A larger conversation is evaluated when it ends, and then
+// trimmed.
 const maxRetained = 1 << 20
 
 // The sizes, in bytes, to which the parts of a large conversation are cut when it is trimmed.
 const (
-	maxRetainedBody = 64 << 10 // of the body of each response
-	maxRetainedRaw  = 3 << 10  // of the bytes that each finding quotes
+	maxRetainedBody = 64 << 10 // the body of each response
+	maxRetainedRaw  = 3 << 10  // the bytes that each finding quotes
 )
 
-// finishConversation completes part, the result of the ended conversation conv, with the recording
-// and the errors of conv, and returns it. If the recording is too large to keep, it evaluates the
-// conversation, calls t.BeforeTrim and trims the result. It also evaluates conversations with
-// content codings at once, because their bodies may be large after decoding. Finally it releases
-// the memory of the conversation.
+// finishConversation returns part with the recording and the errors of the conversation conv, which
+// has ended. If the recording is larger than [maxRetained], it evaluates the conversation, calls
+// t.BeforeTrim and trims the result. It also evaluates conversations with content codings. Finally,
+// it releases the memory of the conversation.
 func (t *Target) finishConversation(conv *Conversation, part ScenarioResult) ScenarioResult {
 	part.Trace, part.Err, part.IncompleteReason = conv.finalTrace(), conv.err, conv.abortCause
 	if part.IncompleteReason == nil {
@@ -40,7 +39,7 @@ func (t *Target) finishConversation(conv *Conversation, part ScenarioResult) Sce
 	n, coded := responseSize(part.Trace)
 	large := n > maxRetained || conv.largeDecoded
 	switch {
-	case coded: // may be large when decoded
+	case coded: // the decoded bodies may be large
 		conv.clients[spec.PrimaryUser].Use(conv.ctx, func() { t.evaluateOnce(&part) })
 	case large:
 		t.evaluateOnce(&part)
@@ -55,10 +54,9 @@ func (t *Target) finishConversation(conv *Conversation, part ScenarioResult) Sce
 	return part
 }
 
-// wasAtStreamLimit reports whether the last response to some request for a stream has the status
-// 429 (Too Many Requests). The client then had too many streams open, by the server's count, so the
-// conversation shows nothing about the run of that stream. Requests that start a run themselves do
-// not count. If the server has accepted no run of the conversation, the result is false.
+// wasAtStreamLimit reports whether the server finally refused a request for the stream of a run with
+// status 429 (Too Many Requests), so that checks cannot judge the run. It returns false if the server
+// has accepted no run of the conversation.
 func (t *Conversation) wasAtStreamLimit() bool {
 	refused := map[string]bool{}
 	for _, x := range t.trace.Exchanges {
@@ -73,8 +71,8 @@ func (t *Conversation) wasAtStreamLimit() bool {
 	return t.acceptedAny && len(refused) > 0
 }
 
-// releaseMemory returns to the memory limiter the memory that the responses of the conversation
-// occupy, and closes idle connections.
+// releaseMemory releases the memory of all responses of the conversation in the memory limiter, and
+// closes idle connections.
 func (t *Conversation) releaseMemory() {
 	for _, c := range t.clients {
 		c.ReleaseMemory()
@@ -82,8 +80,8 @@ func (t *Conversation) releaseMemory() {
 	}
 }
 
-// responseSize returns n, the number of bytes in all response bodies of t. coded reports whether
-// any response has a content coding.
+// responseSize returns the total size, in bytes, of all response bodies in t. coded reports whether
+// a response has a content coding.
 func responseSize(t spec.Trace) (n int, coded bool) {
 	for _, x := range t.Exchanges {
 		n += len(x.Response.Body)
@@ -92,10 +90,9 @@ func responseSize(t spec.Trace) (n int, coded bool) {
 	return n, coded
 }
 
-// trimResult removes from p what would take too much memory, and sets p.Trimmed. It drops the times
-// at which the bytes of the responses arrived. Of each body, and of the bytes that each finding
-// quotes, it keeps only the beginning (see [maxRetainedBody] and [maxRetainedRaw]). The
-// conversation must already have been evaluated.
+// trimResult reduces the memory that p needs and sets p.Trimmed. It removes the arrival times of
+// the responses, and keeps only the beginning of each body and of the bytes that each finding
+// quotes; see [maxRetainedBody] and [maxRetainedRaw]. The conversation must have been evaluated.
 func trimResult(p *ScenarioResult) {
 	p.Trimmed = true
 	for i := range p.Trace.Exchanges {
@@ -117,8 +114,8 @@ func trimResult(p *ScenarioResult) {
 	}
 }
 
-// trimEvent returns a copy of e with only the fields that reports need. The copy has its own e.Raw,
-// cut to about [maxRetainedRaw] bytes (see [truncateRaw]).
+// trimEvent returns a copy of e with only the fields that reports need. The field Raw is the result
+// of [truncateRaw].
 func trimEvent(e spec.Event) spec.Event {
 	kept := spec.Event{
 		Kind: e.Kind, Exchange: e.Exchange, Operation: e.Operation, Principal: e.Principal, StatusCode: e.StatusCode, MediaType: e.MediaType, Requirement: e.Requirement,
@@ -131,9 +128,9 @@ func trimEvent(e spec.Event) spec.Event {
 	return kept
 }
 
-// truncateRaw returns the first [maxRetainedRaw] bytes of raw, or slightly fewer so that no
-// character is cut, followed by a note that says how many bytes are left out. If raw is not longer
-// than maxRetainedRaw, truncateRaw returns a copy of it.
+// truncateRaw returns a copy of raw. If raw is longer than [maxRetainedRaw], the copy is cut to
+// that length without splitting a character, and ends with a note about the number of omitted
+// bytes.
 func truncateRaw(raw []byte) []byte {
 	kept := bytes.Clone(printable.Prefix(raw, maxRetainedRaw))
 	if n := len(raw) - len(kept); n > 0 {
@@ -142,13 +139,13 @@ func truncateRaw(raw []byte) []byte {
 	return kept
 }
 
-// judgeGrace is how long evaluations may go on after the user has cancelled the run.
+// judgeGrace is the time for which evaluations may continue after the user has cancelled the test
+// run.
 const judgeGrace = time.Second
 
-// newJudgeContext returns a context for evaluations. It ends [judgeGrace] after ctx, with the same
-// cause. If ctx ends because of the run timeout, the returned context stays valid, so that
-// everything recorded until then is evaluated. The caller must call stop when all evaluations are
-// done.
+// newJudgeContext returns a context for evaluations. It is done [judgeGrace] after ctx, with the
+// same cause. However, if ctx is done because of the run timeout, the returned context is not, so
+// that all recordings are evaluated. The caller must call stop when all evaluations are done.
 func newJudgeContext(ctx context.Context) (judge context.Context, stop func()) {
 	judge, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	unlink := context.AfterFunc(ctx, func() {

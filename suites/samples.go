@@ -5,16 +5,17 @@ import (
 	"strings"
 )
 
-// A textSample is a class of texts that a server must store and send unchanged.
-type textSample struct {
-	doc  string                   // description of one text, such as "a plain text"
-	make func(word string) string // returns a text of the class; most contain word, which makes them unique
+// A textGenerator makes texts of one class, such as texts of emoji only. A server must store them and
+// send them unchanged.
+type textGenerator struct {
+	doc  string                   // description of a text of the class, such as "a plain text"
+	make func(word string) string // returns a text of the class; in most classes, it contains word
 }
 
-// textSamples are classes of texts. The texts of the first class are plain. A careless server
-// changes those of the other classes. The texts contain no character that JSON cannot represent,
-// and no NUL, which some databases cannot store.
-var textSamples = []textSample{
+// textSamples are classes of texts. The first class contains plain texts, and the others contain
+// texts that an incorrect server may change. No text contains a lone surrogate, which UTF-8 cannot
+// represent, or NUL, which some databases cannot store.
+var textSamples = []textGenerator{
 	{"a plain text", func(w string) string { return w }},
 	{"a text with a space at its beginning", func(w string) string { return " " + w }},
 	{"a text with a space at its end", func(w string) string { return w + " " }},
@@ -75,9 +76,8 @@ var textSamples = []textSample{
 	{"a text of 65,536 bytes of three-byte characters", func(w string) string { return w + strings.Repeat("世", 65536/3) }},
 }
 
-// longText returns a text of n bytes that begins with word. Ascending numbers follow, so that a
-// missing or duplicated piece can be noticed. Several spaces precede each of the first numbers. n
-// must be greater than the length of word.
+// longText returns a text of n bytes that consists of word and a sequence of ascending numbers, in
+// which a missing or duplicated part can be detected. n must be greater than the length of word.
 func longText(word string, n int) string {
 	var b strings.Builder
 	b.WriteString(word)
@@ -87,18 +87,17 @@ func longText(word string, n int) string {
 	return b.String()[:n-1] + "."
 }
 
-// A jsonSample is a class of JSON objects, such as those with null members. A server must store an
+// A jsonGenerator makes JSON objects of one class, such as those with null members. A server must store an
 // object and send it back with the same JSON value.
-type jsonSample struct {
-	doc  string                   // description of one object, such as "a plain object"
-	make func(word string) string // returns the JSON text of an object, which usually contains word
+type jsonGenerator struct {
+	doc  string                   // description of an object of the class, such as "a plain object"
+	make func(word string) string // returns the JSON text of an object; in most classes, it contains word
 }
 
-// jsonSamples are classes of JSON objects. The objects of the first class are plain. A careless
-// server changes those of the other classes. The numbers in the objects are exact in IEEE 754
-// double precision, and the integers are in the range on which all implementations agree (RFC 8259,
-// section 6).
-var jsonSamples = []jsonSample{
+// jsonSamples are classes of JSON objects. The first class contains plain objects, and the others
+// contain objects that an incorrect server may change. All numbers are exact in IEEE 754 double
+// precision, and all integers are in the interoperable range of RFC 8259, section 6.
+var jsonSamples = []jsonGenerator{
 	{"a plain object", func(w string) string { return `{"city":` + jsonText(w) + `}` }},
 	{"an empty object", func(string) string { return `{}` }},
 	{"an object with null members", func(w string) string { return `{"a":null,"b":[null],"word":` + jsonText(w) + `}` }},

@@ -12,27 +12,28 @@ import (
 // dialect that has the templates and the kinds of events that the scenario needs. A Scenario does
 // not judge anything itself.
 type Scenario struct {
-	Name string // differs from the names of all other scenarios
+	Name string // unique name
 	Doc  string // description in one line
-	// Capability is the name of the capability that a target must have for the scenario. If it is
-	// "", the capability has the name of the scenario.
+	// Capability is the name of the capability that a target needs for the scenario; "" stands for
+	// the name of the scenario.
 	Capability string
-	// Required is true if the dialect's document requires what the scenario tests. Every target then
-	// promises it, unless the target is declared to lack the capability.
+	// Required is true if the dialect's document requires the capability. A target then promises it,
+	// unless [Target.LackedCapabilities] contains it.
 	Required       bool
 	Templates      []string    // templates that the dialect must have
 	UnlessTemplate string      // template that the dialect must not have; "" if none
 	Kinds          []spec.Kind // kinds of events that the dialect must have
-	// Denial is the reason for the refusals that the scenario tests; "" if it tests none. The
-	// dialect's document must describe such refusals, and the target must be configured for them.
+	// Denial is the reason for which the server must deny requests of the scenario; "" if there is
+	// none. The dialect's document must describe such denials, and the target must have the settings
+	// for them, such as the credentials of a second user.
 	Denial         spec.DenialReason
-	Exclusive      bool                // must be played alone, after the others, whose requests would affect its results
+	Exclusive      bool                // no other scenario may be played at the same time
 	ExpectedChecks []string            // ids of checks that must judge something if the target promises the capability
-	Run            func(*Conversation) // plays the scenario; nil for a generated one or a recording
+	Run            func(*Conversation) // plays the scenario; nil for a generated scenario or a recording
 }
 
-// AppliesTo reports whether the dialect has the templates, the kinds of events and the denial that
-// the scenario needs, and does not have s.UnlessTemplate.
+// AppliesTo reports whether the scenario can be played in dialect d: d must have s.Templates,
+// s.Kinds and s.Denial, and must not have s.UnlessTemplate.
 func (s Scenario) AppliesTo(d *dialect.Dialect) bool {
 	templates, kinds := d.Templates(), d.Kinds()
 	if s.UnlessTemplate != "" && slices.Contains(templates, s.UnlessTemplate) {
@@ -45,8 +46,7 @@ func (s Scenario) AppliesTo(d *dialect.Dialect) bool {
 		!slices.ContainsFunc(s.Kinds, func(k spec.Kind) bool { return !slices.Contains(kinds, k) })
 }
 
-// capabilityName returns the name of the capability that a target must have for the scenario:
-// s.Capability or, if that is "", s.Name.
+// capabilityName returns the name of the capability that a target needs for the scenario.
 func (s Scenario) capabilityName() string {
 	if s.Capability != "" {
 		return s.Capability
@@ -54,8 +54,8 @@ func (s Scenario) capabilityName() string {
 	return s.Name
 }
 
-// naturalPrompts maps the name of a scenario to the sentence that the scenario sends to agents that
-// do not know the conformance prompts (see [NaturalPrompts]).
+// naturalPrompts maps the name of a scenario to its prompt for agents that do not follow the test
+// prompts; see [NaturalPrompts].
 var naturalPrompts = map[string]string{
 	"text":        "Please greet the world in one sentence.",
 	"empty":       "Please answer with nothing at all.",
@@ -77,18 +77,18 @@ var naturalPrompts = map[string]string{
 	"steps":       "Please answer in two steps.",
 }
 
-// promptTemplates lists the templates that a scenario needs if it only sends prompts.
+// promptTemplates is the value of [Scenario.Templates] for scenarios that only send prompts.
 var promptTemplates = []string{"prompt"}
 
-// basicStreamChecks are the ids of the checks that judge the stream of any complete run.
+// basicStreamChecks are the ids of the checks that judge the stream of every complete run.
 var basicStreamChecks = []string{
 	"wire.opens-stream", "wire.frames-are-json", "wire.matches-schema", "wire.utf-8",
 	"run.opens-first", "run.comes-first", "run.ends", "run.ends-once", "run.end-is-last",
 }
 
-// singlePrompt returns a scenario with the given name. The scenario sends the test prompt of that
-// name, with words as its arguments, and reads the stream. The argument doc describes the scenario
-// in one line, and expectedChecks are the ids of the checks that must judge something in it.
+// singlePrompt returns a scenario that sends the test prompt with the given name, with words as its
+// arguments, and reads the stream. The scenario has the name of the test prompt, the description
+// doc, and the given expected checks.
 func singlePrompt(name, words, doc string, expectedChecks ...string) Scenario {
 	return Scenario{
 		Name: name, Doc: doc, Templates: promptTemplates, ExpectedChecks: expectedChecks,
@@ -97,9 +97,9 @@ func singlePrompt(name, words, doc string, expectedChecks ...string) Scenario {
 }
 
 // failingPrompt returns a scenario that sends the test prompt with the given name, which makes a
-// run fail. If the dialect has a template whose requests also contain earlier messages, the
-// scenario sends the prompt again with that template, in another thread. The name of the test
-// prompt is also the name of the scenario, and doc describes the scenario in one line.
+// run fail. It sends the prompt again in another thread, in a request with earlier messages, if the
+// dialect has a template for that. The scenario has the name of the test prompt and the description
+// doc.
 func failingPrompt(name, doc string) Scenario {
 	s := singlePrompt(name, "scripted failure", doc)
 	s.Run = func(t *Conversation) {
@@ -119,14 +119,14 @@ func failingPrompt(name, doc string) Scenario {
 	return s
 }
 
-// needing returns a copy of s that applies only to dialects with all of the given kinds of events.
+// needing returns a copy of s that applies only to dialects with the given kinds of events.
 func (s Scenario) needing(kinds ...spec.Kind) Scenario {
 	s.Kinds = kinds
 	return s
 }
 
-// Scenarios returns all scenarios that come with this package, in the order of the results of
-// [Run]. Generated sequences and combinations are not among them.
+// Scenarios returns all scenarios of this package, in the order in which [Run] returns their
+// results. It does not return generated sequences and combinations.
 func Scenarios() []Scenario {
 	return slices.Concat(
 		singleUserScenarios, replyScenarios, payloadScenarios, variantScenarios, streamEndScenarios, resumeScenarios,
@@ -134,7 +134,7 @@ func Scenarios() []Scenario {
 	)
 }
 
-// singleUserScenarios are the basic scenarios. None of them requires cursors, histories or a second
+// singleUserScenarios are the basic scenarios, which need no cursors, no histories and no second
 // user.
 var singleUserScenarios = []Scenario{
 	singlePrompt("text", "Grüß Gott, 世界 — “ok” 🙂", "a plain reply", basicStreamChecks...),
@@ -280,8 +280,8 @@ var singleUserScenarios = []Scenario{
 	},
 }
 
-// runHealth plays the health scenario. On a connection that is reused, it sends the requests for
-// information about the server twice, and once more after a run that fails.
+// runHealth plays the health scenario. On reused connections, it requests information about the
+// server twice, and once more after a run that fails.
 func runHealth(t *Conversation) {
 	t.keepAlive()
 	for i := range 3 {
@@ -294,15 +294,15 @@ func runHealth(t *Conversation) {
 	}
 }
 
-// isValid reports whether the request of the template, with the values in e in place of its
-// placeholders, is valid according to the dialect's document.
+// isValid reports whether the request that is built from the template and e is valid according to
+// the dialect's document.
 func (t *Conversation) isValid(template string, e spec.Event) bool {
 	return len(t.dialect.ValidateRequest(t.BuildRequest(template, e))) == 0
 }
 
-// runNoThread plays the no-thread scenario. It sends prompts without a thread id, unless the
-// document requires one. The last of them asks for the previous message, which does not exist if
-// the server starts a new thread for each prompt.
+// runNoThread plays the no-thread scenario. If the document allows it, it sends prompts without a
+// thread id, each of which starts a new thread. The last one asks for the previous message, which
+// does not exist in a new thread.
 func runNoThread(t *Conversation) {
 	prompts := []spec.Event{t.PromptEvent("text", "one"), t.PromptEvent("text", "two")}
 	if !t.target.lacksCapability("recall") {
@@ -315,15 +315,15 @@ func runNoThread(t *Conversation) {
 	}
 }
 
-// cancelDuringStream reads the stream of the current run to its end. As soon as the given number of
-// frames with data has arrived, it cancels the run.
+// cancelDuringStream reads the stream of the current run to its end, and cancels the run after the
+// given number of frames with data.
 func (t *Conversation) cancelDuringStream(frames int) {
 	t.DuringStream(t.BuildRequest("listen", spec.Event{}), frames, func() { t.SendTemplate("cancel", spec.Event{}) })
 }
 
-// readAfterEnd requests the stream of the current run from the last cursor in the last exchange,
+// readAfterEnd resumes the stream of the current run from the last cursor in the last response,
 // which must contain the end of the run, and reads it for at most [quietTimeout]. It sends nothing
-// if the last exchange contains no cursor or the target lacks the capability to resume streams.
+// if the last response contains no cursor or the target cannot resume streams.
 func (t *Conversation) readAfterEnd() {
 	if cursors := t.Cursors(); len(cursors) > 0 && !t.target.lacksCapability("resume") {
 		t.readStream(cursors[len(cursors)-1], wire.StopWhen{Elapsed: quietTimeout})

@@ -9,45 +9,42 @@ import (
 
 // An action is one step of a generated sequence.
 type action struct {
-	number   int    // position in the sequence as generated, from 1; kept when other actions are removed
+	number   int    // position in the generated sequence, counted from 1; unchanged if other actions are removed
 	typeName string // name of its [actionType]
-	subject  int    // number of its thread (from 1), or of the earlier action to which it refers
-	choice   uint64 // selects one of the forms of the action; 0 selects the plainest
+	subject  int    // number of the thread, counted from 1, or of the earlier action to which the action refers
+	choice   uint64 // selects one of the forms of the action; 0 selects the simplest form
 }
 
 // maxActions is the maximum number of actions in a sequence.
 const maxActions = 12
 
-// threadCount is the number of threads that the actions of a sequence can use.
+// threadCount is the number of threads that a sequence uses.
 const threadCount = 2
 
-// A sequenceBuilder is a sequence that is being generated. Besides the actions so far, it holds the
-// runs, tool calls, interrupts and files to which later actions can refer if the server responds as
-// required.
+// A sequenceBuilder builds a sequence of actions. It records the runs, tool calls, interrupts and
+// files to which later actions can refer.
 type sequenceBuilder struct {
 	target         *Target
 	actionTypes    []actionType
 	actions        []action
 	runs           []int        // numbers of the actions that start runs
-	observedRuns   map[int]bool // elements of runs whose stream was read, at least in part
-	serverRequests []int        // numbers of the actions that make the server call a tool or send an interrupt
+	observedRuns   map[int]bool // set of the elements of runs whose streams are read, at least in part
+	serverRequests []int        // numbers of the actions that elicit a tool call or interrupt without a reply so far
 	uploads        []int        // numbers of the actions that upload files
 }
 
-// newSequenceBuilder returns a builder for a sequence, without actions. Actions of all types that
-// the target supports can be added to it.
+// newSequenceBuilder returns a builder for sequences of the actions that the target supports.
 func newSequenceBuilder(t *Target) *sequenceBuilder {
 	return &sequenceBuilder{target: t, actionTypes: t.supportedActions(), observedRuns: map[int]bool{}}
 }
 
-// supports reports whether scenario s can be played: the dialect has what s needs, the target is
-// not declared to lack the capability of s, and no setting is missing.
+// supports reports whether scenario s can be played against the target: s applies to the dialect,
+// the target does not lack the capability, and no setting is missing.
 func (t *Target) supports(s Scenario) bool {
 	return s.AppliesTo(t.Dialect) && !t.lacksCapability(s.capabilityName()) && t.missingSetup(s) == ""
 }
 
-// supportedActions returns the types of actions that the dialect and the target support, in the
-// order of [actionTypes].
+// supportedActions returns the elements of [actionTypes] that the dialect and the target support.
 func (t *Target) supportedActions() (can []actionType) {
 	for _, d := range actionTypes {
 		if t.supports(d.needs) && !(d.twoStreams && t.StreamLimit == 1) {
@@ -57,9 +54,9 @@ func (t *Target) supportedActions() (can []actionType) {
 	return can
 }
 
-// add appends action s to the sequence and returns true. If s is not possible at this point, add
-// returns false and leaves the sequence unchanged. An action is not possible if its type is not
-// supported, or if there is no thread or earlier action to which it can refer as its subject.
+// add appends action s to the sequence and returns true. If s is not possible at this position, add
+// returns false. An action is possible if its type is supported and its subject is one of the
+// subjects of the type.
 func (p *sequenceBuilder) add(s action) bool {
 	i := slices.IndexFunc(p.actionTypes, func(d actionType) bool { return d.name == s.typeName })
 	if i < 0 || !slices.Contains(p.actionTypes[i].subjects(p), s.subject) {
@@ -73,8 +70,8 @@ func (p *sequenceBuilder) add(s action) bool {
 }
 
 // generateActions returns a random sequence of 4 to [maxActions] actions, or fewer if no more
-// actions are possible. Each action is possible at its position: a cancel, for example, refers to a
-// run that an earlier action started.
+// actions are possible. Each action is possible at its position; for example, a cancel action
+// refers to a run that an earlier action starts.
 func (t *Target) generateActions(rng *rand.Rand) []action {
 	p := newSequenceBuilder(t)
 	for n, last := 1, 4+rng.IntN(maxActions-3); n <= last; n++ {
@@ -105,8 +102,8 @@ func (t *Target) generateActions(rng *rand.Rand) []action {
 	return p.actions
 }
 
-// dropImpossible returns a copy of actions without those that have become impossible, for example
-// because the action that started their run was removed.
+// dropImpossible returns a copy of actions without those that are not possible, for example because
+// the action that started their run was removed.
 func (t *Target) dropImpossible(actions []action) []action {
 	p := newSequenceBuilder(t)
 	for _, s := range actions {
@@ -115,8 +112,8 @@ func (t *Target) dropImpossible(actions []action) []action {
 	return p.actions
 }
 
-// describeActions returns a description of a sequence for reports, in the form "1. send a message
-// on thread 1, …; 2. …".
+// describeActions returns a description of a sequence for reports, such as "1. send a message on
+// thread 1, and read the reply; 2. cancel the run of action 1".
 func describeActions(actions []action) string {
 	var words []string
 	for _, s := range actions {
@@ -125,8 +122,8 @@ func describeActions(actions []action) string {
 	return strings.Join(words, "; ")
 }
 
-// String returns a description of the action: the doc of its type with the subject filled in. If
-// the type is unknown, it returns the name of the type.
+// String returns a description of the action, which is the doc of its type with the subject. If the
+// type is unknown, String returns the name of the type.
 func (s action) String() string {
 	i := slices.IndexFunc(actionTypes, func(d actionType) bool { return d.name == s.typeName })
 	if i < 0 {

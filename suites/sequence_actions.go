@@ -6,39 +6,36 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An actionType is a type of action that sequences may contain. An action of the type can occur
-// only if the dialect and the target have what the type needs, and only at a point where there is a
-// subject for it: the thread or the earlier action to which it refers.
+// An actionType is a type of actions of which sequences consist. The subject of an action is the
+// thread or the earlier action to which it refers. An action is possible only if the target supports
+// its type and there is a subject for it.
 type actionType struct {
 	name         string
 	doc          string                             // description; % stands for the subject
 	weight       int                                // relative frequency in generated sequences
-	needs        Scenario                           // partial scenario: what the dialect and the target must have
-	twoStreams   bool                               // not for targets that allow a user only one open stream
-	subjects     func(p *sequenceBuilder) []int     // possible subjects at this point; repeated ones are more likely
-	recordEffect func(p *sequenceBuilder, s action) // records in p what s provides for later actions; may be nil
-	perform      func(a *sequencePlayer, s action)  // plays s; does nothing if an earlier action to which s refers failed
+	needs        Scenario                           // only the fields for what the dialect and the target must have
+	twoStreams   bool                               // the target must allow a user to open two streams
+	subjects     func(p *sequenceBuilder) []int     // returns the possible subjects; repeated ones are more likely
+	recordEffect func(p *sequenceBuilder, s action) // records in p to what later actions can refer; may be nil
+	perform      func(a *sequencePlayer, s action)  // plays s; does nothing if the action to which s refers failed
 }
 
-// inConversation returns the numbers of the threads, as possible subjects. Thread 1 occurs twice,
-// so that it is chosen more often than thread 2.
+// inConversation returns the numbers of all threads as possible subjects. Thread 1 occurs twice, so
+// that it is selected more often.
 func inConversation(*sequenceBuilder) []int { return []int{1, 1, 2} }
 
-// withoutSubject returns a single subject, the placeholder 1. It is for types of actions that refer
-// neither to a thread nor to another action.
+// withoutSubject returns 1 as the only subject. It is used for types of actions that refer neither
+// to a thread nor to an earlier action.
 func withoutSubject(*sequenceBuilder) []int { return []int{1} }
 
-// onOpenedRun returns the numbers of the actions of the sequence that started a run. The next action
-// can refer to any of them as its subject.
+// onOpenedRun returns the numbers of the actions that start a run as possible subjects.
 func onOpenedRun(p *sequenceBuilder) []int { return p.runs }
 
-// onUploadedFile returns the numbers of the actions of the sequence that uploaded a file. The next
-// action can refer to any of them as its subject.
+// onUploadedFile returns the numbers of the actions that upload a file as possible subjects.
 func onUploadedFile(p *sequenceBuilder) []int { return p.uploads }
 
-// onObservedRun returns the possible subjects of an action that resumes a run from a cursor. These
-// are the numbers of the earlier actions in p that started a run whose stream was read, at least in
-// part, by that action or a later one. Without such a stream, there is no cursor.
+// onObservedRun returns, as possible subjects, the numbers of the actions that start a run whose
+// stream is read by an action of p. Only such a stream provides cursors for resuming the run.
 func onObservedRun(p *sequenceBuilder) []int {
 	return slices.DeleteFunc(slices.Clone(p.runs), func(n int) bool { return !p.observedRuns[n] })
 }
@@ -49,14 +46,14 @@ func addRun(p *sequenceBuilder, s action) { p.runs = append(p.runs, s.number) }
 // addObservedRun records in p that action s starts a run and reads its stream.
 func addObservedRun(p *sequenceBuilder, s action) { addRun(p, s); p.observedRuns[s.number] = true }
 
-// addServerRequest records in p that action s starts a run and reads its stream, and that the run
-// asks the client to run a tool or to answer an interrupt.
+// addServerRequest records in p that action s starts a run, reads its stream, and elicits a tool
+// call or an interrupt.
 func addServerRequest(p *sequenceBuilder, s action) {
 	addObservedRun(p, s)
 	p.serverRequests = append(p.serverRequests, s.number)
 }
 
-// markObserved records in p that action s reads the stream of the run to which s refers.
+// markObserved records in p that action s reads the stream of the run that is its subject.
 func markObserved(p *sequenceBuilder, s action) { p.observedRuns[s.subject] = true }
 
 // addUpload records in p that action s uploads a file.

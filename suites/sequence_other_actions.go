@@ -6,8 +6,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// storageActions are the types of actions that request histories, upload, sign and send files, or
-// request the server's health.
+// storageActions are the types of actions that request histories or the health of the server, and
+// those that upload files, request new signed URLs for them, or send them in messages.
 var storageActions = []actionType{
 	{
 		name: "remember", doc: "request the history of thread %", weight: 4,
@@ -93,8 +93,8 @@ var hostileActions = []actionType{
 	},
 }
 
-// runTemplates returns the names of the templates that the target supports and whose requests refer
-// to an existing run, or to the thread of that run.
+// runTemplates returns the names of the templates whose requests refer to an existing run or its
+// thread and that the target supports.
 func (a *sequencePlayer) runTemplates() (all []string) {
 	for _, template := range []string{"listen", "cancel", "history"} {
 		if o, ok := a.dialect.TemplateOperation(template); ok && !o.StartsRun && a.canSend(template) {
@@ -104,10 +104,9 @@ func (a *sequencePlayer) runTemplates() (all []string) {
 	return all
 }
 
-// sendInvalid sends an invalid variant of the request of the template, with the values in e in
-// place of its placeholders. The argument choice selects the variant among those that
-// [Target.collectFaults] found for the template. If it found none, or if the variant cannot be made
-// from this request, nothing is sent.
+// sendInvalid sends an invalid variant of the request that is built from the template and e. The
+// argument choice selects one of the variants in a.target.faultNames. If there are none, or if the
+// request does not have the selected variant, sendInvalid sends nothing.
 func (a *sequencePlayer) sendInvalid(template string, e spec.Event, choice uint64) {
 	faults := a.target.faultNames[template]
 	if len(faults) == 0 {
@@ -120,15 +119,15 @@ func (a *sequencePlayer) sendInvalid(template string, e spec.Event, choice uint6
 	}
 }
 
-// maxInvalidBody is the maximum size, in bytes, of the body of an invalid request in a generated
-// sequence. Larger invalid requests are sent only by the refusals scenario.
+// maxInvalidBody is the maximum size, in bytes, of the body of an invalid request in a sequence.
+// Only the refusals scenario sends larger ones.
 const maxInvalidBody = 1 << 16
 
-// collectFaults stores in t.faultNames, for each template that sequences use for invalid requests,
-// the names of the invalid requests that can be made from its request (see
-// [dialect.InvalidRequest]), except those with large bodies (see [maxInvalidBody]). It builds the
-// requests in conversation conv, but sends none. It must be called before any sequence is played,
-// because it takes long enough to disturb timing checks.
+// collectFaults sets t.faultNames to the names of the invalid variants (see [dialect.InvalidRequest])
+// of the requests that sequences send, by template. It omits variants with bodies larger than
+// [maxInvalidBody]. It builds the requests in conversation conv, but sends none. It must be called
+// before the first sequence is played, because it uses so much processor time that timing checks
+// could fail.
 func (t *Target) collectFaults(conv *Conversation) {
 	t.faultNames = map[string][]string{}
 	conv.Run = conv.NewID()
@@ -146,10 +145,9 @@ func (t *Target) collectFaults(conv *Conversation) {
 	}
 }
 
-// sendAsIntruder sends a request as the given principal, which the server must deny for the given
-// reason. The request refers to the run that was started by the subject of s, an earlier action, or
-// to the thread of that run. s.choice selects one of the requests for which the document describes
-// such a denial. If there are none, or the run was not started, nothing is sent.
+// sendAsIntruder sends a request about the run that is the subject of s, or about its thread, as
+// the given principal. s.choice selects one of the requests that the server must deny for the given
+// reason. If there are none, or if the run was not started, sendAsIntruder sends nothing.
 func (a *sequencePlayer) sendAsIntruder(s action, reason spec.DenialReason, who spec.Principal) {
 	if !a.selectRun(s.subject) {
 		return

@@ -8,37 +8,38 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A sequencePlayer plays the actions of a sequence in one conversation. It keeps the threads, runs,
-// cursors and files to which later actions refer.
+// A sequencePlayer plays the actions of a sequence in one conversation. It records the threads, runs,
+// cursors and files to which later actions refer. The keys of its maps are the numbers of the actions
+// that started the runs or uploaded the files.
 type sequencePlayer struct {
 	*Conversation
 	threads        [threadCount + 1]string // thread ids; index 0 is not used
-	runs           map[int]runRef          // by the number of the action that started the run
-	seenCursors    map[int][]string        // by the number of that action: cursors from which the run can be resumed
-	pendingReplies map[int]pendingInput    // by the number of that action: reply that the client still has to send
-	uploads        map[int]uploadedFile    // by the number of the action that uploaded the file
+	runs           map[int]runRef
+	seenCursors    map[int][]string     // cursors from which the run can be resumed
+	pendingReplies map[int]pendingInput // reply to the tool call or interrupt of the run, if not sent yet
+	uploads        map[int]uploadedFile
 }
 
 // A runRef identifies a run by its id and the id of its thread.
 type runRef struct{ thread, id string }
 
-// A pendingInput is a tool result or an answer to an interrupt that the client still has to send.
-// It holds the name of the template and the event with the values for the request.
+// A pendingInput is a tool result, or an answer to an interrupt, that the client has not sent yet. The
+// request is built from the template and the event.
 type pendingInput struct {
 	template string
 	event    spec.Event
 }
 
-// An uploadedFile is a file that the server has stored. It holds the id of the thread in which the
-// file was uploaded, and the events with the values for requests that refer to the file.
+// An uploadedFile is a file that the server has stored. Requests about the file are built from its
+// events.
 type uploadedFile struct {
-	thread  string
-	sign    spec.Event // values for a request that asks for a new signed URL
-	message spec.Event // values for a message with the file; its ID is the latest URL of the file
+	thread  string     // id of the thread in which the file was uploaded
+	sign    spec.Event // event for a request for a new signed URL
+	message spec.Event // event for a message with the file; its ID is the latest URL of the file
 }
 
-// newSequencePlayer returns a player that sends its requests in the conversation t, on new threads.
-// The current thread of t becomes the first of these threads.
+// newSequencePlayer returns a player that sends its requests in the conversation t, in new threads.
+// It sets t.Thread to the first of these threads.
 func newSequencePlayer(t *Conversation) *sequencePlayer {
 	a := &sequencePlayer{
 		Conversation: t, runs: map[int]runRef{}, seenCursors: map[int][]string{},
@@ -51,7 +52,7 @@ func newSequencePlayer(t *Conversation) *sequencePlayer {
 	return a
 }
 
-// play performs the actions in order. Actions whose type is unknown are skipped.
+// play performs the actions in order. It ignores actions of unknown types.
 func (a *sequencePlayer) play(actions []action) {
 	for _, s := range actions {
 		if i := slices.IndexFunc(actionTypes, func(d actionType) bool { return d.name == s.typeName }); i >= 0 {
@@ -60,8 +61,8 @@ func (a *sequencePlayer) play(actions []action) {
 	}
 }
 
-// selectRun changes the current thread and run to those of the run that action n started. It
-// returns false, and changes nothing, if action n did not start a run.
+// selectRun sets the current thread and run to those of the run that action n started, and returns
+// true. If action n did not start a run, selectRun returns false.
 func (a *sequencePlayer) selectRun(n int) bool {
 	r, ok := a.runs[n]
 	if ok {
@@ -70,10 +71,9 @@ func (a *sequencePlayer) selectRun(n int) bool {
 	return ok
 }
 
-// startRun sends the replies that are pending on the thread of action s, and then starts a run on
-// that thread. The request is that of the template, with the values in e in place of its
-// placeholders. If the server accepts the request, startRun stores the run in a.runs, under the
-// number of s, and returns true. Otherwise it returns false.
+// startRun starts a run on the thread of action s, in the same way as [Conversation.StartRun],
+// after the pending replies on that thread. If the server accepts the request, startRun records the
+// run in a.runs and returns true.
 func (a *sequencePlayer) startRun(s action, template string, e spec.Event) bool {
 	a.answerPending(a.threads[s.subject])
 	a.Thread = a.threads[s.subject]
@@ -84,10 +84,9 @@ func (a *sequencePlayer) startRun(s action, template string, e spec.Event) bool 
 	return true
 }
 
-// answerPending sends the replies that the client still has to send on the thread with the given
-// id. It must be called before the client sends another message on that thread. The documents do
-// not define what happens to an open tool call or interrupt if another message follows, so a server
-// may refuse the message.
+// answerPending sends the pending replies on the thread with the given id. It must be called before
+// the client sends another message on that thread, because a server may refuse a message while a tool
+// call or interrupt has no reply.
 func (a *sequencePlayer) answerPending(thread string) {
 	for _, n := range slices.Sorted(maps.Keys(a.pendingReplies)) {
 		if a.runs[n].thread == thread {
@@ -96,9 +95,8 @@ func (a *sequencePlayer) answerPending(thread string) {
 	}
 }
 
-// addPendingReply stores d, the reply to the tool call or interrupt that action s made the server
-// send, for a later action. If the last response was not read to its end, addPendingReply stores
-// nothing.
+// addPendingReply records d, the reply to the tool call or interrupt that action s elicited. It
+// does nothing if the last response was not read to its end.
 func (a *sequencePlayer) addPendingReply(s action, d pendingInput) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -107,9 +105,8 @@ func (a *sequencePlayer) addPendingReply(s action, d pendingInput) {
 	}
 }
 
-// elicitReply returns the perform function of an action that makes the server call a tool or send
-// an interrupt. The function also stores the client's reply to that call or interrupt, a request of
-// the given template, so that a later action can send it.
+// elicitReply returns the perform function of an action that elicits a tool call or an interrupt.
+// The function records the client's reply, for which it uses the given template, as pending.
 func elicitReply(template string) func(*sequencePlayer, action) {
 	return func(a *sequencePlayer, s action) {
 		eliciting, e := a.elicitingAction(s, template)
@@ -120,9 +117,8 @@ func elicitReply(template string) func(*sequencePlayer, action) {
 	}
 }
 
-// startAndReadRun starts a run on the thread of action s, with the request of the template and the
-// values in e in place of its placeholders. It reads the stream of the run and stores its cursors
-// for later actions.
+// startAndReadRun starts a run in the same way as startRun, reads the stream of the run, and
+// records its cursors.
 func (a *sequencePlayer) startAndReadRun(s action, template string, e spec.Event) {
 	if !a.startRun(s, template, e) {
 		return
@@ -134,8 +130,7 @@ func (a *sequencePlayer) startAndReadRun(s action, template string, e spec.Event
 }
 
 // resumableCursors returns the cursors of the events in the last n exchanges, in the order of the
-// events. It leaves out the cursors of terminal events, because nothing follows these events, so
-// there is nothing to resume.
+// events. It omits terminal events, because no events follow them.
 func (a *sequencePlayer) resumableCursors(n int) (all []string) {
 	for e := range a.Events(n) {
 		if e.IsFrame() && e.Cursor != "" && e.Kind != spec.RunEnd && e.Kind != spec.RunError {
@@ -145,10 +140,9 @@ func (a *sequencePlayer) resumableCursors(n int) (all []string) {
 	return all
 }
 
-// readRun reads the stream of the run to which action s refers, from the given cursor, or from its
-// beginning if cursor is "", and stores the cursors for later actions. It closes the connection
-// after the given number of events; 0 means to read to the end. If the run was not started, readRun
-// does nothing.
+// readRun reads the stream of the run that is the subject of s, in the same way as
+// [Conversation.ReadStream], and records its cursors. If the run was not started, readRun does
+// nothing.
 func (a *sequencePlayer) readRun(s action, cursor string, events int) {
 	if a.selectRun(s.subject) {
 		a.ReadStream(cursor, events)
@@ -156,23 +150,21 @@ func (a *sequencePlayer) readRun(s action, cursor string, events int) {
 	}
 }
 
-// slowPromptArgs are the arguments of prompts for a slow run: ten deltas, 10 ms apart. The run is
-// long enough for other requests to interfere with it, but too short for timing checks to judge,
-// since these would fail on a busy machine.
+// slowPromptArgs are the arguments of the test prompt "slow" for a run of ten deltas, 10 ms apart.
+// Other requests can arrive during such a run. Timing checks do not judge it, because it is too
+// short; on a busy machine they would fail.
 const slowPromptArgs = "10 10"
 
-// promptVariants lists the test prompts that a sequence may send at any time. The field words holds
-// the arguments of a prompt whose arguments are always the same; those of other prompts depend on
-// the action (see [sequencePlayer.promptArguments]). The plainest prompt comes first, because
-// shrinking a sequence replaces the others with it.
+// promptVariants lists the test prompts of the action "say", the simplest one first. The field words
+// contains the arguments of a prompt, unless [sequencePlayer.promptArguments] determines them.
 var promptVariants = []struct{ scenario, words string }{
 	{"text", ""}, {"messages", ""}, {"tool", ""}, {"reasoning", ""}, {"empty", ""}, {"contents", ""}, {"many", "20"},
 	{"error", ""}, {"error-mid", ""},
 }
 
 // sendPrompt starts a run on the thread of action s and reads its stream. s.choice selects one of
-// the [promptVariants] and one of the forms of request that the document allows. If the target
-// lacks the capabilities for all variants, sendPrompt sends nothing.
+// the [promptVariants] that the target supports, and one of the templates for prompts. If the
+// target supports no variant, sendPrompt sends nothing.
 func (a *sequencePlayer) sendPrompt(s action) {
 	variants := slices.Clone(promptVariants)
 	variants = slices.DeleteFunc(variants, func(v struct{ scenario, words string }) bool {
@@ -194,8 +186,8 @@ func (a *sequencePlayer) sendPrompt(s action) {
 	a.startAndReadRun(s, templates[s.choice>>8%uint64(len(templates))], e)
 }
 
-// disconnect starts a run on the thread of action s, with a request whose response is the stream,
-// and closes the connection after one to five events.
+// disconnect starts a run on the thread of action s and closes the connection after one to five
+// events. The response to the request must be the stream of the run.
 func (a *sequencePlayer) disconnect(s action) {
 	a.answerPending(a.threads[s.subject])
 	a.Thread, a.Run = a.threads[s.subject], a.NewID()
@@ -216,8 +208,8 @@ func (a *sequencePlayer) hasRun(thread string) bool {
 }
 
 // runConcurrently starts a slow run on the first thread. While the stream of that run is open, it
-// starts another run on the second thread and reads its stream. It stores the first run in a.runs,
-// under the number of action s, and the second under its negative, to which no action refers.
+// starts another run on the second thread and reads its stream. It records the first run in a.runs as
+// the run of action s.
 func (a *sequencePlayer) runConcurrently(s action) {
 	slow, text := a.PromptEvent("slow", slowPromptArgs), a.PromptEvent("text", a.text(s))
 	template := "listen"
@@ -241,14 +233,13 @@ func (a *sequencePlayer) runConcurrently(s action) {
 	}
 	a.runs[s.number] = runRef{a.Thread, a.Run}
 	if second, ok := begin(2, text); ok {
-		a.runs[-s.number] = runRef{a.Thread, a.Run}
+		a.runs[-s.number] = runRef{a.Thread, a.Run} // no action refers to this run
 		a.DuringStream(first, 1, func() { a.Send(second) })
 	}
 }
 
-// sendPendingReply sends the tool result or the answer to an interrupt that is pending for the
-// earlier action to which s refers, and reads the stream. If that reply is no longer pending, it
-// does nothing.
+// sendPendingReply sends the pending reply to the tool call or interrupt that the subject of s
+// elicited, and reads the stream. If the reply is not pending any more, it does nothing.
 func (a *sequencePlayer) sendPendingReply(s action) {
 	reply, owed := a.pendingReplies[s.subject]
 	if !owed {

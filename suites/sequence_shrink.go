@@ -17,24 +17,22 @@ import (
 const (
 	maxTries       = 60                // maximum number of tries for one sequence
 	maxShrinkTries = 300               // maximum number of tries for all sequences together
-	maxShrinkTime  = 150 * time.Second // how long after shrinking has begun a try may still be started
+	maxShrinkTime  = 150 * time.Second // time after which no further try is started
 )
 
-// MaxSequences is the largest valid value of [Target.Sequences]. It limits memory use, because the
-// conversations of all sequences are kept until the end of the test run.
+// MaxSequences is the largest valid value of [Target.Sequences]. It limits the memory for the
+// conversations of all sequences, which are retained until the end of the test run.
 const MaxSequences = 1000
 
-// A generatedSequence is a sequence of actions. The field result holds the result once the sequence
-// has been played. Before that, only result.Scenario is set.
+// A generatedSequence is a sequence of actions and its result.
 type generatedSequence struct {
 	actions []action
-	rng     *rand.Rand // source of id seeds for this sequence only, independent of other sequences
-	result  ScenarioResult
+	rng     *rand.Rand     // source of the seeds of ids; independent of the sources of other sequences
+	result  ScenarioResult // only the field Scenario is set before the sequence has been played
 }
 
-// selectedSequences generates t.Sequences sequences and returns those that t.Only and t.Skip
-// select. The returned sequences are not yet played. If the dialect cannot send prompts, the result
-// is nil.
+// selectedSequences generates t.Sequences sequences, without playing them, and returns those that
+// t.Only and t.Skip select. It returns nil if the dialect cannot send prompts.
 func (t *Target) selectedSequences() (all []*generatedSequence) {
 	s := sequenceScenario("", nil)
 	if !s.AppliesTo(t.Dialect) {
@@ -53,8 +51,8 @@ func (t *Target) selectedSequences() (all []*generatedSequence) {
 	return all
 }
 
-// sequenceScenarios returns scenarios that stand for the selected sequences, so that the sequences
-// can be listed.
+// sequenceScenarios returns the scenarios of the selected sequences, for lists of scenarios; see
+// [sequenceScenario].
 func (t *Target) sequenceScenarios() (all []Scenario) {
 	for _, o := range t.selectedSequences() {
 		all = append(all, o.result.Scenario)
@@ -65,17 +63,16 @@ func (t *Target) sequenceScenarios() (all []Scenario) {
 // SequenceName returns the scenario name of sequence n, counted from 1, such as "sequence-1".
 func SequenceName(n int) string { return fmt.Sprint("sequence-", n) }
 
-// sequenceScenario returns a scenario that stands for the sequence of the given actions. It has the
-// given name and no Run function. It also has no expected checks, so no check fails because the
-// sequence does not exercise it.
+// sequenceScenario returns a scenario with the given name that represents a sequence of the given
+// actions. It has no Run function and no expected checks.
 func sequenceScenario(name string, actions []action) Scenario {
 	return Scenario{Name: name, Doc: describeActions(actions), Capability: "text", Templates: promptTemplates}
 }
 
-// playSequences plays the sequences in all and returns parts, the earlier results, with their
-// results appended. It calls played with the name of each sequence after playing it; several
-// goroutines may do so at the same time. If a sequence has findings that no earlier result has,
-// playSequences tries to replace it with a shorter sequence that has the same findings.
+// playSequences plays the sequences in all and returns parts with their results appended. The
+// argument parts contains the results of the scenarios played before. After each sequence,
+// playSequences calls played with its name, possibly concurrently. If a sequence has new findings,
+// playSequences tries to find a shorter one with the same findings.
 func (t *Target) playSequences(
 	ctx context.Context, all []*generatedSequence, parts []ScenarioResult, played func(name string),
 ) []ScenarioResult {
@@ -114,9 +111,9 @@ func (t *Target) playSequences(
 	return parts
 }
 
-// sequenceConcurrency returns how many sequences are played at the same time. This is t.Parallel,
-// but at most half of the stream limit of the target, if that is known, because each sequence may
-// have two streams open. The result is at least 1.
+// sequenceConcurrency returns the number of sequences to play at the same time, which is at least
+// 1. It is t.Parallel, but at most half of the stream limit, because each sequence may have two
+// open streams.
 func (t *Target) sequenceConcurrency() int {
 	if t.StreamLimit > 0 {
 		return max(1, min(t.Parallel, t.StreamLimit/2))
@@ -124,10 +121,10 @@ func (t *Target) sequenceConcurrency() int {
 	return max(1, t.Parallel)
 }
 
-// playSequence plays the actions as one conversation and returns the result, in which the scenario
-// has the given name. The argument ids is the seed of the thread and run ids. If the target is
-// declared to lack the capability that sequences need, playSequence sends nothing, and the result
-// has no exchanges.
+// playSequence plays the actions as one conversation and returns the result. The argument name is
+// the scenario name of the sequence, and ids is the seed of the thread and run ids. If the target
+// lacks the capability that sequences need, playSequence sends nothing, and the result has no
+// exchanges.
 func (t *Target) playSequence(ctx context.Context, name string, actions []action, ids uint64) ScenarioResult {
 	part := ScenarioResult{Scenario: sequenceScenario(name, actions), Dialect: t.Dialect}
 	if t.lacksCapability(part.Scenario.capabilityName()) {
@@ -143,8 +140,8 @@ func (t *Target) playSequence(ctx context.Context, name string, actions []action
 	return t.finishConversation(conv, part)
 }
 
-// A findingKey identifies a finding by the ids of the check and of the violated requirement, so
-// that findings of several conversations can be compared.
+// A findingKey identifies findings with the same check and the same violated requirement. Its
+// fields are ids.
 type findingKey struct{ check, requirement string }
 
 // idOf returns the key of f, a finding of the check result r.
@@ -152,8 +149,8 @@ func idOf(r spec.Result, f spec.Finding) findingKey {
 	return findingKey{r.Obligation.Check.ID, r.Obligation.Requirement(f).ID}
 }
 
-// findingIDs returns the keys of the findings in p, each key once. If p has not been evaluated yet,
-// findingIDs evaluates it first and stores the evaluation in p.
+// findingIDs returns the keys of the findings in p, without duplicates. It evaluates p if that has
+// not been done before.
 func (t *Target) findingIDs(p *ScenarioResult) (all []findingKey) {
 	t.evaluateOnce(p)
 	for _, r := range p.Evaluation.Results {
@@ -166,15 +163,14 @@ func (t *Target) findingIDs(p *ScenarioResult) (all []findingKey) {
 	return all
 }
 
-// recordFindings adds the keys of the findings in p to known. If p has not been evaluated yet, it
-// is evaluated first.
+// recordFindings adds the result of findingIDs to known.
 func (t *Target) recordFindings(known map[findingKey]bool, p *ScenarioResult) {
 	for _, d := range t.findingIDs(p) {
 		known[d] = true
 	}
 }
 
-// hasCheck reports whether known contains the key of a finding of the check.
+// hasCheck reports whether known contains the key of a finding of the given check.
 func hasCheck(known map[findingKey]bool, check *spec.Check) bool {
 	for id := range known {
 		if id.check == check.ID {
@@ -184,18 +180,15 @@ func hasCheck(known map[findingKey]bool, check *spec.Check) bool {
 	return false
 }
 
-// newFindings returns the keys of the findings in p that are not in known, each key once. If p has
-// not been evaluated yet, it is evaluated first.
+// newFindings returns the elements of the result of findingIDs that are not in known.
 func (t *Target) newFindings(known map[findingKey]bool, p *ScenarioResult) []findingKey {
 	return slices.DeleteFunc(t.findingIDs(p), func(d findingKey) bool { return known[d] })
 }
 
-// shrinkSequence replaces sequence o, including its result, with a shorter or simpler sequence that
-// still has a finding for each key in fresh. If it finds none, the actions of o stay the same. It
-// tries to remove halves, then quarters, and so on down to single actions. Then it tries to give
-// the remaining actions their plainest form. The argument tries is the maximum number of sequences
-// that it plays, and until is the time after which it starts none. It appends to
-// o.result.Scenario.Doc how many sequences it played, and returns that number.
+// shrinkSequence replaces the actions and the result of sequence o with those of a shorter or simpler
+// sequence that also has the findings in fresh, if it finds one. It plays at most tries sequences,
+// and starts none after the time until. It returns the number of sequences that it played, and
+// appends this number to o.result.Scenario.Doc.
 func (t *Target) shrinkSequence(
 	ctx context.Context, o *generatedSequence, fresh []findingKey, tries int, until time.Time,
 ) (tried int) {
@@ -213,7 +206,7 @@ func (t *Target) shrinkSequence(
 		o.actions, o.result = actions, part
 		return true
 	}
-	for size := (was + 1) / 2; size > 0; {
+	for size := (was + 1) / 2; size > 0; { // try to remove halves, then quarters, and finally single actions
 		if !t.removeChunks(o, size, try) {
 			size /= 2
 		}
@@ -232,12 +225,12 @@ func (t *Target) shrinkSequence(
 	return tried
 }
 
-// removeChunks divides sequence o into chunks of the given size, in actions. For each chunk, it
-// calls try with the actions outside the chunk that are still possible. It begins with the last
-// chunk, because few actions refer to it. The function try must return whether the findings remain,
-// and if so, set o.actions to its argument. removed reports whether try returned true at least
-// once.
+// removeChunks divides sequence o into chunks of size actions. For each chunk, it calls try with the
+// remaining actions, except those that are not possible without the chunk. The function try must
+// report whether the findings remain and, if so, set o.actions to its argument. removed reports
+// whether a call of try returned true.
 func (t *Target) removeChunks(o *generatedSequence, size int, try func([]action) bool) (removed bool) {
+	// The last chunk is the first, because few actions refer to its actions.
 	for end := len(o.actions); end > 0; end -= size {
 		end = min(end, len(o.actions))
 		rest := t.dropImpossible(slices.Concat(o.actions[:max(0, end-size)], o.actions[end:]))

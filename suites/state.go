@@ -6,14 +6,14 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// runState plays the state scenario. It sends requests in three threads. Every request has a state,
-// except one that uses the template "minimal". The states of one thread have no members in common
-// with those of another. In the first two threads, most prompts make the agent apply JSON Patches
-// to the state. If the state is an object, its patches use no members except those that they add
-// themselves, so they can be applied even if the agent has an object with other members as its
-// state. In the third thread, the prompts ask for a tool call, a patch, messages, reasoning, an
-// error and an interrupt, but for none that the target lacks the capability for.
+// runState plays the state scenario. It sends requests with a state in three threads. In the first
+// two threads, most prompts make the agent apply JSON Patches to the state. In the third thread, the
+// prompts ask for turns of other kinds, such as a tool call or an error, if the target supports them.
+// The states of different threads have different members, so that checks can detect if the server
+// confuses them.
 func runState(t *Conversation) {
+	// The patches for objects use only members that they add themselves. They can therefore be applied
+	// even if the agent merges the state with an object of its own.
 	ask := func(e spec.Event, state string) {
 		e.State = state
 		t.SendAndRead("state", e)
@@ -29,7 +29,7 @@ func runState(t *Conversation) {
 	t.Thread = t.NewID()
 	ask(t.PromptEvent("state", `[{"op":"add","path":"/count","value":2}]`), `{"count":1}`)
 	ask(t.PromptEvent("state", `[{"op":"add","path":"/-","value":{"c":[1]}}]`), `[1,{"b":null}]`)
-	for _, state := range []string{`[]`, `0`, `false`, `""`} { // a careless server takes them for no state
+	for _, state := range []string{`[]`, `0`, `false`, `""`} { // an incorrect server may ignore these states
 		ask(t.PromptEvent("state", `[{"op":"test","path":"","value":`+state+`},{"op":"replace","path":"","value":{"was":`+state+`}}]`), state)
 	}
 	if t.HasTemplate("minimal") {

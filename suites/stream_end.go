@@ -8,37 +8,33 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// streamEndScenarios are the scenarios that wait for the end of each body after the end of the run.
-// All other scenarios wait for it only until the target has left a stream open once, so that a
-// server that leaves streams open does not delay all of them.
+// streamEndScenarios are the scenarios that wait for the end of every body after the end of its run.
+// Other scenarios do not wait long after the target has left a stream open once.
 var streamEndScenarios = []Scenario{{
 	Name: "closes", Doc: "the end of the response after each kind of end of a run", Capability: "text", Templates: promptTemplates,
 	ExpectedChecks: []string{"wire.ends", "run.closes-after-end"}, Run: runCloses,
 }}
 
-// Limits for the wait between the end of a run and the end of its body. The client waits to receive
-// what a server sends too late, and to find out whether the server ends the body, which most
-// servers do at once. At first, the client waits for up to [spec.MaxOpenAfterEnd]. Once the target
-// has left a stream open for more than maxQuickClose, the client waits for only laterGrace after
-// the end of each further run.
+// Limits on the time between the end of a run and the end of its body, for which the client waits up
+// to [spec.MaxOpenAfterEnd]. After the target has left a stream open for more than maxQuickClose
+// once, the client waits for at most laterGrace in most scenarios.
 const (
 	maxQuickClose = time.Second
 	laterGrace    = 250 * time.Millisecond
 )
 
-// openTolerance is added to [spec.MaxOpenAfterEnd], because a busy machine may notice the end of a
-// body late.
+// openTolerance is added to [spec.MaxOpenAfterEnd], because the client may detect the end of a body
+// late on a busy machine.
 const openTolerance = 200 * time.Millisecond
 
-// lingerAfterEnd returns a function for [wire.StopWhen.Linger] that limits how long the client
-// reads the response to r after the end of the run. It returns nil if the response to r is not an
-// event stream.
+// lingerAfterEnd returns a function for [wire.StopWhen.Linger] that limits the time for which the
+// client reads the response to r after the end of the run. It returns nil if the response to r is not
+// an event stream.
 //
-// Once the response contains the end of the run, the function sets *endedAt to the current time.
-// The client then reads on for at most [spec.MaxOpenAfterEnd] plus [openTolerance]. If the response
-// is still open after that time, it ends with the error [spec.ErrStillOpen]. If the target has left
-// a stream open before, the client reads on for at most [laterGrace], and the error is
-// [spec.ErrLeftAfterEnd].
+// When the response contains the end of the run, the function sets *endedAt to the current time. The
+// client continues to read for the time that untilStillOpen returns. However, if the target has left
+// a stream open before, the client continues only for [laterGrace], and the response then ends with
+// the error [spec.ErrLeftAfterEnd].
 func (t *Conversation) lingerAfterEnd(r spec.Request, endedAt *time.Time) func(spec.Response) (time.Duration, error) {
 	return t.afterRunEnd(r, func() (time.Duration, error) {
 		*endedAt = time.Now()
@@ -49,16 +45,16 @@ func (t *Conversation) lingerAfterEnd(r spec.Request, endedAt *time.Time) func(s
 	})
 }
 
-// untilStillOpen returns how long a body may stay open after the end of its run, and the error with
-// which the response ends after that.
+// untilStillOpen returns the time for which a body may stay open after the end of its run, and the
+// error with which the client then ends the response.
 func untilStillOpen() (time.Duration, error) {
 	return spec.MaxOpenAfterEnd + openTolerance, spec.ErrStillOpen
 }
 
 // afterRunEnd returns a function for [wire.StopWhen.Linger], or nil if the response to r is not an
-// event stream. Once the response contains the end of the run, the function returns the results of
-// leave: how much longer to read, and the error with which the response then ends. Before that, and
-// for any body with a content coding, it returns 0 and nil, so that the client goes on reading.
+// event stream. When the response contains the end of the run, the function returns the results of
+// leave: the time for which to continue reading, and the error with which the response then ends.
+// Before that, and for any body with a content coding, it returns 0 and nil, which set no limit.
 func (t *Conversation) afterRunEnd(
 	r spec.Request, leave func() (time.Duration, error),
 ) func(spec.Response) (time.Duration, error) {
@@ -79,30 +75,30 @@ func (t *Conversation) afterRunEnd(
 	}
 }
 
-// noteOpenStream is called when the response r is over. It sets b.leavesOpen if the body was open
-// for more than [maxQuickClose] after the end of its run. The argument endedAt is the time of that
-// end, or zero if it is unknown.
+// noteOpenStream sets b.leavesOpen if the body of r, a complete response, stayed open for more than
+// [maxQuickClose] after the end of its run. The argument endedAt is the time of that end, or zero
+// if it is unknown.
 func (b *sharedRunState) noteOpenStream(r spec.Response, endedAt time.Time) {
 	if errors.Is(r.End, spec.ErrStillOpen) || !endedAt.IsZero() && time.Since(endedAt) > maxQuickClose {
 		b.leavesOpen.Store(true)
 	}
 }
 
-// How long the client waits for an open stream to be closed before it requests another one, if the
-// stream limit of the target is known.
+// Times for waitForStream.
 const (
-	// maxStreamWait is the longest wait. After that time, the client requests the stream nevertheless.
+	// maxStreamWait is the maximum time for which the client waits until it requests another stream.
 	maxStreamWait = 4 * time.Second
-	// noticeTime is how long a stream still counts as open after the client has left it.
+	// noticeTime is the time for which a stream counts as open after the client has left it, because
+	// the server may not have detected that yet.
 	noticeTime = 100 * time.Millisecond
-	// slowNoticeTime is used in place of noticeTime if the target has left a stream open before.
+	// slowNoticeTime replaces noticeTime if the target has left a stream open before.
 	slowNoticeTime = 2 * time.Second
 )
 
-// waitForStream waits until the client may request r without exceeding the stream limit of the
-// target, for at most [maxStreamWait]. The caller must call release with the response when it is
-// over. waitForStream does not wait if the limit is unknown, if the response to r is not a stream
-// of the primary user, or if no other conversations are in progress.
+// waitForStream waits until the client can request r without exceeding the stream limit of the
+// target, but no longer than [maxStreamWait]. The caller must call release with the response when
+// that has ended. waitForStream does not wait if the limit is unknown, if the response to r is not
+// a stream of the primary user, or if no other conversations are in progress.
 func (t *Conversation) waitForStream(r spec.Request) (release func(spec.Response)) {
 	open, o := t.target.resources.openStreams, t.dialect.Operation(r)
 	if open == nil || o == nil || !o.IsStream || r.Principal != spec.PrimaryUser || !t.concurrent {
@@ -127,15 +123,14 @@ func (t *Conversation) waitForStream(r spec.Request) (release func(spec.Response
 	}
 }
 
-// isReadToEnd reports whether the client has read r to the end of the body, or at least to the end
-// of the run.
+// isReadToEnd reports whether the client has read r to the end of the body or to the end of the
+// run.
 func isReadToEnd(r spec.Response) bool {
 	return r.End == nil || errors.Is(r.End, spec.ErrLeftAfterEnd) || errors.Is(r.End, spec.ErrStillOpen)
 }
 
-// runCloses plays the closes scenario. It starts runs that end in different ways, and a run that is
-// not the first of its thread. It reads the stream of each run until the body ends or has been open
-// for too long after the end of the run.
+// runCloses plays the closes scenario. It starts runs that end in different ways, and reads their
+// streams until the bodies end or have been open for too long after the ends of the runs.
 func runCloses(t *Conversation) {
 	var streams []spec.Request
 	addTurn := func(template string, e spec.Event) {
@@ -173,11 +168,11 @@ func runCloses(t *Conversation) {
 	t.readUntilClosed(streams)
 }
 
-// maxOpenStreams is the maximum number of streams that [Conversation.readUntilClosed] and the
-// similar-runs scenario read at the same time.
+// maxOpenStreams is the maximum number of streams that the closes and similar-runs scenarios, among
+// others, read at the same time.
 const maxOpenStreams = 5
 
-// maxStreams returns the smaller of n and the stream limit of the target. If the stream limit is
+// maxStreams returns n or the stream limit of the target, whichever is less. If the limit is
 // unknown, it returns n.
 func (t *Conversation) maxStreams(n int) int {
 	if limit := t.target.StreamLimit; limit > 0 {
@@ -186,10 +181,10 @@ func (t *Conversation) maxStreams(n int) int {
 	return n
 }
 
-// readUntilClosed sends the given requests for streams and returns when all responses have been
-// read. It reads each response until its body ends, or until the body has stayed open for longer
-// than [spec.MaxOpenAfterEnd] after the end of the run. It reads up to [maxOpenStreams] responses
-// at the same time, or fewer if the target has a lower stream limit.
+// readUntilClosed sends the given requests for streams and reads all responses. It reads each
+// response until its body ends, or until the body has been open for longer than
+// [spec.MaxOpenAfterEnd] after the end of the run. It reads at most [maxOpenStreams] responses at
+// the same time, or fewer if the stream limit of the target is lower.
 func (t *Conversation) readUntilClosed(streams []spec.Request) {
 	t.sendTogether(streams, t.maxStreams(maxOpenStreams), func(r spec.Request) wire.StopWhen {
 		return wire.StopWhen{Linger: t.afterRunEnd(r, untilStillOpen)}

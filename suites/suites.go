@@ -36,46 +36,45 @@ const (
 // zero value of any other field selects its default.
 type Target struct {
 	Dialect     *dialect.Dialect
-	Base        *url.URL    // URL to which the paths in the dialect's document are appended
-	Header      spec.Header // fields of every request of the primary user; secret
-	OtherHeader spec.Header // fields of every request of the other user; secret
-	StreamLimit int         // how many streams a user may have open at once, at most [MaxStreamLimit]; 0: unknown
+	Base        *url.URL    // base URL of the paths in the dialect's document
+	Header      spec.Header // header fields of every request of the primary user, including its credentials
+	OtherHeader spec.Header // header fields of every request of the other user, including its credentials
+	StreamLimit int         // maximum number of open streams of a user, at most [MaxStreamLimit]; 0: unknown
 
 	PromptStyle         PromptStyle
-	PromptOverrides     map[string]string // by scenario name: prompt to send in place of the usual one
+	PromptOverrides     map[string]string // by scenario name: prompt that replaces the one of PromptStyle
 	ClaimedCapabilities []string          // names of capabilities that the server promises; "all" stands for all
 	LackedCapabilities  []string          // names of capabilities that the server does not have
 	Only                []string          // globs of check ids, requirement ids and scenario names to test; empty: all
 	Skip                []string          // globs of check ids, requirement ids and scenario names not to test
 	RefusalsAbout       []string          // ids of the requirements about which invalid requests are sent; empty: all
 
-	// Scenarios are played in addition to [Scenarios], in dialects that have what they need. A
-	// scenario must have a Run function, and a name that no other scenario has.
+	// Scenarios are played in addition to [Scenarios], if they apply to the dialect. Each must have a
+	// Run function and a unique name.
 	Scenarios []Scenario
 
-	// Checks are applied to all conversations, in addition to the checks of the dialect. Each check
-	// must have an id that no other check has. The requirements of an obligation state the levels
-	// and the texts for reports. An obligation without requirements gets one of level MUST, with
-	// the id and the title of the check.
+	// Checks judge all conversations, in addition to the checks of the dialect. The id of each check
+	// must be unique. The requirements of an obligation contain the levels and the texts for
+	// reports. An obligation without requirements gets one of level MUST, with the id and the title
+	// of the check.
 	Checks []spec.Obligation
 
 	Confirm       bool          // repeat scenarios that have findings, to mark intermittent findings
 	Sequences     int           // number of generated sequences to play, at most [MaxSequences]
-	Deep          bool          // play all combinations, not only the first few; make some scenarios longer
-	Timeout       time.Duration // time limit of one complete exchange; 0: [DefaultTimeout]
+	Deep          bool          // play up to [MaxCombinations] combinations, and longer forms of some scenarios
+	Timeout       time.Duration // maximum duration of one exchange; 0: [DefaultTimeout]
 	Limits        Limits
 	Parallel      int            // number of scenarios to play at the same time; 0: [DefaultParallel]
 	Seed          uint64         // seed of all random choices
-	Salt          uint64         // changes the ids, such as those of threads; 0: a new salt in each run
-	Round         int            // index of the round of a repeated run, from 0; changes only the ids
+	Salt          uint64         // changes the ids of threads and runs; 0: a new random salt in each test run
+	Round         int            // index of the round if the test run is repeated, from 0; changes only the ids
 	CA            *x509.CertPool // trusted certificate authorities; nil: those of the system
 	Insecure      bool           // do not verify the server's certificate
 	MaxEventBytes int            // maximum size of one event, in bytes; 0: [dialect.MaxEventBytes]
 
-	// BeforeTrim is called with the result of each conversation that is not kept in full, because it
-	// is too large, or because it is a combination without findings. The call comes after the
-	// evaluation of the conversation, and before everything but the beginnings of its bodies is
-	// dropped. Several goroutines may call it at the same time. It may be nil.
+	// BeforeTrim, if not nil, is called with each result before it is trimmed, that is, reduced to
+	// the beginnings of its bodies. Results of large conversations and of combinations without
+	// findings are trimmed after their evaluation. BeforeTrim may be called concurrently.
 	BeforeTrim func(ScenarioResult)
 
 	isScripted bool                // the agent follows the test prompts; set by Run and Rejudge
@@ -89,27 +88,27 @@ type ScenarioResult struct {
 	Dialect    *dialect.Dialect
 	Trace      spec.Trace
 	Evaluation spec.Evaluation
-	Err        error // error of the client or the network that kept the scenario from being played; nil: none
+	Err        error // error of the client or the network that prevented the scenario from being completed; nil: none
 
 	summaries []exchangeSummary // summaries of the exchanges, set by the evaluation
 
-	// IncompleteReason is nil, or the reason why the scenario was not played, or not to its end: the
-	// run was cancelled or took too long, the server exceeded limits too often, or it was busy (see
-	// [IsInconclusive]). It is not a finding.
+	// IncompleteReason is the reason why the scenario was not played or not completed; nil: it was.
+	// The test run was cancelled or took too long, the server exceeded limits too often, or it was
+	// busy; see [IsInconclusive]. It is not a finding.
 	IncompleteReason error
 	Trimmed          bool // Trace has only the beginnings of the bodies; see [Target.BeforeTrim]
 }
 
-// A ProgressFunc is called after each scenario, sequence or combination has been played. The
-// arguments are its name, the number of scenarios, sequences and combinations played so far, and
-// their total number. Calls do not overlap.
+// A ProgressFunc is called after each scenario, sequence or combination. Its arguments are the
+// name, the number of scenarios, sequences and combinations played so far, and their total number.
+// Calls are not concurrent.
 type ProgressFunc func(scenario string, played, of int)
 
-// Run plays the selected scenarios of the target's dialect, the generated sequences and the
-// combinations. It returns their evaluated results: first those of [Scenarios] in the same order,
-// then those of t.Scenarios, of the sequences and of the combinations. After playing each of them,
-// Run calls progress, unless it is nil. An error means that the target is invalid. Failures of the
-// server or the network are in the results. If ctx ends, the remaining scenarios are not played.
+// Run plays the selected scenarios, sequences and combinations, and returns their evaluated results:
+// first those of [Scenarios], then those of t.Scenarios, of the sequences and of the combinations, in
+// order. Unless progress is nil, Run calls it after each of them. If ctx is done, the remaining ones
+// are not played. Run returns an error only if the target is invalid; the results contain the
+// failures of the server and the network.
 func Run(ctx context.Context, t Target, progress ProgressFunc) ([]ScenarioResult, error) {
 	if err := t.Check(); err != nil {
 		return nil, err
@@ -144,7 +143,7 @@ func Run(ctx context.Context, t Target, progress ProgressFunc) ([]ScenarioResult
 		played(list[i].Name)
 	}
 	for _, i := range concurrentOrder(list) {
-		limit <- struct{}{} // started in order, so that an interrupted run has the first ones
+		limit <- struct{}{} // started in order, so that an interrupted test run has results of the first ones
 		wait.Go(func() {
 			defer func() { <-limit }()
 			play(i)
@@ -170,10 +169,10 @@ func Run(ctx context.Context, t Target, progress ProgressFunc) ([]ScenarioResult
 	return parts, nil
 }
 
-// concurrentOrder returns the indexes in list of the scenarios that may be played at the same time,
-// in the order in which to start them. Scenarios that send no prompt come first, so that, if the
-// server never responds to one of them, the wait for its timeout overlaps with all other scenarios.
+// concurrentOrder returns the indexes in list of the scenarios that may be played concurrently, in
+// the order in which to start them. Scenarios without prompts are first.
 func concurrentOrder(list []Scenario) (order []int) {
+	// If the server does not respond to a scenario without prompts, the others are played meanwhile.
 	for _, opens := range []bool{false, true} {
 		for i, s := range list {
 			if !s.Exclusive && slices.Contains(s.Templates, "prompt") == opens {
@@ -184,7 +183,7 @@ func concurrentOrder(list []Scenario) (order []int) {
 	return order
 }
 
-// scenarioNames returns the names of the scenarios, in the same order.
+// scenarioNames returns the names of the scenarios in list, in the same order.
 func scenarioNames(list []Scenario) (all []string) {
 	for _, s := range list {
 		all = append(all, s.Name)
@@ -196,8 +195,8 @@ func scenarioNames(list []Scenario) (all []string) {
 // those of [Target.Scenarios].
 func Capabilities() []string { return capabilityNames(Scenarios()) }
 
-// capabilityNames returns the names of the capabilities that a target can claim or lack if it is
-// tested with the scenarios in list. The names are sorted, and each occurs once.
+// capabilityNames returns the sorted names, without duplicates, of the capabilities that a target
+// can claim or lack if list contains the scenarios.
 func capabilityNames(list []Scenario) []string {
 	all := []string{"scripted", "history", "attachments", "transcribe", "second-user"}
 	for _, s := range list {
@@ -207,8 +206,8 @@ func capabilityNames(list []Scenario) []string {
 	return slices.Compact(all)
 }
 
-// wireConfig returns the configuration of the HTTP clients without the header fields, because these
-// depend on the principal.
+// wireConfig returns the configuration of the HTTP clients, without the header fields, which depend
+// on the principal.
 func (t *Target) wireConfig() wire.Config {
 	return wire.Config{
 		Base: t.Base, IsEndpoint: t.Dialect.IsEndpoint, IdleTimeout: t.Limits.IdleTimeout, TotalTimeout: t.Timeout,
@@ -217,8 +216,7 @@ func (t *Target) wireConfig() wire.Config {
 	}
 }
 
-// lacksCapability reports whether the target is declared to lack the capability with the given
-// name.
+// lacksCapability reports whether t.LackedCapabilities contains the capability.
 func (t *Target) lacksCapability(capability string) bool {
 	return slices.Contains(t.LackedCapabilities, capability)
 }
@@ -228,8 +226,8 @@ func matchesAny(globs []string, id string) bool {
 	return slices.ContainsFunc(globs, func(g string) bool { ok, _ := path.Match(g, id); return ok })
 }
 
-// isScenarioSelected reports whether t.Only and t.Skip select scenario s, either by its name or
-// because they select a check or requirement that may be judged in it.
+// isScenarioSelected reports whether t.Only and t.Skip select scenario s, by its name or by a check
+// or requirement that may be judged in it.
 func (t *Target) isScenarioSelected(s Scenario) bool {
 	if matchesAny(t.Skip, s.Name) {
 		return false
@@ -237,8 +235,8 @@ func (t *Target) isScenarioSelected(s Scenario) bool {
 	return len(t.Only) == 0 || matchesAny(t.Only, s.Name) || len(t.plan(s).Obligations) > 0
 }
 
-// plan returns the plan for scenario s. It contains those obligations of the dialect and of
-// t.Checks that t.Only and t.Skip select.
+// plan returns the plan for scenario s: the obligations of the dialect and of t.Checks that t.Only
+// and t.Skip select.
 func (t *Target) plan(s Scenario) spec.Plan {
 	all := t.Dialect.Plan(rules.All)
 	all.Obligations = append(all.Obligations, t.ownObligations()...)
@@ -261,9 +259,9 @@ func (t *Target) isSkipped(o spec.Obligation) bool {
 	return matchesAny(t.Skip, o.Check.ID) || len(t.Skip) > 0 && !slices.ContainsFunc(o.Requirements, keeps)
 }
 
-// promptText returns the prompt for the named scenario. This is the prompt in t.PromptOverrides, if
-// there is one. Otherwise, it is a plain sentence if t.PromptStyle is [NaturalPrompts], or else the
-// test prompt of the scenario with words as its arguments, such as "conformance:slow 5 200".
+// promptText returns the prompt for the scenario with the given name: the one in t.PromptOverrides,
+// if any, or else the one in the style t.PromptStyle. A test prompt has words as its arguments, as
+// in "conformance:slow 5 200".
 func (t *Target) promptText(scenario, words string) string {
 	if own, ok := t.PromptOverrides[scenario]; ok {
 		return own
@@ -274,19 +272,20 @@ func (t *Target) promptText(scenario, words string) string {
 	return strings.TrimSuffix("conformance:"+scenario+" "+words, " ")
 }
 
-// NewSalt returns a random value for [Target.Salt]. It is never 0, which has a special meaning
-// there, and it is small enough to be represented exactly as a JSON number.
+// NewSalt returns a random value for [Target.Salt]. It is not 0, and a JSON number can represent it
+// exactly.
 func NewSalt() uint64 { return rand.Uint64()>>11 | 1 }
 
-// idSeed returns the first seed for the thread and run ids of this round. It depends on the salt,
-// so that a server that remembers the threads of an earlier test run does not see their ids again.
-// Each round has its own range of seeds, with room for all scenarios and sequences.
+// idSeed returns the first of the seeds for the thread and run ids of this round. It depends on the
+// salt, because a server may still have the threads of an earlier test run. The ranges of seeds of
+// different rounds do not overlap.
 func (t *Target) idSeed() uint64 {
 	return rand.New(rand.NewPCG(t.Seed, t.Salt)).Uint64() + uint64(t.Round)<<24
 }
 
-// newConversation returns a conversation on a new thread, without sending anything. All ids in the
-// conversation depend on seed. An error means that the target's configuration is invalid.
+// newConversation returns a conversation in a new thread, without sending anything. The seed
+// determines all ids in the conversation. newConversation returns an error if the configuration of
+// the target is invalid.
 func (t *Target) newConversation(ctx context.Context, seed uint64) (*Conversation, error) {
 	conv := &Conversation{ctx: ctx, target: t, dialect: t.Dialect, rng: rand.New(rand.NewPCG(seed, 0))}
 	conv.Thread = conv.NewID()
@@ -295,11 +294,9 @@ func (t *Target) newConversation(ctx context.Context, seed uint64) (*Conversatio
 	return conv, err
 }
 
-// playScenario plays scenario s and returns the result, which contains the recorded conversation.
-// Conversations are usually evaluated at the end of the test run. playScenario evaluates this one
-// immediately if the recording is too large to be kept until then, or if a response has a content
-// coding. If the target lacks the capability or a setting that s needs, the conversation is empty.
-// The same seed leads to the same requests, as long as the server gives the same responses.
+// playScenario plays scenario s and returns the result, which is evaluated only if
+// finishConversation does so. If the target does not support s, the conversation is empty. The seed
+// determines the ids in the requests.
 func (t *Target) playScenario(ctx context.Context, s Scenario, seed uint64) ScenarioResult {
 	part := ScenarioResult{Scenario: s, Dialect: t.Dialect}
 	if !t.supports(s) {
@@ -315,10 +312,9 @@ func (t *Target) playScenario(ctx context.Context, s Scenario, seed uint64) Scen
 	return t.finishConversation(conv, part)
 }
 
-// detectScripted reports whether the agent follows the test prompts. If the configuration of the
-// target does not say whether it does, detectScripted asks the agent to reply with a randomly
-// chosen word, and returns true only if the reply is exactly that word. It returns false if the
-// request fails.
+// detectScripted reports whether the agent follows the test prompts. If the target does not state
+// it, detectScripted sends a test prompt that asks for a random word, and checks whether the reply
+// is exactly that word. It returns false if the request fails.
 func (t *Target) detectScripted(ctx context.Context) bool {
 	switch {
 	case t.PromptStyle == NaturalPrompts || t.lacksCapability("scripted"):
@@ -342,9 +338,8 @@ func (t *Target) detectScripted(ctx context.Context) bool {
 	return spec.Run(plan, t.Dialect.Events(trace), nil).Results[0].Verdict == spec.Passed
 }
 
-// HasObligations reports whether t.Only and t.Skip leave anything to run: at least one check in a
-// scenario, or a generated sequence. It also returns true if t.Only names a combination, even if
-// that combination does not exist.
+// HasObligations reports whether t.Only and t.Skip select at least one check in a scenario, or a
+// sequence. It also returns true if t.Only names a combination, even one that does not exist.
 func (t *Target) HasObligations() bool {
 	if len(t.selectedSequences()) > 0 || slices.ContainsFunc(t.Only, IsCombination) {
 		return true

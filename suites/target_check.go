@@ -12,8 +12,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// Check sets fields of t that are zero to their defaults, and returns an error if any field is
-// invalid. For some fields, the error is a [*FieldError]. Check sends nothing.
+// Check sets zero fields of t to their defaults, and returns an error if a field is invalid. For
+// some fields, the error is a [*FieldError]. Check sends no requests.
 func (t *Target) Check() error {
 	t.Parallel, t.Timeout = cmp.Or(t.Parallel, DefaultParallel), cmp.Or(t.Timeout, DefaultTimeout)
 	t.MaxEventBytes = cmp.Or(t.MaxEventBytes, dialect.MaxEventBytes)
@@ -56,7 +56,7 @@ func (t *Target) Check() error {
 // A FieldError is an error from [Target.Check] that concerns one field of the target.
 type FieldError struct {
 	Field string // name of the field in [Target]
-	Err   error  // why its value is invalid
+	Err   error  // the reason why its value is invalid
 }
 
 // Error returns the message of e.Err.
@@ -65,9 +65,8 @@ func (e *FieldError) Error() string { return e.Err.Error() }
 // Unwrap returns e.Err.
 func (e *FieldError) Unwrap() error { return e.Err }
 
-// checkCapabilities returns a [*FieldError] if the target claims or lacks a capability that does
-// not exist, lacks a capability that every target must have, or both claims and lacks the same
-// capability.
+// checkCapabilities returns a [*FieldError] if the target claims or lacks an unknown capability,
+// lacks a capability that every target must have, or both claims and lacks the same capability.
 func (t *Target) checkCapabilities() error {
 	capabilities := capabilityNames(t.scenarios())
 	known := append(capabilities, "all")
@@ -97,8 +96,8 @@ func (t *Target) checkCapabilities() error {
 	return nil
 }
 
-// checkPrompts returns an error if t.PromptOverrides has an empty prompt, or a prompt for a
-// scenario that does not exist.
+// checkPrompts returns an error if t.PromptOverrides contains an empty prompt or a prompt for an
+// unknown scenario.
 func (t *Target) checkPrompts() error {
 	known := scenarioNames(t.scenarios())
 	for name, words := range t.PromptOverrides {

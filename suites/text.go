@@ -9,12 +9,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// requireText adds a finding to p, the result of the scenario "text", if the reply to the prompt
-// has no text and no other finding explains that. The finding cites the first of these requirements
-// that a selected check judges: the requirement on the status code, if there was no stream; the
-// requirement on text events; the convention that a scripted agent replies with the requested text.
-// requireText returns false if a finding is due but no selected check judges any of these
-// requirements, and true otherwise.
+// requireText adds a finding to p, the result of the scenario "text", if the reply to the prompt has
+// no text and no other finding explains this. It returns false if it cannot add the finding, because
+// no selected check judges a requirement that the finding could cite.
 func (t *Target) requireText(p ScenarioResult) bool {
 	evidence, foreign, ok := findMissingText(p)
 	textRequirement := t.Dialect.TextRequirement()
@@ -41,8 +38,8 @@ func (t *Target) requireText(p ScenarioResult) bool {
 	return false
 }
 
-// describeMissingText returns the message of a finding that says that a reply has no text. The
-// argument evidence is the event that [findMissingText] returned.
+// describeMissingText returns the message of a finding about a reply without text. The argument
+// evidence is the result of [findMissingText].
 func describeMissingText(evidence spec.Event) string {
 	switch {
 	case evidence.Kind != spec.HTTPResponse:
@@ -50,8 +47,8 @@ func describeMissingText(evidence spec.Event) string {
 	case evidence.StatusCode == 0:
 		return fmt.Sprintf("no response to a plain prompt (%v); expected a response that contains text", evidence.Err)
 	}
-	return fmt.Sprintf("response to a plain prompt has status %d and content type %q; "+
-		"expected a successful response with message text", evidence.StatusCode, evidence.Header.Get("Content-Type"))
+	return fmt.Sprintf("request with a plain prompt was answered with status %d and content type %q; "+
+		"expected a success status, and then an answer that contains text", evidence.StatusCode, evidence.Header.Get("Content-Type"))
 }
 
 // requirementLevel returns the level of the dialect's requirement with the given id. If there is no
@@ -66,7 +63,7 @@ func (t *Target) requirementLevel(id string) spec.Level {
 }
 
 // textConvention returns the id of the dialect's convention that a scripted agent replies with the
-// requested text, or "" if the dialect has no such convention.
+// requested text. It returns "" if the dialect does not have this convention.
 func (t *Target) textConvention() string {
 	for _, r := range t.Dialect.Requirements {
 		if r.Convention() && slices.Contains(r.Checks, rules.ScriptText.ID) {
@@ -76,10 +73,10 @@ func (t *Target) textConvention() string {
 	return ""
 }
 
-// findMissingText looks for text in the responses of p. ok is true if there are responses and none
-// has text. In that case, last is the event to cite in a finding: the end of the last response or,
-// if no response was a stream, the head of the last response. foreign reports whether there is a
-// frame that the dialect does not define and that might therefore contain the text.
+// findMissingText determines whether no response of p contains text. If so, ok is true, and last is
+// the event for a finding to cite: the end of the last response or, if no response was a stream,
+// its head. foreign reports whether a frame matches no schema of the dialect; such a frame may
+// contain the text. If there are no responses, ok is false.
 func findMissingText(p ScenarioResult) (last spec.Event, foreign, ok bool) {
 	hasStream := false
 	for _, o := range p.summaries {
@@ -96,13 +93,13 @@ func findMissingText(p ScenarioResult) (last spec.Event, foreign, ok bool) {
 	return last, foreign, last.Kind != ""
 }
 
-// readableTypes are the types of content parts, in lower case, whose text is meant for people to
-// read. The empty string stands for parts without a type.
+// readableTypes are the types, in lower case, of messages and content parts whose text is meant for
+// people to read. The empty string stands for messages and parts without a type.
 var readableTypes = []string{"", "text", "refusal", "message"}
 
-// hasReadableText reports whether e, an event of a response, or one of its parts has text that is
-// meant for people to read. Reasoning does not count. Of the event that ends a run, only the parts
-// count.
+// hasReadableText reports whether e, an event of a response, or one of its parts contains text that
+// is meant for people to read. Text of reasoning is not. At the end of a run, only the parts of the
+// event are considered.
 func hasReadableText(e spec.Event) bool {
 	switch e.Kind {
 	case spec.MessageStart, spec.MessageProgress, spec.MessageDelta, spec.MessageEnd, spec.ContentPart, spec.ContentEnd:

@@ -11,23 +11,23 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// Limits on what a request repeats, in bytes. They are needed because servers limit the size of
-// requests.
+// Limits, in bytes, on the earlier messages that a request repeats. They exist because servers limit
+// the size of requests.
 const (
-	maxRepeated     = 48 << 10 // all turns; the oldest are left out, but never the last prompt
-	maxRepeatedText = 16 << 10 // one text of an answer; only the beginning of a longer text is repeated
+	maxRepeated     = 48 << 10 // size of all repeated turns; see latestTurns
+	maxRepeatedText = 16 << 10 // size of a repeated text of the assistant; longer texts are cut
 )
 
-// A historyTurn holds the messages that one request added to its thread, and those of the server's
+// A historyTurn contains the messages that one request added to its thread, and those of the
 // response.
 type historyTurn struct {
 	messages  dialect.History
-	hasPrompt bool // the request has a message of the user, and is not just a reply to a call or an interrupt
+	hasPrompt bool // the request contains a message of the user, not only a tool result or interrupt reply
 	size      int  // total size of the messages, in bytes
 }
 
-// history returns the messages of a thread that the next request on that thread repeats, oldest
-// first. The result is nil if requests of the dialect do not repeat messages.
+// history returns the earlier messages that the next request in the given thread must repeat, oldest
+// first. It returns nil if requests of the dialect do not repeat messages.
 func (t *Conversation) history(thread string) (h dialect.History) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -41,10 +41,10 @@ func (t *Conversation) history(thread string) (h dialect.History) {
 	return h
 }
 
-// remember adds the messages of an accepted request and of its response to t.turns, as a client
-// would. If the requests of the dialect do not repeat the history, it does nothing. It leaves out
-// the response if the run failed or was not read to its end, because the last message or call may
-// then be incomplete. The caller must hold t.mu.
+// remember adds the messages of the request and the response of x to t.turns, as a client that
+// repeats the history does. It omits the response if the run failed or was not read to its end,
+// because the last message may then be incomplete. It does nothing if the server did not accept the
+// request, or if such requests do not repeat the history. The caller must hold t.mu.
 func (t *Conversation) remember(x spec.Exchange) {
 	if x.Response.Status != 200 || !t.dialect.RepeatsHistory(x.Request) {
 		return
@@ -69,10 +69,9 @@ func (t *Conversation) remember(x spec.Exchange) {
 	t.turns[request.Thread] = latestTurns(append(t.turns[request.Thread], added))
 }
 
-// latestTurns returns the latest turns whose total size is at most [maxRepeated]. It keeps the last
-// turn that has a prompt, and all later turns, even if they are larger. The first turn of the
-// result has a prompt, unless it is the first one in turns. The result shares its elements with
-// turns.
+// latestTurns returns the last turns whose total size is at most [maxRepeated], beginning with a
+// turn that has a prompt or with the first one in turns. It always returns at least the last turn
+// with a prompt and all later turns. The result is a subslice of turns.
 func latestTurns(turns []historyTurn) []historyTurn {
 	size, begin := 0, 0
 	for i := len(turns) - 1; i >= 0; i-- {
@@ -89,7 +88,7 @@ func latestTurns(turns []historyTurn) []historyTurn {
 	return turns[begin:]
 }
 
-// totalLen returns the total number of bytes in all messages of h.
+// totalLen returns the total size, in bytes, of all messages in h.
 func totalLen(h dialect.History) (n int) {
 	for _, message := range h {
 		n += len(message)
@@ -97,12 +96,12 @@ func totalLen(h dialect.History) (n int) {
 	return n
 }
 
-// answerMessages converts events, the contents of one exchange, to parts of a later request. The
-// parts are the messages of the assistant with their texts and tool calls, and the tool results, in
-// the order in which they began. The result is nil if the run did not end, or failed, or if the
-// arguments of a tool call are too long to be repeated.
+// answerMessages converts events, the contents of one exchange, to the parts with which a later
+// request repeats them: the messages of the assistant with their tool calls, and the tool results.
+// It returns nil if the run did not end or failed, or if the arguments of a tool call are longer
+// than [maxRepeatedText].
 func answerMessages(events iter.Seq[spec.Event]) (messages []spec.Event) {
-	b := messageAssembler{byID: map[string]*messageDraft{}, calls: map[string]*eventDraft{}}
+	b := messageAssembler{byID: map[string]*messageAccumulator{}, calls: map[string]*eventAccumulator{}}
 	for e := range events {
 		b.observe(e)
 	}
@@ -124,22 +123,21 @@ func answerMessages(events iter.Seq[spec.Event]) (messages []spec.Event) {
 	return messages
 }
 
-// An eventDraft is a message or a tool call that is being assembled from the events of a stream.
-// The Text of the embedded event is not used.
-type eventDraft struct {
-	spec.Event
-	text strings.Builder
+// An eventAccumulator is a message or a tool call that is assembled from the events of a stream.
+type eventAccumulator struct {
+	spec.Event                 // all fields except Text
+	text       strings.Builder // the Text
 }
 
-// add appends delta to the text. If the text already exceeds [maxRepeatedText], it does nothing.
-func (p *eventDraft) add(delta string) {
+// add appends delta to the text, unless the text is already longer than [maxRepeatedText].
+func (p *eventAccumulator) add(delta string) {
 	if p.text.Len() <= maxRepeatedText {
 		p.text.WriteString(delta)
 	}
 }
 
-// event returns the assembled event. Its text is cut to at most [maxRepeatedText] bytes.
-func (p *eventDraft) event() spec.Event {
+// event returns the assembled event. It cuts the text to at most [maxRepeatedText] bytes.
+func (p *eventAccumulator) event() spec.Event {
 	e := p.Event
 	if e.Text = p.text.String(); len(e.Text) > maxRepeatedText {
 		e.Text = strings.ToValidUTF8(e.Text[:maxRepeatedText], "")
@@ -147,24 +145,24 @@ func (p *eventDraft) event() spec.Event {
 	return e
 }
 
-// A messageDraft is a message that is being assembled, with the tool calls that belong to it.
-type messageDraft struct {
-	eventDraft
-	calls []*eventDraft
+// A messageAccumulator is a message that is assembled from the events of a stream.
+type messageAccumulator struct {
+	eventAccumulator
+	calls []*eventAccumulator // the tool calls in the message
 }
 
-// newAnswerMessage returns a message whose text is empty and whose other slots are those of e.
-func newAnswerMessage(e spec.Event) *messageDraft {
-	return &messageDraft{eventDraft: eventDraft{Event: e}}
+// newAnswerMessage returns a message with the fields of e, except that the text is empty.
+func newAnswerMessage(e spec.Event) *messageAccumulator {
+	return &messageAccumulator{eventAccumulator: eventAccumulator{Event: e}}
 }
 
 // A messageAssembler assembles messages from the events of one stream.
 type messageAssembler struct {
-	request  spec.Event               // request for the stream
-	messages []*messageDraft          // messages of the assistant, and tool results, in the order of the stream
-	byID     map[string]*messageDraft // messages of the assistant by their ids
-	calls    map[string]*eventDraft   // tool calls by their ids
-	ended    bool                     // the run has ended without failing
+	request  spec.Event               // the request for the stream
+	messages []*messageAccumulator          // messages of the assistant and tool results, in the order of the stream
+	byID     map[string]*messageAccumulator // messages of the assistant, by id
+	calls    map[string]*eventAccumulator   // tool calls, by id
+	ended    bool                     // the run has ended successfully
 }
 
 // observe updates the messages with e, the next event of the stream.
@@ -185,7 +183,7 @@ func (b *messageAssembler) observe(e spec.Event) {
 	case spec.ToolStart:
 		if b.calls[e.Call] == nil {
 			m := b.assistant(cmp.Or(e.ID, e.Call)) // its parent or, if it names none, a message of its own
-			b.calls[e.Call] = &eventDraft{Event: spec.Event{Kind: spec.ToolCall, Call: e.Call, Name: e.Name}}
+			b.calls[e.Call] = &eventAccumulator{Event: spec.Event{Kind: spec.ToolCall, Call: e.Call, Name: e.Name}}
 			m.calls = append(m.calls, b.calls[e.Call])
 		}
 	case spec.ToolDelta:
@@ -203,15 +201,14 @@ func (b *messageAssembler) observe(e spec.Event) {
 	}
 }
 
-// addSnapshot adds what messages, a snapshot of the conversation, contains but the stream has not
-// sent as separate events: the results of tool calls and, if no message of the stream has text, the
-// texts of new messages. Messages whose content is a list of parts are ignored (see
-// [isContentInParts]).
+// addSnapshot adds the tool results in messages, a snapshot of the conversation, that the stream has
+// not sent as events. If the stream has sent no text as events, it also adds the new texts of the
+// assistant. It ignores messages whose content is a list of parts; see [isContentInParts].
 func (b *messageAssembler) addSnapshot(messages []spec.Event) {
-	hasText := slices.ContainsFunc(b.messages, func(m *messageDraft) bool { return m.text.Len() > 0 })
+	hasText := slices.ContainsFunc(b.messages, func(m *messageAccumulator) bool { return m.text.Len() > 0 })
 	for _, told := range messages {
 		isKnown := func(m spec.Event) bool { return m.Message == told.Message }
-		isAnswered := func(m *messageDraft) bool { return m.Kind == spec.InputToolResult && m.Call == told.Call }
+		isAnswered := func(m *messageAccumulator) bool { return m.Kind == spec.InputToolResult && m.Call == told.Call }
 		switch {
 		case isContentInParts(told):
 		case told.Kind == spec.HistoryTool && b.calls[told.Call] != nil && !slices.ContainsFunc(b.messages, isAnswered):
@@ -224,9 +221,9 @@ func (b *messageAssembler) addSnapshot(messages []spec.Event) {
 }
 
 // isContentInParts reports whether the content of message, a message of a snapshot, is a list of
-// parts. The field message.Text is then that list as JSON. A list whose items have no type, such as
-// [1,2], is plain text. An empty list counts as a list of parts in a message of the assistant, but
-// as plain text in a tool result.
+// parts. The field Text then contains the list as JSON. A JSON list of items without a type, such
+// as [1,2], is a text. An empty list is a list of parts in a message of the assistant, and a text
+// in a tool result.
 func isContentInParts(message spec.Event) bool {
 	if !strings.HasPrefix(message.Text, "[") {
 		return false
@@ -239,9 +236,9 @@ func isContentInParts(message spec.Event) bool {
 	return !slices.ContainsFunc(parts, hasNoType) && (len(parts) > 0 || message.Kind == spec.HistoryAssistant)
 }
 
-// assistant returns the assistant's message with the given id. If there is no such message, it adds
-// an empty one.
-func (b *messageAssembler) assistant(id string) *messageDraft {
+// assistant returns the message of the assistant with the given id. If there is none, it adds an
+// empty message with that id.
+func (b *messageAssembler) assistant(id string) *messageAccumulator {
 	m := b.byID[id]
 	if m == nil {
 		m = newAnswerMessage(spec.Event{Kind: spec.InputAssistant, Message: id})

@@ -8,10 +8,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// sendTogether sends the requests, at most n of them at the same time, and returns when all
-// responses have been read. The exchanges are recorded in the order of the requests. The function
-// limit returns the conditions under which the client stops reading the response to the given
-// request. It may be called concurrently. If limit is nil, all responses are read to their ends.
+// sendTogether sends the requests, at most n of them at the same time, and reads all responses. It
+// records the exchanges in the order of the requests. The function limit returns the conditions
+// under which the client stops reading the response to a request; it may be called concurrently. If
+// limit is nil, all responses are read to their ends.
 func (t *Conversation) sendTogether(requests []spec.Request, n int, limit func(spec.Request) wire.StopWhen) {
 	slots := make(chan struct{}, max(1, n))
 	var wait sync.WaitGroup
@@ -34,11 +34,10 @@ func (t *Conversation) sendTogether(requests []spec.Request, n int, limit func(s
 	wait.Wait()
 }
 
-// runTwoRuns plays the two-runs scenario. It starts two runs of one thread, and reads the stream of
-// the second run before that of the first. Then it starts six runs of the thread, reads their
-// streams, and resumes the stream of the first of them at each of its events, between which there
-// are events of the other runs. Checks verify that each stream has all events of its own run. Of
-// the six runs, those that the server refuses are left out.
+// runTwoRuns plays the two-runs scenario. It starts two runs of one thread and reads their streams
+// in the opposite order. Then it starts six more runs of the thread at the same time, reads their
+// streams, and resumes one of them at each of its events. Checks verify that each stream contains
+// all events of its own run and no others. Runs that the server refuses are ignored.
 func runTwoRuns(t *Conversation) {
 	first := t.StartRun("prompt", t.PromptEvent("slow", "4 40"))
 	run := t.Run
@@ -68,11 +67,11 @@ func runTwoRuns(t *Conversation) {
 	}
 }
 
-// runTogether plays the together scenario. While the client reads the stream of one run, a second
-// run of the thread ends and a third one is cancelled. The same is repeated with a stream that is
-// resumed. Checks verify that the first run goes on. Then, while a further run is active, the
-// client reads the stream of a short run of the same thread and waits for the end of its body. If
-// the target allows a user only one open stream, runTogether sends nothing.
+// runTogether plays the together scenario. While the client reads the stream of one run, from the
+// beginning or from a cursor, other runs of the thread end or are cancelled. Checks verify that the
+// first run continues. Then the client reads the stream of a short run while another run of the
+// thread is in progress, and waits for the end of the body. If the stream limit of the target is 1,
+// runTogether sends nothing.
 func runTogether(t *Conversation) {
 	if t.target.StreamLimit == 1 || !t.StartRun("prompt", t.PromptEvent("idle", "2000")) {
 		return

@@ -6,8 +6,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// explainUnexercised returns the message for the failure of a check that had nothing to judge in p.
-// It says what the target promised, what was requested and how the server responded.
+// explainUnexercised returns the message for the failure of a check that judged nothing in p,
+// although the target promised the capability. The message describes the promise, a request and the
+// response to it.
 func (t *Target) explainUnexercised(p ScenarioResult) string {
 	s := p.Scenario
 	var promise string
@@ -28,19 +29,16 @@ func (t *Target) explainUnexercised(p ScenarioResult) string {
 	return promise
 }
 
-// explainUnreachedLimit returns the reason why nothing in p, the result of the stream-limit
-// scenario, shows what happens to a stream above the limit.
+// explainUnreachedLimit returns the message for checks that judged nothing in p, the result of the
+// stream-limit scenario, because the limit was not reached.
 func (t *Target) explainUnreachedLimit(p ScenarioResult) string {
 	return fmt.Sprintf("the limit of %d streams was not reached, so no stream above it was requested: %s",
 		t.StreamLimit, describeDialogue(p))
 }
 
-// describeDialogue describes one exchange of p: what was requested and how the server responded.
-// Among the valid exchanges of the primary user, it chooses the first one with a symptom, which is
-// a reason why little can be judged, such as a 5xx status. If there is none, it chooses the first
-// of all exchanges whose response has text, which it describes as the reply to the first prompt of
-// p. If there is none either, it chooses the first exchange. If no request was sent, the
-// description says so.
+// describeDialogue returns a description of the request and the response of one exchange of p. It
+// prefers an exchange with a symptom, and otherwise one whose response contains text. If no request
+// was sent, the description states this.
 func describeDialogue(p ScenarioResult) string {
 	if len(p.summaries) == 0 {
 		return "no request was sent"
@@ -52,7 +50,7 @@ func describeDialogue(p ScenarioResult) string {
 			break
 		}
 		if shown.responseText == "" && o.responseText != "" {
-			o.prompt, o.operation = firstPrompt(p), shown.operation
+			o.prompt, o.operation = firstPrompt(p), shown.operation // the text may be in a separate stream
 			shown = o
 		}
 	}
@@ -67,7 +65,7 @@ func describeDialogue(p ScenarioResult) string {
 	return fmt.Sprintf("%s, the reply has no text", shown.describeRequest())
 }
 
-// firstPrompt returns the text of the first prompt in p, or "" if no request has a prompt.
+// firstPrompt returns the text of the first prompt in p, or "" if there is no prompt.
 func firstPrompt(p ScenarioResult) string {
 	for _, o := range p.summaries {
 		if o.prompt != "" {
@@ -77,7 +75,7 @@ func firstPrompt(p ScenarioResult) string {
 	return ""
 }
 
-// describeRequest describes the request of the exchange by its prompt or, if it has none, by its
+// describeRequest returns a description of the request: its prompt or, if it has none, its
 // operation.
 func (o exchangeSummary) describeRequest() string {
 	if o.prompt == "" {
@@ -86,14 +84,11 @@ func (o exchangeSummary) describeRequest() string {
 	return "prompt " + quote([]byte(o.prompt))
 }
 
-// MissingCapability returns the name of the capability that the target seems to lack, judging by r,
-// the result of a check in p. ok is true if the lack would explain all findings of r, because each
-// finding refers to a response whose status (404, 405, 410 or 501) means that the server does not
-// have the operation. If ok is false, capability must not be used.
-//
-// In particular, ok is false if r has no findings, if a finding is about an operation that starts
-// runs, if the scenario needs the capability "text" or "refusals", or if p is the evaluation of a
-// recording.
+// MissingCapability returns the capability of the scenario of p and true if the target seems to lack
+// it: if all findings of r, a check result of p, refer to responses whose status (404, 405, 410 or
+// 501) means that the server does not have the operation. It returns false if r has no findings, or
+// if a finding refers to an operation that starts runs. It also returns false for the capabilities
+// "text" and "refusals", and for recordings. If ok is false, capability is not meaningful.
 func MissingCapability(p ScenarioResult, r spec.Result) (capability string, ok bool) {
 	if capability = p.Scenario.capabilityName(); capability == "text" || capability == "refusals" || len(r.Findings) == 0 {
 		return "", false

@@ -14,9 +14,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// evaluateAll evaluates those of the recorded conversations that have not been evaluated yet. Then
-// it adjusts all verdicts to what the whole test run shows: whether any exchange was complete, and
-// which promises the target broke. It modifies and returns parts.
+// evaluateAll evaluates the conversations in parts that have not been evaluated yet. Then it
+// adjusts all verdicts for facts that single conversations do not show: whether the server
+// completed any exchange, and whether the target broke promises. It modifies and returns parts.
 func (t *Target) evaluateAll(parts []ScenarioResult) []ScenarioResult {
 	t.evaluateEach(parts)
 	all := make([]spec.Evaluation, len(parts))
@@ -50,10 +50,8 @@ func (t *Target) evaluateAll(parts []ScenarioResult) []ScenarioResult {
 	return parts
 }
 
-// evaluateEach evaluates the recorded conversation of each element of parts, several at the same
-// time, and stores the evaluation in that element. Elements that already have an evaluation remain
-// unchanged (see evaluateOnce). If checks panic, evaluateEach waits for all evaluations to end and
-// then panics with the value of one of these panics.
+// evaluateEach calls evaluateOnce concurrently for each element of parts. If calls panic, it waits
+// for all calls to end, and then panics with the value of one of the panics.
 func (t *Target) evaluateEach(parts []ScenarioResult) {
 	limit, panicked := make(chan struct{}, runtime.GOMAXPROCS(0)), make([]any, len(parts))
 	var wait sync.WaitGroup
@@ -71,9 +69,9 @@ func (t *Target) evaluateEach(parts []ScenarioResult) {
 }
 
 // evaluateOnce evaluates the conversation of p with the selected checks and stores the evaluation
-// in p. If p already has an evaluation, it does nothing. If the context for evaluations ends before
-// the evaluation is complete (see [newJudgeContext]), nothing in the conversation is judged, and
-// p.IncompleteReason is set to the cause, unless it is set already.
+// in p, unless p already has one. If the context for evaluations (see [newJudgeContext]) is done
+// before that, no check judges anything, and evaluateOnce sets p.IncompleteReason, unless it is
+// already set, to the cause of the context.
 func (t *Target) evaluateOnce(p *ScenarioResult) {
 	if len(p.Evaluation.Results) > 0 {
 		return
@@ -87,10 +85,9 @@ func (t *Target) evaluateOnce(p *ScenarioResult) {
 	}
 }
 
-// evaluate runs the checks of plan on events, the events of p's conversation. It returns the
-// evaluation without storing it in p, and sets p.summaries. If ctx ends first, evaluate returns at
-// once; complete is then false, and the evaluation judges nothing. If a check panics, evaluate
-// panics with the same value.
+// evaluate runs the checks of plan on the events of p's conversation. It returns the evaluation
+// without storing it, and sets p.summaries. If ctx is done before the evaluation ends, complete is
+// false and no check has judged anything. If a check panics, evaluate panics with the same value.
 func (p *ScenarioResult) evaluate(
 	ctx context.Context, plan spec.Plan, events iter.Seq[spec.Event],
 ) (h spec.Evaluation, complete bool) {
@@ -123,10 +120,9 @@ func (p *ScenarioResult) evaluate(
 	return spec.Run(plan, func(func(spec.Event) bool) {}, nil), false
 }
 
-// EvaluateTrace evaluates t, a recording of scenario s, with all checks of dialect d, and returns
-// the result. The argument info is what is known about the recorded server, and maxEvent is the
-// maximum size of one event in bytes. If ctx ends before all events were judged, complete is false
-// and nothing is judged.
+// EvaluateTrace evaluates t, a recording of scenario s, with all checks of dialect d. The argument
+// info describes the recorded server, and maxEvent is the maximum size of one event in bytes. If
+// ctx is done before the evaluation ends, complete is false and no check has judged anything.
 func EvaluateTrace(
 	ctx context.Context, s Scenario, d *dialect.Dialect, t spec.Trace, info dialect.TargetFacts, maxEvent int,
 ) (p ScenarioResult, complete bool) {
@@ -135,10 +131,10 @@ func EvaluateTrace(
 	return p, complete
 }
 
-// isPromised reports whether the target promises what scenario s tests. If it does, an expected
-// check of s that has nothing to judge fails. Every target promises replies with text, and
-// everything that the document of its dialect requires. With natural prompts, a claimed capability
-// does not promise particular replies, because a natural prompt leaves the reply open.
+// isPromised reports whether the target promises the capability of scenario s, so that an expected
+// check that judges nothing in s fails. Every target promises replies with text, and each capability
+// that the document of its dialect requires. It promises other capabilities by claiming them. With
+// natural prompts, however, claims do not apply to scenarios that expect particular replies.
 func (t *Target) isPromised(s Scenario) bool {
 	// Runs of an agent that is not scripted may end before the stream limit is reached.
 	if t.missingSetup(s) != "" || s.Denial == spec.DeniedStreamLimit && !t.isScripted {
@@ -153,14 +149,11 @@ func (t *Target) isPromised(s Scenario) bool {
 	return slices.Contains(t.ClaimedCapabilities, s.capabilityName()) || slices.Contains(t.ClaimedCapabilities, "all")
 }
 
-// adjustVerdict changes the verdict of r, a check result of p, for reasons that the conversation
-// does not show. The verdict becomes [spec.Skipped] if the check needs a capability that the server
-// lacks, [spec.Silent] if a setting that the scenario needs is missing, and [spec.Error] if p.Err
-// kept the scenario from being played to its end and the check judged nothing. The argument
-// promised states whether the target promises what the scenario tests (see [Target.isPromised]). If
-// it does, but nothing exercised the check, the verdict becomes that of violated requirements (see
-// [spec.Result.BreakPromise]). A scenario that was not played to its end breaks no promise, nor
-// does one in which the stream limit was not reached, because the server refused streams below it.
+// adjustVerdict changes the verdict of r, a check result of p, for reasons that the conversation does
+// not show. The verdict becomes [spec.Skipped] if the target lacks a capability that the check needs,
+// and [spec.Silent] if a setting for the scenario is missing. It becomes [spec.Error] if the check
+// judged nothing because of p.Err. If an expected check judged nothing although promised is true (see
+// [Target.isPromised]), adjustVerdict calls [spec.Result.BreakPromise].
 func (t *Target) adjustVerdict(p ScenarioResult, r *spec.Result, promised bool) {
 	id := r.Obligation.Check.ID
 	expected := slices.Contains(p.Scenario.ExpectedChecks, id)
@@ -185,8 +178,8 @@ func (t *Target) adjustVerdict(p ScenarioResult, r *spec.Result, promised bool) 
 	}
 }
 
-// requiresScripted reports whether the check with the given id judges only replies of agents that
-// follow the test prompts.
+// requiresScripted reports whether the check with the given id judges only agents that follow the
+// test prompts.
 func requiresScripted(id string) bool {
 	return strings.HasPrefix(id, "script.") || id == rules.DeltasArriveIncrementally.ID
 }

@@ -22,14 +22,14 @@ import (
 // A backendKind is one kind of backend that a server can use, such as the SQLite store. T is the
 // type of an opened backend.
 type backendKind[T any] struct {
-	// syntax describes the flag values that select the kind: only a name, such as "memory"; a name, a
-	// colon and text that is not blank ("dir:PATH"); a name, a colon and a base URL
-	// ("openai:BASE_URL"); or a URL ("s3://BUCKET"). An explanation in parentheses may follow.
+	// syntax is the form of the flag values that select the kind, for example "memory", "dir:PATH",
+	// "openai:BASE_URL" or "s3://BUCKET". Words in capitals stand for the user's values. An
+	// explanation in parentheses may follow.
 	syntax string
 	hidden bool   // not shown in help and errors
 	keeps  string // for help: how many ended runs a store keeps by default, such as "1000 in memory"; may be ""
-	// open opens the backend at a location. The location is what follows the name and colon in the
-	// flag value, the complete value if it is a URL, or "" if it is only a name.
+	// open opens the backend. The location is the flag value if that is a URL, and otherwise the
+	// part of the flag value after "NAME:". It is "" if the flag value is only a name.
 	open func(ctx context.Context, location string, s backendSettings) (T, error)
 }
 
@@ -42,7 +42,8 @@ type backendSettings struct {
 	speechModel string       // model for speech to text; "" means the default model
 }
 
-// openAISyntax is the syntax of each kind of backend that uses a service with the OpenAI API.
+// openAISyntax is the value of backendKind.syntax for backends that call a service with the OpenAI
+// API.
 const openAISyntax = "openai:BASE_URL"
 
 // The kinds of backend that the serve command can use, in one list for each of the flags --agent,
@@ -89,7 +90,7 @@ var (
 )
 
 // openRedis opens the store of threads and runs on the Redis server at location, a URL with the
-// scheme redis, rediss or unix. It uses only the field retention of s. It returns an error if
+// scheme redis, rediss or unix. Of the settings, it uses only s.retention. It returns an error if
 // location is invalid or the server cannot be used.
 func openRedis(ctx context.Context, location string, s backendSettings) (state.Store, error) {
 	return durable.OpenRedis(ctx, location, s.retention)
@@ -101,9 +102,8 @@ func always[T any](backend T) func(context.Context, string, backendSettings) (T,
 	return func(context.Context, string, backendSettings) (T, error) { return backend, nil }
 }
 
-// filesIn returns a function that can be used as backendKind.open. The function passes its location
-// argument to openStorage, and returns a store that keeps attachments in the resulting storage. It
-// returns any error from openStorage or [files.New].
+// filesIn returns a function for backendKind.open. The function calls openStorage with the location
+// and returns a store that keeps attachments in the opened storage.
 func filesIn(
 	openStorage func(location string) (blob.Storage, error),
 ) func(context.Context, string, backendSettings) (*files.Store, error) {
@@ -208,8 +208,8 @@ type backendFlags struct {
 	model, speechModel string                          // values of --model and --speech-model; "" if not given
 }
 
-// addFlags sets p to the default backends. It adds the flags that change p, such as --agent and
-// --model, to the flag set.
+// addFlags adds the flags of p, such as --agent and --model, to the flag set, and sets p to their
+// default values.
 func (p *backendFlags) addFlags(flags *pflag.FlagSet) {
 	p.agent = backendFlag[reference.Agent]{"agent", "scripted", agentKinds}
 	p.state = backendFlag[state.Store]{"state", "memory", stateKinds}
@@ -259,18 +259,16 @@ func (p *backendFlags) check() error {
 	return nil
 }
 
-// withoutSecrets returns text, the value of a flag, without secrets, so that it can be shown in
-// messages. If text contains "://", it is a URL: the user and the password are removed, and an
-// ellipsis replaces the query. Otherwise, text with a space or tab is a command, which is returned
-// unchanged. Any other text may be an incomplete URL, so everything up to and including the last
-// "@" is removed.
+// withoutSecrets returns text, the value of a flag, without credentials, so that messages can show
+// it. It removes the user, the password and the query of a URL. Text with a space or tab but
+// without "://" is taken for a command and returned unchanged.
 func withoutSecrets(text string) string {
 	before, after, found := strings.Cut(text, "://")
 	if !found {
 		if strings.ContainsAny(text, " \t") {
 			return text // a command
 		}
-		return text[strings.LastIndexByte(text, '@')+1:]
+		return text[strings.LastIndexByte(text, '@')+1:] // perhaps an incomplete URL
 	}
 	if at := strings.LastIndexByte(after, '@'); at >= 0 {
 		after = after[at+1:]

@@ -11,10 +11,10 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// baseURL parses text as the base URL of a target of dialect d. Unless d.IsEndpoint is true, it
-// replaces an empty path or the path "/" with the base path of d, and removes a slash at the end of
-// the path. If text is not a base URL, it returns a usage error that begins with name; see
-// [parseBase].
+// baseURL parses text as the base URL of a target of dialect d. If text has no path, baseURL adds
+// the base path of d. It also removes a slash at the end of the path. If d.IsEndpoint is true, it
+// does not change the path. If text is not a base URL, it returns a usage error that begins with
+// name; see [parseBase].
 func baseURL(name, text string, d *dialect.Dialect) (*url.URL, error) {
 	u, err := parseBase(name, text)
 	if err != nil || d.IsEndpoint {
@@ -65,10 +65,10 @@ var connectionHeaders = []string{
 	"connection", "content-length", "host", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
 }
 
-// parseHeaders parses lines of the form 'Name: value' and removes the spaces around names and
-// values. It returns a usage error if a line is invalid or sets one of [connectionHeaders]. The
-// error begins with flag, the name of the flag or field that holds the lines, and, if there are
-// several lines, the number of the line. Errors never show a value, which may be a secret.
+// parseHeaders parses header fields, one per line, of the form 'Name: value'. It returns a usage
+// error if a line is invalid or sets one of [connectionHeaders]. The error begins with flag, the
+// name of the flag or field that holds the lines, and does not contain header values, which may be
+// secrets.
 func parseHeaders(flag string, lines []string) (list spec.Header, err error) {
 	for i, line := range lines {
 		which := flag

@@ -32,10 +32,10 @@ type configPosition struct {
 	fieldLines map[string]int // line of each field of the target, from 1, by the name of the field
 }
 
-// settingName returns the name that error messages use for an option: the name of its field if the
-// --config file sets the option for this target, and otherwise its flag, such as "--timeout", or
-// "TARGET" for the URL. The argument is the name of the option in [targetFlags], which must contain
-// it.
+// settingName returns the name of an option for error messages. If the --config file sets the
+// option for this target, the result is the name of its field, such as "timeout"; otherwise it is
+// the flag, such as "--timeout", or "TARGET" for the URL. The argument is the name of one of
+// [targetFlags].
 func (s configPosition) settingName(name string) string {
 	i := slices.IndexFunc(targetFlags, func(o optionDeclaration) bool { return o.name == name })
 	if field := targetFlags[i].fieldName(); s.fieldLines[field] > 0 {
@@ -47,9 +47,9 @@ func (s configPosition) settingName(name string) string {
 	return "--" + name
 }
 
-// locate returns err, an error about the target, with a position in the --config file (see
-// [configPosition.locationPrefix]). It returns err unchanged if it is not a usage error, if it
-// already has a position, or if flags define the target.
+// locate adds the position of the target in the --config file to the text of err, an error about
+// the target. It returns err unchanged if err is not a usage error or already has a position, or if
+// the target is defined by flags.
 func (s configPosition) locate(err error) error {
 	var exit exitError
 	located := "--config " + s.file + ":"
@@ -59,10 +59,9 @@ func (s configPosition) locate(err error) error {
 	return usageError("%s%s", s.locationPrefix(exit.message), exit.message)
 }
 
-// locationPrefix returns the prefix for message, an error message about a target in a --config
-// file, such as "--config targets.yaml:12: target 2: ". The number after the file name is the line
-// of the field with which message begins or, if message does not begin with a field, the first line
-// of the target.
+// locationPrefix returns the position to put before message, an error message about the target,
+// such as "--config targets.yaml:12: target 2: ". If message begins with the name of a field, the
+// position has the line of that field. Otherwise it has the first line of the target.
 func (s configPosition) locationPrefix(message string) string {
 	line := s.line
 	if key, _, _ := strings.Cut(strings.TrimSuffix(message, ":"), " "); s.fieldLines[strings.TrimSuffix(key, ":")] > 0 {
@@ -196,9 +195,9 @@ func fieldLineNumbers(n ast.Node) map[string]int {
 	return lines
 }
 
-// setFields sets the options in t from fields, the fields of a target in a --config file. If an
-// option is a mapping, such as the prompts, the field adds entries to those in t and replaces
-// entries with the same name. Errors are usage errors that name the field.
+// setFields sets the options in t from fields, the fields of a target in a --config file. A field
+// that is a mapping is merged into the mapping in t, where it replaces entries with the same key.
+// Errors are usage errors that name the field.
 func (t *targetOptions) setFields(fields yaml.MapSlice) error {
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	var names []string
@@ -225,9 +224,9 @@ func (t *targetOptions) setFields(fields yaml.MapSlice) error {
 	return nil
 }
 
-// setField sets the option o in t to value, the value of the field with the given key in a --config
-// file. The flags in set must be those that set the options in t. If value is invalid, setField
-// returns a usage error that names the field.
+// setField sets the option o in t to value, the value of the field key in a --config file. The flag
+// set must contain the flag of o, bound to t. If value is invalid, setField returns a usage error
+// that names the field.
 func (o optionDeclaration) setField(set *pflag.FlagSet, t *targetOptions, key string, value any) error {
 	switch to := o.value(t).(type) {
 	case *[]string, *nameList:
@@ -261,9 +260,9 @@ func (o optionDeclaration) setField(set *pflag.FlagSet, t *targetOptions, key st
 	return nil
 }
 
-// convertYAML stores value, a decoded YAML value, in the variable to which dst points. It returns
-// false if value is null, which leaves the variable unchanged, or if value cannot be converted to
-// the type of the variable.
+// convertYAML stores value, a decoded YAML value, in the variable to which dst points. It reports
+// whether it succeeded: it fails if value is null or cannot be converted to the type of the
+// variable.
 func convertYAML(value, dst any) bool {
 	text, err := yaml.Marshal(value)
 	return err == nil && value != nil && yaml.Unmarshal(text, dst) == nil

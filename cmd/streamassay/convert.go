@@ -18,7 +18,7 @@ type convertOptions struct {
 	dir      string   // output directory
 	base     string   // base path or URL of the recorded server, removed from the paths of requests; "" means none
 	force    bool     // overwrite existing files
-	dialects []string // at most one; empty means that requests of all dialects are converted
+	dialects []string // values of --dialect, at most one; if empty, requests of all dialects are converted
 }
 
 // convertCommand returns the convert command, which converts recordings, and fixtures of other
@@ -113,9 +113,9 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 	return nil
 }
 
-// write writes f to the output directory. If the output file already exists, write overwrites it
-// with --force, and otherwise returns an error that names source, the path of the file from which f
-// was made. All errors are usage errors.
+// write writes f to the output directory. If the output file exists and --force is not given, write
+// returns an error that names source, the path of the file from which f was made. All errors are
+// usage errors.
 func (c convertOptions) write(f replay.OutputFile, source string) error {
 	path, how := filepath.Join(c.dir, filepath.Base(f.Name)), os.O_WRONLY|os.O_CREATE|os.O_EXCL
 	if c.force {

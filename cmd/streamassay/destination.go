@@ -23,9 +23,9 @@ const maxLinks = 40
 // for reading.
 const fifoTimeout = 10 * time.Second
 
-// A destination is the place to which a command writes a report, or a ready file, which says that a
-// server accepts connections. It is a file, or a file descriptor of this process. A regular file is
-// replaced in one step. Anything else, such as a device or a FIFO, is opened and written to.
+// A destination is a file, or a file descriptor of this process, to which a command writes a report
+// or the ready file of --ready-file. A regular file is replaced in one step. Anything else, such as
+// a device or a FIFO, is opened and written to.
 type destination struct {
 	path string      // path as the user gave it
 	fd   int         // file descriptor of this process that the path names, or -1
@@ -33,10 +33,9 @@ type destination struct {
 	info fs.FileInfo // info about file, as found by newDestination; nil for a new file or a descriptor
 }
 
-// writableDestination returns the destination to which path leads; "-" stands for standard output.
-// If nothing can be written to the destination, the error is a usage error that begins with name,
-// which is a flag with its value, such as "--expect-report r.json". The destination itself is not
-// changed.
+// writableDestination returns the destination that path names, or a usage error if it cannot be
+// written to. The path "-" stands for standard output. The error begins with name, the flag and its
+// value, such as "--expect-report r.json". The destination is not changed.
 func writableDestination(name, path string) (destination, error) {
 	d, err := newDestination(path)
 	if err == nil {
@@ -48,10 +47,9 @@ func writableDestination(name, path string) (destination, error) {
 	return d, nil
 }
 
-// newDestination returns the destination to which path leads; "-" stands for standard output. It
-// follows symbolic links, but does not create or open the file. It returns an error if there can be
-// no file at path, for example because its directory does not exist. The error does not contain
-// path, which the caller adds.
+// newDestination returns the destination that path names; "-" stands for standard output. It
+// follows symbolic links, but does not create or open the file. It returns an error if path cannot
+// name a file, for example because its directory does not exist.
 func newDestination(path string) (destination, error) {
 	d := destination{path: path, fd: -1}
 	switch {
@@ -159,9 +157,9 @@ func checkFolder(dir string) error {
 	return os.Remove(probe.Name())
 }
 
-// write writes data to the destination. If the destination is a FIFO, write waits for a process to
-// open the FIFO for reading, and returns [errNoReader] if none does before ctx is done or
-// [fifoTimeout] has passed. Other writes ignore ctx.
+// write writes data to the destination. If the destination is a FIFO, write waits until another
+// process has opened the FIFO for reading. It returns [errNoReader] if none has done so when ctx is
+// done or [fifoTimeout] has passed. Other writes ignore ctx.
 func (d destination) write(ctx context.Context, data []byte) error {
 	switch {
 	case d.fd >= 0:
@@ -208,9 +206,9 @@ func (d destination) writeFIFO(ctx context.Context, data []byte) error {
 // errNoReader means that no process has opened the FIFO for reading.
 var errNoReader = errors.New("is a FIFO without a reader")
 
-// writeAndClose writes data to file and closes it, even if writing fails. The arguments file and
-// err are the results of opening the file; if err is not nil, writeAndClose only returns err. The
-// error that it returns does not contain the path of the file.
+// writeAndClose writes data to file and closes the file, even if writing fails. The arguments file
+// and err are the results of opening the file. If err is not nil, nothing is written and err is
+// returned. The returned error does not contain the path of the file.
 func writeAndClose(file *os.File, err error, data []byte) error {
 	if err != nil {
 		return withoutPath(err)

@@ -10,7 +10,7 @@ import (
 )
 
 // checkAccess returns an error if the existing file at path cannot be written to. It does not open
-// the file, because a process that reads from a FIFO would notice that.
+// the file: if the file is a FIFO, opening it would let a waiting reader continue.
 func checkAccess(path string) error {
 	const write = 2 // W_OK
 	if err := syscall.Access(path, write); err != nil {

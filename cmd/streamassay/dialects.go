@@ -18,8 +18,7 @@ const dialectUsage = "NAME (its default version) or NAME@VERSION (see streamassa
 
 // openDialect returns the dialect that the user named. A name that contains a slash or backslash,
 // or ends with .yaml or .yml, is the path of a document that defines a dialect. Any other name is
-// that of a dialect embedded in the program. The text of an error is one line that contains the
-// name.
+// that of a dialect embedded in the program. The error is one line of text that contains name.
 func openDialect(name string) (*dialect.Dialect, error) {
 	if strings.ContainsAny(name, `/\`) || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") {
 		return dialect.OpenFile(name, rules.All)
@@ -59,12 +58,12 @@ func givenDialects(flag string, names []string) (list []*dialect.Dialect, err er
 	return list, nil
 }
 
-// recordedDialect returns the dialect of the recording t. If t names its dialect, that is the one
-// with this name in selected, which holds the dialects of the --dialect flag, or else the embedded
-// one with this name. If t does not name its dialect, that is the only element of selected.
+// recordedDialect returns the dialect of the recording t. The argument selected holds the dialects
+// of the --dialect flag. If t names its dialect, recordedDialect looks up the name in selected and
+// then among the embedded dialects. Otherwise, selected must have exactly one element, which is the
+// result.
 //
-// recordedDialect returns a usage error if the name is unknown, or if t names no dialect and
-// selected does not have exactly one element.
+// If there is no such dialect, recordedDialect returns a usage error.
 func recordedDialect(t *transcript.Transcript, selected []*dialect.Dialect) (*dialect.Dialect, error) {
 	if t.Dialect == "" && len(selected) == 1 {
 		return selected[0], nil
@@ -85,9 +84,9 @@ func recordedDialect(t *transcript.Transcript, selected []*dialect.Dialect) (*di
 	return d, nil
 }
 
-// addDialectFlag adds to cmd the --dialect flag, with completion of its values. The flag takes
-// names, separated by commas, and may be repeated; all names are appended to *list. The argument
-// purpose is the beginning of the help text, such as "dialect to serve".
+// addDialectFlag adds the --dialect flag to cmd, with completion of its values. The flag takes
+// names separated by commas, may be repeated, and appends all names to *list. The argument purpose
+// is the beginning of the help text, such as "dialect to serve".
 func addDialectFlag(cmd *cobra.Command, list *[]string, purpose string) {
 	usage := "`DIALECT` " + purpose + ": " + dialectUsage + " (repeatable; default: all)"
 	cmd.Flags().Var((*nameList)(list), "dialect", usage)

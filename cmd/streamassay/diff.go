@@ -171,10 +171,9 @@ type diffResult struct {
 	only     []string             // conversations that only one side has, such as "runs@2026-04 cancel: only in A"
 }
 
-// readRecordings reads the recordings at the paths a and b, each a file or a directory, and pairs
-// them up (see [diffSide.pairUp]). The result left holds those at a, and right those at b.
-// readRecordings returns an error if a recording cannot be read, or if ctx is done before all
-// recordings are read.
+// readRecordings reads the recordings at a and at b, each the path of a file or directory, as the
+// sides left and right. It pairs them up (see [diffSide.pairUp]). It returns an error if a
+// recording cannot be read, or if ctx is done before all recordings are read.
 func (d diffOptions) readRecordings(ctx context.Context, a, b string) (left, right diffSide, err error) {
 	sides, err := runUntilDone(ctx, func() (both [2]diffSide, err error) {
 		for i, root := range []string{a, b} {
@@ -188,8 +187,8 @@ func (d diffOptions) readRecordings(ctx context.Context, a, b string) (left, rig
 	return sides[0], sides[1], err
 }
 
-// isRecordingPath reports whether word, an argument of diff, stands for recordings and not for a
-// server. That is the case if word is the path of an existing file or directory and not
+// isRecordingPath reports whether word, an argument of diff, is the path of an existing file or
+// directory, and therefore names recordings and not a server. The result is false for
 // [referenceName].
 func isRecordingPath(word string) bool {
 	_, err := os.Stat(word)

@@ -17,9 +17,9 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// runTargets plays the scenarios concurrently against the two targets that report.A and report.B
-// name, and returns the conversations with each of them. It sets the seed and the salt in report,
-// and replaces report.A and report.B with names for the report that contain no credentials.
+// runTargets plays the scenarios against the targets report.A and report.B concurrently, and
+// returns their conversations. It sets the seed and the salt of report. It replaces report.A and
+// report.B with display names, which contain no credentials.
 func (d diffOptions) runTargets(ctx context.Context, sh stdio, report *diff.Report) (a, b diffSide, err error) {
 	var jobs [2]targetRun
 	for i, word := range []string{report.A, report.B} {
@@ -56,13 +56,13 @@ func (d diffOptions) runTargets(ctx context.Context, sh stdio, report *diff.Repo
 	return a, b, err
 }
 
-// originalArgument returns the argument that named the target of j: its URL, or [referenceName] if
-// the target is the embedded reference server.
+// originalArgument returns the command-line argument that named the target of j: its URL, or
+// [referenceName] for the embedded reference server.
 func originalArgument(j targetRun) string { return cmp.Or(j.URL, referenceName) }
 
 // collectTakes plays the selected scenarios [takesPerTarget] times against the target of j and
-// returns the conversations. Each take uses different ids, because a server would continue a thread
-// whose id it knows. A conversation of which a take is not played to its end is marked as
+// returns the conversations. The takes use different ids, because a server would continue a thread
+// whose id it knows. If a take of a conversation ends early, the conversation is marked as
 // incomplete. collectTakes returns an error if the scenarios cannot be played at all.
 func (j targetRun) collectTakes(ctx context.Context, sh stdio) (h diffSide, err error) {
 	if j.embedded {
@@ -93,9 +93,9 @@ func (j targetRun) collectTakes(ctx context.Context, sh stdio) (h diffSide, err 
 	return h, nil
 }
 
-// relativeEvents decodes the trace t in dialect d and returns the events. If base, the base URL of
-// the target, has a host, then that host, with its port, is replaced with a fixed name in texts and
-// headers, so that the events of two servers do not differ in their hosts.
+// relativeEvents returns the events of the trace t, decoded in dialect d. In texts and headers, it
+// replaces the host and port of base, the base URL of the target, with a fixed name, so that events
+// of two servers can be compared. It replaces nothing if base has no host.
 func relativeEvents(d *dialect.Dialect, t spec.Trace, base string) []spec.Event {
 	events := slices.Collect(d.Events(t))
 	u, err := url.Parse(base)
@@ -106,9 +106,9 @@ func relativeEvents(d *dialect.Dialect, t spec.Trace, base string) []spec.Event 
 	return events
 }
 
-// replaceHost applies r, which replaces the name of a host, to the texts and headers of events and
-// of their parts. It modifies the elements of events, but copies their slices of headers and parts
-// before it changes them.
+// replaceHost applies r, which replaces a host name, to the texts and headers of events and,
+// recursively, of their parts. It modifies the elements of events, but not the headers and parts
+// that they share with other events.
 func replaceHost(events []spec.Event, r *strings.Replacer) {
 	for i := range events {
 		e := &events[i]
@@ -148,7 +148,8 @@ func (d diffOptions) readSide(root string) (h diffSide, err error) {
 // addRecording adds the recording t to h as one take of a conversation, unless --only or --skip
 // excludes the conversation. It modifies t: it completes requests of which only the body was
 // recorded, and removes the base path from the requests. The argument selected holds the dialects
-// of the --dialect flag. Errors are those of [recordedDialect].
+// of the --dialect flag. If the dialect of t cannot be determined, the error is that of
+// [recordedDialect].
 func (d diffOptions) addRecording(h *diffSide, t *transcript.Transcript, selected []*dialect.Dialect) error {
 	of, err := recordedDialect(t, selected)
 	if err != nil {
@@ -175,9 +176,9 @@ func matchesAnyGlob(globs []string, name string) bool {
 	return slices.ContainsFunc(globs, func(glob string) bool { ok, _ := path.Match(glob, name); return ok })
 }
 
-// pairUp makes two recordings with different names comparable. If both sides, h and other, have
-// exactly one conversation, and these two are of the same dialect, the conversation in *other is
-// renamed like the one in h. Otherwise, pairUp changes nothing.
+// pairUp makes two recordings with different names comparable. If h and other each have exactly one
+// conversation, and both conversations have the same dialect, pairUp gives the one in other the
+// name of the one in h. Otherwise, it changes nothing.
 func (h *diffSide) pairUp(other *diffSide) {
 	if len(h.dialects) != 1 || len(other.dialects) != 1 || h.dialects[0] != other.dialects[0] {
 		return

@@ -121,8 +121,8 @@ this project.
 // tableCell returns s on one line, escaped for a cell of a Markdown table.
 func tableCell(s string) string { return strings.ReplaceAll(oneLine(s), "|", "\\|") }
 
-// faultsDocument returns the text of docs/faults.md, which lists all faults. For each fault that
-// does not apply to all of the given dialects, the text names those to which it applies.
+// faultsDocument returns the text of docs/faults.md, which lists all faults. If a fault applies to
+// only some of the given dialects, the text names these dialects.
 func faultsDocument(dialects []*dialect.Dialect) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `# Faults
@@ -131,11 +131,11 @@ Generated from the code by `+"`make docs`"+`. %d faults; [mock.md](mock.md) desc
 each fault that at least one of the checks that detect it fails in every dialect that requires the check, live and in a
 recording.
 `, len(fault.All))
-	family := fault.Category("")
+	category := fault.Category("")
 	for _, f := range fault.All {
-		if f.Category != family {
-			family = f.Category
-			fmt.Fprintf(&b, "\n## %s\n\n%s.\n", family, familyTitles[family])
+		if f.Category != category {
+			category = f.Category
+			fmt.Fprintf(&b, "\n## %s\n\n%s.\n", category, categoryTitles[category])
 		}
 		fmt.Fprintf(&b, "\n### %s\n\n%s.\n", f.Name, strings.ToUpper(f.Doc[:1])+f.Doc[1:])
 		possible := namesWhere(dialects, func(d *dialect.Dialect) bool { return supportsFault(d, f) })
@@ -165,8 +165,8 @@ recording.
 	return b.Bytes()
 }
 
-// familyTitles maps each category of faults to its title in docs/faults.md.
-var familyTitles = map[fault.Category]string{
+// categoryTitles maps each category of faults to its title in docs/faults.md.
+var categoryTitles = map[fault.Category]string{
 	fault.CategoryResponse: "Faults of the response: a refusal instead of a stream, a wrong status, header or delay",
 	fault.CategoryProtocol: "Faults in the events of a run; every stream of the run has them",
 	fault.CategoryResume:   "Faults when a stream is resumed",

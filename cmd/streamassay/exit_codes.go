@@ -20,9 +20,11 @@ func (c targetExitCodes) worst() int {
 	return worst
 }
 
-// summaryLine returns the line that sums up the results of several targets, such as
-// "FAILED  3 targets: 2 passed, 1 failed  (exit 1)". The argument unwritten says whether a report
-// could not be written; if so, the line says that, and states the exit code of an internal error.
+// summaryLine returns the line that sums up the results of several targets. If unwritten is true,
+// the line adds that a report could not be written, and its exit code is that of an internal error.
+// An example of a line:
+//
+//	FAILED  3 targets: 2 passed, 1 failed  (exit 1)
 func (c targetExitCodes) summaryLine(unwritten bool) string {
 	kinds := []struct {
 		code        int

@@ -118,8 +118,8 @@ func explainCheck(w io.Writer, c *spec.Check, dialects []*dialect.Dialect) {
 }
 
 // requirementText returns the text of the requirement r: the quotation from the protocol document,
-// in quotation marks and followed by its English translation if there is one, or the summary in the
-// catalogue if nothing is quoted.
+// in quotation marks, or the summary in the catalogue if nothing is quoted. An English translation
+// of the quotation follows if there is one.
 func requirementText(r spec.Requirement) string {
 	if !r.Quoted() {
 		return oneLine(r.Quote)
@@ -163,9 +163,10 @@ var sampleEvent = spec.Event{
 // requirement.
 const maxShownRequests = 8
 
-// explainRefusal prints to w the names of the invalid requests that a server must refuse because of
-// the requirement of d with the given id, if there are any. For the first of them, it also prints
-// the accepted responses, a curl command, and the curl command of the corresponding valid request.
+// explainRefusal prints to w the names of invalid requests that a server must refuse because of
+// the requirement of d with the given id. For the first invalid request, it also prints the
+// accepted responses, a curl command, and a curl command of the corresponding valid request. If
+// there are no invalid requests, it prints nothing.
 func explainRefusal(w io.Writer, d *dialect.Dialect, id string) {
 	op, faults := invalidRequests(d, id)
 	if len(faults) == 0 {
@@ -212,7 +213,7 @@ func invalidRequests(d *dialect.Dialect, id string) (op string, invalid []dialec
 
 // expectedRefusals returns descriptions of the responses that the requirement with the given id
 // accepts as refusals of the invalid request m. It returns nil if m does not violate exactly one
-// constraint of its schema, or if the requirement does not apply to that violation.
+// constraint of its schema, or if the requirement does not apply to that constraint.
 func expectedRefusals(d *dialect.Dialect, m dialect.InvalidRequest, id string) (all []string) {
 	violations := d.ValidateRequest(m.Request)
 	if len(violations) != 1 {

@@ -23,9 +23,9 @@ type flagWithPlaceholder struct {
 
 func (v flagWithPlaceholder) Type() string { return v.placeholder }
 
-// describeFlags returns the help text of the flags in set, wrapped to [helpWidth]. If the usage
-// text of a flag begins with text in backquotes, that is the placeholder of the flag: it is shown
-// after the name of the flag and removed from the usage text. The set is not modified.
+// describeFlags returns the help text of the flags in set, wrapped to [helpWidth]. A usage text can
+// begin with a placeholder in backquotes, such as `FILE`, which the help shows after the name of
+// the flag. The set is not modified.
 func describeFlags(set *pflag.FlagSet) string {
 	shown := pflag.NewFlagSet("", pflag.ContinueOnError)
 	shown.SortFlags = set.SortFlags

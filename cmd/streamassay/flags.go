@@ -73,9 +73,9 @@ func runCompletion(cmd *cobra.Command, args []string) error {
 	return usageError("completion: unknown shell %q (want one of bash, fish, powershell, zsh)", args[0])
 }
 
-// unknownFlagError returns a usage error for the unknown flag with the given name, and for the
-// unknown flags after it in args, the command line. The error suggests flags of cmd with similar
-// names.
+// unknownFlagError returns a usage error that lists the unknown flags in args, the command line of
+// cmd, and suggests flags with similar names. The argument name is the name of the first unknown
+// flag, without dashes.
 func unknownFlagError(cmd *cobra.Command, name string, args []string) error {
 	switch {
 	case strings.HasPrefix(name, "script"):
@@ -99,9 +99,9 @@ func unknownFlagError(cmd *cobra.Command, name string, args []string) error {
 	return usageError("unknown flags: %s%s", strings.Join(unknown, ", "), help)
 }
 
-// unknownFlags returns the names, without dashes and duplicates, of unknown flags in args, the
-// command line. The first element of the result is the argument first, which the caller knows to be
-// the name of an unknown flag. The others are the flags after it that cmd does not have.
+// unknownFlags returns the names of the unknown flags in args, the command line of cmd, without
+// dashes and duplicates. The argument first is the name of the first unknown flag, at which the
+// flag parser stopped.
 func unknownFlags(cmd *cobra.Command, first string, args []string) []string {
 	names, found := []string{first}, false
 	for _, arg := range args {
@@ -123,10 +123,10 @@ func unknownFlags(cmd *cobra.Command, first string, args []string) []string {
 // maxSimilarFlags is the maximum number of flags that an error suggests for one unknown flag.
 const maxSimilarFlags = 3
 
-// similarFlags returns the names of the flags of cmd that the user may have meant by name, the name
-// of an unknown flag. If a flag is similar to name, as defined by [near.Suggest], the result is
-// only the most similar flag. Otherwise, it consists of the flags that have a word in common with
-// name, where hyphens separate words, or is nil if there are more than [maxSimilarFlags] of them.
+// similarFlags returns the names of the flags of cmd that the user may have meant by name, an
+// unknown flag. If [near.Suggest] finds a similar flag, that is the only result. Otherwise the
+// result consists of the flags that share a hyphen-separated word with name; if these are more than
+// [maxSimilarFlags], the result is nil.
 func similarFlags(cmd *cobra.Command, name string) []string {
 	var all, shared []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -145,9 +145,9 @@ func similarFlags(cmd *cobra.Command, name string) []string {
 	return shared
 }
 
-// flagError returns a usage error for err, an error of the flag parser about args, the command line
-// of cmd. The usage error names the flag and, if its value is invalid, describes the values that
-// the flag accepts.
+// flagError converts err, an error of the flag parser, to a usage error. The usage error names the
+// flag and, if its value is invalid, describes the values that the flag accepts. The argument args
+// is the command line of cmd.
 func flagError(cmd *cobra.Command, err error, args []string) error {
 	var unknown *pflag.NotExistError
 	var valueless *pflag.ValueRequiredError
@@ -167,9 +167,9 @@ func flagError(cmd *cobra.Command, err error, args []string) error {
 	return usageError("%v (%s --help lists the flags)", err, cmd.CommandPath())
 }
 
-// invalidValueError returns a usage error for value, which the flag f rejected with err. The error
-// refers to the flag as name, such as "--seed". If the value is from a --config file, name is the
-// name of the field there.
+// invalidValueError returns a usage error for value, which the flag f rejected with err. In the
+// error, name stands for the flag: "--seed", for example, or the name of the field if the value is
+// from a --config file.
 func invalidValueError(name string, f *pflag.Flag, value string, err error) error {
 	if value = oneLine(fmt.Sprintf("%.200s", value)); value == "" {
 		value = `""`
@@ -225,7 +225,7 @@ func checkPaths(paths []string) error {
 type nameList []string
 
 // Set appends the names in text, a comma-separated list, to *n. It returns an error if a name is
-// empty; the names before the empty one have then been appended.
+// empty. Names before the empty one are still appended.
 func (n *nameList) Set(text string) error {
 	for name := range strings.SplitSeq(text, ",") {
 		name = strings.TrimSpace(name)
@@ -270,9 +270,8 @@ func (o *singleValue) String() string {
 	return *o.value
 }
 
-// firstChangedFlag returns the first element of flags, a list of names without dashes, that was
-// given on the command line of cmd. The result has the form "--NAME"; it is "" if none of the flags
-// was given.
+// firstChangedFlag returns the first of the given flags that is set on the command line of cmd, in
+// the form "--NAME", or "" if none is set. The argument flags holds names without dashes.
 func firstChangedFlag(cmd *cobra.Command, flags ...string) string {
 	i := slices.IndexFunc(flags, cmd.Flags().Changed)
 	if i < 0 {

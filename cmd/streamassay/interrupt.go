@@ -39,8 +39,8 @@ func (i interruptError) exitCode() int {
 type exitOnSecondSignalKey struct{}
 
 // withSignals returns a copy of parent that is canceled by SIGINT or SIGTERM, with an
-// [interruptError] as its cause. The function stop, which the caller must call exactly once,
-// cancels the context and restores the default handling of the signals.
+// [interruptError] as its cause. The caller must call stop exactly once. The function stop cancels
+// the context and restores the default handling of the signals.
 func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 	atOnce := new(atomic.Bool)
 	ctx, cancel := context.WithCancelCause(context.WithValue(parent, exitOnSecondSignalKey{}, atOnce))
@@ -90,8 +90,9 @@ func concludeReport(ctx context.Context, r *reports.Report, o reports.ConcludeOp
 // that have already been played.
 const signalGrace = time.Second
 
-// withSignalGrace returns a context that is canceled [signalGrace] after ctx, with the same cause.
-// It has the values of ctx. The caller must call stop, which cancels the context at once.
+// withSignalGrace returns a context with the values of ctx that is canceled [signalGrace] after ctx
+// is, with the same cause. The caller must call stop, which cancels the context immediately and
+// releases its resources.
 func withSignalGrace(ctx context.Context) (later context.Context, stop func()) {
 	later, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	unlink := context.AfterFunc(ctx, func() {
@@ -105,8 +106,8 @@ func withSignalGrace(ctx context.Context) (later context.Context, stop func()) {
 }
 
 // runUntilDone calls f in a new goroutine and returns the results of f. If ctx is done first, it
-// immediately returns an error that wraps the cause of ctx, while f continues and its results are
-// discarded. If f panics before ctx is done, runUntilDone panics with the same value; a later panic
+// immediately returns an error that wraps the cause of ctx; f continues, but its results are
+// discarded. If f panics before ctx is done, runUntilDone panics with the same value. A later panic
 // is ignored.
 func runUntilDone[T any](ctx context.Context, f func() (T, error)) (result T, err error) {
 	type doResult struct {

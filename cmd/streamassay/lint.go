@@ -89,10 +89,10 @@ neither a whole run nor a violation, or no event of the dialect, 5 internal erro
 	return cmd
 }
 
-// run judges the recordings in files, which are the arguments of the command, prints notes on them
-// to standard error, and writes the reports. It returns nil if the exit code of the report is 0,
-// and otherwise an error with that exit code. If a flag is invalid, a recording cannot be read or a
-// report cannot be written, it returns the error for that instead, with its own exit code.
+// run judges the recordings at the paths in files and writes the reports. It prints notes on the
+// recordings to standard error. It returns an error with the exit code of the report, or nil if
+// that is 0. It also returns an error if a flag is invalid, a recording cannot be read or a report
+// cannot be written.
 func (l lintOptions) run(ctx context.Context, sh stdio, files []string) error {
 	started := time.Now()
 	outs, err := parseOutputs("--report", l.reports)
@@ -152,12 +152,13 @@ func (l lintOptions) run(ctx context.Context, sh stdio, files []string) error {
 	return exitWith(report.Exit)
 }
 
-// evaluate judges the recordings in list. It returns their dialects, in the order in which they
-// first occur in list. The map parts holds, by the name of the dialect, the results of the
-// recordings of that dialect, in the order of list. The recordings of a dialect are judged
-// together: a check can pass only if at least one of them contains a complete exchange. If ctx is
-// done, evaluate leaves out the remaining recordings. It returns a usage error if a dialect is
-// unknown, or if a recording does not name its dialect and --dialect is not given.
+// evaluate judges the recordings in list. It returns their dialects, in the order of first use in
+// list, and the results of the recordings by the name of the dialect, in the order of list. If ctx
+// is done, evaluate leaves out the remaining recordings. It returns a usage error if a dialect is
+// unknown, or if neither --dialect nor a recording names its dialect.
+//
+// The recordings of a dialect are judged together: a check can pass only if at least one of them
+// contains a complete exchange.
 //
 // evaluate modifies the recordings: it sets their dialect if --dialect is given, completes requests
 // of which only the body was recorded, and removes base paths from the requests.

@@ -13,10 +13,10 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// lintNotes returns messages that explain why the recording in p could not be judged: its
-// requests belong to a different dialect or were refused, no frame is recognized, or the responses
-// are not HTTP. It returns nil if a check judged something in the recording and its requests do not
-// belong to a different dialect.
+// lintNotes returns messages that explain why no check judged the recording in p: for example, the
+// server refused its requests, no frame is recognized, or the responses are not HTTP. If the
+// requests belong to a different dialect, the result is a message about that, even if a check
+// judged the recording.
 func lintNotes(p suites.ScenarioResult) (notes []string) {
 	d := p.Dialect
 	if note := foreignRequestNote(d, p.Trace); note != "" {
@@ -44,9 +44,9 @@ func lintNotes(p suites.ScenarioResult) (notes []string) {
 	return notes
 }
 
-// foreignRequestNote returns a message that names the first request of the recording t if t has
-// requests, but none that calls an operation of dialect d. Otherwise it returns "". A request that
-// was not recorded counts as one that calls an operation of d.
+// foreignRequestNote returns a message if no request of the recording t calls an operation of
+// dialect d. The message names the first request. The result is "" if t is empty or a request was
+// not recorded, because that request may call an operation of d.
 func foreignRequestNote(d *dialect.Dialect, t spec.Trace) string {
 	isOwn := func(x spec.Exchange) bool { return x.Request.Method == "" || d.Operation(x.Request) != nil }
 	if len(t.Exchanges) == 0 || slices.ContainsFunc(t.Exchanges, isOwn) {
@@ -72,8 +72,8 @@ func streamOperations(d *dialect.Dialect) (names []string) {
 	return names
 }
 
-// familiesWithOperation returns the names of the families that have an operation for the request r,
-// in alphabetical order. The family of d is left out.
+// familiesWithOperation returns the names of the protocol families, other than that of d, that have
+// an operation for the request r. The names are in alphabetical order.
 func familiesWithOperation(d *dialect.Dialect, r spec.Request) (families []string) {
 	all, err := dialect.All()
 	if err != nil {
@@ -107,8 +107,8 @@ func printableLine(text []byte) string {
 
 // refusalNote returns a note on x, an exchange in which the server refused the request. The note
 // contains the method and path of the request, and the status and the beginning of the body of the
-// response. If the request is a POST that would start a run in dialect d but has no body, the note
-// ends with a remark on that, and otherwise with the remark that there is no stream to judge.
+// response. It ends with a remark: that a request to start a run has no body, or that there is no
+// stream to judge.
 func refusalNote(d *dialect.Dialect, x spec.Exchange) string {
 	what := "the request (not recorded)"
 	if x.Request.Method != "" {

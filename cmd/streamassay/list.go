@@ -18,8 +18,7 @@ import (
 )
 
 // A listFunc lists all things of one kind, such as checks, that the given dialects have. It returns
-// the list in two forms: rows is a table to print, without a header row; the result all is a value
-// to encode as JSON.
+// the list in two forms: rows for a text table without a header row, and all for encoding as JSON.
 type listFunc func(dialects []*dialect.Dialect) (rows [][]string, all any)
 
 // listFuncs maps each argument of the list command to its function. A new argument must also be

@@ -160,8 +160,8 @@ tool, by the client.`,
 }
 
 // buildVersion returns the version of the module, or "devel" if it has none. If the build recorded
-// a revision that the version does not contain, the first 12 digits of the revision follow, as in
-// "devel 0123456789ab". buildVersion returns "unknown" if the binary has no build information.
+// a VCS revision, its first 12 digits are appended, as in "devel 0123456789ab", unless the version
+// contains them. Without build information, the result is "unknown".
 func buildVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -15,18 +15,16 @@ const (
 	maxGCPercent = 1000     // upper bound of the GC percentage
 )
 
-// startGCTuning makes the GC percentage depend on the heap size: it sets the percentage
-// immediately, and anew after each collection. It does nothing if the environment variable GOGC is
-// set. The function env is like [os.Getenv].
+// startGCTuning adapts the GC percentage to the heap size, now and after each garbage collection.
+// It does nothing if the environment variable GOGC is set. The function env is like [os.Getenv].
 func startGCTuning(env func(string) string) {
 	if env("GOGC") == "" {
 		tuneGC()
 	}
 }
 
-// tuneGC sets the GC percentage according to the size of the live heap. The percentage states by
-// how much the heap may grow before the next collection. A finalizer calls tuneGC again after each
-// collection.
+// tuneGC sets the GC percentage, by which the heap may grow before the next garbage collection,
+// according to the size of the live heap. A finalizer calls tuneGC again after each collection.
 func tuneGC() {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)

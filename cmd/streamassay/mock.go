@@ -158,11 +158,12 @@ expected), 5 internal error and, with COMMAND, 130 interrupted by SIGINT, 143 by
 	return cmd
 }
 
-// run serves the mock until the client command has ended or, if command is empty, until ctx is
-// done. It then judges the requests of the clients, unless the command or the server has failed.
-// With --schema, it only prints the JSON Schema of scripts; with --check, it only prints the
-// problems in the files; with --record, it forwards requests instead. It returns nil if the exit
-// code is 0, and an error otherwise.
+// run serves the mock until the client command has ended. If command is empty, it serves until ctx
+// is done. Then it judges the requests of the clients, unless the command or the server has failed.
+// It returns nil if the exit code is 0, and an error otherwise.
+//
+// Some flags replace serving: --schema prints the JSON Schema of scripts, --check prints the
+// problems in the files, and --record forwards requests to a real server.
 func (m *mockOptions) run(ctx context.Context, sh stdio, command []string) error {
 	if err := m.endpoint.check(false); err != nil {
 		return err

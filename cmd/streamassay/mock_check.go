@@ -20,8 +20,8 @@ import (
 const replyTimeout = 5 * time.Second
 
 // judgeReply plays one run of agent in dialect d, without a network, and judges the run with all
-// checks. It returns one message, with the id of the requirement, for each different violation of a
-// MUST requirement. It is a [script.ReplyCheckFunc].
+// checks. It returns the distinct messages about violations of MUST requirements, each with the id
+// of the requirement. It is a [script.ReplyCheckFunc].
 func judgeReply(d *dialect.Dialect, agent reference.Agent) (wrong []string) {
 	server := reference.New(d, agent, reference.Config{Limits: reference.Limits{RunDuration: replyTimeout}})
 	defer func() { _ = server.Shutdown(context.Background()) }()

@@ -8,12 +8,13 @@ import (
 	"syscall"
 )
 
-// waitForEnd runs the client command, if command is not empty, with the URLs in settings as
-// environment variables such as MOCK_URL. It waits until the command has ended, a listener has
-// failed or ctx is done. In the last two cases, it ends the command. The error of a listener that
-// fails must be sent to the channel failed. waitForEnd returns nil if the command succeeded, or if
-// ctx is done and there is no command. Otherwise, it returns an error with the exit code of the
-// program.
+// waitForEnd waits until the server must shut down. It runs the client command, with the URLs in
+// settings as environment variables such as MOCK_URL, and waits until the command has ended. If
+// command is empty, it waits until ctx is done. It stops early, and ends the command, if ctx is
+// done or if an error of a listener arrives on failed.
+//
+// waitForEnd returns nil if the command succeeded, or if ctx is done and there is no command.
+// Otherwise, it returns an error with the exit code of the program.
 func waitForEnd(
 	ctx context.Context, sh stdio, settings serviceInfo, failed <-chan error, command []string,
 ) error {
@@ -42,17 +43,17 @@ func waitForEnd(
 	}
 }
 
-// interruptExit returns an error that ends the program with exit code 130 or 143, depending on
-// whether SIGINT or SIGTERM canceled ctx. One of these signals must have canceled it.
+// interruptExit returns an error that ends the program with the exit code for the signal that
+// canceled ctx: 130 for SIGINT and 143 for SIGTERM.
 func interruptExit(ctx context.Context) error {
 	i, _ := interruptedBy(ctx)
 	return exitError{code: i.exitCode()}
 }
 
 // runClient runs the client command with the URLs in settings as environment variables, and waits
-// until it has ended. If ctx is done first, runClient sends SIGTERM to the command, and kills it if
-// it has not ended [shutdownGrace] later. The exit code of its error is 1 if the command failed, 2
-// if it could not be started, and 130 or 143 if a signal canceled ctx.
+// until it has ended. If ctx is done first, runClient sends SIGTERM to the command, and kills it
+// after a further [shutdownGrace]. The exit code of the returned error is 1 if the command failed,
+// 2 if it could not be started, and 130 or 143 if a signal canceled ctx.
 func runClient(ctx context.Context, sh stdio, settings serviceInfo, command []string) error {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = sh.in, sh.out, sh.err

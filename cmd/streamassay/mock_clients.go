@@ -10,15 +10,15 @@ import (
 	"github.com/streamassay/streamassay/internal/journal"
 )
 
-// clientJudge returns a function that judges the requests of the clients or, without --expect and
-// --expect-report, judges nothing. It must be called before anything is served, because it returns
-// a usage error if one of these flags is invalid.
+// clientJudge returns a function that judges the requests of the clients by the expectations of
+// --expect. Call clientJudge before the mock serves anything: it returns a usage error if --expect
+// or --expect-report is invalid.
 //
-// The returned function must be called when the mock has ended, with the journal and the exit code
-// so far. It prints the result and writes the report requested with --expect-report. If it cannot
-// write the report, it returns an error with the exit code of an internal error. Otherwise it
-// returns an error with the exit code so far or, if that is 0, with the exit code of the result; it
-// returns nil if both are 0.
+// When the mock has ended, call the returned function with the journal and the exit code of the
+// mock. It prints the result and writes the report of --expect-report. It returns an error with the
+// exit code of the mock or, if that is 0, of the result, and nil if both are 0. If the report
+// cannot be written, the exit code is that of an internal error. Without --expect and
+// --expect-report, the function judges nothing.
 func (m *mockOptions) clientJudge(sh stdio) (func(*journal.Journal, int) error, error) {
 	if m.expect == "" && m.expectReport == "" {
 		return func(_ *journal.Journal, code int) error { return exitWith(code) }, nil

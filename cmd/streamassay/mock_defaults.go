@@ -12,11 +12,11 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// An overridableMockFlags holds the flags of a mock for the settings that a script or a request can
-// override.
+// An overridableMockFlags holds the flags of the mock that set defaults. A script or a request can
+// override these defaults.
 type overridableMockFlags struct {
 	seed, vary, pace, clock string   // "" if the flag is not given
-	flush                   string   // "coalesce" or "each"
+	flush                   string   // value of --flush, "coalesce" or "each"
 	faults                  []string // values of --fault
 	strict                  bool     // reply 501 to a request to start a run if no script or recording answers it
 }
@@ -104,8 +104,7 @@ func parseSeedFlag(flag, text string) (*uint64, error) {
 }
 
 // addJournalFlags adds to f the flags --journal, --journal-bytes and --journal-body, which set the
-// limits in c on the size of the journal. The values that c has when addJournalFlags is called are
-// the defaults.
+// limits in c on the size of the journal. The initial values in c are the defaults.
 func addJournalFlags(f *pflag.FlagSet, c *journal.Config) {
 	f.Var(countValue(&c.Entries), "journal",
 		"maximum number of exchanges (requests with their responses) in the journal; the oldest are dropped")

@@ -14,9 +14,8 @@ var flagsWithoutRecord = []string{
 }
 
 // checkFlags returns a usage error if flags of cmd, the mock command, cannot be combined with each
-// other or with the arguments. The slice paths holds the FILE arguments, and command holds the
-// client program and its arguments. checkFlags also returns a usage error if command is not empty
-// and does not name a program that can be run.
+// other or with the arguments, or if the client program cannot be run. The slice paths holds the
+// FILE arguments, and command holds the client program and its arguments.
 func (m *mockOptions) checkFlags(cmd *cobra.Command, paths, command []string) error {
 	recording := firstChangedFlag(cmd, "record") != ""
 	switch flag := firstChangedFlag(cmd, flagsWithoutRecord...); {

@@ -9,10 +9,9 @@ import (
 	"github.com/streamassay/streamassay/internal/replay"
 )
 
-// record forwards requests to the server that --record names, and saves each conversation as a
-// recording that a mock can replay. It runs the client command, unless command is empty, and
-// returns when the command has ended or ctx is done. It returns nil if the program is to end with
-// exit code 0, and an error otherwise.
+// record forwards requests to the server of --record, and saves each conversation as a recording
+// that a mock can replay. It returns when the client command has ended or, if command is empty,
+// when ctx is done. It returns nil if the exit code is 0, and an error otherwise.
 func (m *mockOptions) record(ctx context.Context, sh stdio, command []string) error {
 	if _, err := parseBase("--record", m.upstream); err != nil {
 		return err

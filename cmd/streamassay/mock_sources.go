@@ -27,7 +27,7 @@ const (
 )
 
 // A mockSources holds the FILE arguments of the mock command: paths of scripts, of recordings, and
-// of directories with such files, which are searched again whenever the files are read.
+// of directories that contain such files.
 type mockSources []string
 
 // validate returns a usage error if a path does not exist, or is a file with an unknown extension.
@@ -68,9 +68,9 @@ func (l loadedSources) summary() string {
 	return countNoun(len(l.scripts), "script") + ", " + countNoun(len(l.recordings), "recording")
 }
 
-// find returns the paths of all scripts and recordings that p names, including those in directories
-// and in all directories below them. It searches the directories anew, but does not read the files.
-// It returns a usage error if a path cannot be read or if there are more than [maxFiles] files.
+// find returns the paths of all scripts and recordings in p, including those in directories in p
+// and their subdirectories. It does not read the files. It returns a usage error if a path cannot
+// be read or if there are more than [maxFiles] files.
 func (p mockSources) find() (l loadedSources, err error) {
 	for _, path := range p {
 		err := filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error {
@@ -95,9 +95,9 @@ func (p mockSources) find() (l loadedSources, err error) {
 	return l, nil
 }
 
-// read reads all scripts and recordings, checks them for the given dialects, and prints the
-// problems in them to out. If a problem makes the files unusable, l.isInvalid returns true and err
-// is nil. An error means that the files could not be found or read, for example because a script is
+// read finds and reads all scripts and recordings, checks them for the given dialects, and prints
+// the problems in them to out. Use [loadedSources.isInvalid] to find out whether the mock can serve
+// the result. An error means that files could not be found or read, for example because a script is
 // too large.
 func (p mockSources) read(out io.Writer, dialects []*dialect.Dialect) (l loadedSources, err error) {
 	if l, err = p.find(); err != nil {
@@ -141,8 +141,8 @@ func readScript(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// load is like read, but returns an error if the files have errors, or if p names paths but there
-// is no script or recording at any of them.
+// load is like read, but also returns an error if the files have errors, or if p is not empty and
+// names no script or recording.
 func (p mockSources) load(out io.Writer, dialects []*dialect.Dialect) (loadedSources, error) {
 	l, err := p.read(out, dialects)
 	switch {
@@ -156,9 +156,9 @@ func (p mockSources) load(out io.Writer, dialects []*dialect.Dialect) (loadedSou
 	return l, nil
 }
 
-// check checks the files for the given dialects, for the --check flag, and prints the problems in
-// them to standard output. It returns an error with exit code 1 if the files have errors, so that a
-// mock could not serve them, and a usage error if there are no files or a file cannot be read.
+// check implements the --check flag: it checks the files for the given dialects and prints the
+// problems in them to standard output. It returns an error with exit code 1 if a mock could not
+// serve the files, and a usage error if there are no files or a file cannot be read.
 func (p mockSources) check(sh stdio, dialects []*dialect.Dialect) error {
 	if len(p) == 0 {
 		return usageError("mock --check: needs at least one FILE")
@@ -181,10 +181,10 @@ func (p mockSources) check(sh stdio, dialects []*dialect.Dialect) error {
 // needed because editors write a file in several steps.
 const settleDelay = 50 * time.Millisecond
 
-// watch makes the mock m reload the files in the background whenever they change, until ctx is done
-// or stop is called; see [mockSources.reload]. If the files cannot be watched, watch prints the
-// reason to out and starts nothing. The caller must call stop, which is never nil and waits until a
-// reload in progress has ended.
+// watch starts to watch the files and, whenever they change, reloads them into the mock m (see
+// [mockSources.reload]). It stops when ctx is done or stop is called. If the files cannot be
+// watched, watch prints the reason to out and does nothing else. The caller must call stop, which
+// waits until a reload in progress has ended. The function stop is never nil.
 func (p mockSources) watch(
 	ctx context.Context, m *mockserver.Server, dialects []*dialect.Dialect, out io.Writer,
 ) (stop func()) {
@@ -215,9 +215,9 @@ func (p mockSources) watch(
 	}
 }
 
-// watchDirs makes w watch the directories in p and all directories below them, and for each file in
-// p the directory that contains it. It does not watch files themselves, because some editors
-// replace a file with a new one. It returns an error if a directory cannot be watched.
+// watchDirs adds to w all directories that p names, their subdirectories, and the directories of
+// all files that p names. It does not add the files, because some editors replace a file with a new
+// one. It returns an error if a directory cannot be watched.
 func (p mockSources) watchDirs(w *fsnotify.Watcher) error {
 	var errs []error
 	for _, path := range p {
@@ -234,8 +234,8 @@ func (p mockSources) watchDirs(w *fsnotify.Watcher) error {
 	return errors.Join(errs...)
 }
 
-// reloadOnChange calls reload after scripts or recordings have changed, once no further change has
-// followed for [settleDelay]. A new directory and anything that is renamed also count as changes,
+// reloadOnChange calls reload when scripts or recordings have changed and [settleDelay] has passed
+// without a further change. A new directory and a renamed file or directory also count as changes,
 // because they may contain scripts or recordings. reloadOnChange returns when ctx is done or w is
 // closed.
 func (p mockSources) reloadOnChange(ctx context.Context, w *fsnotify.Watcher, reload func()) {

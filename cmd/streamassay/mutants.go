@@ -109,8 +109,7 @@ nothing is proven, 130 interrupted by SIGINT, 143 by SIGTERM.`,
 }
 
 // checkMutantsFile returns a usage error if [mutantsFile] cannot be written to the directory
-// writeDir, or does not exist in the directory checkDir. If writeDir or checkDir is "", it is not
-// checked.
+// writeDir, or does not exist in the directory checkDir. An empty writeDir or checkDir is ignored.
 func checkMutantsFile(writeDir, checkDir string) error {
 	if writeDir != "" {
 		if _, err := writableDestination("--write "+writeDir, filepath.Join(writeDir, mutantsFile)); err != nil {
@@ -125,10 +124,9 @@ func checkMutantsFile(writeDir, checkDir string) error {
 	return nil
 }
 
-// printOutcome prints to standard output what is notable about o, the result of one mutant in one
-// dialect. Unless a check that must find the mutant did so, it prints the description of o and all
-// failed checks. In any case, it prints what failed although the defect of the mutant does not
-// affect it.
+// printOutcome prints to standard output the problems in o, the result of one mutant in one
+// dialect. If no expected check found the mutant, it prints a description of o and all failed
+// checks. It also prints the unexpected failures of checks.
 func printOutcome(sh stdio, o mutation.Outcome) {
 	if !o.IsKilled() {
 		fmt.Fprintf(sh.out, "%s in %s %s\n", o.Mutant, o.Dialect, o.Description())
@@ -146,12 +144,12 @@ func printOutcome(sh stdio, o mutation.Outcome) {
 // is not empty, it only returns an error with the exit code of an internal error. At most one of
 // writeDir and checkDir may be set.
 //
-// With writeDir, it writes the file to that directory. If some mutants were not run, it takes their
-// results from the existing file, which must exist.
+// If writeDir is set, it writes the file to that directory. If some mutants were not run, their
+// results are taken from the existing file, which must exist.
 //
-// Without writeDir, it returns an error if there are more survivors, or more mutants with
-// unexpected failures, than the file in checkDir states or, without checkDir, any at all. With
-// checkDir, it also returns an error if all mutants were run and the file is not up to date.
+// If writeDir is not set, it returns an error if there are more survivors, or more unexpected
+// failures, than the file in checkDir states. If checkDir is not set either, none are allowed. If
+// all mutants were run, the file in checkDir must also be up to date.
 func concludeMutants(sh stdio, r *mutation.Report, writeDir, checkDir string) error {
 	if len(r.InvalidReasons) > 0 {
 		return exitError{exitInternal, "invalid results: " + strings.Join(r.InvalidReasons, "; ")}

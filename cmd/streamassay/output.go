@@ -13,8 +13,8 @@ import (
 	"github.com/streamassay/streamassay/reports"
 )
 
-// A reportOutput is the value of one --report flag: the format of a report, and the place to which
-// the report is written.
+// A reportOutput is the value of one --report flag: the format of a report, and the destination of
+// the report.
 type reportOutput struct {
 	format      reports.Format
 	flagText    string      // flag and value for messages, such as "--report json=r.json"
@@ -81,9 +81,9 @@ func (o *reportOutput) resolve() (err error) {
 	return err
 }
 
-// checkConflict returns a usage error if the report would overwrite other output: an earlier report
-// of the same target (own), a report of an earlier target (others), or standard output, if that is
-// redirected to the same file.
+// checkConflict returns a usage error if the report would overwrite other output. This can be one
+// of the reports own, the earlier reports of the same target; one of the reports others, those of
+// earlier targets; or standard output, if that is redirected to the same file.
 func (o *reportOutput) checkConflict(others, own []reportOutput) error {
 	if other := sameDestination(own, o); other != nil {
 		return usageError("%s and %s go to the same place", other.flagText, o.flagText)

@@ -30,9 +30,9 @@ func newProgress(sh stdio, dialects int) *progressLine {
 	}
 }
 
-// callback returns the progress function for the suite of the dialect with the given name and the
-// index i, counted from 0. The function shows how many scenarios have been played, summed over all
-// dialects, and the names of the dialect and of the scenario with which it was called.
+// callback returns the progress function for the suite of one dialect, with the given name and
+// index, from 0. The function shows how many scenarios have been played in all dialects together,
+// the name of the dialect and the scenario that was passed to it.
 func (p *progressLine) callback(i int, name string) suites.ProgressFunc {
 	return func(scenario string, played, of int) {
 		p.mu.Lock()

@@ -16,11 +16,12 @@ import (
 // maxRounds is the maximum value of --repeat.
 const maxRounds = 10000
 
-// runRounds runs the suite in as many rounds as --repeat states, or fewer if ctx is done or
+// runRounds runs the suite in as many rounds as --repeat states. It stops early if ctx is done or
 // --max-time ends a round. It returns the merged report, in which requirements whose verdict
-// differs between rounds are flaky, and the results of the round with the worst exit code. It
-// judges the conversations of each round again: a verdict that then differs, although the bytes are
-// the same, is an internal error of streamassay.
+// differs between rounds are flaky, and the results of the round with the worst exit code.
+//
+// It also judges the conversations of each round a second time. If a verdict then differs, although
+// the bytes are the same, the report states an internal error of streamassay.
 func (j targetRun) runRounds(ctx context.Context, sh stdio) (*reports.Report, []suites.ScenarioResult, error) {
 	var all reports.RoundMerger
 	var worst []suites.ScenarioResult
@@ -68,9 +69,9 @@ func (j targetRun) forRound(k int) targetRun {
 	return j
 }
 
-// rejudge judges the conversations in parts, the results of a round, again. It returns a
-// description of each verdict that differs from the one in parts, which should never happen, or nil
-// if no verdict differs. An error means that a conversation could not be judged again.
+// rejudge judges the conversations in parts, the results of a round, a second time. It returns a
+// description of each verdict that differs from the one in parts. An error means that a
+// conversation could not be judged again.
 func (j targetRun) rejudge(parts []suites.ScenarioResult) (wrong []string, err error) {
 	read := j.reparse
 	if read == nil {
@@ -92,9 +93,9 @@ func (j targetRun) rejudge(parts []suites.ScenarioResult) (wrong []string, err e
 	return wrong, nil
 }
 
-// reparseTranscript formats the conversation of p as a transcript, parses that transcript, and
-// returns the resulting trace. It does not redact secrets, because it writes nothing to disk and
-// the checks must see the same bytes as before.
+// reparseTranscript formats the conversation of p as a transcript, parses the transcript, and
+// returns the resulting trace. It does not redact secrets: nothing is written to disk, and the
+// checks must see the original bytes.
 func reparseTranscript(p suites.ScenarioResult) (spec.Trace, error) {
 	name := p.Scenario.Name + ".txtar"
 	text := transcript.Format(&transcript.Transcript{Dialect: p.Dialect.Name, Scenario: p.Scenario.Name, Trace: p.Trace})

@@ -18,8 +18,8 @@ type dialectReportBuilder struct {
 	rerun      func(suites.ScenarioResult) string // returns a command that plays the scenario again; "" means none
 }
 
-// dialectReport returns the part of the report that is about the dialect of t.target. The argument
-// parts holds the results of all scenarios in that dialect.
+// dialectReport returns the part of the report that is about one dialect, t.target.Dialect. The
+// argument parts holds the results of all scenarios in that dialect.
 func (t dialectReportBuilder) dialectReport(parts []suites.ScenarioResult) reports.DialectReport {
 	d := reports.DialectReport{Dialect: t.target.Dialect.Name}
 	why := suites.Diagnose(t.target, parts)

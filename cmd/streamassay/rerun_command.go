@@ -36,10 +36,9 @@ func (j targetRun) rerunCommand(s suites.Target) func(suites.ScenarioResult) str
 }
 
 // secretHeader returns a flag with a header for a shell command line, such as --header
-// "Authorization: $AUTHORIZATION". The argument line has the form 'Name: value'. A shell variable
-// replaces the value, which may be secret. The name of the variable is prefix followed by the name
-// of the header in capitals, in which each character other than a letter or digit becomes an
-// underscore.
+// "Authorization: $AUTHORIZATION". The argument line has the form 'Name: value'. In the result, a
+// shell variable replaces the value, which may be secret. The variable is named like the header, in
+// capitals and with underscores, and with the given prefix.
 func secretHeader(flag, line, prefix string) string {
 	name, _, _ := strings.Cut(line, ":")
 	name = textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name))
@@ -55,9 +54,8 @@ func secretHeader(flag, line, prefix string) string {
 	return fmt.Sprintf(`%s "%s: $%s%s"`, flag, name, prefix, variable)
 }
 
-// shellWord returns s quoted as one word for a POSIX shell. If s is not empty and contains no
-// character that may have a meaning for the shell, the result is s; otherwise it is s in single
-// quotes.
+// shellWord returns s as one word for a POSIX shell, in single quotes if s is empty or contains a
+// character with a meaning for the shell.
 func shellWord(s string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("@%+=:,./-_", r)

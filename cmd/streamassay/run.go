@@ -121,10 +121,10 @@ type targetRun struct {
 	reparse func(suites.ScenarioResult) (spec.Trace, error)
 }
 
-// newTargetRuns returns one run for each target in the --config file with the path config, in the
-// order of the file. Options that a target does not set are taken from the given flags. If config
-// is empty, newTargetRuns returns one run, for the target that the flags describe. It checks all
-// options and returns a usage error if one is invalid, before anything is sent or written.
+// newTargetRuns returns one run for each target in the file config, the value of --config, in the
+// order of the file. Options that a target does not set are taken from flags. If config is empty,
+// newTargetRuns returns one run, for the target that the flags describe. It returns a usage error
+// if an option is invalid. It neither sends requests nor writes reports.
 func newTargetRuns(flags targetOptions, config string) ([]targetRun, error) {
 	targets := []targetOptions{flags}
 	if config != "" {
@@ -220,9 +220,8 @@ func newTargetRun(t targetOptions) (j targetRun, err error) {
 	return j, nil
 }
 
-// nameInReports returns the name of the target in reports: "the embedded reference", or else the
-// base URL of the target. If the base URL is not the same in all dialects, the name is the URL that
-// the user gave.
+// nameInReports returns the name of the target in reports: "the embedded reference" or the base URL
+// of the target. If the base URL differs between dialects, the name is the URL that the user gave.
 func (j targetRun) nameInReports() string {
 	if j.embedded {
 		return "the embedded reference"
@@ -339,10 +338,10 @@ func (j targetRun) runRound(ctx context.Context, sh stdio) (*reports.Report, []s
 	return report, all, nil
 }
 
-// startReference starts the embedded reference server on a free loopback port. In each of
-// j.suiteTargets, it stores the URL of the server and the credentials of two users. It also makes
-// the targets claim all capabilities, unless the prompts are natural or --lacks excludes the
-// capability "scripted". The caller must call stop to end the server.
+// startReference starts the embedded reference server on a free loopback port. It stores the URL of
+// the server and the credentials of two users in each of j.suiteTargets. A target with conformance
+// prompts also claims all capabilities, unless --lacks contains "scripted". The caller must call
+// stop to end the server.
 func (j *targetRun) startReference() (stop func(), err error) {
 	var dialects []*dialect.Dialect
 	for _, s := range j.suiteTargets {
@@ -382,10 +381,10 @@ func (j *targetRun) startReference() (stop func(), err error) {
 	return func() { _ = srv.Close() }, nil
 }
 
-// addReferenceUsers gives each target in j.suiteTargets the credentials of two users of its own,
-// with random tokens, and returns the authenticator that accepts these tokens. It also sets the
-// stream limit of each target, which is the number of streams that one user may have open: high
-// enough for the scenarios that run concurrently, but at most 200.
+// addReferenceUsers creates two users with random tokens for each target in j.suiteTargets, and
+// stores the credentials in the target. It returns an authenticator that accepts the tokens. It
+// also sets the stream limit of each target, the number of streams that one user may open at the
+// same time.
 func (j *targetRun) addReferenceUsers() (*identity.StaticTokens, error) {
 	users := &identity.StaticTokens{}
 	for i := range j.suiteTargets {
@@ -397,14 +396,14 @@ func (j *targetRun) addReferenceUsers() (*identity.StaticTokens, error) {
 			}
 			*header = header.With("Authorization", "Bearer "+token)
 		}
-		s.StreamLimit = min(16+2*s.Parallel, 200)
+		s.StreamLimit = min(16+2*s.Parallel, 200) // enough for the scenarios that run concurrently
 	}
 	return users, nil
 }
 
-// incompleteNotes returns one note for each reason why scenarios in parts were not played to their
-// end. If --max-time, a busy server or a limit on all responses is one of the reasons, it also
-// marks the report as incomplete.
+// incompleteNotes returns one note for each distinct reason why scenarios in parts were not played,
+// or not to their end. It also marks the report as incomplete if the reason is --max-time, a busy
+// server or a limit on all responses.
 func incompleteNotes(parts []suites.ScenarioResult, report *reports.Report) (all []string) {
 	names := map[string][]string{}
 	var order []string

@@ -13,7 +13,7 @@ import (
 )
 
 // saveConversations writes the transcripts of the conversations in parts if --transcripts is given.
-// If a transcript could not be written, now or by [targetRun.saveBeforeTrim], it returns an
+// If it or an earlier [targetRun.saveBeforeTrim] failed to write a transcript, it returns an
 // [exitError] with the code for internal errors.
 func (j targetRun) saveConversations(parts []suites.ScenarioResult) error {
 	for _, p := range parts {
@@ -29,8 +29,8 @@ func (j targetRun) saveConversations(parts []suites.ScenarioResult) error {
 	return j.saveErrors.err
 }
 
-// saveConversation writes the transcript of the conversation in p to path, whose directory it
-// creates if necessary. If that fails, it returns an [exitError] with the code for internal errors.
+// saveConversation writes the transcript of the conversation in p to path, and creates missing
+// directories. Errors have type [exitError] and the code for internal errors.
 func (j targetRun) saveConversation(p suites.ScenarioResult, path string) error {
 	name := j.displayName
 	if !j.embedded { // the base URL may depend on the dialect

@@ -105,9 +105,9 @@ func rejectArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// check returns a usage error if a flag is invalid. It must be called before listenAndServe,
-// because it also sets the users, the TLS configuration and the destination of the ready file, and
-// removes slashes at the end of s.basePath and s.publicURL.
+// check returns a usage error if a flag is invalid. It also prepares s for listenAndServe: it sets
+// the users, the TLS configuration and the destination of the ready file, and removes slashes at
+// the end of s.basePath and s.publicURL.
 func (s *serveOptions) check() error {
 	for _, check := range []func() error{s.backends.check, s.auth.check} {
 		if err := check(); err != nil {
@@ -136,8 +136,8 @@ func (s *serveOptions) check() error {
 }
 
 // listenAndServe serves the dialects until ctx is done or the listener fails. If alone is true,
-// dialects must have exactly one element, which is served at the root instead of below its name.
-// The result is nil if the program is to end with exit code 0, and an error otherwise.
+// dialects must have exactly one element, whose paths do not begin with the name of the dialect.
+// listenAndServe returns nil if the exit code of the program is 0, and an error otherwise.
 func (s *serveOptions) listenAndServe(ctx context.Context, sh stdio, dialects []*dialect.Dialect, alone bool) error {
 	startGCTuning(sh.env)
 	log, m := s.log.logger(sh.err), metrics.New(buildVersion())
@@ -164,13 +164,12 @@ func (s *serveOptions) listenAndServe(ctx context.Context, sh stdio, dialects []
 	}.run(ctx, sh)
 }
 
-// ownPaths returns a function that reports whether a request has the path, after the prefix base,
-// of a GET operation of the only dialect, such as /healthz. The middleware around the server, which
-// answers requests to some paths itself, must pass such a request on to the dialect.
+// ownPaths returns a function that reports whether the path of a request is that of a GET operation
+// of the served dialect, such as /healthz. The middleware serves some paths itself, and uses the
+// function to leave these requests to the dialect. The argument base is the prefix of all paths.
 //
-// The argument alone states whether the server serves a single dialect, without its name in the
-// paths; dialects must then have exactly one element. If alone is false, ownPaths returns nil,
-// because the paths of each dialect begin with its name.
+// If alone is true, dialects must have exactly one element. If alone is false, ownPaths returns
+// nil: the paths of each dialect begin with its name, so they differ from those of the middleware.
 func ownPaths(dialects []*dialect.Dialect, alone bool, base string) func(*http.Request) bool {
 	if !alone {
 		return nil
@@ -182,20 +181,20 @@ func ownPaths(dialects []*dialect.Dialect, alone bool, base string) func(*http.R
 	}
 }
 
-// A referenceServer is a reference server for one or several dialects. Shutdown ends its open
+// A shutdownHandler is a reference server for one or several dialects. Shutdown ends its open
 // streams.
-type referenceServer interface {
+type shutdownHandler interface {
 	http.Handler
 	Shutdown(context.Context) error
 }
 
-// newReferenceServer returns the reference server for dialects, and the path of the base URL of
-// each dialect, by its name. If alone is true, dialects must have exactly one element, and the path
-// is the base path in its document. Otherwise, the path is a slash and the name of the dialect,
-// followed by that base path.
+// newReferenceServer returns a reference server for dialects, and the path of the base URL of each
+// dialect, by the name of the dialect. The path is "/", the name and the base path in the document
+// of the dialect. If alone is true, dialects must have exactly one element, and the path is only
+// the base path.
 func newReferenceServer(
 	dialects []*dialect.Dialect, alone bool, agent reference.Agent, cfg reference.Config,
-) (h referenceServer, prefix map[string]string) {
+) (h shutdownHandler, prefix map[string]string) {
 	prefix = map[string]string{}
 	for _, d := range dialects {
 		if prefix[d.Name] = "/" + d.Name + d.Base; alone {

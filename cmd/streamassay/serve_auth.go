@@ -23,8 +23,8 @@ type serverAuthFlags struct {
 	tokens *identity.StaticTokens // the users of the --user flags; set by the check method
 }
 
-// addFlags adds the flags that set d, those for users, tokens and cross-origin requests, to the
-// flag set.
+// addFlags adds the flags for users, tokens and cross-origin requests, which set d, to the flag
+// set.
 func (d *serverAuthFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&d.users, "user", nil,
 		"`NAME:TOKEN` user and bearer token, or @FILE with one NAME:TOKEN per line (repeatable)")
@@ -86,9 +86,10 @@ func (d *serverAuthFlags) readUserFile(path string) error {
 }
 
 // openAuthenticator returns the authenticator that the flags describe, which logs to log. If the
-// flags define no users, it returns nil, and every token is to be accepted as the name of a user.
-// It returns a usage error if the keys of --jwks cannot be read or used; ctx applies only to this
-// first read. [serverAuthFlags.check] must have been called.
+// flags define no users, the result is nil, and the server must accept every token as the name of a
+// user. openAuthenticator returns a usage error if the keys of --jwks cannot be read or used. The
+// context applies only to this first read of the keys. [serverAuthFlags.check] must have been
+// called before.
 func (d *serverAuthFlags) openAuthenticator(ctx context.Context, log *slog.Logger) (identity.Authenticator, error) {
 	switch {
 	case d.jwks != "":

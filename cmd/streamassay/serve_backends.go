@@ -20,11 +20,12 @@ type openedBackends struct {
 	cfg   reference.Config
 }
 
-// openBackends opens the backends that the flags select. The configuration that it returns makes
-// the server write its log to log and its metrics to m. If a backend cannot be opened, openBackends
-// returns an error and closes the store of runs, if that is already open. Otherwise, the caller
-// must call [openedBackends.closeStore]. API keys come from the environment and not from flags,
-// because all users of the machine can read command lines.
+// openBackends opens the backends that the flags select. The server will log to log and count in m.
+// If a backend cannot be opened, openBackends returns an error and leaves no store of runs open.
+// Otherwise, the caller must call [openedBackends.closeStore].
+//
+// API keys come from the environment and not from flags, because all users of the machine can read
+// command lines.
 func (s *serveOptions) openBackends(
 	ctx context.Context, sh stdio, log *slog.Logger, m *metrics.Counters,
 ) (b *openedBackends, err error) {
@@ -79,18 +80,16 @@ func (b *openedBackends) closeStore() error {
 	}
 }
 
-// maxCheckTime is the maximum duration of one test write to the stores, even if the requests that
-// wait for it are willing to wait longer.
+// maxCheckTime is the maximum duration of one test write to all stores together, whatever the
+// time-outs of the requests that wait for it.
 const maxCheckTime = 10 * time.Second
 
-// readyCheck returns a function that returns an error if the server cannot serve requests. That is
-// the case if the context ending is done, which means that the server is shutting down, or if a
-// test write to a store fails. The reason why a write failed is only logged, because it may name
-// internal hosts.
+// readyCheck returns a function that returns an error if the server cannot serve requests: because
+// ending is done, which means that the server is shutting down, or because a test write to a store
+// fails. The reason why a write failed is only logged, because it may name internal hosts.
 //
-// All callers that wait at the same time share one check, so that many concurrent requests for
-// /readyz cause only one write to each store. A check that hangs does not delay a caller beyond the
-// end of the context of that caller.
+// Concurrent calls share one test write, so that many requests for /readyz do not load the stores.
+// Each call returns at the latest when its context is done.
 func (b *openedBackends) readyCheck(ending context.Context) func(context.Context) error {
 	var checks singleflight.Group
 	return func(ctx context.Context) error {

@@ -17,8 +17,8 @@ type limitFlags struct {
 	idle   time.Duration // time after which an idle connection is closed
 }
 
-// addFlags sets l to the default limits. It adds the limit flags that the serve and mock commands
-// share to the flag set. When the flag set is parsed, the given limits are stored in l.
+// addFlags adds the limit flags that the serve and mock commands share to the flag set, and sets l
+// to their default values.
 func (l *limitFlags) addFlags(flags *pflag.FlagSet) {
 	*l = limitFlags{Limits: reference.DefaultLimits(), header: 64 << 10, idle: 2 * time.Minute}
 	flags.Var(sizeValue(&l.header), "max-header", "maximum size of the headers of a request; larger: status 431")
@@ -32,9 +32,9 @@ func (l *limitFlags) addFlags(flags *pflag.FlagSet) {
 	flags.Var(durationValue(&l.idle, 0), "idle", "time after which an idle connection is closed")
 }
 
-// addRetentionFlags adds --max-runs and --max-bytes to the flag set. These flags set the limits in
-// c on the number and the total size of the ended runs that a store keeps; 0 stands for the default
-// of the store. The argument defaults describes the default of --max-runs in the help.
+// addRetentionFlags adds --max-runs and --max-bytes to the flag set. They limit the number and the
+// total size of the ended runs that a store keeps, and set the fields of c; 0 stands for the
+// default of the store. The argument defaults describes the default of --max-runs in the help.
 func addRetentionFlags(flags *pflag.FlagSet, c *state.Config, defaults string) {
 	flags.Var(countValue(&c.MaxRuns), "max-runs",
 		"maximum number of finished runs to keep; the oldest are dropped first; a thread is dropped when no run of it is left "+

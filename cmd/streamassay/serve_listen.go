@@ -20,13 +20,14 @@ type listenFlags struct {
 	cert, key string      // PEM files for TLS; both "" means plain HTTP
 	tls       *tls.Config // set by check; nil means plain HTTP
 	readyTo   destination // destination of the ready file; set by check
-	// authHint says, in messages, when only loopback addresses are allowed. It is "" if they always
-	// are, and ends with a space otherwise, as in "without --user or --jwks ".
+	// authHint is a phrase for messages that states when only loopback addresses are allowed, such
+	// as "without --user or --jwks ". It ends with a space. It is "" if only loopback addresses are
+	// ever allowed.
 	authHint string
 }
 
-// addFlags adds the flags that set l, --addr, --ready-file and the TLS flags, to the flag set.
-// Their help texts contain l.authHint, which must be set before.
+// addFlags adds --addr, --ready-file and the TLS flags, which set l, to the flag set. Before the
+// call, l.authHint must be set, because the help texts contain it.
 func (l *listenFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&l.addr, "addr", "127.0.0.1:0",
 		"`HOST:PORT` address to listen on ("+l.authHint+"only a loopback address); port 0 picks a free one, which is in "+
@@ -58,9 +59,8 @@ func (l *listenFlags) check(secured bool) error {
 }
 
 // checkAddress returns the host of address, the value of the named flag. It returns a usage error
-// if address is not HOST:PORT or its port is a number that is out of range. The argument example,
-// such as "(e.g. 127.0.0.1:4010)", follows "must be HOST:PORT" in the error. If the port is the
-// name of a service, it is not checked.
+// if address is not HOST:PORT or if a numeric port is out of range. It accepts any service name as
+// the port. In the error, example follows "must be HOST:PORT", as in "(e.g. 127.0.0.1:4010)".
 func checkAddress(flag, address, example string) (host string, err error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -95,9 +95,9 @@ func (l *listenFlags) tlsConfig() (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }
 
-// listen listens on the address that --addr gives. It returns a usage error if the address cannot
-// be used. If secured is false, which means that requests are not authenticated, an address that
-// resolves to anything but a loopback address is a usage error, too.
+// listen listens on the address of --addr. It returns a usage error if the address cannot be used.
+// If secured is false, which means that requests are not authenticated, the address must also
+// resolve to a loopback address.
 func (l *listenFlags) listen(secured bool) (net.Listener, error) {
 	ln, err := net.Listen("tcp", l.addr)
 	if err != nil {
@@ -124,9 +124,9 @@ func serverURL(ln net.Listener, scheme string) string {
 	return scheme + "://" + net.JoinHostPort(host, port)
 }
 
-// writeReadyFile writes the ready file, a JSON object that contains the process id, the base URLs
-// by the name of the dialect and, unless control is "", the URL of the control API. It does nothing
-// without --ready-file.
+// writeReadyFile writes the ready file, if --ready-file is given. It is a JSON object with the
+// process id, the base URL of each dialect and, unless control is "", the URL of the control API.
+// The map base holds the base URLs by the name of the dialect.
 func (l *listenFlags) writeReadyFile(ctx context.Context, base map[string]string, control string) error {
 	if l.readyFile == "" {
 		return nil

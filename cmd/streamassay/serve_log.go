@@ -13,8 +13,7 @@ type logFlags struct {
 	level  string // minimum level: "debug", "info", "warn" or "error"
 }
 
-// addFlags sets n to the default format and level. It adds --log and --log-level, which change n,
-// to the flag set.
+// addFlags adds --log and --log-level to the flag set, and sets n to their default values.
 func (n *logFlags) addFlags(flags *pflag.FlagSet) {
 	n.format, n.level = "text", "warn"
 	flags.Var(wordValue(&n.format, "text", "json", "off"), "log", "`FORMAT` format of the log on stderr: text, json or off")

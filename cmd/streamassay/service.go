@@ -14,8 +14,7 @@ import (
 	"time"
 )
 
-// A service is a handler that a command serves, together with what is needed to serve it and to
-// shut it down.
+// A service is a handler that a command serves, with its addresses, limits and shutdown function.
 type service struct {
 	endpoint  *listenFlags
 	limits    *limitFlags
@@ -40,10 +39,10 @@ type listeningServer struct {
 	srv *http.Server
 }
 
-// shutdownGrace is the maximum time that open streams may take to end in an orderly way at
-// shutdown, and that the client command may take to end after SIGTERM. The two times can follow one
-// another, and together they must stay below the five seconds within which a server must exit after
-// a signal.
+// shutdownGrace is the maximum time that open streams may take to end at shutdown. It is also the
+// maximum time that the client command may take to end after SIGTERM. A shutdown can take both
+// times, one after the other. Their sum must stay below five seconds, within which a server must
+// exit after a signal.
 const shutdownGrace = 2 * time.Second
 
 // run serves the handlers, writes the ready file, prints the URLs and the seed to standard output,
@@ -123,9 +122,8 @@ func (l *limitFlags) newHTTPServer(h http.Handler, log *slog.Logger) *http.Serve
 	}
 }
 
-// joinBaseURLs returns the base URL of each dialect, by the name of the dialect. The map prefix
-// holds the paths of the dialects, by the same names. Each URL is root, such as
-// "http://127.0.0.1:4010", followed by a path.
+// joinBaseURLs returns the base URL of each dialect, by the name of the dialect: root, such as
+// "http://127.0.0.1:4010", followed by the path of the dialect in prefix.
 func joinBaseURLs(root string, prefix map[string]string) map[string]string {
 	all := map[string]string{}
 	for name, p := range prefix {
@@ -141,9 +139,10 @@ type serviceInfo struct {
 	seed       *uint64           // nil if the service is not a mock
 }
 
-// clientEnv returns the environment variables, as NAME=VALUE, that pass to the client command the URLs
-// of the mock: MOCK_URLS, a JSON object with the base URL of each dialect; MOCK_CONTROL, which may
-// be empty; and, if there is only one dialect, MOCK_URL.
+// clientEnv returns environment variables for the client command, each in the form NAME=VALUE.
+// MOCK_URLS is a JSON object with the base URL of each dialect. MOCK_URL is the base URL, and is
+// set only if there is exactly one dialect. MOCK_CONTROL is the URL of the control API, which may
+// be empty.
 func (p serviceInfo) clientEnv() []string {
 	all, _ := json.Marshal(p.baseURLs) // cannot fail for a map of strings
 	env := []string{"MOCK_URLS=" + string(all), "MOCK_CONTROL=" + p.controlURL}

@@ -64,8 +64,8 @@ func withoutPath(err error) error {
 }
 
 // suiteTarget returns a [suites.Target] with the options in t, for dialect d. If t has no URL, the
-// base URL of the result is a placeholder, because that of the embedded reference server is not
-// known yet. suiteTarget returns a usage error if an option is invalid.
+// base URL of the result is a placeholder, because the embedded reference server is not running
+// yet. suiteTarget returns a usage error if an option is invalid.
 func (t targetOptions) suiteTarget(d *dialect.Dialect) (s suites.Target, err error) {
 	s = t.suite
 	s.Dialect, s.Confirm = d, t.Repeat <= 1
@@ -112,9 +112,8 @@ func readCA(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// secretValues returns the values that must not be shown: the values of headers that may contain a
-// secret, and the parts of these values that are secret by themselves, such as the values of
-// cookies.
+// secretValues returns the texts to redact in all output: the values of headers that may contain a
+// secret, and the secret parts of these values, such as the values of cookies.
 func (t targetOptions) secretValues() (all []string) {
 	for _, line := range slices.Concat(t.Headers, t.OtherHeaders) {
 		name, value, _ := strings.Cut(line, ":")
@@ -125,9 +124,9 @@ func (t targetOptions) secretValues() (all []string) {
 	return all
 }
 
-// checkGlobs returns a usage error if a glob of --only or --skip is malformed or matches nothing. A
-// glob may match scenarios, sequences and combinations, and the checks and requirements of the
-// dialects.
+// checkGlobs returns a usage error if a glob of --only or --skip is malformed or matches nothing.
+// Globs match the names of scenarios, sequences and combinations, and the ids of the checks and
+// requirements of the dialects.
 func (t targetOptions) checkGlobs(dialects []*dialect.Dialect) error {
 	var known []string
 	for _, s := range suites.Scenarios() {

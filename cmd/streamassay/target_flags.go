@@ -163,9 +163,9 @@ func newTargetOptions() targetOptions {
 	}}
 }
 
-// addFlags adds the flags that set the options in t to cmd, which is the diff command if isDiff is
-// true, and otherwise the run command. The current values of the options are the defaults of the
-// flags.
+// addFlags adds flags that set the options in t to cmd: those of the diff command if isDiff is
+// true, and those of the run command otherwise. The current values of the options become the
+// defaults of the flags.
 func (t *targetOptions) addFlags(cmd *cobra.Command, isDiff bool) {
 	for _, o := range targetFlags {
 		usage := o.usage
@@ -209,9 +209,9 @@ func (o optionDeclaration) fieldName() string {
 	return o.name
 }
 
-// rerunFlags returns the flags that a command line needs to play a scenario of the run again. These
-// are the flags of the options whose field rerun is true and whose values are not the defaults.
-// Each element holds one flag and, unless the flag is boolean, its value, quoted for a shell.
+// rerunFlags returns the flags with which a command line plays a scenario of j again: those of the
+// options with optionDeclaration.rerun whose values are not the defaults. Each element holds one
+// flag and, unless the flag is boolean, its value, quoted for a shell.
 func (j targetRun) rerunFlags() (words []string) {
 	defaults := newTargetOptions()
 	for _, o := range targetFlags {
@@ -230,8 +230,8 @@ func (j targetRun) rerunFlags() (words []string) {
 	return words
 }
 
-// texts returns the values to give to the flag so that it sets the option to its current value in
-// t. If there are several, the flag must be repeated for each of them.
+// texts returns the flag values that set the option o to its current value in t. If there are
+// several, the flag must be repeated.
 func (o optionDeclaration) texts(t *targetOptions) (all []string) {
 	switch value := o.value(t).(type) {
 	case *nameList:

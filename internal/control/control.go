@@ -19,23 +19,24 @@ import (
 type Config struct {
 	AllowedHosts []string              // host names allowed in the Host header, in addition to the loopback names
 	Done         <-chan struct{}       // closed on shutdown, to end waits and event streams; may be nil
-	Judge        script.ReplyCheckFunc // checks the replies in a script that a request contains; nil: no checks
+	Judge        script.ReplyCheckFunc // checks the replies in scripts that requests set or check; nil: no checks
 }
 
 // A server holds the state of the control port.
 type server struct {
 	mock *mockserver.Server
 	cfg  Config
-	// longRequests holds a value for each request that waits for exchanges or receives the events of
-	// the journal, and for each stream that a request has ordered to end before a later event.
+	// longRequests holds one value for each request that waits for exchanges or receives the events
+	// of the journal, and for each stream that is to end before a later event. Its capacity limits
+	// their number.
 	longRequests chan struct{}
 
 	mu            sync.Mutex              // serializes changes of scripts, settings and state
 	scriptSources map[string]scriptSource // scripts that requests have set, by the id of the test
 }
 
-// A scriptSource is the text of a script that a request has set, with the rules that were parsed
-// from it.
+// A scriptSource is a script that a request has set: its text, and the rules that were parsed from
+// the text.
 type scriptSource struct {
 	set  *script.RuleSet
 	text []byte

@@ -21,11 +21,12 @@ var securityHeaders = map[string]string{
 	"X-Frame-Options":              "DENY",
 }
 
-// guard returns a handler that protects inner from pages of other sites. With status 421, the
-// handler refuses requests for other hosts, because a page of another site can make its own host
-// name resolve to this address (DNS rebinding). With status 403, it refuses changes that pages of
-// other origins request, because these pages can submit forms; the Origin and Sec-Fetch-Site
-// headers reveal the origin. It passes all other requests to inner.
+// guard returns a handler that protects inner from pages of other sites, and passes all other
+// requests to inner. It refuses two kinds of requests:
+//   - requests for other hosts, with status 421: a page of another site can make its own host name
+//     resolve to this address (DNS rebinding)
+//   - changes that pages of other origins request, with status 403: such pages can submit forms, and
+//     browsers state the origin in the headers Origin and Sec-Fetch-Site
 func (s *server) guard(inner http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -61,8 +62,8 @@ func (s *server) isAllowedHost(hostport string) bool {
 	return isHost("localhost") || host != "" && slices.ContainsFunc(s.cfg.AllowedHosts, isHost)
 }
 
-// isSameOrigin reports whether the request has no Origin header, or has a single one that names the
-// origin of the control port. That origin consists of the scheme and the Host of the request.
+// isSameOrigin reports whether the request has no Origin header, or exactly one that equals the
+// origin of the control port: the scheme and the Host of the request.
 func isSameOrigin(r *http.Request) bool {
 	origins := r.Header["Origin"]
 	switch {
@@ -78,8 +79,8 @@ func isSameOrigin(r *http.Request) bool {
 	return strings.EqualFold(origins[0], scheme+r.Host)
 }
 
-// isUnsafeMethod reports whether a request with the given method may change something, unlike one
-// with the method GET, HEAD or OPTIONS.
+// isUnsafeMethod reports whether a request with the given method may change something. It returns
+// false for GET, HEAD and OPTIONS.
 func isUnsafeMethod(method string) bool {
 	return method != http.MethodGet && method != http.MethodHead && method != http.MethodOptions
 }

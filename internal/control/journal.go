@@ -17,10 +17,11 @@ import (
 const ndjson = "application/x-ndjson"
 
 // listExchanges handles GET /v1/journal: it responds with the exchanges that match the query,
-// oldest first. If the client accepts NDJSON, the response has that format and contains all of
-// these exchanges, unless the query sets a limit. Otherwise the response is {"exchanges": LIST,
-// "total": N}, where N is the number of all matching exchanges. LIST holds at most 100 of them,
-// unless the query sets a different limit.
+// oldest first. The response is {"exchanges": LIST, "total": N}, where N is the number of all
+// matching exchanges. LIST holds at most 100 exchanges, unless the query sets a different limit.
+//
+// If the client accepts NDJSON, the response has that format. It then contains all matching
+// exchanges, unless the query sets a limit.
 func (s *server) listExchanges(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	f, err := parseFilter(query)
 	if err != nil {
@@ -108,8 +109,8 @@ func (s *server) clearJournal(w http.ResponseWriter, r *http.Request, query url.
 
 // acquireLong admits a request that waits for exchanges or receives the events of the journal. It
 // returns a context that is done when the client leaves or the control port shuts down, and a
-// function that the caller must call after serving the request. If too many such requests are being
-// served, acquireLong sets Retry-After in the header of w and returns an error with status 503.
+// function that the caller must call after serving the request. If there are too many such
+// requests, acquireLong sets Retry-After in the header of w and returns an error with status 503.
 func (s *server) acquireLong(w http.ResponseWriter, r *http.Request) (context.Context, func(), error) {
 	release, err := s.admitLong(w)
 	if err != nil {
@@ -126,9 +127,9 @@ func (s *server) acquireLong(w http.ResponseWriter, r *http.Request) (context.Co
 	return ctx, func() { stop(); release() }, nil
 }
 
-// admitLong adds a value to s.longRequests; the caller must call release once to remove it. If the
-// channel is full, admitLong sets Retry-After in the header of w and returns an error with status
-// 503.
+// admitLong adds a value to s.longRequests. The caller must call release exactly once to remove the
+// value. If the channel is full, admitLong sets Retry-After in the header of w and returns an error
+// with status 503.
 func (s *server) admitLong(w http.ResponseWriter) (release func(), err error) {
 	select {
 	case s.longRequests <- struct{}{}:
@@ -145,9 +146,9 @@ func (s *server) admitLong(w http.ResponseWriter) (release func(), err error) {
 const keepAliveInterval = 15 * time.Second
 
 // streamEvents handles GET /v1/journal/feed: it sends the events of the journal as an event stream
-// until the client leaves or the port shuts down. If the query names a test, it sends only the
-// events of that test, those about all tests and the notices that events were dropped. If too many
-// requests receive events or wait for exchanges already, it returns an error with status 503.
+// until the client leaves or the port shuts down. If the query names a test, it leaves out the
+// events of other tests. If there are too many long requests (see acquireLong), it returns an error
+// with status 503.
 func (s *server) streamEvents(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	ctx, leave, err := s.acquireLong(w, r)
 	if err != nil {

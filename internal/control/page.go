@@ -37,9 +37,8 @@ var templates = sync.OnceValue(func() *template.Template {
 })
 
 // displayText returns raw for display: as text or, if it is not valid UTF-8, as "base64: " followed
-// by its base64 encoding. If raw has more than maxShownBytes bytes, only the first maxShownBytes
-// are shown, without an incomplete character at their end, and a note with the number of the
-// remaining bytes follows.
+// by its base64 encoding. If raw has more than maxShownBytes bytes, only its beginning is shown, up
+// to a complete character, followed by the number of the remaining bytes.
 func displayText(raw journal.BodyBytes) string {
 	shown, rest := printable.Prefix(raw, maxShownBytes), ""
 	if more := len(raw) - len(shown); more > 0 {
@@ -51,7 +50,7 @@ func displayText(raw journal.BodyBytes) string {
 	return string(shown) + rest
 }
 
-// A streamView is what an HTML page shows of a stream.
+// A streamView holds the data of a stream that an HTML page shows.
 type streamView struct {
 	mockserver.StreamStatus
 	Sent    []journal.SentPiece // the latest events
@@ -59,8 +58,8 @@ type streamView struct {
 	Endings []string            // the ways to end the stream that the page offers, such as "reset"
 }
 
-// newStreamView returns what a page shows of the stream with the given status. The result includes
-// the latest events of the stream if the journal contains them.
+// newStreamView returns the view of the stream with the given status. It contains the latest events
+// of the stream if the journal contains its exchange.
 func (s *server) newStreamView(status mockserver.StreamStatus) streamView {
 	view := streamView{StreamStatus: status, From: 1, Endings: endReasons}
 	if record, ok := s.journal().Get(status.Entry); ok {
@@ -70,7 +69,7 @@ func (s *server) newStreamView(status mockserver.StreamStatus) streamView {
 	return view
 }
 
-// A filterInput is an input of the form that filters the journal on the page, with its current
+// A filterInput is an input of the form that filters the journal on the page. Value is its current
 // value.
 type filterInput struct{ Name, Value string }
 
@@ -108,9 +107,8 @@ func (s *server) servePage(w http.ResponseWriter, r *http.Request, query url.Val
 	return renderPage(w, "page.html", view)
 }
 
-// newestExchanges returns the latest exchanges that match f, newest first, at most maxRows of them.
-// The second result is the number of all exchanges that match f. The fields Offset and Limit of f
-// are ignored.
+// newestExchanges returns at most maxRows exchanges that match f, the newest first. The second
+// result is the number of all exchanges that match f. The fields Offset and Limit of f are ignored.
 func (s *server) newestExchanges(f journal.Filter) ([]journal.Record, int) {
 	f.Limit = 1
 	_, total := s.journal().List(f)

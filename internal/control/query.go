@@ -11,9 +11,10 @@ import (
 	"github.com/streamassay/streamassay/internal/journal"
 )
 
-// parseQuery returns the query parameters of a request. It returns an error with status 400 if the
-// query is malformed, or if a parameter is not listed in known, is repeated or has a value of more
-// than 1024 bytes. If known is nil, parseQuery ignores the query and returns nil for both results.
+// parseQuery returns the query parameters of a request. The list known holds the names of the valid
+// parameters; if it is nil, parseQuery ignores the query and returns nil. It returns an error with
+// status 400 if the query is malformed, or if a parameter is unknown, is repeated or has a value of
+// more than 1024 bytes.
 func parseQuery(r *http.Request, known []string) (url.Values, error) {
 	if known == nil {
 		return nil, nil
@@ -71,9 +72,9 @@ func parseFilter(q url.Values) (f journal.Filter, err error) {
 	return f, nil
 }
 
-// intParam returns the value of the parameter with the given name in the query q, or fallback if
-// the parameter is absent or empty. It returns an error with status 400 unless the value is an
-// integer from 0 to limit.
+// intParam returns the integer value of the parameter with the given name in the query q, or
+// fallback if the parameter is absent or empty. It returns an error with status 400 if the value is
+// not an integer from 0 to limit.
 func intParam(q url.Values, name string, fallback, limit int) (int, error) {
 	text := q.Get(name)
 	if text == "" {

@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// An apiError is an error whose text is sent to the client. The response has the given HTTP status,
-// and its body is an RFC 9457 problem, which is a JSON object that describes the error.
+// An apiError is an error whose text is sent to the client, as an RFC 9457 problem, a JSON object
+// that describes the error.
 type apiError struct {
-	status  int
-	text    string
+	status  int            // HTTP status of the response
+	text    string         // member detail of the problem
 	members map[string]any // additional members of the problem
 }
 
@@ -65,9 +65,9 @@ func writeJSON(w http.ResponseWriter, v any) error {
 	return writeEncoded(w, http.StatusOK, "application/json", v)
 }
 
-// writeEncoded writes a response with the given status and media type and the JSON encoding of v as
-// its body, in which <, > and & are not escaped. If v cannot be encoded, it writes nothing and
-// returns an error.
+// writeEncoded writes a response with the given status and media type. The body is the JSON
+// encoding of v, without escapes for <, > and &. If v cannot be encoded, writeEncoded writes
+// nothing and returns an error.
 func writeEncoded(w http.ResponseWriter, status int, media string, v any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -87,10 +87,13 @@ func writeBody(w http.ResponseWriter, status int, media string, body []byte) {
 	_, _ = w.Write(body) // fails only if the client left
 }
 
-// readBody returns the body of a request and the media type of the body, which is the first element
-// of known if the request has no Content-Type. It returns an error with status 415 if the media type
-// is not listed in known, 413 if the body is longer than limit bytes, 408 if it does not arrive
-// within writeTimeout, or 400 if it is incomplete.
+// readBody returns the body of a request and its media type. The list known holds the accepted
+// media types, the first of which is assumed if the request has no Content-Type. The error has one
+// of these statuses:
+//   - 400 if the body is incomplete
+//   - 408 if the body does not arrive within writeTimeout
+//   - 413 if the body is longer than limit bytes
+//   - 415 if the media type is not in known
 func readBody(w http.ResponseWriter, r *http.Request, limit int64, known ...string) (
 	data []byte, mediaType string, err error,
 ) {
@@ -117,9 +120,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64, known ...stri
 }
 
 // readJSON decodes the JSON body of a request and stores the result in into, which must be a
-// pointer. If the body is missing, is not valid JSON, or has members that are unknown or of the
-// wrong type, it returns an error with status 400 that quotes example, a valid body. Any other
-// error is one of readBody.
+// pointer. The errors are those of readBody and decodeBody.
 func readJSON(w http.ResponseWriter, r *http.Request, into any, example string) error {
 	data, _, err := readBody(w, r, maxBody, "application/json")
 	if err != nil {
@@ -130,7 +131,7 @@ func readJSON(w http.ResponseWriter, r *http.Request, into any, example string) 
 
 // decodeBody decodes data, the JSON body of a request, and stores the result in into, which must be
 // a pointer. If the body is missing, is not valid JSON, or has members that are unknown or of the
-// wrong type, it returns an error with status 400 that quotes example, a valid body.
+// wrong type, it returns an error with status 400. The error quotes example, a valid body.
 func decodeBody(data []byte, into any, example string) error {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return badRequest("missing body (e.g. %s)", example)
@@ -142,8 +143,8 @@ func decodeBody(data []byte, into any, example string) error {
 }
 
 // decodeStrict decodes data as a single JSON value and stores the result in into, which must be a
-// pointer. It returns an error if the JSON is invalid, a member is unknown or has the wrong type,
-// or anything follows the value.
+// pointer. It returns an error if the JSON is invalid, if a member is unknown or has the wrong
+// type, or if data contains anything after the value.
 func decodeStrict(data []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()

@@ -25,17 +25,15 @@ var (
 	pageStyle []byte
 )
 
-// A routeHandlerFunc handles the request r and responds by means of w. The argument query holds the
-// query parameters of r, or is nil if the route ignores them. If a routeHandlerFunc returns an
-// error, it has not responded, and its caller sends the error as the response.
+// A routeHandlerFunc handles the request r and writes the response to w. The argument query holds
+// the query parameters of r, or is nil if the route ignores them. If a routeHandlerFunc returns an
+// error, it has not responded, and the caller must send the error.
 type routeHandlerFunc func(w http.ResponseWriter, r *http.Request, query url.Values) error
 
-// A route is a method and a path pattern in the syntax of [http.ServeMux], with the handler for
-// them. The field query lists the query parameters that a request may have; a request with any
-// other parameter is refused with status 400. If query is nil, parameters are ignored.
+// A route is a handler for a method and a path pattern in the syntax of [http.ServeMux].
 type route struct {
 	method, path string
-	query        []string
+	query        []string // names of the valid query parameters; nil: all parameters are ignored
 	handler      routeHandlerFunc
 }
 
@@ -115,9 +113,9 @@ func (s *server) newMux() http.Handler {
 // A methodRoutes maps methods to the routes of one path.
 type methodRoutes map[string]route
 
-// ServeHTTP calls the handler for the method of the request, which for HEAD is the handler for GET.
-// If the handler returns an error, ServeHTTP sends that error. It responds with status 405 if no
-// route has the method, and with status 400 if the query is invalid.
+// ServeHTTP calls the handler for the method of the request, and sends the error if the handler
+// returns one. The handler for GET also serves HEAD. ServeHTTP responds with status 405 if no route
+// has the method, and with status 400 if the query is invalid.
 func (routes methodRoutes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	method := r.Method
 	if method == http.MethodHead {

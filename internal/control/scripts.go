@@ -25,11 +25,11 @@ const maxProblems = 100
 // scriptMediaTypes lists the media types that a request with a script may have.
 var scriptMediaTypes = []string{"application/yaml", "application/x-yaml", "text/yaml", "text/plain", "application/json"}
 
-// loadScripts parses the script in the body of the request r. It returns the text and the rules of
-// the script. The result found holds at most maxProblems errors and warnings about the script. If
-// the script has errors, set is nil and err is nil. If the body cannot be read, is empty or has the
-// wrong media type, err is an error that contains the HTTP status for the response. loadScripts
-// sends no response; w is needed only to limit the size of the body and the time to read it.
+// loadScripts returns the text and the rules of the script in the body of the request r, and at
+// most maxProblems errors and warnings about the script. If the script has errors, set is nil and
+// err is nil. If the body cannot be read, is empty or has the wrong media type, err contains the
+// HTTP status for the response. The parameter w is used only to limit the size of the body and the
+// time to read it.
 func (s *server) loadScripts(
 	w http.ResponseWriter, r *http.Request,
 ) (text []byte, set *script.RuleSet, found []scriptProblem, err error) {
@@ -47,9 +47,9 @@ func (s *server) loadScripts(
 	return text, set, found, nil
 }
 
-// checkScripts handles POST /v1/scripts/check: it responds with {"ok": BOOL, "problems": LIST},
-// where LIST holds the errors and warnings about the script in the body, and BOOL is true if none
-// of them is an error. It does not set the script.
+// checkScripts handles POST /v1/scripts/check: it checks the script in the body without setting it.
+// It responds with {"ok": BOOL, "problems": LIST}, where LIST holds errors and warnings, and BOOL
+// is true if there are no errors.
 func (s *server) checkScripts(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	_, set, problems, err := s.loadScripts(w, r)
 	if err != nil {
@@ -58,10 +58,10 @@ func (s *server) checkScripts(w http.ResponseWriter, r *http.Request, query url.
 	return writeJSON(w, map[string]any{"ok": set != nil, "problems": problems})
 }
 
-// putScripts handles PUT /v1/scripts: it replaces the script of the test in the query or, if the
-// query names no test, the script that all tests share. It responds with {"ok": true, "problems":
-// LIST}, where LIST holds the warnings about the new script. If the new script has errors,
-// putScripts changes nothing and returns an error with status 422 that lists them.
+// putScripts handles PUT /v1/scripts: it sets the script of the test in the query or, if the query
+// names no test, the script that all tests share. It responds with {"ok": true, "problems": LIST},
+// where LIST holds the warnings about the new script. If the new script has errors, putScripts
+// changes nothing and returns an error with status 422 that lists them.
 func (s *server) putScripts(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	text, set, problems, err := s.loadScripts(w, r)
@@ -96,9 +96,11 @@ type ruleInfo struct {
 const yamlMediaType = "application/yaml"
 
 // getScripts handles GET /v1/scripts: it responds with the script of the test in the query or, if
-// the query names no test, with the script that all tests share. The response is a JSON object that
-// contains the rules, and the text of the script if it was set by putScripts. If the client accepts
-// YAML, the response is only this text, or has status 404 if putScripts has set no script.
+// the query names no test, with the script that all tests share. The response is a JSON object with
+// the rules and, if putScripts has set the script, its text.
+//
+// If the client accepts YAML, the response is only the text. Its status is 404 if putScripts has
+// not set the script.
 func (s *server) getScripts(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	s.mu.Lock()

@@ -25,7 +25,7 @@ func (s *server) getSettings(w http.ResponseWriter, r *http.Request, query url.V
 }
 
 // currentSettings returns the settings of the test with the id test, or those that all tests share
-// if test is "". They are empty if the mock does not know the test.
+// if test is "". The result is empty if the mock does not know the test.
 func (s *server) currentSettings(test string) (now mockserver.RuntimeSettings) {
 	if s.isKnownTest(test) {
 		now = s.mock.Settings(test)
@@ -38,24 +38,24 @@ func removeSettings(now *mockserver.RuntimeSettings) {
 	*now = mockserver.RuntimeSettings{Scripts: now.Scripts, Replay: now.Replay}
 }
 
-// putSettings handles PUT /v1/settings: it replaces the settings of the test in the query, except
-// scripts and recordings, with those in the body, and responds with the new settings. If the query
-// names no test, it replaces the settings that all tests share.
+// putSettings handles PUT /v1/settings: it replaces the settings of the test in the query or, if
+// the query names no test, those that all tests share. Scripts and recordings are kept. It responds
+// with the new settings.
 func (s *server) putSettings(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	return s.changeSettings(w, r, query.Get("test"), removeSettings)
 }
 
 // patchSettings handles PATCH /v1/settings: it changes the settings of the test in the query or, if
-// the query names no test, those that all tests share. As in a JSON merge patch (RFC 7396), it sets
-// the settings that the body contains, removes those that are null in the body, and keeps all
-// others. It responds with the new settings.
+// the query names no test, those that all tests share. The body is a JSON merge patch (RFC 7396):
+// settings that are null are removed, and settings that it does not contain are kept. It responds
+// with the new settings.
 func (s *server) patchSettings(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	return s.changeSettings(w, r, query.Get("test"), func(*mockserver.RuntimeSettings) {})
 }
 
-// changeSettings calls prepare for the settings of the test with the id test, or for those that all
-// tests share if test is "". It then sets the settings in the body of the request, removes those
-// that are null there, and responds with the new settings. If the body or a setting in it is
+// changeSettings changes the settings of the test with the id test, or those that all tests share
+// if test is "". It calls prepare with the current settings, sets the settings in the body of the
+// request, and removes those that are null there. It responds with the new settings. If the body is
 // invalid, it changes nothing and returns an error.
 func (s *server) changeSettings(
 	w http.ResponseWriter, r *http.Request, test string, prepare func(*mockserver.RuntimeSettings),
@@ -89,9 +89,9 @@ func (s *server) changeSettings(
 	return writeJSON(w, s.mock.Settings(test))
 }
 
-// deleteSettings handles DELETE /v1/settings: it removes all settings of the test in the query,
-// except scripts and recordings, and responds with status 204. If the query names no test, it
-// removes the settings that all tests share.
+// deleteSettings handles DELETE /v1/settings: it removes the settings of the test in the query or,
+// if the query names no test, those that all tests share. Scripts and recordings are kept. It
+// responds with status 204.
 func (s *server) deleteSettings(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	s.mu.Lock()
@@ -132,8 +132,8 @@ func readSetting[T any](to **T, text []byte, parse func(text []byte) (T, error))
 // integer from 0 to 2^53-1.
 func parseSeed(text []byte) (uint64, error) { return mockserver.ParseSeed(string(text)) }
 
-// parseHold parses text, a JSON number, as the number of the first event of a stream to hold,
-// counted from 0. It returns an error unless the number is an integer from 0 to maxEvent.
+// parseHold parses text, a JSON number, as the index of the event before which streams are held. It
+// returns an error unless the number is an integer from 0 to maxEvent.
 func parseHold(text []byte) (n int, err error) {
 	if err := json.Unmarshal(text, &n); err != nil || n < 0 || n > maxEvent {
 		return 0, fmt.Errorf("invalid event number %.40s (want an integer, 0 or more)", text)
@@ -154,9 +154,10 @@ func parsePace(text []byte) (pace.Pace, error) {
 // maxFaults is the maximum number of faults that a request can set.
 const maxFaults = 32
 
-// parseFaults parses text, a list of faults in JSON: a string in the syntax of [fault.Parse], or a
-// list of such strings and of objects in the form that scripts use. It returns an error if the JSON
-// has a different form, a fault is invalid, or a list has more than maxFaults faults.
+// parseFaults parses text, the JSON value of the setting faults. It is a string in the syntax of
+// [fault.Parse], or a list of such strings and of objects in the form that scripts use. parseFaults
+// returns an error if the value has a different form, if a fault is invalid, or if there are more
+// than maxFaults faults.
 func parseFaults(text []byte) (specs []fault.Spec, err error) {
 	var header string
 	if json.Unmarshal(text, &header) == nil {
@@ -181,9 +182,9 @@ func parseFaults(text []byte) (specs []fault.Spec, err error) {
 	return specs, nil
 }
 
-// parseFault parses item, one element of a JSON list of faults. A string may list several faults in
-// the syntax of [fault.Parse]; an object has one fault and its parameters. parseFault returns an
-// error if item is neither or a fault is invalid.
+// parseFault parses item, one element of a JSON list of faults: a string in the syntax of
+// [fault.Parse], which may contain several faults, or an object with one fault and its parameters.
+// parseFault returns an error if item is neither or if a fault is invalid.
 func parseFault(item []byte) ([]fault.Spec, error) {
 	var header string
 	if json.Unmarshal(item, &header) == nil {
@@ -207,9 +208,9 @@ func parseFault(item []byte) ([]fault.Spec, error) {
 	return nil, nil
 }
 
-// A currentSteps is the JSON form of the state of scripts. Steps maps the name of each scenario to
-// its current step. A scenario, here, is a named state machine: rules of a script can require that
-// it is at a certain step, and can move it to another.
+// A currentSteps is the JSON form of the state of scripts: the current step of each scenario, by
+// the name of the scenario. In a script, a scenario is a named state machine: rules can require
+// that it is at a certain step, and can move it to another step.
 type currentSteps struct {
 	Steps map[string]string `json:"steps"`
 }
@@ -220,8 +221,8 @@ const (
 	maxNameLength = 200  // bytes of the name of a scenario or step
 )
 
-// getState handles GET /v1/state: it responds with a currentSteps, which holds the current steps of
-// the scenarios for the test in the query or, if the query names none, for requests without a test.
+// getState handles GET /v1/state: it responds with a currentSteps for the test in the query or, if
+// the query names no test, for requests that belong to no test.
 func (s *server) getState(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	now := map[string]string{}
@@ -231,10 +232,10 @@ func (s *server) getState(w http.ResponseWriter, r *http.Request, query url.Valu
 	return writeJSON(w, currentSteps{now})
 }
 
-// putState handles PUT /v1/state, whose body is a currentSteps. It sets the current steps of the
-// scenarios that the body names, and sets all other scenarios back to their first step. It does so
-// for the test in the query or, if the query names none, for requests without a test. It responds
-// with the resulting currentSteps.
+// putState handles PUT /v1/state, whose body is a currentSteps: it sets the current steps of the
+// scenarios in the body, and sets all other scenarios back to their first step. It does so for the
+// test in the query or, if the query names no test, for requests that belong to no test. It
+// responds with the new currentSteps.
 func (s *server) putState(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	var to currentSteps

@@ -19,19 +19,17 @@ type mockStatus struct {
 	Journal  journalSize     `json:"journal"`
 }
 
-// A servedDialect is a dialect that the mock serves. Name is its name, such as "runs@2026-04", and
-// Base is the path of its base URL on the port of the mock.
+// A servedDialect is a dialect that the mock serves.
 type servedDialect struct {
-	Name string `json:"name"`
-	Base string `json:"base"`
+	Name string `json:"name"` // name, such as "runs@2026-04"
+	Base string `json:"base"` // path of the base URL on the port of the mock
 }
 
-// A journalSize holds the number of exchanges in the journal, the approximate memory that they use
-// in bytes, and the number of exchanges that were dropped because of a limit.
+// A journalSize describes the size of the journal.
 type journalSize struct {
-	Exchanges int    `json:"exchanges"`
-	Bytes     int64  `json:"bytes"`
-	Forgotten uint64 `json:"forgotten"`
+	Exchanges int    `json:"exchanges"` // number of exchanges in the journal
+	Bytes     int64  `json:"bytes"`     // approximate memory that they use, in bytes
+	Forgotten uint64 `json:"forgotten"` // number of exchanges that were dropped because of a limit
 }
 
 // currentStatus returns the status of the mock, the response to GET /v1/status.
@@ -60,9 +58,8 @@ func (s *server) currentTime() map[string]time.Time {
 	return map[string]time.Time{"time": s.mock.Clock().Now()}
 }
 
-// putClock handles PUT /v1/clock, whose body is a clockChange: it stops the clock, either at a
-// given time or at its current time plus a given duration, or lets the clock run again. It responds
-// with {"time": TIME}, the new time of the clock.
+// putClock handles PUT /v1/clock, whose body is a clockChange: it stops the clock at a certain time
+// or lets it run again. It responds with {"time": TIME}, the new time of the clock.
 func (s *server) putClock(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	const example = `{"time": "2026-01-01T00:00:00Z"}, {"advance": "5m"} or {"run": true}`
 	var to clockChange
@@ -87,8 +84,8 @@ func (s *server) putClock(w http.ResponseWriter, r *http.Request, query url.Valu
 	return writeJSON(w, s.currentTime())
 }
 
-// resetMock handles POST /v1/reset. If the query names a test, resetMock discards the settings, the
-// script state and the exchanges of that test. Otherwise it resets the mock as a whole (see
+// resetMock handles POST /v1/reset: it discards the settings, the script state and the exchanges of
+// the test in the query. If the query names no test, it resets the whole mock (see
 // [mockserver.Server.Reset]). It responds with status 204.
 func (s *server) resetMock(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
@@ -103,17 +100,14 @@ func (s *server) resetMock(w http.ResponseWriter, r *http.Request, query url.Val
 	return nil
 }
 
-// A faultDescription is the JSON form of a [fault.Fault]. Family is the category of the fault.
-// Needs lists the event kinds and slots that a dialect must have for the fault to apply. Places
-// lists the triggers that the fault supports: "event", "byte" or "time". The other fields have the
-// same names as in the fault.
+// A faultDescription is the JSON form of a [fault.Fault].
 type faultDescription struct {
 	Name   string        `json:"name"`
 	Doc    string        `json:"doc"`
-	Family string        `json:"family"`
-	Needs  []string      `json:"needs"`
-	Checks []string      `json:"checks"`
-	Places []string      `json:"places"`
+	Family string        `json:"family"` // category of the fault
+	Needs  []string      `json:"needs"`  // event kinds and slots that a dialect must have for the fault to apply
+	Checks []string      `json:"checks"` // ids of the checks that detect the fault
+	Places []string      `json:"places"` // supported triggers: "event", "byte" or "time"
 	Params []fault.Param `json:"params"`
 }
 

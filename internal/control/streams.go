@@ -48,8 +48,7 @@ func (s *server) findStream(r *http.Request) (*mockserver.Stream, error) {
 }
 
 // onStream returns a handler that calls change with the stream whose id is in the path of the
-// request. If change returns an error, the handler returns that error. Otherwise it responds with
-// the state of the stream after the change.
+// request. It then responds with the state of the stream, or returns the error from change.
 func (s *server) onStream(
 	change func(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error,
 ) routeHandlerFunc {
@@ -78,10 +77,9 @@ func checkEvent(event int) error {
 	return nil
 }
 
-// holdStream handles POST /v1/streams/{id}/hold, whose body is {"event": N} or empty: it holds the
-// stream before the event with the index N, counted from 0. If the body names no event, a stream
-// that is already held stays held before the same event, and any other stream is held before its
-// next event.
+// holdStream handles POST /v1/streams/{id}/hold: it holds the stream before an event. The body is
+// {"event": N}, where N is the index of the event, from 0, or empty. If the body names no event, a
+// held stream stays held where it is, and any other stream is held before its next event.
 func holdStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error {
 	var to struct {
 		Event *int `json:"event"`
@@ -100,9 +98,9 @@ func holdStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) 
 	return nil
 }
 
-// stepStream handles POST /v1/streams/{id}/next: it lets further events of a held stream pass. The
-// body is {"events": N}, or empty for one event. The error has status 409 if the stream is not held
-// and status 400 if N is invalid, or it is an error of readJSON.
+// stepStream handles POST /v1/streams/{id}/next: it lets the next N events of a held stream pass.
+// The body is {"events": N}, or empty for one event. stepStream returns an error with status 409 if
+// the stream is not held, and with status 400 if N is invalid. Other errors are those of readJSON.
 func stepStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error {
 	n := 1
 	to := struct {
@@ -122,16 +120,16 @@ func stepStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) 
 	return nil
 }
 
-// releaseStream handles POST /v1/streams/{id}/release: it lets all events of the stream pass, both
-// those that are held and those that follow.
+// releaseStream handles POST /v1/streams/{id}/release: it stops holding the stream, so that all
+// further events pass.
 func releaseStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error {
 	one.Release()
 	return nil
 }
 
-// injectFrame handles POST /v1/streams/{id}/inject: it sends the frame in the body to the client of
-// the stream, unchanged and between two frames of the run. The error has status 409 if the stream
-// has ended or its client left, or it is an error of readFrame.
+// injectFrame handles POST /v1/streams/{id}/inject: it sends the frame in the body unchanged to the
+// client of the stream, between two frames of the run. It returns an error with status 409 if the
+// stream has ended or the client has left. Other errors are those of readFrame.
 func injectFrame(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error {
 	frame, err := readFrame(w, r)
 	if err != nil {
@@ -143,10 +141,11 @@ func injectFrame(w http.ResponseWriter, r *http.Request, one *mockserver.Stream)
 	return nil
 }
 
-// readFrame returns the frame in the body of a request. The body is the frame itself or, with the
-// media type application/json, an object: either {"frame": TEXT}, where TEXT is the frame, or
-// {"event": VALUE}, where VALUE is a JSON value that becomes the data of the frame. For any other
-// body, readFrame returns an error with status 400, or an error of readBody.
+// readFrame returns the frame in the body of a request. With the media type application/json, the
+// body is {"frame": TEXT}, where TEXT is the frame, or {"event": VALUE}, where VALUE is a JSON
+// value that becomes the data of the frame. With any other media type, the body is the frame
+// itself. If the body is invalid, readFrame returns an error with status 400. Other errors are
+// those of readBody.
 func readFrame(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	data, mediaType, err := readBody(w, r, maxFrame,
 		"application/json", "text/plain", "text/event-stream", "application/octet-stream")
@@ -183,12 +182,13 @@ var endReasons = []string{
 	string(fault.Abort), string(fault.Reset), string(fault.Torn), string(fault.Stall), string(fault.Clean),
 }
 
-// endStream handles POST /v1/streams/{id}/end, whose body is {"how": HOW, "event": N} or {"how":
-// HOW}: it ends a stream in the way HOW, one of endReasons. If the body names no event, endStream
-// ends the stream immediately and responds with status 204. Otherwise it responds with status 202
-// and the state of the stream, which will end before the event with the index N, counted from 0.
-// The error has status 409 if that event has already been sent and status 400 if HOW or N is
-// invalid, or it is an error of findStream, readJSON or admitLong.
+// endStream handles POST /v1/streams/{id}/end, whose body is {"how": HOW} or {"how": HOW, "event":
+// N}: it ends a stream in the way HOW, one of endReasons. Without N, it ends the stream immediately
+// and responds with status 204. With N, the stream will end before the event with the index N, from
+// 0, and endStream responds with status 202 and the current state of the stream.
+//
+// The error has status 409 if event N has already been sent, and status 400 if HOW or N is invalid.
+// Other errors are those of findStream, readJSON and admitLong.
 func (s *server) endStream(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	one, err := s.findStream(r)
 	if err != nil {
@@ -235,9 +235,9 @@ func (s *server) endStream(w http.ResponseWriter, r *http.Request, query url.Val
 // pollInterval is the interval at which endAt polls the stream.
 const pollInterval = 5 * time.Millisecond
 
-// endAt waits until the event with the given index is the next to be sent, and then ends the
-// stream in the way given by how. The caller must have held the stream before that event. If the
-// stream ends earlier or the control port shuts down, endAt returns without doing anything.
+// endAt waits until the event with the given index is the next to be sent, and then ends the stream
+// in the given way, how. The caller must have held the stream before that event. If the stream ends
+// earlier or the control port shuts down, endAt does nothing.
 func (s *server) endAt(one *mockserver.Stream, how fault.StreamEnd, event int) {
 	again := time.NewTicker(pollInterval)
 	defer again.Stop()
@@ -254,8 +254,8 @@ func (s *server) endAt(one *mockserver.Stream, how fault.StreamEnd, event int) {
 	}
 }
 
-// endNow ends the stream in the way given by how. For fault.Torn it first sends the beginning of a
-// line, so that the stream ends in the middle of that line.
+// endNow ends the stream in the given way, how. For fault.Torn it first sends the beginning of a
+// line, so that the stream ends within a line.
 func endNow(one *mockserver.Stream, how fault.StreamEnd) {
 	if how == fault.Torn {
 		_ = one.Inject([]byte("data: ")) // fails only if the stream has ended

@@ -11,9 +11,9 @@ import (
 )
 
 // verifyCalls handles POST /v1/verify: it compares the exchanges that match the query with the
-// expected calls in the body. The response has status 200 and the body {"ok": true} or, if calls
-// were received too rarely, too often or in the wrong order, {"ok": false, "failures": LIST}. If
-// the query or the body is invalid, verifyCalls returns an error with the status for the response.
+// expected calls in the body. The response has status 200 and the body {"ok": true}, or {"ok":
+// false, "failures": LIST} if the number or the order of the calls differs. If the query or the
+// body is invalid, verifyCalls returns an error with the status for the response.
 func (s *server) verifyCalls(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	f, err := parseFilter(query)
 	if err != nil {
@@ -37,11 +37,10 @@ func (s *server) verifyCalls(w http.ResponseWriter, r *http.Request, query url.V
 	return writeJSON(w, map[string]any{"ok": false, "failures": failures})
 }
 
-// waitForExchanges handles POST /v1/wait. The body of the request contains a filter, a number n, by
-// default 1, and a timeout, by default defaultWait. The response is sent when at least n exchanges
-// match the filter, or when the timeout has passed. In both cases it has status 200 and the body
-// {"ok": BOOL, "seen": COUNT, "wanted": n}, where BOOL reports whether at least n exchanges matched
-// in time, and COUNT is the number of exchanges that match.
+// waitForExchanges handles POST /v1/wait: it responds when at least n exchanges match a filter, or
+// when a timeout has passed. The body contains the filter, n (by default 1) and the timeout (by
+// default defaultWait). The response has status 200 and the body {"ok": BOOL, "seen": COUNT,
+// "wanted": n}. BOOL is false after a timeout, and COUNT is the number of matching exchanges.
 func (s *server) waitForExchanges(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	var to struct {
 		Filter  journal.Filter `json:"filter"`

@@ -11,8 +11,7 @@ import (
 )
 
 // citationPattern matches one citation in the source of a requirement, such as
-// "000_12d5b25074bebf3c.txt:23-26,30". Its submatches are the file name of the document and the
-// cited lines.
+// "000_12d5b25074bebf3c.txt:23-26,30". Its groups are the file name of the document and the lines.
 var citationPattern = regexp.MustCompile(`^([0-9a-z_]+\.(?:txt|md)):([0-9,-]+)$`)
 
 // A citedLines is a range of lines of one document that the source of a requirement cites.
@@ -21,9 +20,9 @@ type citedLines struct {
 	lines LineRange
 }
 
-// citationsIn returns the ranges of lines that the given source of a requirement cites, in order.
-// Documents that are only mentioned, within "derived: …" or "observed: …", are not citations.
-// Invalid ranges of lines are ignored.
+// citationsIn returns the ranges of lines that the source of a requirement cites, in order. It
+// ignores invalid ranges. A document that occurs only within "derived: …" or "observed: …" is not
+// cited.
 func citationsIn(source string) (all []citedLines) {
 	for part := range strings.SplitSeq(source, "; ") {
 		m := citationPattern.FindStringSubmatch(part)
@@ -39,11 +38,9 @@ func citationsIn(source string) (all []citedLines) {
 	return all
 }
 
-// Unmapped returns a description of each gap in the given maps. There is a gap if the source of a
-// requirement mentions a document in which no clause names that requirement. There is also a gap if
-// the source cites lines of a document that do not overlap any clause that names the requirement.
-// Only requirements for servers are considered, not those for clients. Unmapped returns nil if
-// there are no gaps.
+// Unmapped returns a description of each gap in the given maps, or nil if there are none. It is a
+// gap if the source of a requirement mentions a document in which no clause names the requirement,
+// or cites lines that overlap no clause naming it. Only requirements for servers are considered.
 func Unmapped(documents []DocumentMap, dialects []*dialect.Dialect) (all []string) {
 	for _, d := range dialects {
 		for _, r := range d.Requirements {
@@ -61,13 +58,14 @@ func Unmapped(documents []DocumentMap, dialects []*dialect.Dialect) (all []strin
 	return all
 }
 
-// names reports whether any clause of the document names the requirement with the given id.
+// names reports whether at least one clause of the document names the requirement with the given
+// id.
 func (d DocumentMap) names(id string) bool {
 	return slices.ContainsFunc(d.Clauses, func(c Clause) bool { return slices.Contains(c.Requirements, id) })
 }
 
-// unmappedLines returns those ranges of lines of the document that r cites and that do not overlap
-// any clause that names r.
+// unmappedLines returns the ranges of lines of the document that r cites, except those that overlap
+// a clause that names r.
 func (d DocumentMap) unmappedLines(r spec.Requirement) (all []LineRange) {
 	for _, c := range citationsIn(r.Source) {
 		if c.file == d.File && !slices.ContainsFunc(d.Clauses, func(k Clause) bool {
@@ -81,8 +79,7 @@ func (d DocumentMap) unmappedLines(r spec.Requirement) (all []LineRange) {
 
 // requirementsWithoutLines returns the requirements for servers, in the given dialects, that no
 // clause of any document names. Such requirements were observed in released servers or derived from
-// other requirements. If several dialects have a requirement with the same id, the result contains
-// only the one in the first of these dialects.
+// other requirements. Of several requirements with the same id, the result contains only the first.
 func requirementsWithoutLines(documents []DocumentMap, dialects []*dialect.Dialect) (all []spec.Requirement) {
 	mapped := map[string]bool{}
 	for _, d := range documents {

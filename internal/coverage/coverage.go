@@ -35,7 +35,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// mapFiles contains the YAML files with the [DocumentMap] of each protocol document.
+// mapFiles contains one YAML file, with a [DocumentMap], for each protocol document.
 //
 //go:embed maps/*.yaml
 var mapFiles embed.FS
@@ -46,21 +46,21 @@ type DocumentMap struct {
 	Clauses []Clause `yaml:"clauses"`  // in the order of their lines
 }
 
-// A Clause is a range of lines of a document. It has either the requirements that express what
-// these lines demand, or the reason why the lines demand nothing.
+// A Clause is a range of lines of a document. It either names the requirements that express what
+// these lines demand, or states why they demand nothing.
 type Clause struct {
 	Lines         LineRange `yaml:"lines"`
 	Summary       string    `yaml:"says"`         // the obligation, in this project's words; "" if Informative is set
 	Requirements  []string  `yaml:"requirements"` // ids of requirements of any dialects; empty if Informative is set
 	Informative   string    `yaml:"informative"`  // why the lines require nothing; "" if there are requirements
-	NormativeWord string    `yaml:"although"`     // normative word that the informative lines contain; "": none
+	NormativeWord string    `yaml:"although"`     // a word such as "must" in informative lines; "" if there is none
 }
 
 // A LineRange is a range of lines, including both ends. The first line of a document has number 1.
 type LineRange struct{ From, To int }
 
-// UnmarshalYAML sets l to a range of lines that is written as "12" or "12-15". It calls decode to
-// get the text. It returns an error if decode does, or if the text is not a valid range.
+// UnmarshalYAML decodes a range of lines in the notation "12" or "12-15". It returns an error if
+// decode does, or if the text is not a valid range.
 func (l *LineRange) UnmarshalYAML(decode func(any) error) error {
 	var text string
 	if err := decode(&text); err != nil {
@@ -71,8 +71,8 @@ func (l *LineRange) UnmarshalYAML(decode func(any) error) error {
 	return err
 }
 
-// parseLines parses a range of lines that is written as "12" or "12-15". It returns an error for
-// any other text, for line 0, and if the end of the range is less than its start.
+// parseLines parses a range of lines in the notation "12" or "12-15". It returns an error if the
+// notation is invalid, the first line is less than 1, or the last line is less than the first.
 func parseLines(text string) (LineRange, error) {
 	from, to, isRange := strings.Cut(text, "-")
 	if !isRange {
@@ -86,7 +86,7 @@ func parseLines(text string) (LineRange, error) {
 	return LineRange{a, b}, nil
 }
 
-// String returns the range as it is written in a map, such as "12" or "12-15".
+// String returns the range in the notation of a map, such as "12" or "12-15".
 func (l LineRange) String() string {
 	if l.From == l.To {
 		return strconv.Itoa(l.From)
@@ -99,8 +99,8 @@ func (l LineRange) Overlaps(other LineRange) bool { return l.From <= other.To &&
 
 // Load returns the embedded maps of all protocol documents, sorted by the names of the map files.
 // It returns an error if a map is invalid. In a valid map, the clauses are in the order of their
-// lines and do not overlap, and each clause either is informative or names requirements that are in
-// the catalogue of some dialect.
+// lines and do not overlap. Each clause is informative or names requirements of at least one
+// catalogue.
 func Load() ([]DocumentMap, error) {
 	all, err := dialect.All()
 	if err != nil {
@@ -109,14 +109,13 @@ func Load() ([]DocumentMap, error) {
 	return load(mapFiles, all)
 }
 
-// requirementsOf returns all requirements in the catalogue of d, first those for servers and then
-// those for clients.
+// requirementsOf returns the requirements in the catalogue of d, those for servers before those for
+// clients.
 func requirementsOf(d *dialect.Dialect) []spec.Requirement {
 	return slices.Concat(d.Requirements, d.ClientRequirements)
 }
 
-// load is like [Load], but reads the maps from files, and uses the catalogues of the given dialects
-// to check the requirements.
+// load is like [Load], for the map files in files and the catalogues of the given dialects.
 func load(files fs.FS, dialects []*dialect.Dialect) ([]DocumentMap, error) {
 	known := map[string]bool{}
 	for _, d := range dialects {
@@ -150,9 +149,9 @@ func load(files fs.FS, dialects []*dialect.Dialect) ([]DocumentMap, error) {
 	return documents, nil
 }
 
-// validate returns an error if the map has no clauses, if a clause is invalid or its line range is
-// not set, or if the clauses are out of order or overlap. The argument known is the set of the ids
-// of all requirements; a clause that names any other requirement is invalid.
+// validate returns an error if the map has no clauses, if a clause is invalid or has no lines, or
+// if the clauses are out of order or overlap. The argument known is the set of the ids of all
+// requirements.
 func (d DocumentMap) validate(known map[string]bool) error {
 	last := LineRange{}
 	for i, c := range d.Clauses {
@@ -174,9 +173,8 @@ func (d DocumentMap) validate(known map[string]bool) error {
 }
 
 // validate returns an error unless the clause has either requirements and a summary, or a reason
-// why it is informative. A clause with requirements must not have a normative word, because that
-// field records a word that sounds like an obligation in lines that require nothing. The
-// requirements must be distinct and contained in known, the set of the ids of all requirements.
+// why it is informative. Only an informative clause may have a normative word. The requirements
+// must be distinct and contained in known, the set of the ids of all requirements.
 func (c Clause) validate(known map[string]bool) error {
 	switch {
 	case (c.Informative == "") == (len(c.Requirements) == 0):

@@ -11,10 +11,10 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// Render returns a Markdown document that shows how the requirements in the catalogues of the given
-// dialects cover the given protocol documents. It has a summary, then all clauses of the documents
-// with their requirements and the checks that judge these, and at the end the requirements that no
-// clause names.
+// Render returns a Markdown document that shows how the catalogues of the given dialects cover the
+// given protocol documents. It consists of a summary, a table of the clauses of each document with
+// their requirements and how these are judged, and a table of the requirements that no clause
+// names.
 func Render(documents []DocumentMap, dialects []*dialect.Dialect) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Coverage: %d documents, %s, %d unmapped\n",
@@ -56,9 +56,8 @@ exclusions, are in [requirements.md](requirements.md).
 	return b.Bytes()
 }
 
-// description returns the text of the clause for the table. This is the summary or, if the clause
-// is informative, the reason for that, preceded by "Informative" and the normative word, if there
-// is one.
+// description returns the text of the clause for the table. This is the summary of the clause or,
+// if it is informative, "Informative", the normative word if there is one, and the reason.
 func (c Clause) description() string {
 	switch {
 	case c.Informative == "":
@@ -70,9 +69,9 @@ func (c Clause) description() string {
 }
 
 // judgedRequirements returns Markdown texts that state how the requirements of the clause are
-// judged, according to the catalogues of the given dialects. There is one text for each requirement
-// or, if it is judged differently in some versions of its protocol, one for each way in which it is
-// judged. A text names the versions to which it applies, unless these are all versions.
+// judged in the given dialects. There is one text for each requirement. If a requirement is judged
+// differently in several versions of its protocol, there is one text for each way. A text names the
+// versions to which it applies, unless it applies to all of them.
 func (c Clause) judgedRequirements(dialects []*dialect.Dialect) (all []string) {
 	versionCount := map[string]int{}
 	for _, d := range dialects {
@@ -103,8 +102,8 @@ func (c Clause) judgedRequirements(dialects []*dialect.Dialect) (all []string) {
 	return all
 }
 
-// judgedBy returns the ids of the checks that judge r, separated by commas. If r is excluded from
-// being judged, it returns "not judged" and the kind of the exclusion, as in "not judged, client".
+// judgedBy returns the ids of the checks that judge r, separated by commas. If no check judges r,
+// it returns "not judged" and the kind of the exclusion, such as "not judged, client".
 func judgedBy(r spec.Requirement) string {
 	if r.Excluded != nil {
 		return "not judged, " + r.Excluded.Kind
@@ -112,10 +111,10 @@ func judgedBy(r spec.Requirement) string {
 	return strings.Join(r.Checks, ", ")
 }
 
-// countClauses returns a text that states how many clauses the documents have, and how many of them
-// are judged, excluded and informative. It also gives the number of excluded clauses for each of
-// [spec.ExclusionKinds]. A clause with requirements is judged if one of them is judged in at least one
-// of the dialects. Otherwise, it is excluded, and the kind is that of its first requirement.
+// countClauses returns a text with the number of clauses in the documents, and the numbers of those
+// that are judged, excluded and informative. The excluded clauses are also counted by kind (see
+// [spec.ExclusionKinds]). A clause is judged if at least one of the dialects judges at least one of
+// its requirements. Otherwise, the kind of its exclusion is that of its first requirement.
 func countClauses(documents []DocumentMap, dialects []*dialect.Dialect) string {
 	judged, excluded := map[string]bool{}, map[string]string{}
 	for _, d := range dialects {
@@ -152,9 +151,9 @@ func countClauses(documents []DocumentMap, dialects []*dialect.Dialect) string {
 		clauses, count["judged"], total, strings.Join(parts, ", "), count["informative"])
 }
 
-// countRequirements returns the cells of one row of the summary, as decimal numbers: the number of
-// requirements in the given list, the number of those that are judged, and the number of those that
-// are excluded for each of [spec.ExclusionKinds].
+// countRequirements returns the cells of one row of the summary: the number of requirements in the
+// list, the number of those that are judged, and the number of those that are excluded, for each of
+// [spec.ExclusionKinds].
 func countRequirements(list []spec.Requirement) []string {
 	excluded := map[string]int{} // by kind; "" counts the requirements that are judged
 	for _, r := range list {
@@ -171,8 +170,8 @@ func countRequirements(list []spec.Requirement) []string {
 	return cells
 }
 
-// escapeCell returns s in a form that a cell of a Markdown table can contain: on one line, with the
-// characters | and < escaped.
+// escapeCell returns s as the text of a cell in a Markdown table: on one line, with the characters
+// | and < escaped.
 func escapeCell(s string) string {
 	return strings.NewReplacer("|", "\\|", "<", "&lt;").Replace(strings.Join(strings.Fields(s), " "))
 }

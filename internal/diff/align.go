@@ -1,24 +1,26 @@
 package diff
 
-// maxCells is the maximum number of pairs of elements that [align] considers, because its time and
-// memory grow with that number. If there are more possible pairs, the lists are paired by index.
+// maxCells is the maximum number of possible pairs for which [align] finds the best pairs. Longer
+// lists are paired by index, because the time and memory for align grow with that number.
 const maxCells = 1 << 22
 
-// An indexPair holds the indexes of two elements that match: a in the first list and b in the
-// second. If one of the indexes is -1, the element at the other index has no match.
+// An indexPair holds the indexes of two matching elements: a in the first list and b in the second,
+// both from 0. The index -1 means that the other element has no match.
 type indexPair struct{ a, b int }
 
-// align pairs elements of two lists, of lengths n and m, so that the total weight of the pairs is
-// as great as possible and both lists keep their order. The function weight returns the weight of
-// the pair of element i of the first list and element j of the second. Pairs of weight 0 are never
-// made. The result contains all elements of both lists in order; an element without a match is
-// paired with -1. If there are more than [maxCells] possible pairs, the result is that of
+// align pairs elements of two lists, of lengths n and m. It finds pairs with the greatest total
+// weight that keep both lists in order. The function weight returns the weight of the pair of
+// element i of the first list and element j of the second. Elements whose pair has the weight 0 are
+// never paired.
+//
+// The result contains all elements of both lists, in order; an element without a match is paired
+// with -1. If there are more than [maxCells] possible pairs, align returns the result of
 // alignByIndex.
 func align(n, m int, weight func(i, j int) int) []indexPair {
 	if n*m > maxCells {
 		return alignByIndex(n, m, weight)
 	}
-	best := make([]int, (n+1)*(m+1)) // greatest weight of the suffixes from i and j on
+	best := make([]int, (n+1)*(m+1)) // greatest weight for the elements from i and j on
 	at := func(i, j int) int { return i*(m+1) + j }
 	for i := n - 1; i >= 0; i-- {
 		for j := m - 1; j >= 0; j-- {
@@ -48,8 +50,8 @@ func align(n, m int, weight func(i, j int) int) []indexPair {
 	return appendUnpaired(all, i, n, j, m)
 }
 
-// alignByIndex is a simple form of [align] for long lists, of lengths n and m. It pairs two
-// elements only if they have the same index and the weight of their pair is above 0.
+// alignByIndex is a simple substitute for [align] for long lists. It pairs two elements only if
+// they have the same index and their pair has a weight above 0.
 func alignByIndex(n, m int, weight func(i, j int) int) (all []indexPair) {
 	k := 0
 	for ; k < min(n, m); k++ {
@@ -62,9 +64,8 @@ func alignByIndex(n, m int, weight func(i, j int) int) (all []indexPair) {
 	return appendUnpaired(all, k, n, k, m)
 }
 
-// appendUnpaired appends elements without a match to the given slice and returns the extended
-// slice. It first appends the elements i to n-1 of the first list, and then the elements j to m-1
-// of the second list.
+// appendUnpaired appends elements without a match to all, and returns the result. These are the
+// elements i to n-1 of the first list, followed by the elements j to m-1 of the second.
 func appendUnpaired(all []indexPair, i, n, j, m int) []indexPair {
 	for ; i < n; i++ {
 		all = append(all, indexPair{i, -1})

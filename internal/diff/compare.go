@@ -9,19 +9,19 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// exchangeEvents holds the events of one exchange: the request and the events of its response.
+// An exchangeEvents holds the events of one exchange: the request and the events of its response.
 type exchangeEvents struct {
 	request      spec.Event
 	key          string       // see [requestKey]
 	index        int          // index of the exchange in the conversation, from 0
 	events       []spec.Event // events of the response, in order, without comments
-	startsMidway bool         // the request resumes a stream
+	startsMidway bool         // the request resumes a stream at a cursor
 	clientLeft   bool         // the client left before the end of the response
 }
 
 // splitExchanges groups the events of a conversation by exchange, in the order in which the
-// exchanges begin. Comments are left out. Successive deltas of one text are merged, so that the
-// result does not depend on how a server divides the text into deltas.
+// exchanges begin. It omits comments. It merges successive deltas of one text, because servers may
+// divide a text into deltas in different ways.
 func splitExchanges(events []spec.Event) (all []exchangeEvents) {
 	at := map[int]int{}
 	for _, e := range events {
@@ -50,12 +50,12 @@ func splitExchanges(events []spec.Event) (all []exchangeEvents) {
 }
 
 // appendEvent adds e, an event of the response, to x.events. If e is a delta that continues the
-// last event, appendEvent merges e into that event. If e reports a new state of the tool call,
-// content part or progress in the last event, e replaces that event. Otherwise e is appended.
-// Unrecognized events at the end do not count as the last event.
+// last event, e is merged into that event. If e is a new snapshot of the tool call, content part or
+// progress in the last event, e replaces that event. Unrecognized events do not count as the last
+// event.
 func (x *exchangeEvents) appendEvent(e spec.Event) {
 	n := len(x.events)
-	for n > 0 && x.events[n-1].Kind == spec.Unrecognized { // may occur between deltas of one text
+	for n > 0 && x.events[n-1].Kind == spec.Unrecognized { // these may occur between deltas of one text
 		n--
 	}
 	if n > 0 {
@@ -68,7 +68,7 @@ func (x *exchangeEvents) appendEvent(e spec.Event) {
 			last.Flaws = append(slices.Clone(last.Flaws), e.Flaws...)
 			return
 		case same && (e.Kind == spec.ContentPart || e.Kind == spec.ToolCall || e.Kind.Phase() == "progress"):
-			x.events[n-1] = e // a new state of the same
+			x.events[n-1] = e
 			return
 		}
 	}
@@ -83,9 +83,9 @@ func (x exchangeEvents) status() int {
 	return 0
 }
 
-// requestKey returns a key for the request r. Two requests have equal keys if they have the same
-// operation, principal, name, poll limit, text, parts and violations, and either both or neither of
-// them resume a stream. Ids are not part of the key, because they differ between conversations.
+// requestKey returns a key for the request r. Requests with equal keys have the same operation,
+// principal, name, poll limit, text, parts and violations, and either all or none of them resume a
+// stream. The key contains no ids, because these differ between conversations.
 func requestKey(r spec.Event) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s|%s|%s|%s|%s|%t", r.Operation, r.Principal, r.Name, r.PollLimit, r.Text, r.Cursor != "")
@@ -98,18 +98,18 @@ func requestKey(r spec.Event) string {
 	return b.String()
 }
 
-// A comparer compares two conversations, A and B, and collects their differences.
+// A comparer compares two conversations, A and B, and records their differences.
 type comparer struct {
 	volatile  volatileFields
-	scope     string            // identifies the run whose messages and cursors are compared
-	ids       map[sideID]string // the corresponding id of the other side, for each id of either side
+	scope     string            // identifies the run whose exchanges are being compared; see matchIDs
+	ids       map[sideID]string // for each id of one side, the corresponding id of the other side
 	exchanges int               // number of pairs of exchanges that were compared
 	events    int               // number of pairs of events that were compared
 	found     []Difference      // the differences so far
 	notes     []string          // descriptions of unpaired exchanges that do not count as differences
 }
 
-// A sideID is an id of one side, "A" or "B", in a field with the given name.
+// A sideID is an id in the field with the given name on one side, "A" or "B".
 type sideID struct{ side, field, id string }
 
 // newComparer returns a comparer that ignores differences in the given volatile fields.
@@ -117,9 +117,9 @@ func newComparer(volatile volatileFields) *comparer {
 	return &comparer{volatile: volatile, ids: map[sideID]string{}}
 }
 
-// compareConversations pairs the exchanges of the conversations a and b, compares the responses in
-// each pair, and records the differences in m. It also records the exchanges that only one of the
-// conversations has.
+// compareConversations pairs the exchanges of the conversations a and b, and records the
+// differences between the responses in each pair. It also records exchanges that only one of the
+// conversations has (see addUnmatched).
 func (m *comparer) compareConversations(a, b []exchangeEvents) {
 	pairs := align(len(a), len(b), func(i, j int) int {
 		switch {
@@ -149,20 +149,20 @@ func (m *comparer) compareConversations(a, b []exchangeEvents) {
 	}
 }
 
-// sameOperation reports whether the requests of x and y have the same operation and principal, and
-// either both or neither of them resume a stream. The responses to such requests can be compared
-// even if the requests differ in other ways.
+// sameOperation reports whether the responses of x and y can be compared although their requests
+// may differ. This is the case if the requests have the same operation and principal, and if both
+// or neither of them resume a stream.
 func (x exchangeEvents) sameOperation(y exchangeEvents) bool {
 	return x.request.Operation == y.request.Operation && x.request.Principal == y.request.Principal &&
 		x.startsMidway == y.startsMidway
 }
 
-// addUnmatched records the exchange x, which only the given side, "A" or "B", has. If matched
-// contains the operation of x, because other exchanges with that operation were paired, x is
-// recorded as a note, and otherwise as a difference. A note suffices because the number of requests
-// for an operation may depend on earlier responses: a run that is streamed in more pieces, for
-// example, is resumed more often.
+// addUnmatched records the exchange x, which only the given side, "A" or "B", has. It is recorded
+// as a note if matched contains its operation, and otherwise as a difference. The set matched has
+// the operations for which at least one pair of exchanges was compared.
 func (m *comparer) addUnmatched(x exchangeEvents, side string, matched map[string]bool) {
+	// The number of requests for an operation may depend on earlier responses. For example, a run that
+	// is streamed in more pieces is resumed more often.
 	if matched[x.request.Operation] {
 		m.notes = append(m.notes, fmt.Sprintf("only %s has exchange %d: %s", side, x.index, x.describeRequest()))
 		return
@@ -170,8 +170,8 @@ func (m *comparer) addUnmatched(x exchangeEvents, side string, matched map[strin
 	m.addOneSided(x, x.request, side)
 }
 
-// compareExchange compares the responses of a and b, the two exchanges of a pair, and records the
-// differences. It also records which ids in the two requests correspond.
+// compareExchange records the differences between the responses of a and b, the two exchanges of a
+// pair. It also records which ids in the two requests correspond.
 func (m *comparer) compareExchange(a, b exchangeEvents) {
 	m.exchanges++
 	m.scope = a.request.Run
@@ -195,7 +195,7 @@ func (m *comparer) compareExchange(a, b exchangeEvents) {
 				d := Difference{a.describeRequest(), newSide(a, a.events[p.a]), newSide(b, b.events[p.b]), fields}
 				m.found = append(m.found, d)
 			}
-		case startsMidway && i < first || clientLeft && i > last: // the two were not cut at the same point
+		case startsMidway && i < first || clientLeft && i > last: // one response begins later or ends earlier
 		case p.b < 0:
 			m.addOneSided(a, a.events[p.a], "A")
 		default:
@@ -204,9 +204,9 @@ func (m *comparer) compareExchange(a, b exchangeEvents) {
 	}
 }
 
-// pairedRange returns the indexes, in pairs, of the first and of the last pair with an event on
-// both sides. Pairs of starts or ends of responses do not count. If there is no other such pair, it
-// returns len(pairs) and -1. The slice a holds the events of side A.
+// pairedRange returns the indexes, in pairs, of the first and the last pair with an event on both
+// sides, apart from the heads and the ends of responses. If there is no such pair, it returns
+// len(pairs) and -1. The argument a holds the events of side A.
 func pairedRange(pairs []indexPair, a []spec.Event) (first, last int) {
 	first, last = len(pairs), -1
 	for i, p := range pairs {
@@ -217,8 +217,8 @@ func pairedRange(pairs []indexPair, a []spec.Event) (first, last int) {
 	return first, last
 }
 
-// similarity returns how well two events match, as a weight for [align]: the greater, the better.
-// The weight 0 means that the events must not be paired.
+// similarity returns how well two events match, as a weight for [align]. Events with the similarity
+// 0 must not be paired.
 func (m *comparer) similarity(a, b spec.Event) int {
 	switch {
 	case a.Kind == b.Kind:
@@ -234,15 +234,15 @@ func (m *comparer) similarity(a, b spec.Event) int {
 		return 0
 	case a.Kind.Subject() == b.Kind.Subject() && a.Kind.Phase() != "" &&
 		(a.Kind.Phase() == "end" || b.Kind.Phase() == "end"):
-		return 1 // different ends of the same thing
+		return 1 // for example, an end and an error of a run
 	case a.Frame < 0 && b.Frame < 0:
-		return 1 // replies with a single body
+		return 1 // the bodies of two replies
 	}
 	return 0
 }
 
-// addOneSided records as a difference that only the given side, "A" or "B", has the event e in
-// exchange x. It records nothing if events of the same kind as e are volatile.
+// addOneSided records a difference: only the given side, "A" or "B", has the event e in exchange x.
+// It records nothing if events of this kind are volatile (see volatileFields).
 func (m *comparer) addOneSided(x exchangeEvents, e spec.Event, side string) {
 	if m.volatile[string(e.Kind)+" *"] {
 		return
@@ -256,16 +256,15 @@ func (m *comparer) addOneSided(x exchangeEvents, e spec.Event, side string) {
 	m.found = append(m.found, d)
 }
 
-// newSide returns a description of the event e of the exchange x, for the field A or B of a
+// newSide returns a description of the event e in exchange x, for the field A or B of a
 // [Difference].
 func newSide(x exchangeEvents, e spec.Event) *DifferingEvent {
 	return &DifferingEvent{Exchange: x.index, Event: e.Frame, Kind: e.Kind, Facts: describeEvent(e)}
 }
 
 // compareEvent returns the fields in which the events a and b differ, or nil if they match. It
-// leaves out volatile fields, which differ between recordings of the same target. The argument cut
-// says that at least one of the two streams was resumed, or that the client left before its end. If
-// cut is true, compareEvent ignores differences that result only from that.
+// omits volatile fields. If cut is true, the stream of at least one side was resumed, or the client
+// left before its end. compareEvent then also omits differences that may result from that.
 func (m *comparer) compareEvent(a, b spec.Event, cut bool) (fields []FieldDiff) {
 	differ := func(name, va, vb string) {
 		if !m.volatile[string(a.Kind)+" "+name] && !m.volatile[string(b.Kind)+" "+name] {
@@ -290,7 +289,8 @@ func (m *comparer) compareEvent(a, b spec.Event, cut bool) (fields []FieldDiff) 
 	return fields
 }
 
-// factNamed returns the fact in list that has the given name, and whether there is one.
+// factNamed returns the fact with the given name in list. The second result is false if there is
+// none.
 func factNamed(name string, list []comparedField) (comparedField, bool) {
 	if i := slices.IndexFunc(list, func(f comparedField) bool { return f.name == name }); i >= 0 {
 		return list[i], true
@@ -299,8 +299,8 @@ func factNamed(name string, list []comparedField) (comparedField, bool) {
 }
 
 // factsMatch reports whether a and b, two values of the same fact of events of the given kind,
-// match according to a.comparison. If cut is true, values also match if they may differ only
-// because a stream was cut. Ids that match are recorded as in [comparer.matchIDs].
+// match according to a.comparison. For ids, it calls [comparer.matchIDs]. If cut is true, values
+// also match if they may differ only because a stream was cut (see compareEvent).
 func (m *comparer) factsMatch(kind spec.Kind, a, b comparedField, cut bool) bool {
 	switch {
 	case a.comparison == comparePresence || a.value == b.value && a.comparison == compareEqual:
@@ -313,11 +313,13 @@ func (m *comparer) factsMatch(kind spec.Kind, a, b comparedField, cut bool) bool
 	return cut && a.name == "end"
 }
 
-// matchIDs records that the id a of side A corresponds to the id b of side B, and returns true. It
-// also returns true if an earlier call has recorded the same. If a or b already corresponds to a
-// different id, it records nothing and returns false. The argument field is the name of the field
-// that holds the ids; only what follows its last dot counts. Ids in fields with different names are
-// unrelated. So are the message ids and the cursors of different runs; m.scope identifies the run.
+// matchIDs reports whether the id a of side A can correspond to the id b of side B. It returns
+// false if an earlier call recorded a different partner for a or b. Otherwise, it records the pair
+// and returns true.
+//
+// The argument field is the name of the field that holds the ids, of which only the part after the
+// last dot matters. Ids in different fields are independent of each other. Message ids and cursors
+// of different runs (see m.scope) are also independent.
 func (m *comparer) matchIDs(field, a, b string) bool {
 	field = field[strings.LastIndexByte(field, '.')+1:]
 	if field == "message" || field == "cursor" { // unique only within a run

@@ -10,18 +10,17 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A RepeatedConversation holds the recordings of one conversation with a server under test. The
-// conversation consists of the exchanges of one scenario. The first recording is compared with the
-// first recording of another conversation. Fields that differ between the first recording and any
-// other recording of the same conversation are volatile and are not compared.
+// A RepeatedConversation holds one or more recordings of the same conversation with a server under
+// test. Only the first recording is compared with that of another conversation. The others show
+// which fields are volatile: fields that differ between recordings of the same conversation are not
+// compared.
 type RepeatedConversation struct {
 	Name       string         // name of the scenario or of the recording
-	Takes      [][]spec.Event // recordings, each with its events in order
-	Incomplete bool           // must not be compared, because it was cut short or a recording is missing
+	Takes      [][]spec.Event // the recordings, each with its events in order
+	Incomplete bool           // it was cut short or lacks a recording, and must not be compared
 }
 
-// A ConversationDiff is the result of comparing two conversations. It states how much was compared,
-// and the differences.
+// A ConversationDiff is the result of comparing two conversations.
 type ConversationDiff struct {
 	Name        string       `json:"name"`
 	Compared    bool         `json:"compared"`
@@ -35,10 +34,10 @@ type ConversationDiff struct {
 }
 
 // A Difference is one difference between two conversations: an event that only one side has, or an
-// event that differs between the sides. An exchange that only one side has is represented by the
-// event for its request. If a side lacks the event, the pointer for that side is nil.
+// event that differs between the sides. If a side lacks the event, its pointer is nil. An exchange
+// that only one side has is represented by the event for its request.
 type Difference struct {
-	Request string          `json:"asked"` // the operation, and the prompt if there is one; see describeRequest
+	Request string          `json:"asked"` // description of the request, such as its operation and prompt
 	A       *DifferingEvent `json:"a"`
 	B       *DifferingEvent `json:"b"`
 	Fields  []FieldDiff     `json:"fields,omitempty"` // fields that differ, if both sides have the event
@@ -52,23 +51,23 @@ type DifferingEvent struct {
 	Facts    string    `json:"facts"` // the compared properties of the event, in one line
 }
 
-// A FieldDiff is a field of an event whose values differ between the two sides of the comparison, A
-// and B. The fields A and B hold the values as text, or excerpts of long values. The empty string
-// means that the field is absent or empty.
+// A FieldDiff is a field of an event that differs between side A and side B. The fields A and B
+// hold its values as text; long values are truncated. The value is "" if the field is absent or
+// empty.
 type FieldDiff struct {
 	Name string `json:"name"` // such as "text", or "parts[0].name" for a field of a part
 	A    string `json:"a"`
 	B    string `json:"b"`
 }
 
-// MaxDifferences is the maximum number of differences that are kept for a conversation, so that
+// MaxDifferences is the maximum number of differences that a [ConversationDiff] contains, so that
 // reports stay readable. Further differences are only counted.
 const MaxDifferences = 100
 
-// Compare compares the first recordings of a and b. It ignores volatile fields (see
-// [RepeatedConversation]). Nothing is compared if a conversation is incomplete, if it has no
-// responses, or if the conversations have no request in common; then the field Compared of the
-// result is false and Reason is set.
+// Compare compares the first recordings of a and b, except for volatile fields (see
+// [RepeatedConversation]). It compares nothing if a conversation is incomplete or has no responses,
+// or if the conversations have no request in common. The field Compared of the result is then
+// false, and Reason states why.
 func Compare(a, b RepeatedConversation) ConversationDiff {
 	c := ConversationDiff{Name: a.Name, Differences: []Difference{}, Volatile: []string{}}
 	for _, side := range []struct {
@@ -108,18 +107,18 @@ func Compare(a, b RepeatedConversation) ConversationDiff {
 	return c
 }
 
-// hasResponse reports whether any request in a conversation with the given events got a response.
+// hasResponse reports whether at least one request in the events of a conversation got a response.
 func hasResponse(events []spec.Event) bool {
 	return slices.ContainsFunc(events, func(e spec.Event) bool { return e.Kind == spec.HTTPResponse && e.StatusCode != 0 })
 }
 
-// volatileFields is the set of fields that differ between recordings of the same target. The form
-// of its members is "KIND FIELD", as in "message.delta text", or "KIND *" for events that are not
-// in every recording.
+// A volatileFields is a set of fields that differ between recordings of the same target. Its keys
+// have the form "KIND FIELD", such as "message.delta text". The key "KIND *" means that not every
+// recording has the same events of that kind.
 type volatileFields map[string]bool
 
-// addDifferences compares a and b, the events of two recordings of the same target, and adds to v
-// the fields in which they differ. For an event that only one recording has, it adds "KIND *".
+// addDifferences adds the fields in which a and b, the events of two recordings of the same target,
+// differ to v. For an event that only one recording has, it adds "KIND *".
 func (v volatileFields) addDifferences(a, b []spec.Event) {
 	m := newComparer(volatileFields{})
 	m.compareConversations(splitExchanges(a), splitExchanges(b))
@@ -137,9 +136,8 @@ func (v volatileFields) addDifferences(a, b []spec.Event) {
 	}
 }
 
-// describeRequest returns a short description of the request for reports. It consists of the
-// operation, the prompt, the location of the first violation, and the principal unless that is the
-// primary user.
+// describeRequest returns a short description of the request for reports: the operation, the
+// prompt, the location of the first violation, and the principal if it is not the primary user.
 func (x exchangeEvents) describeRequest() string {
 	s := x.request.Operation
 	if s == "" {

@@ -11,41 +11,40 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A comparisonRule states how two values of a fact, a property of an event, are compared.
+// A comparisonRule states how two values of a fact are compared. A fact is a property of an event.
 type comparisonRule int
 
 // The ways in which the values of a fact are compared.
 const (
 	compareEqual    comparisonRule = iota // values match if they are equal
-	compareAsID                           // ids match if they correspond one to one
-	comparePresence                       // any two values match; used for times, for example
+	compareAsID                           // ids match if they correspond one to one; see comparer.matchIDs
+	comparePresence                       // any two values match, such as two times
 )
 
-// A comparedField is a fact: a property of an event, with a name, a value and the way in which the
-// value is compared.
+// A comparedField is a fact: one property of an event that is compared.
 type comparedField struct {
 	name, value string
-	comparison  comparisonRule
+	comparison  comparisonRule // how the value is compared
 }
 
-// relevantHeaders lists the response header fields that matter to clients. Other header fields are
-// not compared.
+// relevantHeaders lists the response header fields that are compared, because they matter to
+// clients.
 var relevantHeaders = []string{
 	"Content-Type", "Content-Encoding", "Cache-Control", "X-Accel-Buffering", "Location", "Retry-After",
 	"WWW-Authenticate", "Allow", "Access-Control-Allow-Origin",
 }
 
-// maxDepth is the maximum depth of the parts of an event that are compared. The parts of the event
-// itself have the depth 1, and the parts of these have the depth 2.
+// maxDepth is the maximum depth of the parts of an event that are compared. The parts of an event
+// have depth 1, their parts have depth 2, and so on.
 const maxDepth = 8
 
-// facts returns the properties of e and of its parts that are to be compared, in a fixed order.
-// Properties without a value are left out.
+// facts returns the properties of e and of its parts that are compared, in a fixed order. It omits
+// properties without a value.
 func facts(e spec.Event) []comparedField { return appendFacts(nil, "", e, 0) }
 
-// appendFacts appends the facts of e and of its parts to the given slice and returns the extended
-// slice. The name of each fact begins with prefix. The argument depth is 0 for an event, 1 for a
-// part of an event, and so on.
+// appendFacts appends the facts of e and of its parts to all, and returns the result. The names of
+// the facts begin with prefix. The argument depth is 0 for an event, 1 for a part of an event, and
+// so on.
 func appendFacts(all []comparedField, prefix string, e spec.Event, depth int) []comparedField {
 	add := func(name, value string, by comparisonRule) {
 		if value != "" {
@@ -91,8 +90,8 @@ func appendFacts(all []comparedField, prefix string, e spec.Event, depth int) []
 	return all
 }
 
-// header returns the values of all header fields of e with the given name as one comma-separated
-// list, with insignificant white space normalized. It returns "" if e has no such field.
+// header returns the values of all header fields of e with the given name as one list, separated by
+// ", ", with white space normalized. It returns "" if e has no such field.
 func header(e spec.Event, name string) string {
 	var values []string
 	for _, f := range e.Header {
@@ -106,9 +105,8 @@ func header(e spec.Event, name string) string {
 	return strings.Join(values, ", ")
 }
 
-// canonical returns text in a canonical form if it is a JSON object or array, so that equal values
-// have equal texts. The canonical form has no insignificant space, and members are sorted by name.
-// Any other text is returned unchanged.
+// canonical returns a JSON object or array in canonical form: without insignificant white space,
+// and with members sorted by name. It returns any other text unchanged.
 func canonical(text string) string {
 	if t := strings.TrimSpace(text); !strings.HasPrefix(t, "{") && !strings.HasPrefix(t, "[") {
 		return text
@@ -126,9 +124,9 @@ var endErrors = []error{
 	spec.ErrTruncated, spec.ErrReset, spec.ErrIdleTimeout, spec.ErrLimitExceeded, spec.ErrNotHTTP,
 }
 
-// endText returns a description of how the body ended, without details that depend on the machine,
-// if e is the end of a body. For any other event with an error, except the start of a response, it
-// returns "cannot be decoded". Otherwise it returns "".
+// endText returns a description of how the body ended if e is a BodyEnd. The description has no
+// details that depend on the machine. For another event with an error, other than an HTTPResponse,
+// endText returns "cannot be decoded". Otherwise, it returns "".
 func endText(e spec.Event) string {
 	switch {
 	case e.Kind != spec.BodyEnd && e.Kind != spec.HTTPResponse && e.Err != nil:
@@ -144,9 +142,9 @@ func endText(e spec.Event) string {
 	return "no response"
 }
 
-// violationText returns a sorted list without duplicates, separated by ", ". It contains the
-// locations at which e violates the document, and the kinds of the flaws of e (see
-// [spec.EncodingFlaw]). The list is "" if e has neither violations nor flaws.
+// violationText returns the locations of the violations of e and the kinds of its flaws (see
+// [spec.DecodeFlaw]), sorted, without duplicates and separated by ", ". It returns "" if e has
+// neither violations nor flaws.
 func violationText(e spec.Event) string {
 	var all []string
 	for _, b := range e.Violations {
@@ -159,8 +157,8 @@ func violationText(e spec.Event) string {
 	return strings.Join(slices.Compact(all), ", ")
 }
 
-// describeEvent returns the facts of e in one line. It leaves out facts whose values are not
-// compared, such as times, and all ids except that of a tool call.
+// describeEvent returns the facts of e on one line, separated by ", ". It omits facts whose values
+// are not compared, such as times, and all ids except that of a tool call.
 func describeEvent(e spec.Event) string {
 	var all []string
 	for _, f := range facts(e) {
@@ -174,8 +172,8 @@ func describeEvent(e spec.Event) string {
 // maxQuoted is the maximum number of bytes of one value that describeEvent shows.
 const maxQuoted = 200
 
-// quoteValue returns v as a Go string literal. If v is longer than maxQuoted bytes, the literal has
-// only the first maxQuoted bytes of v, and is followed by an ellipsis and the length of v in bytes.
+// quoteValue returns v as a Go string literal. If v has more than maxQuoted bytes, the literal
+// contains only the first of these, and is followed by an ellipsis and the length of v in bytes.
 func quoteValue(v string) string {
 	if len(v) > maxQuoted {
 		return fmt.Sprintf("%q… (%d bytes)", v[:maxQuoted], len(v))

@@ -34,9 +34,11 @@ type DialectReport struct {
 	Conversations []ConversationDiff `json:"conversations"`
 }
 
-// Conclude sets r.Exit to [exitcode.Failed] if any conversation has differences. Otherwise, it sets
-// r.Exit to [exitcode.Passed] if something was compared and r.Incomplete is "". In all other cases,
-// it sets r.Exit to [exitcode.Inconclusive].
+// Conclude sets r.Exit according to the results:
+//   - [exitcode.Failed], if at least one conversation has differences
+//   - [exitcode.Passed], if there are no differences, something was compared, and r.Incomplete is
+//     ""
+//   - [exitcode.Inconclusive], otherwise
 func (r *Report) Conclude() {
 	r.Exit = exitcode.Inconclusive
 	for _, d := range r.Dialects {
@@ -60,8 +62,8 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return enc.Encode(r)
 }
 
-// WriteText writes the report to w as text for people to read, with the two sides in columns. It
-// returns any error from writing to w.
+// WriteText writes the report to w as plain text, with the two sides in columns. It returns any
+// error from writing to w.
 func (r *Report) WriteText(w io.Writer) error {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "A  %s\nB  %s\n", printableText(r.A), printableText(r.B))
@@ -103,9 +105,9 @@ func (r *Report) WriteText(w io.Writer) error {
 	return err
 }
 
-// fieldsKey returns a key for d. Two differences have equal keys if they have the same kinds of
-// events and the same fields and values, so that the text report can show such differences only
-// once. The key is "" if only one side has the event.
+// fieldsKey returns a key for d, by which the text report recognizes repetitions. Differences with
+// equal keys have the same kinds of events and the same fields and values. The key is "" if only
+// one side has the event.
 func (d Difference) fieldsKey() string {
 	if len(d.Fields) == 0 {
 		return ""
@@ -113,9 +115,10 @@ func (d Difference) fieldsKey() string {
 	return fmt.Sprintf("%s %s %q", d.A.Kind, d.B.Kind, d.Fields)
 }
 
-// write writes to b those differences of the conversation that have not been shown before. The map
-// times holds, by [Difference.fieldsKey], how often each difference occurs in the dialect, and 0
-// once it has been shown. Differences that have the key "" are always shown.
+// write writes the differences of the conversation to b, except repetitions of differences that
+// were already written. The map times has, for each [Difference.fieldsKey], the number of such
+// differences in the dialect; write sets it to 0 when it writes the first one. Differences with the
+// key "" are always written.
 func (c ConversationDiff) write(b *strings.Builder, dialect string, times map[string]int) {
 	lastHeading, titled := "", false
 	for _, d := range c.Differences {
@@ -159,9 +162,9 @@ func (c ConversationDiff) write(b *strings.Builder, dialect string, times map[st
 	}
 }
 
-// writeSummary writes to b how many conversations and events of the dialect were compared, how many
-// differences they have, and which conversations were not compared. For each conversation, it adds
-// the volatile fields, the first note and the number of notes.
+// writeSummary writes a summary of the dialect to b: how many conversations and events were
+// compared, how many differences there are, and which conversations were not compared. It also
+// writes the volatile fields and the first note of each conversation, with the number of notes.
 func (d DialectReport) writeSummary(b *strings.Builder) {
 	compared, differ, differences, events := 0, 0, 0, 0
 	var out []string
@@ -192,7 +195,7 @@ func (d DialectReport) writeSummary(b *strings.Builder) {
 }
 
 // title returns the kind of the event and its index in the exchange, such as "message.delta (event
-// 3)". If the event is not a frame, there is a dash in place of the index.
+// 3)". If the event is not a frame, a dash takes the place of the index.
 func (s DifferingEvent) title() string {
 	if s.Event < 0 {
 		return string(s.Kind) + " (event –)"
@@ -200,11 +203,10 @@ func (s DifferingEvent) title() string {
 	return fmt.Sprintf("%s (event %d)", s.Kind, s.Event)
 }
 
-// text returns the title and the facts of the event in one line.
+// text returns the title and the facts of the event on one line.
 func (s DifferingEvent) text() string { return s.title() + " " + s.Facts }
 
-// fieldValue returns v, the value of a field, in quotation marks. If v is "", which means that the
-// field is absent or empty, it returns a dash.
+// fieldValue returns v, the value of a field, in quotation marks, or a dash if v is "".
 func fieldValue(v string) string {
 	if v == "" {
 		return "—"
@@ -216,7 +218,7 @@ func fieldValue(v string) string {
 const columnWidth = 56
 
 // writeRow writes the texts left and right to b side by side, each wrapped in its own column. The
-// first line begins with mark, which is one character. The other lines begin with a space instead.
+// first line begins with mark, a single character, and the other lines begin with a space.
 func writeRow(b *strings.Builder, mark, left, right string) {
 	l, r := wrapColumn(left), wrapColumn(right)
 	for i := range max(len(l), len(r), 1) {
@@ -233,8 +235,8 @@ func writeRow(b *strings.Builder, mark, left, right string) {
 	}
 }
 
-// wrapColumn replaces the unprintable characters in s, and splits s into lines of at most
-// columnWidth characters.
+// wrapColumn splits s into lines of at most columnWidth characters. It also replaces unprintable
+// characters (see printableText).
 func wrapColumn(s string) (all []string) {
 	for line := range slices.Chunk([]rune(printableText(s)), columnWidth) {
 		all = append(all, string(line))
@@ -242,8 +244,8 @@ func wrapColumn(s string) (all []string) {
 	return all
 }
 
-// printableText returns s with U+FFFD in place of each unprintable character, because such
-// characters could control the terminal.
+// printableText returns s with U+FFFD in place of each unprintable character. Such characters could
+// control the terminal.
 func printableText(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !strconv.IsPrint(r) {
@@ -259,9 +261,9 @@ const (
 	maxContextBefore = 40  // maximum length of its part before the first byte that differs
 )
 
-// differingParts returns excerpts of a and b. If a or b is longer than maxShown bytes, both
-// excerpts begin shortly before the first byte in which a and b differ, and are cut as by
-// excerptFrom. Otherwise they are complete.
+// differingParts returns excerpts of a and b that show the first difference between them. If a or b
+// is longer than maxShown bytes, both excerpts begin shortly before the first byte that differs,
+// and may be cut off at the end (see excerptFrom). Otherwise, they are complete.
 func differingParts(a, b string) (string, string) {
 	same := 0
 	for same < len(a) && same < len(b) && a[same] == b[same] {
@@ -274,9 +276,9 @@ func differingParts(a, b string) (string, string) {
 	return excerptFrom(a, from), excerptFrom(b, from)
 }
 
-// excerptFrom returns the part of s from the given byte offset on. If that part is longer than
-// maxShown bytes, the rest is left out, and the length of s in bytes is added. An ellipsis marks
-// each omission. If s is "", the result is "".
+// excerptFrom returns the part of s that begins at the byte offset from, truncated to about
+// maxShown bytes. An ellipsis marks each omission. If the end of s is omitted, the length of s in
+// bytes follows. If s is "", the result is "".
 func excerptFrom(s string, from int) string {
 	if s == "" {
 		return ""

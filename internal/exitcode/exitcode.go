@@ -5,10 +5,10 @@ import "slices"
 
 // The exit codes of all commands. Code 4 is reserved.
 const (
-	Passed       = 0 // nothing is violated or different, and something was judged
-	Failed       = 1 // a requirement or an expectation is violated, or something is different
+	Passed       = 0 // something was checked, and no violation or difference was found
+	Failed       = 1 // a requirement or an expectation is violated, or there is a difference
 	Usage        = 2 // the usage or the configuration is invalid
-	Inconclusive = 3 // nothing failed, but nothing was judged, or not everything could be judged
+	Inconclusive = 3 // nothing failed, but nothing, or not everything, could be checked
 	Internal     = 5 // internal error of streamassay
 
 	SignalBase  = 128 // plus the number of a signal: the program was ended by that signal

@@ -8,9 +8,8 @@ import (
 )
 
 // An eventEditor changes the events of one run. When it drops or inserts an event, it renumbers the
-// later ones, so that the sequence numbers of the run stay consecutive. Otherwise, the checks of
-// sequence numbers would also detect every fault that drops or inserts events, and not only the
-// checks that are meant to detect it. An eventEditor calls Args.Applied for each change.
+// later ones, so that the sequence numbers of the run stay consecutive and only the checks of the
+// missing or additional event fail. An eventEditor calls Args.Applied for each change.
 type eventEditor struct {
 	Args
 	emit  func(*spec.Event) // receives the events that replace the current one
@@ -18,9 +17,9 @@ type eventEditor struct {
 	atEnd func()            // called after the last event; may be nil
 }
 
-// editEvents returns a value for [Fault.NewEffect]. For each run, begin(r) returns an edit: a
-// function that is called with each event of the run, in order. The edit calls the methods of r to
-// emit the events that replace its argument. It must not modify the argument or keep it beyond the
+// editEvents returns a value for [Fault.NewEffect]. For each run, the effect calls begin, which
+// returns an edit: a function that is called with each event e of the run, in order. The edit emits
+// the events that replace e by calling the methods of r. It must not modify e or keep it beyond the
 // call.
 func editEvents(begin func(r *eventEditor) func(e *spec.Event)) func(Args) Effect {
 	return func(a Args) Effect {
@@ -96,9 +95,8 @@ func (r *eventEditor) first(fits func(*spec.Event) bool) func(*spec.Event) bool 
 	}
 }
 
-// isTarget reports whether a fault that does not select its event by kind can change e. If the
-// trigger is an event number, isTarget returns true for every event. Otherwise, it returns true
-// only for deltas with text, so that the defect changes text that clients display.
+// isTarget reports whether a fault that can change events of any kind may change e. Without an
+// event number as the trigger, only deltas with text qualify, because clients display their text.
 func (r *eventEditor) isTarget(e *spec.Event) bool {
 	return r.Trigger.Event >= 0 || isDelta(e) && e.Text != ""
 }
@@ -148,9 +146,9 @@ func followed(fits func(*spec.Event) bool, other func(e *spec.Event) *spec.Event
 	})
 }
 
-// repeated returns a value for [Fault.NewEffect]. The effect repeats source, the latest event for
-// which isSource returned true. It does so after the first event e, at or after the trigger, for
-// which fits(e, source) returns true.
+// repeated returns a value for [Fault.NewEffect]. The effect sends an earlier event again: source,
+// the latest event for which isSource returned true. It sends source after the first event e, at or
+// after the trigger, for which fits(e, source) returns true.
 func repeated(isSource func(*spec.Event) bool, fits func(e, source *spec.Event) bool) func(Args) Effect {
 	return editEvents(func(r *eventEditor) func(*spec.Event) {
 		var source *spec.Event
@@ -185,10 +183,9 @@ func changed(fits func(*spec.Event) bool, change func(*spec.Event)) func(Args) E
 	})
 }
 
-// moved returns a value for [Fault.NewEffect]. The effect delays the first event, at or after the
-// trigger, for which fits returns true. It sends that event after the next event, or at the end of
-// the run if no event follows. If fits is nil, the isTarget method of the eventEditor is used
-// instead. The events keep their sequence numbers.
+// moved returns a value for [Fault.NewEffect]. The effect swaps the first event, at or after the
+// trigger, for which fits returns true with the event that follows it. If no event follows, nothing
+// changes. A nil fits stands for eventEditor.isTarget. The events keep their sequence numbers.
 func moved(fits func(*spec.Event) bool) func(Args) Effect {
 	return editEvents(func(r *eventEditor) func(*spec.Event) {
 		var held *spec.Event

@@ -45,9 +45,9 @@ func startLate(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// repeatAtEnd returns an edit for editEvents that sends one event again after the last event of the
-// stream. The repeated event is the last delta or, if the run has no delta, the last event before
-// the terminal event.
+// repeatAtEnd returns an edit for editEvents that sends an event again after the last event of the
+// run. The repeated event is the last delta or, if the run has no delta, the last event before the
+// terminal event.
 func repeatAtEnd(r *eventEditor) func(*spec.Event) {
 	var last, delta *spec.Event
 	seq := ""
@@ -103,11 +103,12 @@ func newRunError(e *spec.Event, text, code string) *spec.Event {
 const stackTrace = "boom\n\nTraceback (most recent call last):\n" +
 	"  File \"agent.py\", line 7, in run\n    raise RuntimeError('boom')"
 
-// failRun returns a value for [Fault.NewEffect]. The effect replaces the event at the trigger and
-// all later ones with a single error event. The text of the error event is the argument text
-// followed by the fault's parameter "text", and its code is the parameter "code". If no trigger is
-// set, the error event replaces the second event that is not about the run itself, such as a
-// message delta, or the terminal event if that comes first.
+// failRun returns a value for [Fault.NewEffect]. The effect sends a single error event in place of
+// the event at the trigger and all later ones. The text of the error event is the argument text
+// followed by the fault's parameter "text"; its code is the parameter "code".
+//
+// If no trigger is set, the run fails at the second event of its content, such as a message delta,
+// or at its last event if it has less content.
 func failRun(text string) func(Args) Effect {
 	return editEvents(func(r *eventEditor) func(*spec.Event) {
 		n, contentEvents, failed, created := -1, 0, false, ""
@@ -138,9 +139,9 @@ func failRun(text string) func(Args) Effect {
 	})
 }
 
-// repeatMessage returns an edit for editEvents that sends the start and the end of a message again
-// after that message has ended, so that they look like another message with the same id. It does so
-// for the first message that ends at or after the trigger.
+// repeatMessage returns an edit for editEvents that repeats the start and end events of a message
+// after the message has ended, so that they look like another message with the same id. The message
+// is the first one that ends at or after the trigger.
 func repeatMessage(r *eventEditor) func(*spec.Event) {
 	var start *spec.Event
 	isAffected := r.first(isMessageEnd)
@@ -159,10 +160,10 @@ func repeatMessage(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// breakArguments returns an edit for editEvents that makes the arguments of tool calls invalid JSON
-// by appending a brace to them. It changes the first streamed tool call that ends at or after the
-// trigger. Independently of the trigger, it also changes each tool call that is sent in a single
-// event or as a part of one.
+// breakArguments returns an edit for editEvents that appends a brace to the arguments of tool
+// calls, so that they are not valid JSON. Of the tool calls that are streamed as several events, it
+// changes only the first one that ends at or after the trigger. It changes all calls that are a
+// single event or a part of another event.
 func breakArguments(r *eventEditor) func(*spec.Event) {
 	isAffected := r.first(OfKind(spec.ToolEnd))
 	breakCalls := r.changeParts(spec.ToolCall, func(p *spec.Event) (keep bool) {
@@ -180,8 +181,8 @@ func breakArguments(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// dropResults returns an edit for editEvents that drops all tool results, both those that are
-// events of their own and those that are parts of other events.
+// dropResults returns an edit for editEvents that drops all tool results, both events of the kind
+// spec.ToolResult and parts of other events.
 func dropResults(r *eventEditor) func(*spec.Event) {
 	drop := r.changeParts(spec.ToolResult, func(*spec.Event) (keep bool) { return false })
 	return func(e *spec.Event) {
@@ -202,10 +203,10 @@ func renameResults(r *eventEditor) func(*spec.Event) {
 	})
 }
 
-// changeParts returns an edit for editEvents that replaces each tool call or each tool result with
-// a copy that change has edited. The argument kind, which is spec.ToolCall or spec.ToolResult,
-// selects which of the two. The edit covers both events of that kind and parts of that kind in
-// other events. If change returns false, a part is left out; an event is sent nevertheless.
+// changeParts returns an edit for editEvents that edits all tool calls or all tool results: kind is
+// spec.ToolCall or spec.ToolResult. It calls change with a copy of each event of that kind and of
+// each part of that kind, and sends the copy instead of the original. A part for which change
+// returns false is left out. For an event that is not a part, keep is ignored.
 func (r *eventEditor) changeParts(kind spec.Kind, change func(p *spec.Event) (keep bool)) func(*spec.Event) {
 	return func(e *spec.Event) {
 		r.pass(mapEvent(e, func(p *spec.Event) bool {
@@ -220,8 +221,7 @@ func (r *eventEditor) changeParts(kind spec.Kind, change func(p *spec.Event) (ke
 
 // shiftNumbers returns a value for [Fault.NewEffect]. The effect adds delta, which must be 1 or -1,
 // to all sequence numbers from the trigger on or, if no trigger is set, from the first text delta
-// on. If the first of these numbers would become negative, no number is changed, because sequence
-// numbers are never negative.
+// on. If that would make the first of these numbers -1, the effect changes nothing.
 func shiftNumbers(delta int64) func(Args) Effect {
 	return editEvents(func(r *eventEditor) func(*spec.Event) {
 		isAffected := r.first(func(e *spec.Event) bool { return e.Seq != "" && r.isTarget(e) })
@@ -248,8 +248,8 @@ func sendTwice(r *eventEditor) func(*spec.Event) {
 }
 
 // lose returns an edit for editEvents that omits the first event, at or after the trigger, for
-// which r.isTarget returns true. The other events, which the edit emits with r, keep their sequence
-// numbers, so that there is a gap.
+// which r.isTarget returns true. The other events keep their sequence numbers, so that the number
+// of the omitted event is missing.
 func lose(r *eventEditor) func(*spec.Event) {
 	isAffected := r.first(r.isTarget)
 	return func(e *spec.Event) {
@@ -261,13 +261,13 @@ func lose(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// unknownID is an id that no message and no tool call has. Faults use it as the target of
-// references that must not refer to anything.
+// unknownID is an id that belongs to no message and no tool call. Faults send it where an event
+// must name a message or call that does not exist.
 const unknownID = "nobody-told-of-this"
 
 // similarID returns an id of the same form as id that differs from it in one letter or digit, so
-// that only a comparison of the whole ids finds the difference. If no character of id can be
-// changed, similarID appends an additional character.
+// that a server or client must compare the whole ids to tell them apart. If id has no character
+// that can be changed, similarID appends an "x" to it.
 func similarID(id string) string {
 	b := []byte(id)
 	for i := len(b) - 1; i >= 0; i-- {
@@ -283,8 +283,9 @@ func similarID(id string) string {
 	return id + "x"
 }
 
-// changeTexts appends a character to each text in the parts of e, at any depth. It replaces e.Parts
-// with a changed copy, so that other events with the same parts are not affected.
+// changeTexts appends a question mark to the text of each part of e that has a text, including
+// parts of parts. It replaces e.Parts with a changed copy, so that other events with the same parts
+// are not affected.
 func changeTexts(e *spec.Event) {
 	e.Parts = mapParts(e.Parts, func(p *spec.Event) (keep bool) {
 		if p.Text != "" {
@@ -294,10 +295,10 @@ func changeTexts(e *spec.Event) {
 	})
 }
 
-// mapEvent applies change to copies of e and of the parts of e, at any depth, and returns the
-// resulting event. Parts for which keep is false are left out; for e itself, keep is ignored. If e
-// has no parts and is neither a tool call nor a tool result, mapEvent returns e and does not call
-// change.
+// mapEvent returns a copy of e that was edited by change. It calls change with the copy and with a
+// copy of each of its parts, including parts of parts. A part for which keep is false is left out;
+// for the event itself, keep is ignored. If e has no parts and is neither a tool call nor a tool
+// result, mapEvent returns e without calling change.
 func mapEvent(e *spec.Event, change func(p *spec.Event) (keep bool)) *spec.Event {
 	if e.Parts == nil && e.Kind != spec.ToolCall && e.Kind != spec.ToolResult {
 		return e
@@ -308,9 +309,9 @@ func mapEvent(e *spec.Event, change func(p *spec.Event) (keep bool)) *spec.Event
 	return &other
 }
 
-// mapParts calls change with a copy of each of the content parts in list, and of their own parts,
-// at any depth. It returns a new list of the changed copies, without those for which keep is false.
-// If list is nil, the result is nil.
+// mapParts returns a copy of list, a list of content parts, that was edited by change. It calls
+// change with a copy of each part, including parts of parts, and leaves out the parts for which
+// keep is false. If list is nil, the result is nil.
 func mapParts(list []spec.Event, change func(p *spec.Event) (keep bool)) []spec.Event {
 	if list == nil {
 		return nil

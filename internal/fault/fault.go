@@ -12,7 +12,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A Category is the part of a response that a fault affects.
+// A Category groups the faults that affect the same part of a response.
 type Category string
 
 // The parts of a response that a fault can affect.
@@ -148,10 +148,10 @@ type StreamWriter interface {
 // A FrameWriter receives the frames of a stream.
 type FrameWriter interface {
 	// WriteFrame writes one complete frame or comment, including the blank line at its
-	// end. n is the index of the frame in the stream, starting at 0, and -1 for a comment.
+	// end. n is the index of the frame in the stream, starting at 0; for a comment, n is -1.
 	WriteFrame(n int, frame []byte) error
-	// Close writes what was held back. It is called after the last frame, unless the
-	// stream was ended before.
+	// Close writes the frames that WriteFrame has not written yet. It is called after the last
+	// frame, unless the fault has ended the stream before.
 	Close() error
 }
 

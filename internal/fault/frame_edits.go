@@ -12,11 +12,11 @@ import (
 	"github.com/streamassay/streamassay/internal/sse"
 )
 
-// editFrame returns a value for [Fault.NewEffect]. The effect calls change with each frame whose
-// data is a JSON object until change returns true for ok. The frame of that last call is replaced
-// with out, the other result of the call. The effect starts at the trigger or, if no trigger is
-// set, with the second frame. The argument data is the only data field of the frame, because the
-// reference server writes the data of an event on one line.
+// editFrame returns a value for [Fault.NewEffect]. The effect replaces one frame with out, the
+// result of change. It calls change with each frame whose data is a JSON object, until change
+// returns true for ok. It begins with the frame of the event at the trigger or, if no trigger is
+// set, with the second frame. The argument data is the "data" field of the frame, of which there is
+// only one.
 func editFrame(change func(a Args, frame []byte, data sse.Line) (out []byte, ok bool)) func(Args) Effect {
 	return func(a Args) Effect {
 		n, done := -1, false
@@ -34,9 +34,8 @@ func editFrame(change func(a Args, frame []byte, data sse.Line) (out []byte, ok 
 	}
 }
 
-// startIndex returns the event number of the trigger t. If t has no event number, it returns 1,
-// because a defect in the very first event, which has the number 0, would be less typical than one
-// in a later event.
+// startIndex returns the event number of the trigger t. If t has no event number, it returns 1, the
+// number of the second event.
 func startIndex(t Trigger) int {
 	if t.Event < 0 {
 		return 1
@@ -44,9 +43,8 @@ func startIndex(t Trigger) int {
 	return t.Event
 }
 
-// editData returns a value for [Fault.NewEffect]. The effect is that of editFrame, but change
-// receives only the data of each frame, and its result out replaces the data instead of the whole
-// frame.
+// editData returns a value for [Fault.NewEffect]. The effect is like that of editFrame, but change
+// receives only the data of a frame, and out replaces only the data.
 func editData(change func(a Args, data []byte) (out []byte, ok bool)) func(Args) Effect {
 	return editFrame(func(a Args, frame []byte, data sse.Line) ([]byte, bool) {
 		out, ok := change(a, data.Value)
@@ -54,16 +52,14 @@ func editData(change func(a Args, data []byte) (out []byte, ok bool)) func(Args)
 	})
 }
 
-// replaceData returns a copy of frame in which the value of data, a field of the frame, is replaced
-// by other.
+// replaceData returns a copy of frame with other as the value of the field data.
 func replaceData(frame []byte, data sse.Line, other []byte) []byte {
 	return slices.Concat(frame[:data.ValueStart], other, frame[data.ValueEnd():])
 }
 
-// breakString is the argument of editData for the bad-utf8 fault. It returns a copy of data, the
-// data of an event, with a byte that is not valid UTF-8 in its last string, and true. If data
-// contains no string, it returns nil and false.
-func breakString(_ Args, data []byte) ([]byte, bool) {
+// breakString is the argument of editData for the bad-utf8 fault. It returns a copy of data, a JSON
+// text, whose last string ends with an invalid UTF-8 byte. If data contains no string, ok is false.
+func breakString(_ Args, data []byte) (out []byte, ok bool) {
 	i := bytes.LastIndexByte(data, '"')
 	if i < 0 {
 		return nil, false
@@ -102,15 +98,17 @@ func encodeMembers(m jsonMembers) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// memberParam is the parameter that selects the JSON member that a fault changes.
+// memberParam is the parameter that names the JSON member that a fault changes.
 var memberParam = Param{Name: "member", Doc: "name of the member; by default an id", Type: "text"}
 
-// editMember returns a value for [Fault.NewEffect]. From the trigger on or, if no trigger is set,
-// from the second frame on, the effect edits the first frame whose data has the chosen member. The
-// fault's parameter "member" names that member; if it is not set, choose returns the name. The
-// function choose receives the members of the data and [ResponseContext.TypeMembers], and returns
-// "" if it chooses no member. The function change edits the members m of the data in place; its
-// argument name is the name of the chosen member.
+// editMember returns a value for [Fault.NewEffect]. The effect edits one member of the data of a
+// frame: the member that the fault's parameter "member" names or, if it is not set, the member that
+// choose returns. The frame is the first one that has this member, beginning with the frame of the
+// event at the trigger or, if no trigger is set, with the second frame.
+//
+// The function choose receives the members of the data and [ResponseContext.TypeMembers]. It
+// returns "" if it chooses no member. The function change edits m, the members of the data, in
+// place; name is the name of the chosen member.
 func editMember(
 	choose func(m jsonMembers, types []string) string, change func(m jsonMembers, name string),
 ) func(Args) Effect {
@@ -125,9 +123,9 @@ func editMember(
 	})
 }
 
-// chooseID returns the first name in m, in alphabetical order, that ends in "id" or "ID". If no
-// name does, it returns the first of all names, or "" if m is empty. It ignores the names in types,
-// so that the event keeps its type.
+// chooseID returns the name of a member of m that ends in "id" or "ID". If there are several, it
+// returns the first in alphabetical order; if there is none, the first of all names. It ignores the
+// names in types, so that the event keeps its type. It returns "" if no name is left.
 func chooseID(m jsonMembers, types []string) string {
 	first := ""
 	for _, name := range slices.Sorted(maps.Keys(m)) {
@@ -142,7 +140,8 @@ func chooseID(m jsonMembers, types []string) string {
 	return first
 }
 
-// chooseType returns the first name in types that m has, or "" if m has none of them.
+// chooseType returns the first name in types that is the name of a member of m, or "" if there is
+// none.
 func chooseType(m jsonMembers, types []string) string {
 	for _, name := range types {
 		if m[name] != nil {

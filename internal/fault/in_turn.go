@@ -70,12 +70,12 @@ func followedBySteps(kinds ...spec.Kind) func(Args) Effect {
 	})
 }
 
-// sendChunks returns an edit for editEvents. The edit sends the deltas of messages, of reasoning
-// and of tool calls as chunks, and leaves out the events that start and end the message, the
-// reasoning or the call. If there are no deltas between a start event and its end event, it sends
-// these two events instead, both when the end event arrives. Tool calls may overlap, which chunks
-// cannot express, so the edit holds back the chunks of a call until the call ends. The edit emits
-// events with r.
+// sendChunks returns an edit for editEvents. The edit sends the deltas of messages, reasoning and
+// tool calls as chunks, and omits the start and end events. For a message or call without deltas,
+// it sends the start and end events and no chunks.
+//
+// Chunks of different tool calls cannot be interleaved, so the edit holds back the chunks of a call
+// until the call ends.
 func sendChunks(r *eventEditor) func(*spec.Event) {
 	c := &chunkEventSender{r, map[string]*spec.Event{}, map[string]bool{}, map[string][]spec.Event{}}
 	return func(e *spec.Event) {
@@ -93,9 +93,9 @@ func sendChunks(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// A chunkEventSender sends the events of a run as sendChunks describes. The keys of its maps
-// identify messages and tool calls. A key consists of the subject of the event kinds, such as
-// "message" or "tool", and the id of the message or call.
+// A chunkEventSender implements the edit that sendChunks returns. The keys of its maps identify
+// messages and tool calls: a key consists of the subject of the event kinds, such as "message" or
+// "tool", a zero byte and the id of the message or call.
 type chunkEventSender struct {
 	*eventEditor
 	started map[string]*spec.Event  // start events of messages and calls that have no delta yet, by key
@@ -103,10 +103,10 @@ type chunkEventSender struct {
 	calls   map[string][]spec.Event // chunks of calls that have not ended, by key
 }
 
-// sendDelta marks chunk, a copy of a delta of the message or tool call with the given key, as a
-// chunk. It sends the chunk or, if the chunk belongs to a tool call, stores it for sendEnd. The
-// first chunk of a message or call gets the role and the name from the start event of that message
-// or call. Later chunks have neither a message id nor a call id.
+// sendDelta sends chunk, a copy of a delta of the message or tool call with the given key, as a
+// chunk. The first chunk of a message or call gets the role and the name from the start event;
+// later chunks get no message id and no call id. The chunks of a tool call are stored until sendEnd
+// is called.
 func (c *chunkEventSender) sendDelta(key string, chunk spec.Event) {
 	chunk.IsChunk = true
 	if start := c.started[key]; start != nil {
@@ -122,9 +122,9 @@ func (c *chunkEventSender) sendDelta(key string, chunk spec.Event) {
 	c.replace(&chunk)
 }
 
-// sendEnd ends the message or tool call with the given key. It sends the stored chunks of a call.
-// If there were no deltas, it sends the start event, which was held back, followed by e, the end
-// event. Otherwise it does not send e.
+// sendEnd ends the message or tool call with the given key, where e is its end event. It sends the
+// stored chunks of a call. If there were no deltas, it sends the start event, which was held back,
+// and e.
 func (c *chunkEventSender) sendEnd(key string, e *spec.Event) {
 	for i := range c.calls[key] {
 		c.replace(&c.calls[key][i])

@@ -14,9 +14,8 @@ import (
 // maxTextSize is the maximum length of the value of a text parameter, in bytes.
 const maxTextSize = 4096
 
-// parse converts text to a value of the parameter's type. It returns an error if text has the wrong
-// type, is out of bounds or fails the parameter's own validation. The error does not contain the
-// name of the parameter.
+// parse converts text to a value of the parameter's type. It returns an error if text is not a
+// valid value of the parameter. The error does not contain the name of the parameter.
 func (p Param) parse(text string) (v paramValue, err error) {
 	v.text = text
 	if p.Type != "int" && p.Type != "duration" {
@@ -54,8 +53,9 @@ func (p Param) parseNumber(text string) (int64, error) {
 }
 
 // validateText returns an error if text is not a valid value of the parameter, whose type is
-// "text". If Enum is not empty, the value must be in Enum. It must have at most maxTextSize bytes
-// and be valid UTF-8 without control characters. If Validate is set, Validate must accept it.
+// "text". A value must have at most maxTextSize bytes and be valid UTF-8 without control
+// characters. It must also be in Enum, unless Enum is empty, and be accepted by Validate, unless
+// Validate is nil.
 func (p Param) validateText(text string) error {
 	switch {
 	case len(p.Enum) > 0 && !slices.Contains(p.Enum, text):

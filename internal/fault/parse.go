@@ -119,10 +119,9 @@ func (u Spec) String() string {
 	return b.String()
 }
 
-// quoteValue returns text in the form in which [Parse] reads a value. It puts text in double
-// quotes, and a backslash before each double quote and backslash, if text is empty, begins or ends
-// with white space, or contains a comma, a semicolon, a double quote or a backslash. Otherwise it
-// returns text unchanged.
+// quoteValue returns text in the form in which [Parse] reads a value. It puts text in double quotes
+// if that is necessary, and a backslash before each double quote and each backslash within the
+// quotes. Otherwise it returns text unchanged.
 func quoteValue(text string) string {
 	if text != "" && !strings.ContainsAny(text, "\",;\\") && strings.TrimSpace(text) == text {
 		return text

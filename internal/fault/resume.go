@@ -70,8 +70,8 @@ func overrideResume(f func(at, last int64) (int64, bool)) func(Args) Effect {
 	}
 }
 
-// replaceIDLine returns a copy of frame in which line, which includes its line end, replaces the id
-// line. If line is nil, the copy has no id line. If frame has no id line, replaceIDLine returns
+// replaceIDLine returns a copy of frame with line in place of its id line. The line end is part of
+// line. If line is nil, the id line is removed. If frame has no id line, replaceIDLine returns
 // frame itself.
 func replaceIDLine(frame, line []byte) []byte {
 	id, ok := sse.FindField(frame, "id")

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// drip returns a writer for the body of a stream; see wrapBody. From the trigger on or, if no
-// trigger is set, from the start, the writer sends the stream to w in segments (see writeSegment),
-// with a pause before each. The fault's parameter "bytes" is the size of a segment and "every" the
-// length of a pause. The parameter "for" is the maximum number of bytes that are sent in this way;
-// the rest is sent without pauses. A maximum of 0 means that the whole stream is sent in this way.
+// drip returns a writer for the body of a stream; see wrapBody. The writer sends the stream to w in
+// segments (see writeSegment), with a pause before each. It begins at the trigger or, if no trigger
+// is set, with the first byte. The fault's parameters are "bytes", the size of a segment, "every",
+// the length of a pause, and "for", the number of bytes that are sent in this way. If "for" is 0,
+// all bytes are sent in this way.
 func drip(a Args, w StreamWriter) FrameWriter {
 	size, limit := a.Ints["bytes"], a.Ints["for"]
 	sent, slow, hasReached := int64(0), 0, eventReached(a.Trigger)
@@ -42,10 +42,10 @@ func drip(a Args, w StreamWriter) FrameWriter {
 	}}
 }
 
-// splitFrames returns a writer for the body of a stream; see wrapBody. From the trigger on or, if
-// no trigger is set, from the start, the writer sends each frame to w in segments (see
-// writeSegment), with a pause between them. The fault's parameters "at" and "bytes" determine where
-// the segments end (see segmentEnds), and "every" is the length of a pause.
+// splitFrames returns a writer for the body of a stream; see wrapBody. The writer sends each frame
+// to w in segments (see writeSegment), with a pause between them. It begins at the trigger or, if
+// no trigger is set, with the first frame. The fault's parameters are "at" and "bytes", which
+// determine where the segments end (see segmentEnds), and "every", the length of a pause.
 func splitFrames(a Args, w StreamWriter) FrameWriter {
 	offsets, _ := parseOffsets(a.Strings["at"]) // already validated
 	hasReached, pass := eventReached(a.Trigger), writeFrames(w)
@@ -87,10 +87,10 @@ func parseOffsets(text string) (all []int, err error) {
 	return all, nil
 }
 
-// segmentEnds returns the offsets at which the segments of a frame end, in ascending order. The
-// last of them is length, the size of the frame in bytes. The frame is cut at the given offsets.
-// Negative offsets count from the end of the frame, and offsets outside of the frame are ignored.
-// If there are no offsets, the frame is cut every size bytes instead.
+// segmentEnds returns the offsets at which the segments of a frame of length bytes end, in
+// ascending order. The last of them is length. The frame is cut at the given offsets; negative ones
+// count from the end of the frame, and those outside of the frame are ignored. If offsets is empty,
+// each segment has size bytes; the last one may be shorter.
 func segmentEnds(length int, offsets []int, size int) (ends []int) {
 	for _, n := range offsets {
 		if n < 0 {
@@ -109,15 +109,14 @@ func segmentEnds(length int, offsets []int, size int) (ends []int) {
 	return append(slices.Compact(ends), length)
 }
 
-// maxBatchSize is the maximum number of bytes that batchFrames holds back. If the frames exceed
-// this size, they are sent although the batch is incomplete, so that the memory that a stream uses
-// is bounded.
+// maxBatchSize is the number of bytes beyond which batchFrames sends an incomplete batch. It bounds
+// the memory that a stream uses.
 const maxBatchSize = 16 << 20
 
-// batchFrames returns a writer that sends frames to w in batches. Before the trigger, frames pass
-// unchanged. From the trigger on or, if no trigger is set, from the start, frames are held back.
-// They are sent in one segment when the number of frames, not counting comments, reaches batch,
-// when their size exceeds maxBatchSize bytes, or when the stream ends.
+// batchFrames returns a writer that sends frames to w in batches. Frames before the trigger pass
+// unchanged. If no trigger is set, the batches begin with the first frame. A batch is sent in one
+// segment when it contains batch frames, not counting comments, when it exceeds maxBatchSize bytes,
+// or when the stream ends.
 func batchFrames(a Args, w StreamWriter, batch int) FrameWriter {
 	var held []byte
 	count, hasReached, pass := 0, eventReached(a.Trigger), writeFrames(w)
@@ -143,7 +142,7 @@ func batchFrames(a Args, w StreamWriter, batch int) FrameWriter {
 }
 
 // dropLastBlankLine returns a writer that writes the frames of a stream to w; see wrapBody. The
-// writer leaves out the line end that completes the last event, so that clients ignore that event.
+// writer omits the blank line after the last event, so that clients ignore that event.
 func dropLastBlankLine(a Args, w StreamWriter) FrameWriter {
 	var held []byte // the last line end of the preceding frame
 	return frameWriterFuncs{frame: func(n int, frame []byte) error {
@@ -162,11 +161,10 @@ func dropLastBlankLine(a Args, w StreamWriter) FrameWriter {
 	}}
 }
 
-// eventReached returns a function that reports whether a stream has reached the event with the
-// index t.Event. The function must be called for each frame and each comment of the stream, in
-// order: with the index of the frame, counting from 0 without comments, or with -1 for a comment.
-// Once it has returned true, all later calls return true as well. If t names no event, all calls
-// return true.
+// eventReached returns a function that reports whether a stream has reached the event of the
+// trigger t. The function must be called for each frame and each comment of the stream, in order.
+// Its argument n is the index of the frame, counted from 0, or -1 for a comment. If t has no event
+// number, the function always returns true.
 func eventReached(t Trigger) func(n int) bool {
 	reached := t.Event <= 0
 	return func(n int) bool {

@@ -10,8 +10,8 @@ import (
 )
 
 // wrapBody returns a value for [Fault.NewEffect]. The effect consists only of an [Effect.WrapBody]
-// function, which returns wrap(a, w): a holds the arguments of the fault, and w is the writer for
-// the body.
+// function, which calls wrap with the arguments of the fault and the writer for the body, and
+// returns its result.
 func wrapBody(wrap func(a Args, w StreamWriter) FrameWriter) func(Args) Effect {
 	return func(a Args) Effect {
 		return Effect{WrapBody: func(w StreamWriter) FrameWriter { return wrap(a, w) }}
@@ -43,10 +43,10 @@ func writeFrames(w StreamWriter) func(n int, frame []byte) error {
 	}
 }
 
-// editStream returns a value for [Fault.NewEffect]. For each stream, the effect calls begin with
-// the arguments of the fault, and begin returns an edit. The edit is called with each frame and its
-// index n in the stream, from 0, and with each comment and n = -1. The result of the edit is sent
-// in place of the frame or comment. If the result is empty, nothing is sent.
+// editStream returns a value for [Fault.NewEffect]. For each stream, the effect calls begin, which
+// returns an edit. The effect calls the edit with each frame and each comment of the stream, and
+// sends the result in its place. If the result is empty, nothing is sent. The argument n of the
+// edit is the index of the frame, counted from 0, or -1 for a comment.
 func editStream(begin func(a Args) func(n int, frame []byte) []byte) func(Args) Effect {
 	return wrapBody(func(a Args, w StreamWriter) FrameWriter {
 		edit := begin(a)
@@ -77,9 +77,9 @@ func replaceComments(comment string) func(Args) Effect {
 	})
 }
 
-// addMember is the argument of editStream for the told-differently fault. The function that it
-// returns adds the member "toldBefore" to the data of the event at the trigger or, if no trigger is
-// set, of every event. Events whose data is not a JSON object, and comments, stay unchanged.
+// addMember is the argument of editStream for the told-differently fault. It returns an edit that
+// adds the member "toldBefore" to the data of the event at the trigger or, if no trigger is set, of
+// every event. The edit does not change comments, or events whose data is not a JSON object.
 func addMember(a Args) func(n int, frame []byte) []byte {
 	return func(n int, frame []byte) []byte {
 		data, _ := sse.FindField(frame, "data")
@@ -93,8 +93,9 @@ func addMember(a Args) func(n int, frame []byte) []byte {
 }
 
 // insertGarbage is a value for [Fault.NewEffect]. The effect inserts a frame whose data consists of
-// random bytes that are not valid UTF-8. The fault's parameter "bytes" is their number. The frame
-// is inserted at the trigger or, if no trigger is set, at a random position; see injectAt.
+// random bytes that are not valid UTF-8; the fault's parameter "bytes" is the number of these
+// bytes. The frame is inserted at the trigger or, if no trigger is set, at a random position; see
+// injectAt.
 func insertGarbage(a Args) Effect {
 	noise := make([]byte, a.Ints["bytes"])
 	for i := range noise {
@@ -110,10 +111,10 @@ func insertGarbage(a Args) Effect {
 	})
 }
 
-// padEvent is a value for [Fault.NewEffect]. The effect pads the event at the trigger with spaces
-// until its frame has the size that the fault's parameter "bytes" gives, which may be more bytes
-// than a client accepts. A frame that is larger already is not changed. The event stays valid. If
-// no trigger is set, the event is chosen at random; see newTriggeredWriter.
+// padEvent is a value for [Fault.NewEffect]. The effect inserts spaces before the data of an event,
+// so that its frame has the number of bytes that the fault's parameter "bytes" gives. A larger
+// frame is not changed. The data remains valid JSON. The event is the one at the trigger or, if no
+// trigger is set, a random one; see newTriggeredWriter.
 func padEvent(a Args) Effect {
 	return injectAt(a, func(c *triggeredWriter, rest []byte) error {
 		data, ok := sse.FindField(rest, "data")

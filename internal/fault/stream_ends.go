@@ -7,8 +7,8 @@ import (
 	"github.com/streamassay/streamassay/internal/sse"
 )
 
-// endStreamAt returns a value for [Fault.NewEffect]. At the trigger or, if no trigger is set, at a
-// random position (see newTriggeredWriter), the effect ends the stream in the way given by how.
+// endStreamAt returns a value for [Fault.NewEffect]. The effect ends the stream in the way how. It
+// does so at the trigger or, if no trigger is set, at a random position; see newTriggeredWriter.
 func endStreamAt(how StreamEnd) func(Args) Effect {
 	return wrapBody(func(a Args, w StreamWriter) FrameWriter {
 		if a.Trigger.Time >= 0 {
@@ -29,10 +29,10 @@ func atStreamEnd(f func(a Args, w StreamWriter) error) func(Args) Effect {
 	})
 }
 
-// truncateFrame returns a value for [Fault.NewEffect]. The effect sends only part(frame), the
-// beginning of the frame at the trigger, and closes the connection. If no trigger is set, the frame
-// is chosen at random; see newTriggeredWriter. If the trigger is a number of bytes, the connection
-// is closed after exactly that number of bytes instead, and part is not called.
+// truncateFrame returns a value for [Fault.NewEffect]. The effect closes the connection in the
+// middle of the frame at the trigger or, if no trigger is set, of a random frame; see
+// newTriggeredWriter. The function part returns the beginning of the frame, which is sent. It is
+// not called for a byte trigger: then, the connection is closed after exactly that number of bytes.
 func truncateFrame(part func(frame []byte) []byte) func(Args) Effect {
 	return func(a Args) Effect {
 		return injectAt(a, func(c *triggeredWriter, frame []byte) error {
@@ -46,17 +46,16 @@ func truncateFrame(part func(frame []byte) []byte) func(Args) Effect {
 	}
 }
 
-// cutInsideData returns the beginning of frame, which it cuts halfway between the start of the data
-// line and the end of the frame.
+// cutInsideData returns the beginning of frame, up to the middle between the start of the data line
+// and the end of the frame.
 func cutInsideData(frame []byte) []byte {
 	data, _ := sse.FindField(frame, "data")
 	return frame[:data.Start+(len(frame)-data.Start)/2]
 }
 
-// cutInsideCharacter returns the beginning of frame up to and including the first byte of its first
-// multibyte character. If the frame has no such character, it returns the bytes before the last
-// quotation mark, followed by the first two bytes of a three-byte character. If the frame has no
-// quotation mark either, it returns only those two bytes.
+// cutInsideCharacter returns the beginning of frame, up to and including the first byte of its
+// first multibyte character. If frame has no such character, cutInsideCharacter cuts it before the
+// last quotation mark, or at the start if it has none, and appends an incomplete character.
 func cutInsideCharacter(frame []byte) []byte {
 	for i := 0; i < len(frame); {
 		_, size := utf8.DecodeRune(frame[i:])
@@ -71,8 +70,8 @@ func cutInsideCharacter(frame []byte) []byte {
 
 // stall is a value for [Fault.NewEffect]. The effect pauses the stream at the trigger or, if no
 // trigger is set, at a random position; see newTriggeredWriter. The fault's parameter "for" is the
-// length of the pause. If it is 0, nothing more is sent, and the connection stays open until the
-// client leaves.
+// length of the pause. If it is 0, the pause never ends: the connection stays open until the client
+// closes it.
 func stall(a Args) Effect {
 	pause := a.Durations["for"]
 	if pause == 0 {

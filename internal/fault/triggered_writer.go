@@ -4,9 +4,8 @@ import (
 	"sync/atomic"
 )
 
-// A triggeredWriter is a FrameWriter that passes frames on unchanged until the position of the
-// trigger is reached. There it calls its inject function once; after that it passes frames on
-// again.
+// A triggeredWriter is a FrameWriter that writes frames unchanged, except at one position in the
+// stream, where it calls inject.
 type triggeredWriter struct {
 	StreamWriter
 	args        Args
@@ -25,10 +24,11 @@ type triggeredWriter struct {
 }
 
 // newTriggeredWriter returns a triggeredWriter that writes to w and calls inject once, at the
-// position of the fault; see triggeredWriter.inject. That position is a.Trigger or, if no trigger
-// is set, before the second, third or fourth frame, chosen at random. If the stream ends before a
-// position that was chosen at random, inject is called at its end; if it ends before a.Trigger,
-// inject is not called. For a time trigger, the caller must set isDue when that time has passed.
+// trigger; see triggeredWriter.inject. If the stream ends before the trigger, inject is not called.
+// For a time trigger, the caller must set isDue when that time has passed.
+//
+// If no trigger is set, inject is called before the second, third or fourth frame, chosen at
+// random, or at the end of a stream that is shorter.
 func newTriggeredWriter(
 	w StreamWriter, a Args, inject func(c *triggeredWriter, rest []byte) error,
 ) *triggeredWriter {
@@ -41,10 +41,9 @@ func newTriggeredWriter(
 	return c
 }
 
-// WriteFrame writes frame, which has the index n in the stream, counted from 0; for a comment, n is
-// -1. If the frame reaches the position of the fault, it writes only the bytes before that position
-// and calls inject with the rest of the frame. It returns the first error from writing or from
-// inject.
+// WriteFrame writes frame, whose index in the stream is n, counted from 0; for a comment, n is -1.
+// If the position of the fault is in frame, WriteFrame writes only the bytes before that position
+// and calls inject with the other bytes. It returns the first error from writing or from inject.
 func (c *triggeredWriter) WriteFrame(n int, frame []byte) error {
 	switch {
 	case c.done:
@@ -68,9 +67,8 @@ func (c *triggeredWriter) fire(rest []byte) error {
 	return c.inject(c, rest)
 }
 
-// writeBytes adds the length of p to c.written, the number that is compared with a byte trigger,
-// and writes p to the underlying writer. It returns the error of that write. The length is added
-// even if the write fails.
+// writeBytes writes p to the underlying writer and returns its error. It counts the bytes in
+// c.written.
 func (c *triggeredWriter) writeBytes(p []byte) error {
 	if len(p) == 0 {
 		return nil
@@ -90,8 +88,8 @@ func (c *triggeredWriter) Close() error {
 }
 
 // injectAt returns an effect that calls inject once, at the trigger a.Trigger or, if no trigger is
-// set, at a random position; see newTriggeredWriter. The function inject must write rest, the part
-// of the current frame that has not been written. At the end of the stream, rest is nil.
+// set, at a random position; see newTriggeredWriter. The argument rest is the part of the current
+// frame that has not been written, which inject must write. At the end of the stream, rest is nil.
 func injectAt(a Args, inject func(c *triggeredWriter, rest []byte) error) Effect {
 	return Effect{WrapBody: func(w StreamWriter) FrameWriter {
 		c := newTriggeredWriter(w, a, inject)

@@ -16,7 +16,7 @@ import (
 var linkPattern = regexp.MustCompile(`/` + linkDir + `/([^/?]+)\?expires=(\d{1,20})&signature=([\w-]+)$`)
 
 // Link returns a signed URL of the file f below the URL base. The URL expires after
-// Config.LinkLifetime. Link returns "" if Put cannot have returned f.
+// Config.LinkLifetime. Link returns "" if f.Path is not a path that Put can return.
 func (s *Store) Link(base string, f File) string {
 	if !isValidPath(f.Path) {
 		return ""
@@ -26,10 +26,11 @@ func (s *Store) Link(base string, f File) string {
 	return strings.TrimSuffix(base, "/") + "/" + linkDir + "/" + f.Path + query
 }
 
-// ParseLink returns the file to which link leads, and true, if Link has returned link. The base of
-// the link does not matter, and the link may have expired. For any other link, ParseLink returns
-// false. It does not look the file up, so the file may no longer exist. The Size of the result is
-// 0. Its Type is derived from the file name extension in its path, or "" if the path has none. Find
+// ParseLink returns the file of a link that Link has returned. The base of the link is ignored, and
+// the link may have expired. For any other link, ParseLink returns false.
+//
+// ParseLink does not look the file up, so the file may not exist any more. The Size of the result
+// is 0, and its Type is derived from the extension in its path, or "" if there is none. Find
 // returns the actual Size and Type.
 func (s *Store) ParseLink(link string) (File, bool) {
 	f, _, ok := s.verifyLink(link)
@@ -54,9 +55,9 @@ func (s *Store) verifyLink(link string) (f File, until time.Time, ok bool) {
 }
 
 // sign returns the signature of a link to the file at path: an HMAC-SHA256, in base64url without
-// padding. The parameter until is the time at which the link expires, in decimal Unix seconds. Line
-// feeds separate the signed fields, and no field contains one, so different links never have the
-// same signed text.
+// padding. The parameter until is the time at which the link expires, in decimal Unix seconds. The
+// signed text of different links differs, because its fields are separated by line feeds and
+// contain none.
 func (s *Store) sign(path, until string) string {
 	mac := hmac.New(sha256.New, s.cfg.SigningKey)
 	mac.Write([]byte("GET\n" + linkDir + "\n" + path + "\n" + until))

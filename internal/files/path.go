@@ -27,8 +27,8 @@ var extensions = map[string]string{
 const svgType = "image/svg+xml"
 
 // checkImage returns the media type in declaredType, the type that an upload declares, without its
-// parameters. The error wraps ErrNotImage if that is not an image type, or if data is recognizably
-// of another type; checkImage does not decode the image.
+// parameters. The error wraps ErrNotImage if that is not an image type, or if the first bytes of
+// data show another type. checkImage does not decode the image.
 func checkImage(declaredType string, data []byte) (string, error) {
 	media, _, err := mime.ParseMediaType(declaredType)
 	sub, ok := strings.CutPrefix(media, "image/")
@@ -48,18 +48,18 @@ func checkImage(declaredType string, data []byte) (string, error) {
 	return media, nil
 }
 
-// rejectedTypes lists media types that show that data is not an image, in addition to all text,
-// audio and video types. It contains only types that http.DetectContentType recognizes reliably.
+// rejectedTypes lists the media types, besides all text, audio and video types, that data of an
+// image must not have. It contains only types that http.DetectContentType recognizes reliably.
 // Fonts are not among them, because http.DetectContentType identifies fonts by too few bytes.
 var rejectedTypes = map[string]bool{
 	"application/pdf": true, "application/postscript": true, "application/zip": true, "application/x-gzip": true,
 	"application/x-rar-compressed": true, "application/wasm": true, "application/ogg": true,
 }
 
-// newPath returns a path for a new image: a name in the storage, without directories (see
-// [File.Path]). It consists of a random id, the result of cleanName(name) unless that is "", and
-// the file name extension for mediaType if there is one. The argument name is the file name that
-// the client sent, by which people can recognize the file.
+// newPath returns a path for a new image (see [File.Path]): a random id, a hyphen and the cleaned
+// name (see cleanName), and the file name extension for mediaType. The last two parts are omitted
+// if they would be empty. The argument name is the file name that the client sent; it is kept for
+// people who look at the files.
 func newPath(name, mediaType string) string {
 	path := strings.ToLower(rand.Text())
 	if name = cleanName(name); name != "" {

@@ -17,7 +17,7 @@ const (
 )
 
 // ServeHTTP serves the file of a link that Link returned, given as the URL of the request. It
-// ignores the path of the link's base, so a prefix may be stripped. A valid link is the only
+// ignores the path of the link's base, so the caller may strip a prefix. A valid link is the only
 // credential that it requires. The status is 403 if the link is not valid, 410 if it has expired,
 // 404 if the file no longer exists, 503 if the storage fails, and 405 if the method is neither GET
 // nor HEAD.

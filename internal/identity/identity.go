@@ -16,13 +16,13 @@ type Authenticator interface {
 	Authenticate(ctx context.Context, token string) (user string, ok bool)
 }
 
-// maxToken is the size limit of a token in bytes. A token of that size fits into a request header;
-// signed tokens with many claims have a few thousand bytes.
+// maxToken is the maximum size of a token in bytes. It exceeds the size of signed tokens with many
+// claims, which is a few thousand bytes.
 const maxToken = 16 << 10
 
 // Bearer returns the bearer token in the Authorization header. ok is false unless h has exactly one
 // such header, with one token of at most 16 KiB. Several headers are rejected because a proxy in
-// front of the server may have checked a different header from the one that the server would use.
+// front of the server may check a different one than the server.
 func Bearer(h http.Header) (token string, ok bool) {
 	values := h["Authorization"]
 	if len(values) != 1 {
@@ -48,7 +48,7 @@ var TokenAsName Authenticator = tokenAsName{}
 
 type tokenAsName struct{}
 
-// maxName is the size limit of a user name in bytes.
+// maxName is the maximum size of a user name in bytes.
 const maxName = 256
 
 func (tokenAsName) Authenticate(_ context.Context, token string) (user string, ok bool) {

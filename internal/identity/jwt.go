@@ -19,11 +19,11 @@ type JWTConfig struct {
 	Issuer   string // required value of the iss claim; "" accepts any
 	Audience string // required among the values of the aud claim; "" accepts any
 
-	// RefreshAfter is how long the keys are used before they are read again from the location that
-	// was passed to OpenJWT. 0 means 15 minutes.
+	// RefreshAfter is the time after which the keys are read again from the location that was
+	// passed to OpenJWT. 0 means 15 minutes.
 	RefreshAfter time.Duration
-	// MinRefreshInterval is the minimum time from an attempt to read the keys to the next attempt
-	// that is made because none of the keys verifies a token. 0 means 30 s.
+	// MinRefreshInterval limits how often the keys are read again because none of them verifies a
+	// token: not until this time after the last attempt to read them. 0 means 30 s.
 	MinRefreshInterval time.Duration
 
 	Now func() time.Time // returns the current time; nil means time.Now
@@ -40,14 +40,13 @@ type JWTAuthenticator struct {
 	refreshing  chan struct{} // capacity 1: full while the keys are being read
 }
 
-// clockSkew is how much the clock of the issuer may differ from the server's.
+// clockSkew is the maximum difference between the clocks of the issuer and of this server.
 const clockSkew = time.Minute
 
 // OpenJWT returns an authenticator that uses the set of keys at location, a URL or the name of a
-// file. The authenticator reads the set again when it is used more than cfg.RefreshAfter after the
-// last read, and for a token whose signature it cannot verify. If that fails, it keeps the old
-// keys. OpenJWT returns an error if location is invalid or the first read fails. The context ctx
-// applies only to the first read.
+// file. The authenticator reads the set again when cfg.RefreshAfter has passed, and when it cannot
+// verify the signature of a token. If that fails, it keeps the old keys. OpenJWT returns an error
+// if location is invalid or the first read fails. The context ctx applies only to the first read.
 func OpenJWT(ctx context.Context, location string, cfg JWTConfig) (*JWTAuthenticator, error) {
 	cfg.RefreshAfter = cmp.Or(cfg.RefreshAfter, 15*time.Minute)
 	cfg.MinRefreshInterval = cmp.Or(cfg.MinRefreshInterval, 30*time.Second)
@@ -106,9 +105,9 @@ func (k *JWTAuthenticator) Authenticate(ctx context.Context, token string) (user
 	return claims.Subject, true
 }
 
-// isValid reports whether the claims of a token are acceptable: the token states when it expires
-// and is valid at present, it has the issuer and the audience that k.cfg requires, and its subject
-// can be the name of a user. It does not verify the signature; see keySet.verify.
+// isValid reports whether the claims of a token are acceptable: the token has an expiry time and is
+// valid now, its issuer and audience are those that k.cfg requires, and its subject can be the name
+// of a user. It does not verify the signature; see keySet.verify.
 func (k *JWTAuthenticator) isValid(c jwt.Claims) bool {
 	want := jwt.Expected{Issuer: k.cfg.Issuer, Time: k.cfg.Now()}
 	if k.cfg.Audience != "" {
@@ -122,8 +121,9 @@ func (k *JWTAuthenticator) isValid(c jwt.Claims) bool {
 }
 
 // refresh reads the keys again, unless that was tried less than MinRefreshInterval ago. If another
-// call is reading them, it waits for that call until ctx is done. Its own read is not canceled with
-// ctx, because otherwise clients that disconnect at once could prevent every refresh.
+// call is reading them, it waits for that call until ctx is done. Once it has started to read, it
+// does not stop when ctx is done, because otherwise clients that disconnect early could prevent
+// every refresh.
 func (k *JWTAuthenticator) refresh(ctx context.Context) {
 	if k.age() < k.cfg.MinRefreshInterval {
 		return
@@ -145,9 +145,9 @@ func (k *JWTAuthenticator) refreshInBackground(ctx context.Context) {
 	}
 }
 
-// refreshIfOlder reads the keys again if the last attempt was made at least the duration age ago.
-// It logs an error of that read. The caller must have sent to k.refreshing; refreshIfOlder receives
-// from that channel before it returns.
+// refreshIfOlder reads the keys again if at least the duration age has passed since the last
+// attempt. It logs an error. The caller must have sent a value to k.refreshing; refreshIfOlder
+// receives it before it returns.
 func (k *JWTAuthenticator) refreshIfOlder(ctx context.Context, age time.Duration) {
 	defer func() { <-k.refreshing }()
 	if k.age() < age {

@@ -28,9 +28,10 @@ const (
 	maxKeys        = 64 // further keys are ignored
 )
 
-// allowedAlgorithms lists the signature algorithms that are accepted, all of them asymmetric. A
-// symmetric one must not be among them: the key of HS256, for example, is a shared secret, so that
-// anyone could sign with a public key from the set. Nor must "none", which means no signature.
+// allowedAlgorithms lists the signature algorithms that are accepted. All of them must be
+// asymmetric: if a symmetric one such as HS256 were accepted, anyone could sign tokens with a
+// public key of the set as the secret. The algorithm "none", which means no signature, must not be
+// accepted either.
 var allowedAlgorithms = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512,
 	jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
@@ -76,9 +77,8 @@ func (s *keySet) verify(token string) (c jwt.Claims, ok bool) {
 	return jwt.Claims{}, false
 }
 
-// remember caches c, the claims of a verified token. The argument sum is the SHA-256 hash of the
-// token. remember does not cache a token that is larger than maxCachedToken. If the cache is full,
-// it is emptied first.
+// remember caches c, the claims of a verified token whose SHA-256 hash is sum. It does not cache
+// tokens of more than maxCachedToken bytes. If the cache is full, it is emptied first.
 func (s *keySet) remember(sum [sha256.Size]byte, token string, c jwt.Claims) {
 	if len(token) > maxCachedToken {
 		return
@@ -91,8 +91,8 @@ func (s *keySet) remember(sum [sha256.Size]byte, token string, c jwt.Claims) {
 	s.verified[sum] = c
 }
 
-// candidates returns the public keys that may have made the signature with the header h: those of a
-// type that supportsAlgorithm accepts for the algorithm of h and, if h has a key id, with that id.
+// candidates returns the public keys of the set that may verify a signature with the header h:
+// their type and their algorithm fit the algorithm of h and, if h has a key id, they have that id.
 func (s *keySet) candidates(h jose.Header) (keys []any) {
 	for _, k := range s.keys {
 		named := h.KeyID == "" || k.KeyID == h.KeyID
@@ -126,8 +126,8 @@ func supportsAlgorithm(key any, algorithm string) bool {
 }
 
 // parseKeySet parses a set of keys in JSON (RFC 7517). It ignores members that are not public
-// signature keys, and all keys after the first maxKeys. It returns an error if text is invalid, or
-// if the set contains a private key, which its owner must not publish, or no usable key.
+// signature keys, and all keys after the first maxKeys. It returns an error if text is invalid, if
+// there is no usable key, or if there is a private key, which should never be published.
 func parseKeySet(text []byte) (*keySet, error) {
 	var raw struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -209,8 +209,8 @@ func (s keySetLocation) read(ctx context.Context) (*keySet, error) {
 }
 
 // readBytes returns the content of the file or of the response to a request for the URL. It reads
-// at most one byte more than maxKeySetBytes, so that the caller can detect that the content is too
-// large. It returns an error if the path is not that of a regular file, or the status is not 200.
+// at most maxKeySetBytes+1 bytes, so that the caller can detect content that is too large. It
+// returns an error if the path is not that of a regular file, or the status is not 200.
 func (s keySetLocation) readBytes(ctx context.Context) ([]byte, error) {
 	if s.url != nil {
 		return fetch(ctx, s.url)
@@ -230,8 +230,8 @@ func (s keySetLocation) readBytes(ctx context.Context) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxKeySetBytes+1))
 }
 
-// fetch requests the URL u and returns the response body. It reads at most one byte more than
-// maxKeySetBytes. It returns an error if the status is not 200.
+// fetch requests the URL u and returns the response body, but at most maxKeySetBytes+1 bytes of it.
+// It returns an error if the status is not 200.
 func fetch(ctx context.Context, u *url.URL) ([]byte, error) {
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10,

@@ -16,8 +16,8 @@ type StaticTokens struct {
 	entries []tokenEntry
 }
 
-// A tokenEntry is a user with the SHA-256 hash of a token. Hashes have equal lengths, and
-// comparing them in constant time does not reveal how close a guess is.
+// A tokenEntry is a user with the SHA-256 hash of a token. Comparing hashes in constant time does
+// not reveal how much of a token was guessed correctly.
 type tokenEntry struct {
 	sum  [sha256.Size]byte
 	user string
@@ -53,7 +53,7 @@ func (t *StaticTokens) Add(pair string) error {
 	return nil
 }
 
-// maxTokenFile is the size limit of a file of tokens in bytes.
+// maxTokenFile is the maximum size of a file of tokens in bytes.
 const maxTokenFile = 1 << 20
 
 // Read adds the tokens in a file, which it reads from r. Each line of the file is NAME:TOKEN; empty

@@ -10,8 +10,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An ExchangeStart describes the beginning of an exchange. The journal keeps a reference to the
-// body of the request, so the caller must not modify the body afterwards.
+// An ExchangeStart describes an exchange that begins. The journal may keep a reference to
+// Request.Body, so the caller must not modify it afterwards.
 type ExchangeStart struct {
 	Dialect string // name, such as "runs@2026-04"; "": the request belongs to no dialect
 	Op      string // kind of the operation, such as "run" or "listen"; "": the request matches no operation
@@ -60,7 +60,7 @@ type ExchangeRecorder struct {
 func (e *ExchangeRecorder) ID() uint64 { return e.id }
 
 // lock returns the exchange with its lock held, or nil if the exchange has ended or was dropped
-// from the journal. The caller must release the lock, usually with unlock.
+// from the journal. The caller must release the lock with unlock.
 func (e *ExchangeRecorder) lock() *recordedExchange {
 	e.exchange.mu.Lock()
 	if e.exchange.id != e.id || e.exchange.endReason != InProgress {
@@ -70,10 +70,10 @@ func (e *ExchangeRecorder) lock() *recordedExchange {
 	return e.exchange
 }
 
-// update calls the function change with the exchange while holding the exchange's lock. After
-// releasing the lock, it wakes the goroutines that wait for changes. If the event that change
-// returned has a kind, update first publishes that event with its ID and Test set. update does
-// nothing if the exchange has ended or was dropped from the journal.
+// update changes the exchange. It calls change with the exchange locked, publishes the event that
+// change returns, and wakes the goroutines that wait for changes. It sets the ID and Test of the
+// event; an event without a Kind is not published. update does nothing if the exchange has ended or
+// was dropped from the journal.
 func (e *ExchangeRecorder) update(change func(s *recordedExchange) FeedEvent) {
 	s := e.lock()
 	if s == nil {
@@ -122,8 +122,8 @@ func (e *ExchangeRecorder) Matched(rule string, mismatches []Mismatch) {
 	})
 }
 
-// HeadSent records the status and the header of the response, and the current time as the time when
-// they were sent. Later times of the exchange are recorded relative to that time.
+// HeadSent records the status and the header of the response. It takes the current time as the time
+// when they were sent; later times of the exchange are recorded relative to it.
 func (e *ExchangeRecorder) HeadSent(status int, header http.Header) {
 	now, names := e.journal.cfg.Now(), &e.journal.secrets
 	e.update(func(s *recordedExchange) FeedEvent {
@@ -144,9 +144,8 @@ func (e *ExchangeRecorder) HeadSent(status int, header http.Header) {
 	})
 }
 
-// BytesSent records that data, a part of the response body, was sent in one write. The parameter at
-// is the time of the write, measured from the time when the head was sent. BytesSent copies what it
-// keeps of data.
+// BytesSent records that data, a part of the response body, was sent in one write. The time of the
+// write, at, is measured from the time when the head was sent. BytesSent does not retain data.
 func (e *ExchangeRecorder) BytesSent(at time.Duration, data []byte) {
 	s := e.lock()
 	if s == nil {
@@ -165,9 +164,9 @@ func (e *ExchangeRecorder) BytesSent(at time.Duration, data []byte) {
 	e.journal.publish(event)
 }
 
-// FaultApplied records that a fault changed the response. The argument name describes the fault
-// with its parameters, such as "abort; event=3". The recorded position of the change is the end of
-// the part of the body that was recorded so far. At most 64 faults of an exchange are kept.
+// FaultApplied records that a fault changed the response at the current end of the recorded body.
+// The argument name describes the fault with its parameters, such as "abort; event=3". At most 64
+// faults of an exchange are kept.
 func (e *ExchangeRecorder) FaultApplied(name string) {
 	e.update(func(s *recordedExchange) FeedEvent {
 		name = s.redact(name)
@@ -181,8 +180,8 @@ func (e *ExchangeRecorder) FaultApplied(name string) {
 	})
 }
 
-// Close records that the exchange has ended, and the reason. The reason InProgress is recorded as
-// Complete.
+// Close records that the exchange has ended for the given reason. InProgress, the zero value, is
+// recorded as Complete.
 func (e *ExchangeRecorder) Close(reason EndReason) {
 	now := e.journal.cfg.Now()
 	e.update(func(s *recordedExchange) FeedEvent {

@@ -12,18 +12,18 @@ import (
 )
 
 // Expectations holds what is expected of clients, as read from a file (`mock --expect FILE`). The
-// zero value expects no particular calls. It only expects that no MUST of the protocol is violated
-// and that requests match an operation and, if the mock has rules, a rule.
+// zero value expects no particular calls. It only expects that clients violate no MUST of the
+// protocol, and that each request matches an operation and, if the mock has rules, a rule.
 type Expectations struct {
-	AllowUnmatched bool          `yaml:"allow-unmatched"` // requests that match no operation or no rule are not findings
-	Strict         bool          `yaml:"strict"`          // a violated SHOULD fails too, not only a violated MUST
-	InOrder        bool          `yaml:"in-order"`        // the calls' first exchanges must begin in the order of Calls
+	AllowUnmatched bool          `yaml:"allow-unmatched"` // do not report requests that match no operation or no rule
+	Strict         bool          `yaml:"strict"`          // the report fails even if only a SHOULD is violated
+	InOrder        bool          `yaml:"in-order"`        // the first exchange of each call must follow the order of Calls
 	Calls          []Expectation `yaml:"calls"`
 }
 
-// An Expectation describes exchanges by a filter, and states how many of them are expected: at
-// least one if no count is set. If Ended is "whole" and Status is empty, only responses with a
-// status of 2XX count.
+// An Expectation states how many exchanges that match a filter are expected. Without a count, at
+// least one is expected. If Ended is "whole" and Status is empty, only responses with a 2XX status
+// are counted.
 type Expectation struct {
 	Name    string `yaml:"name"` // name in failures; optional
 	Filter  `yaml:",inline"`

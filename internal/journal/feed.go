@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// A FeedEvent reports one change of the journal. The comment of a field names the kinds of events
-// in which the field is set, unless all have it.
+// A FeedEvent reports one change of the journal. Fields whose comment begins with the names of
+// event kinds, such as "sent", are set only in events of these kinds.
 type FeedEvent struct {
 	Kind    FeedEventKind `json:"note"`
 	ID      uint64        `json:"id,omitempty"`      // id of the exchange; 0: the event is about no single exchange
@@ -51,17 +51,17 @@ type feed struct {
 	subscribers     []*subscriber
 }
 
-// A subscriber has a channel of events for one caller of Subscribe, and the number of events that
-// were lost since an event was last put into the channel.
+// A subscriber is a receiver of events: the channel that Subscribe returned for it, and the number
+// of events that did not fit into the channel and have not been reported as lost yet.
 type subscriber struct {
 	events     chan FeedEvent
 	lostEvents int
 }
 
-// Subscribe returns a channel that receives an event for each change of the journal that a
-// FeedEventKind names. The channel is closed when ctx is done. A receiver that falls 256 events
-// behind loses events. It then receives an EventDropped event, with the number of lost events,
-// before the next event.
+// Subscribe returns a channel that receives an event for each change of the journal. The channel is
+// closed when ctx is done. If 256 events are waiting to be received, further events are lost. The
+// next event that fits into the channel is then preceded by an EventDropped event with the number
+// of lost events.
 func (j *Journal) Subscribe(ctx context.Context) <-chan FeedEvent {
 	l := &subscriber{events: make(chan FeedEvent, maxQueuedEvents)}
 	j.feed.mu.Lock()
@@ -109,8 +109,8 @@ func (l *subscriber) deliver(n FeedEvent) {
 	}
 }
 
-// waiters wakes the goroutines that wait for changes of exchanges. The sending of bytes of a body
-// does not count as a change.
+// waiters wakes the goroutines that wait for changes of exchanges. They are not woken when bytes of
+// a response body are sent.
 type waiters struct {
 	mu      sync.Mutex
 	changed chan struct{} // nil if no goroutine waits
@@ -126,7 +126,8 @@ func (w *waiters) wait() <-chan struct{} {
 	return w.changed
 }
 
-// wake closes the channel that wait returned since the last call of wake, if there is one.
+// wake closes the channel that wait has returned, if there is one, so that all waiting goroutines
+// continue.
 func (w *waiters) wake() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

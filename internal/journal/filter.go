@@ -145,9 +145,8 @@ func (j *Journal) selectEntries(f Filter) (all []entryRef) {
 	return all
 }
 
-// List returns the exchanges that match f, oldest first. The result page holds those that f.Offset
-// and f.Limit select, and is never nil. The result total is the number of all exchanges that match
-// f, whatever Offset and Limit are.
+// List returns the exchanges that match f, oldest first. The page contains only those that f.Offset
+// and f.Limit select and is never nil; total counts all exchanges that match.
 func (j *Journal) List(f Filter) (page []Record, total int) {
 	all := j.selectEntries(f)
 	page = []Record{}
@@ -159,8 +158,7 @@ func (j *Journal) List(f Filter) (page []Record, total int) {
 	return page, len(all)
 }
 
-// page returns the part of the given exchanges that f.Offset and f.Limit select, as a subslice of
-// the argument. The exchanges should match the other fields of f.
+// page returns the subslice of all that f.Offset and f.Limit select.
 func (f Filter) page(all []entryRef) []entryRef {
 	all = all[min(max(f.Offset, 0), len(all)):]
 	if f.Limit > 0 {
@@ -192,9 +190,8 @@ func (j *Journal) Get(id uint64) (record Record, ok bool) {
 	return j.record(refs[i])
 }
 
-// Export writes exchanges to w as JSON Lines, oldest first: those that match f, in the range that
-// f.Offset and f.Limit select. It stops at the first error from writing to w and returns that
-// error.
+// Export writes the exchanges that match f to w as JSON Lines, oldest first. It writes only those
+// that f.Offset and f.Limit select. It stops at the first error from w and returns that error.
 func (j *Journal) Export(w io.Writer, f Filter) error {
 	for _, r := range f.page(j.selectEntries(f)) {
 		record, ok := j.record(r)

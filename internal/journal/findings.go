@@ -22,17 +22,17 @@ type Finding struct {
 	Message     string     `json:"message"`
 }
 
-// An exchangeEvaluation holds the results of the checks of clients for one exchange.
+// An exchangeEvaluation holds the findings about one exchange.
 type exchangeEvaluation struct {
 	id                     uint64
 	dialect, test, request string // request is the method and the target, such as "POST /runs"
 	findings               []Finding
-	judged                 map[string]int // id of a check → how often the check judged something
+	judged                 map[string]int // id of a check → number of times that it judged something
 }
 
 // clientPlan returns the plan for judging the clients of the dialect with the given name: the
-// checks, with the requirements that they judge. For requests that belong to no dialect, name is
-// "".
+// checks and the requirements that they judge. An empty name stands for the requests that belong to
+// no dialect.
 func (j *Journal) clientPlan(name string) spec.Plan {
 	if plan, ok := j.plans.Load(name); ok {
 		return plan.(spec.Plan)
@@ -48,10 +48,9 @@ func (j *Journal) clientPlan(name string) spec.Plan {
 	return plan
 }
 
-// evaluate judges the exchange to which r refers. If the exchange has ended, evaluate stores the
-// result and returns the stored result in later calls, because earlier exchanges, on which the
-// result depends, may be dropped in the meantime. The result is empty if the exchange itself was
-// dropped.
+// evaluate judges the exchange to which r refers. The result is empty if that exchange was dropped.
+// The result for an exchange that has ended is computed only once, because it may depend on earlier
+// exchanges, which may be dropped later.
 func (j *Journal) evaluate(r entryRef) (v exchangeEvaluation) {
 	if !r.lock() {
 		return v
@@ -76,8 +75,8 @@ func (j *Journal) evaluate(r entryRef) (v exchangeEvaluation) {
 	return v
 }
 
-// judge applies the checks of plan to events and adds the results to v. The last events are those
-// of the exchange that v is about; those of earlier exchanges precede them.
+// judge applies the checks of plan to events and adds the results to v. The events are those of
+// earlier exchanges, followed by those of the exchange that v evaluates.
 func (v *exchangeEvaluation) judge(plan spec.Plan, events []spec.Event) {
 	for _, r := range spec.Run(plan, slices.Values(events), nil).Results {
 		v.judged[r.Obligation.Check.ID] = r.Judged
@@ -99,9 +98,9 @@ func (s *recordedExchange) newEvaluation() exchangeEvaluation {
 	}
 }
 
-// events returns the request and the response of the exchange as two events. The event of the
-// response has no body. If refers is false, the event of the request lacks everything that refers
-// to earlier responses, such as the cursor. The caller must hold the lock of s.
+// events returns an event for the request of the exchange and one for its response. The latter has
+// no body. If refers is false, the event of the request does not contain the cursor, tool results
+// and answers to interrupts, which refer to earlier responses. The caller must hold the lock of s.
 func (s *recordedExchange) events(refers bool) []spec.Event {
 	facts := &spec.RequestFacts{Method: s.method, Target: s.target, Rule: s.rule, Faulty: len(s.faults) > 0}
 	if s.isUnmatched() {
@@ -127,18 +126,18 @@ func (s *recordedExchange) events(refers bool) []spec.Event {
 	return []spec.Event{request, {Kind: spec.HTTPResponse, Frame: -1, StatusCode: s.status}}
 }
 
-// isUnmatched reports whether the request is valid and needed a rule of the script, but no rule
-// matched it. A request that starts a run needed a rule if rules were tried. Any request needed one
-// if it was refused with status 501, the status with which a strict mock refuses such requests.
+// isUnmatched reports whether the request is valid but matched no rule of the script, although it
+// should have. A request that starts a run should match a rule if any were tried. Other requests
+// should match one if they were refused with status 501, as a strict mock does.
 func (s *recordedExchange) isUnmatched() bool {
 	return s.matched && s.rule == "" && len(s.violations) == 0 &&
 		(s.missCount > 0 && s.op == "run" || s.status == http.StatusNotImplemented)
 }
 
-// sentBefore returns events about the responses of the given dialect that were recorded before the
-// exchange with the given id. First comes an event for the body of each response, then an event for
-// each cursor in these bodies. The event of a body that was not kept completely, or that has a
-// content coding, has the error spec.ErrLimitExceeded.
+// sentBefore returns events about the responses of the given dialect in exchanges before the one
+// with the given id: an event for the body of each response, followed by an event for each cursor
+// in these bodies. If a body was not kept completely or has a content coding, its event has the
+// error spec.ErrLimitExceeded.
 func (j *Journal) sentBefore(id uint64, dialect string) (all []spec.Event) {
 	for _, r := range j.entryRefs() {
 		if r.id >= id {
@@ -183,9 +182,9 @@ func (j *Journal) cursors(body []byte) iter.Seq[string] {
 // maxKept is the maximum number of dropped exchanges whose findings a journal keeps.
 const maxKept = 200
 
-// keepFindings stores the findings about the exchange s, which is about to be dropped. It stores
-// nothing if there are no findings, or if the findings of maxKept exchanges are stored already. The
-// caller must hold the locks of the journal and of s.
+// keepFindings stores the findings about the exchange s before s is dropped. It stores nothing if
+// there are no findings, or if those of maxKept exchanges are stored already. The caller must hold
+// the locks of the journal and of s.
 func (j *Journal) keepFindings(s *recordedExchange) {
 	isFlawless := s.status < 400 && len(s.violations) == 0 && s.missCount == 0
 	if len(j.dropped) >= maxKept || isFlawless && s.evaluation == nil {
@@ -215,7 +214,8 @@ func (j *Journal) evaluations() (dropped, kept []exchangeEvaluation) {
 	return dropped, kept
 }
 
-// is reports whether name is the kind of the finding, the id of the violated requirement, or "any".
+// is reports whether name selects the finding: the id of its check, the id of the violated
+// requirement, or "any".
 func (f Finding) is(name string) bool {
 	return name == "any" || name == f.Kind || name == f.Requirement
 }

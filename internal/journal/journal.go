@@ -137,8 +137,8 @@ func (j *Journal) enforceLimits() {
 	}
 }
 
-// An entryRef refers to an exchange by its id. When the entryRef was made, the field exchange
-// pointed to that exchange, but the memory may since have been reused for a different one.
+// An entryRef refers to an exchange. The field exchange pointed to it when the entryRef was made;
+// if exchange.id differs from id now, the exchange was dropped and its memory reused.
 type entryRef struct {
 	exchange *recordedExchange
 	id       uint64

@@ -86,11 +86,9 @@ func clientReport(name string, plan spec.Plan, evaluations []exchangeEvaluation)
 	return d
 }
 
-// addFinding records the finding f of the evaluation v in c, the result of the check of the
-// obligation o. It updates the verdict of c, and adds f to the findings of c unless they number
-// spec.MaxFindings already. If f is the first finding about its requirement, addFinding also
-// appends the result for that requirement to violated. It returns the possibly extended slice
-// violated.
+// addFinding adds the finding f of the evaluation v to c, the result of the check of the obligation
+// o. It returns violated, the results of the violated requirements, with an additional result if f
+// is the first finding in c about its requirement.
 func addFinding(
 	c *reports.Check, violated []reports.RequirementResult, o spec.Obligation, v exchangeEvaluation, f Finding,
 ) []reports.RequirementResult {
@@ -111,14 +109,14 @@ func addFinding(
 	return append(violated, result)
 }
 
-// newCheck returns an empty result of a check with the given id, title and level: it has no
-// findings, and its verdict is silent, which means that nothing has exercised the check.
+// newCheck returns the result of a check that has judged nothing yet: it has no findings, and its
+// verdict is spec.Silent.
 func newCheck(id, title string, level spec.Level) reports.Check {
 	return reports.Check{ID: id, Title: title, Level: level, Findings: []reports.Finding{}, Requirements: []string{}}
 }
 
-// callChecks returns one check result for each expected call. The verdict of a result is failed if
-// failures contains a failure of the call, and passed otherwise.
+// callChecks returns one check result for each expected call. Its verdict is failed if failures
+// contains a failure of the call, and passed otherwise.
 func (x Expectations) callChecks(failures []UnmetExpectation) (all []reports.Check) {
 	for i, call := range x.Calls {
 		c := newCheck(fmt.Sprintf("expect.%d", i+1), call.String()+": "+call.countText(), spec.Must)
@@ -144,8 +142,8 @@ func (o ClientTestReport) WriteJSON(w io.Writer) error {
 	return err
 }
 
-// Text returns the report as text: a line for each finding, and a last line with the verdict and
-// the number of exchanges, or the statement that no requests were received.
+// Text returns the report as text: a line for each finding and a last line with the verdict and the
+// number of exchanges. If no requests were received, the last line says so instead.
 func (o ClientTestReport) Text() string {
 	var b strings.Builder
 	for _, d := range o.Dialects {

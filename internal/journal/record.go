@@ -45,7 +45,7 @@ type RecordedRequest struct {
 	Target string        `json:"target"` // path and query
 	Header []HeaderField `json:"header"`
 	Body   BodyBytes     `json:"body"`
-	Bytes  int           `json:"bytes"` // size of the complete body, of which Body may be a part
+	Bytes  int           `json:"bytes"` // size of the complete body; Body may contain only its beginning
 }
 
 // A HeaderField is one field of a recorded header. A header with a repeated name has one
@@ -55,13 +55,12 @@ type HeaderField struct {
 	Value string `json:"value"`
 }
 
-// A SentPiece is a frame or comment of an event stream, or the part of a frame or comment that was
-// sent by one write. If the body is not an event stream, a SentPiece is one write, and N is the
-// number of that write.
+// A SentPiece is a frame or comment of an event stream or, if several writes sent it, the part of
+// it that one of them sent. In the response of another content type, a SentPiece is one write.
 type SentPiece struct {
-	N     int       `json:"n"`     // number of the frame, from 0; -1: a comment
+	N     int       `json:"n"`     // number of the frame or write, from 0; -1: a comment
 	AtMS  float64   `json:"at_ms"` // time since the head was sent
-	Bytes int       `json:"bytes"` // size as sent, of which Raw may be a part
+	Bytes int       `json:"bytes"` // number of bytes sent; Raw may contain fewer
 	Raw   BodyBytes `json:"raw"`   // nil: the bytes were not kept
 }
 
@@ -145,9 +144,9 @@ func (s *recordedExchange) toRecord() Record {
 	return r
 }
 
-// splitEvents sets r.Events to the frames of the response body or, if the body is not an event
-// stream, to its writes. The element begun[i] is the number of frames or writes that began before
-// write i. The last element of begun is the total number of frames or writes.
+// splitEvents sets r.Events to the frames and comments of the response body or, if the body is not
+// an event stream, to its writes. The element begun[i] is the number of frames (or writes) that
+// began before write i; an additional last element is their total number.
 func (s *recordedExchange) splitEvents(r *Record) (begun []int) {
 	buf := bytes.Clone(s.sentBytes)
 	s.redactor.Mask(buf)
@@ -197,9 +196,8 @@ func newSentPiece(n int, at time.Duration, size int, raw []byte) SentPiece {
 	return e
 }
 
-// An unassignedFrame describes a frame or comment of an event stream. Its number is the number of
-// the frame, or -1 for a comment. Its size is the number of bytes that splitEvents has not yet
-// assigned to a write.
+// An unassignedFrame describes a frame or comment of an event stream. Its number is -1 for a
+// comment. Its size is the number of bytes that splitEvents has not yet assigned to a write.
 type unassignedFrame struct{ number, size int }
 
 // splitFrames returns the frames and comments in body, the body of an event stream. The last one

@@ -95,8 +95,8 @@ type appliedFault struct {
 	at    time.Duration // time since the head was sent or, before that, since the request was received
 }
 
-// Open adds an exchange, whose beginning o describes, and returns the recorder of its progress. If
-// the journal then exceeds a limit, Open drops the oldest exchanges.
+// Open adds an exchange to the journal and returns its recorder. If the journal then exceeds a
+// limit, Open drops the oldest exchanges.
 func (j *Journal) Open(o ExchangeStart) *ExchangeRecorder {
 	now := j.cfg.Now()
 	if o.At.IsZero() {
@@ -130,9 +130,8 @@ func (j *Journal) Open(o ExchangeStart) *ExchangeRecorder {
 	return e
 }
 
-// begin stores the data of o, which describes the beginning of the exchange. It redacts secrets and
-// keeps at most maxBody bytes of the body of the request. The argument names determines which
-// headers and query parameters are secret.
+// begin stores the data of o. It keeps at most maxBody bytes of the request body, and redacts
+// secrets, including the values of the headers and query parameters that names contains.
 func (s *recordedExchange) begin(names *secretNames, o ExchangeStart, maxBody int) {
 	s.dialect, s.op, s.test, s.seed, s.mockTime = o.Dialect, o.Op, o.Test, o.Seed, o.At
 	s.secrets = names.appendSecrets(s.secrets[:0], o.Request)
@@ -151,9 +150,8 @@ func (s *recordedExchange) begin(names *secretNames, o ExchangeStart, maxBody in
 	s.otherBytes += int64(cap(s.body) + len(s.target))
 }
 
-// reset clears the data, so that s can hold another exchange. It keeps the slices for the response
-// and for the secrets, so that their memory can be reused, except those for the response that have
-// grown to more than maxIdleBytes.
+// reset clears the data, so that s can hold another exchange. It keeps slices for reuse, unless
+// they have grown to more than maxIdleBytes.
 func (s *recordedExchange) reset() {
 	buf, pieces, head, secrets := s.sentBytes[:0], s.pieces[:0], s.header[:0], s.secrets[:0]
 	clear(head[:cap(head)])
@@ -215,8 +213,9 @@ func missesSize(misses []Mismatch) (n int64) {
 	return n
 }
 
-// addPiece implements [ExchangeRecorder.BytesSent]. It keeps at most maxBody bytes of the body and
-// maxPieces writes in total, and only counts the rest.
+// addPiece implements [ExchangeRecorder.BytesSent]. It keeps at most maxBody bytes of the response
+// body and the times and sizes of at most maxPieces writes. It only counts further bytes and
+// writes.
 func (s *recordedExchange) addPiece(at time.Duration, data []byte, maxBody int) {
 	s.sentSize += int64(len(data))
 	if len(s.pieces) >= maxPieces {

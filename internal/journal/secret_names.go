@@ -8,9 +8,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// secretNames holds the names of headers and query parameters whose values are redacted, in
-// addition to those that package redact knows. It caches redactors, because clients send the same
-// secrets with every request. It is safe for concurrent use.
+// A secretNames holds the names of headers and query parameters whose values are redacted, in
+// addition to those that package redact knows. It also caches redactors, because clients send the
+// same secrets with every request. It is safe for concurrent use.
 type secretNames struct {
 	redact.SecretNames
 
@@ -23,8 +23,7 @@ type secretNames struct {
 const maxRedactors = 64
 
 // appendSecrets appends to dst the secret values in the header and the target of the request r, and
-// returns the extended slice. It leaves out values shorter than redact.MinDetectedSecret: they
-// cannot be redacted wherever they occur, because they would also match ordinary text.
+// returns the extended slice. It omits short values; see appendMaskable.
 func (n *secretNames) appendSecrets(dst []string, r spec.Request) []string {
 	for _, f := range r.Header {
 		dst = n.appendFieldSecrets(dst, f.Name, f.Value)
@@ -33,8 +32,7 @@ func (n *secretNames) appendSecrets(dst []string, r spec.Request) []string {
 }
 
 // appendFieldSecrets appends to dst the secret values in the header field with the given name and
-// value, and returns the extended slice. It leaves out values shorter than
-// redact.MinDetectedSecret.
+// value, and returns the extended slice. It omits short values; see appendMaskable.
 func (n *secretNames) appendFieldSecrets(dst []string, name, value string) []string {
 	switch {
 	case n.Contains(name):
@@ -45,9 +43,9 @@ func (n *secretNames) appendFieldSecrets(dst []string, name, value string) []str
 	return dst
 }
 
-// appendMaskable appends to dst those values that are long enough to be redacted wherever they
-// occur, and returns the extended slice. It leaves out values shorter than
-// redact.MinDetectedSecret, because they would also match ordinary text.
+// appendMaskable appends to dst those values that have at least redact.MinDetectedSecret bytes, and
+// returns the extended slice. Shorter values cannot be replaced in all of a text, because they may
+// occur in it by chance.
 func appendMaskable(dst, values []string) []string {
 	for _, s := range values {
 		if len(s) >= redact.MinDetectedSecret {
@@ -77,9 +75,9 @@ func (n *secretNames) redactorFor(secrets []string) *redact.Redactor {
 	return r
 }
 
-// redactValue returns value, the value of the header field with the given name, with a placeholder
-// in place of secrets: the whole value of a secret header or, in a URL, the user information and the
-// values of secret query parameters.
+// redactValue returns the value of the header field with the given name without secrets. A
+// placeholder replaces the value of a secret header. In a URL, placeholders replace the values of
+// secret query parameters, and the user information is removed.
 func (n *secretNames) redactValue(name, value string) string {
 	switch {
 	case n.Contains(name):

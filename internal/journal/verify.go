@@ -16,10 +16,10 @@ type UnmetExpectation struct {
 	Message string `json:"message"` // what was expected, and the exchanges received instead
 }
 
-// Verify compares the exchanges that match f with the calls that x expects. It ignores f.Offset and
-// f.Limit. It returns a failure for each call that was received too rarely, too often or in the
-// wrong order. If exchanges were dropped from the journal, each call with a maximum fails too,
-// because the dropped exchanges may match. The result is never nil.
+// Verify compares the exchanges that match f with the calls that x expects. It returns a failure
+// for each call that was received too rarely, too often or in the wrong order. If exchanges were
+// dropped from the journal, each call with a maximum fails, because the dropped exchanges may
+// match. Verify ignores f.Offset and f.Limit. The result is never nil.
 func (j *Journal) Verify(f Filter, x Expectations) (failures []UnmetExpectation) {
 	failures = []UnmetExpectation{}
 	f.Offset, f.Limit = 0, 0
@@ -58,10 +58,10 @@ type entrySummary struct {
 	mismatches []string // why it does not match the expectation
 }
 
-// matchEntries separates the exchanges that match the filter f from the others. The result seen
-// holds those that match, in the order of entries, and near holds the others, those with the fewest
-// mismatches first. Exchanges that were dropped from the journal are left out. The fields Finding,
-// Offset and Limit of f are ignored.
+// matchEntries returns summaries of the exchanges that match the filter f (seen) and of the others
+// (near). The slice seen is in the order of entries; near begins with the exchanges with the fewest
+// mismatches. Exchanges that were dropped from the journal are omitted. The fields Finding, Offset
+// and Limit of f are ignored.
 func matchEntries(entries []entryRef, f Filter) (seen, near []entrySummary) {
 	for _, r := range entries {
 		if !r.lock() {
@@ -80,7 +80,7 @@ func matchEntries(entries []entryRef, f Filter) (seen, near []entrySummary) {
 	return seen, near
 }
 
-// describeResponse returns the status and the end of the response of s as text, such as "200,
+// describeResponse returns the status of the response of s and how it ended as text, such as "200,
 // whole". The caller must hold the lock of s.
 func describeResponse(s *recordedExchange) string {
 	switch {
@@ -96,10 +96,10 @@ func describeResponse(s *recordedExchange) string {
 // message of an UnmetExpectation.
 const maxShown = 3
 
-// describeSeen returns the end of the message of an UnmetExpectation. It lists exchanges that
-// matched (seen) and exchanges that nearly matched (near), at most maxShown of each. The argument
-// all is the number of exchanges that were considered, and lost is the number of exchanges that
-// were dropped from the journal.
+// describeSeen returns the end of the message of an UnmetExpectation. It lists the first maxShown
+// elements of seen, the exchanges that match, and of near, the others. The argument all is the
+// number of exchanges that were compared; lost is the number that were dropped from the journal
+// before.
 func describeSeen(seen, near []entrySummary, all int, lost uint64) string {
 	var b strings.Builder
 	list := func(separator string, entries []entrySummary) {

@@ -16,10 +16,10 @@ const (
 	Canceled RunOutcome = "canceled" // the run was stopped
 )
 
-// DialectCounters are the metrics of one dialect, that is one version of a protocol. Their series
-// are looked up once, in [Counters.ForDialect], so that counting is a single atomic addition. The
-// only exception is refusals_total, the number of error responses by status: its series are looked
-// up each time, because most statuses never occur.
+// DialectCounters are the metrics of one dialect, that is, one version of a protocol. Their series
+// are looked up once, in [Counters.ForDialect], so that counting is a single atomic addition. Only
+// those of refusals_total, which counts error responses by status, are looked up for each response,
+// because most statuses never occur.
 type DialectCounters struct {
 	Streams     *metrics.Gauge // streams that are open
 	RunsStarted *metrics.Counter
@@ -33,8 +33,8 @@ type DialectCounters struct {
 	otherOperation *statusClasses // for unknown operations
 }
 
-// statusClasses counts the responses of an operation by the first digit of their status, which is
-// the index. Element 0 counts invalid statuses.
+// statusClasses holds a counter of the responses of an operation for each first digit of the
+// status, which is the index. The counter at index 0 is for invalid statuses.
 type statusClasses [6]*metrics.Counter
 
 // OtherOperation is the name under which requests that match no operation are counted.

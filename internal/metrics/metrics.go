@@ -34,7 +34,7 @@ func New(version string) *Counters {
 	return m
 }
 
-// counter returns the counter with the given name and labels, and creates it at the first call. The
+// counter returns the counter with the given name and labels, and creates it if necessary. The
 // parameter labels contains names and values alternately.
 func (m *Counters) counter(name string, labels ...string) *metrics.Counter {
 	return m.set.GetOrCreateCounter(series(name, labels...))

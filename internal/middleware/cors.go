@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// A cors implements the CORS protocol of the Fetch standard: it states which origins' pages
-// may read responses.
+// A cors implements the CORS protocol of the Fetch standard: it tells browsers which pages, by
+// their origin, may read responses.
 type cors struct {
 	anyOrigin     bool     // pages of all origins may read responses
 	origins       []string // the allowed origins; ignored if anyOrigin is true
-	exposeHeaders []string // a single value: the comma-separated list
+	exposeHeaders []string // one element: a comma-separated list of header names
 }
 
 func newCORS(origins, expose []string) *cors {
@@ -55,8 +55,8 @@ func (c *cors) handlePreflight(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// setHeaders sets in h the CORS headers of the response to r. It sets the Vary header even if the
-// origin is not allowed, because caches may serve the response to other origins.
+// setHeaders sets the CORS headers of the response to r in h. It sets the Vary header even if the
+// origin is not allowed, because caches may send the response to pages of other origins.
 func (c *cors) setHeaders(h http.Header, r *http.Request) {
 	h["Vary"] = varyOrigin
 	if c.allowOrigin(h, r) {

@@ -52,9 +52,10 @@ type outermostHandler struct {
 }
 
 // New returns a handler that wraps next. It responds to requests for /healthz, /readyz and /metrics
-// and to CORS preflights itself, and passes all other requests to next. It sets the id of the
-// request as the X-Request-Id header of the request that next receives and of the response. This is
-// the id that the client sent or, if the client sent none or an unsafe one, a result of cfg.NewID.
+// and to CORS preflights itself, and passes all other requests to next. Each request has an id: the
+// value of its X-Request-Id header or, if the client sent none or an unsafe one, a result of
+// cfg.NewID. The handler sets the X-Request-Id header to this id, both in the request that next
+// receives and in the response.
 func New(next http.Handler, cfg Config) http.Handler {
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	if cfg.NewID == nil {
@@ -122,8 +123,8 @@ func isSafeID(id string) bool {
 // maxLoggedPath is the maximum length, in bytes, of a path in a log record.
 const maxLoggedPath = 512
 
-// loggedPath returns the path of r for a log record. If the path is longer than maxLoggedPath,
-// loggedPath cuts it there, but not within a character, and appends an ellipsis.
+// loggedPath returns the path of r for a log record. It truncates a path of more than maxLoggedPath
+// bytes, but not within a character, and appends an ellipsis.
 func loggedPath(r *http.Request) string {
 	path := r.URL.Path
 	if shown := printable.Prefix(path, maxLoggedPath); len(shown) < len(path) {
@@ -132,12 +133,14 @@ func loggedPath(r *http.Request) string {
 	return path
 }
 
-// recoverPanic turns a panic of the wrapped handler into a log record and a response with status
-// 500 and no details. The log record and the response contain the id of the request. If the
-// response has begun, recoverPanic aborts the connection instead of responding, so that clients do
-// not mistake a truncated response for a complete one. A panic with http.ErrAbortHandler is passed
-// on. If there is no panic and the handler has sent nothing, recoverPanic records the status 200,
-// which net/http then sends. recoverPanic must be called directly by a defer statement.
+// recoverPanic recovers from a panic of the wrapped handler: it logs the panic and responds with
+// status 500 and no details. The log record and the response contain the id of the request. If the
+// response has begun, recoverPanic aborts the connection instead, so that clients do not mistake a
+// truncated response for a complete one. It does not recover from a panic with
+// http.ErrAbortHandler.
+//
+// If there is no panic and the handler has sent nothing, recoverPanic records the status 200, which
+// net/http then sends. recoverPanic must be called directly by a defer statement.
 func (f *outermostHandler) recoverPanic(r *http.Request, a *statusRecorder, id string) {
 	panicked := recover()
 	if panicked == nil {

@@ -13,8 +13,8 @@ type statusRecorder struct {
 // Unwrap returns the wrapped ResponseWriter.
 func (a *statusRecorder) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// WriteHeader records the status and passes it to the wrapped ResponseWriter. It passes on
-// informational statuses (1xx), too, but records none of them other than 101.
+// WriteHeader records the status and passes it to the wrapped ResponseWriter. Of the informational
+// statuses (1xx), it records only 101.
 func (a *statusRecorder) WriteHeader(status int) {
 	if a.status == 0 && (status >= 200 || status == http.StatusSwitchingProtocols) {
 		a.status = status

@@ -16,7 +16,7 @@ type requestMessage struct {
 	Role             string            `json:"role"`
 	Content          any               `json:"content,omitempty"` // a string, or a []contentPart; nil: none
 	ToolCalls        []requestToolCall `json:"tool_calls,omitempty"`
-	ToolCallID       string            `json:"tool_call_id,omitempty"` // call that a tool message answers
+	ToolCallID       string            `json:"tool_call_id,omitempty"` // id of the call, in a tool message
 	ReasoningContent string            `json:"reasoning_content,omitempty"`
 	Reasoning        string            `json:"reasoning,omitempty"` // for servers that use this name instead
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A completionAssembler assembles one response of the model, and emits its events while it is being
-// received. From the start of the first tool call until the end of all calls, it emits only events
-// of tool calls. It emits text that the model sends in between after the calls.
+// A completionAssembler assembles one response of the model from its stream, and emits the events
+// of the response as they arrive. Events of text and of tool calls are not mixed: text that arrives
+// after the first tool call has started is emitted when all calls have ended.
 type completionAssembler struct {
 	*modelRun
 	subject        string                  // kind of the open message: "message", "reasoning" or ""
@@ -124,15 +124,15 @@ func (a *completionAssembler) addDelta(d responseDelta) error {
 	return nil
 }
 
-// maxHeldSpace is the maximum number of bytes of white space at the beginning of a message that are
-// held back until other text follows. Models often send a little white space before a tool call. If
-// it were not held back, it would become a message of its own.
+// maxHeldSpace is the maximum size in bytes of white space at the beginning of a message that is
+// held back until other text follows. Models often send a little white space before a tool call,
+// which must not become a message.
 const maxHeldSpace = 256
 
-// emitText emits text as a delta of a message or of reasoning. The argument subject is "message" or
-// "reasoning". If the open message has a different subject, or none is open, emitText ends the open
-// message and starts a new one. It holds back white space at the beginning of a message until other
-// text follows, and text that arrives during tool calls until the calls have ended.
+// emitText emits text as a delta of a message or of reasoning, as subject states: "message" or
+// "reasoning". It starts a message (or reasoning) if none is open, and ends an open one with a
+// different subject first. It holds back white space at the beginning of a message until other text
+// follows, and text that arrives during tool calls until the calls have ended.
 func (a *completionAssembler) emitText(subject, text string) {
 	switch {
 	case text == "":
@@ -156,8 +156,8 @@ func (a *completionAssembler) emitText(subject, text string) {
 	a.Emit(spec.Event{Kind: spec.Kind(subject + ".delta"), Message: a.messageID, Text: text})
 }
 
-// endMessage emits the end of the open message or reasoning. If none is open, it emits nothing. It
-// discards white space that emitText holds back.
+// endMessage emits the end of the open message or reasoning, if any. It discards the white space
+// that emitText holds back.
 func (a *completionAssembler) endMessage() {
 	if a.messageID != "" {
 		a.Emit(spec.Event{Kind: spec.Kind(a.subject + ".end"), Message: a.messageID})
@@ -206,9 +206,9 @@ func (c *streamedCall) startsAnother(d callDelta) bool {
 	return c.Name != "" && d.Function.Name != "" && d.Function.Arguments != "" && json.Valid([]byte(c.arguments.String()))
 }
 
-// finish completes the response. It emits the ends of the open message and of all tool calls, and
-// then the text that was held back during the calls. It returns an error if the model reported a
-// failure or a call has no name.
+// finish completes the response. It emits the ends of the open message and of all tool calls,
+// followed by the text that was held back during the calls. It returns an error if the model
+// reported a failure or a call has no name.
 func (a *completionAssembler) finish() error {
 	switch a.finishReason {
 	case "content_filter":

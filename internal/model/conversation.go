@@ -23,9 +23,9 @@ type chatMessage struct {
 	role, text                string
 	images                    []string     // URLs of the images in a user message
 	calls                     []state.Call // tool calls of an assistant message
-	call                      string       // id of the call that a tool message answers
-	name                      string       // name of the tool that a tool message comes from
-	reasoningField, reasoning string       // reasoning of an assistant message, and the JSON member for it
+	call                      string       // id of the call, in a tool message
+	name                      string       // name of the tool, in a tool message
+	reasoningField, reasoning string       // JSON member for the reasoning of an assistant message, and the reasoning
 }
 
 // conversation returns the messages to send to the model for this turn: the system messages, the
@@ -80,9 +80,8 @@ func (r *modelRun) conversation() ([]chatMessage, error) {
 	return messages, nil
 }
 
-// imageURLs returns the URLs of the images in user, a message of the user. It leaves out URLs whose
-// scheme is not http, https or data, because the model's server could neither fetch nor decode
-// them.
+// imageURLs returns the URLs of the images in user, a message of the user. It omits URLs whose
+// scheme is not http, https or data, because the model's server cannot fetch them.
 func imageURLs(user spec.Event) (all []string) {
 	for _, part := range user.Parts {
 		scheme, _, _ := strings.Cut(part.Text, ":")
@@ -109,10 +108,10 @@ func (r *modelRun) earlierMessages() (messages []chatMessage, err error) {
 	return messages, nil
 }
 
-// describeClientTools returns the text of a system message that lists the client's tools, for
-// dialects in which a client cannot return results. In these dialects, the model may know of the
-// tools but must not call them. It returns "" if the client declares no tools or can return
-// results.
+// describeClientTools returns the text of a system message that lists the tools that the client
+// declares. It is for dialects in which a client cannot return results, so that the model may know
+// of these tools but must not call them. It returns "" if there are no such tools or the client can
+// return results.
 func (r *modelRun) describeClientTools() string {
 	if len(r.turn.ClientTools) > 0 {
 		return ""
@@ -142,12 +141,13 @@ type chatMessagesBuilder struct {
 
 // normalize returns messages in the order that model servers require: each tool call is followed
 // immediately by its result, and each result belongs to a call. The messages of stopped runs
-// violate that order, and so do histories that are incomplete or partly repeated. A call without a
-// result gets a result that says that there is none. The argument known holds the tool calls of
-// earlier messages, by id. A result without its call is preceded by that call, taken from known. If
-// the call is not in known, or already has a result, the result becomes a message of the user.
-// Consecutive assistant messages are merged until one of them has tool calls. normalize does not
-// modify messages.
+// violate that order, and so do incomplete or partly repeated histories. The argument known holds
+// the tool calls of earlier messages, by id.
+//
+// A call without a result gets one that says that there is no result. If the call of a result is
+// missing, it is taken from known. A result whose call is unknown, or has a result already, becomes
+// a message of the user. Consecutive assistant messages are merged, but not beyond one with tool
+// calls. normalize does not modify its argument.
 func normalize(messages []chatMessage, known map[string]state.Call) []chatMessage {
 	t := &chatMessagesBuilder{knownCalls: known, lastAssistant: -1}
 	for _, w := range messages {
@@ -165,8 +165,7 @@ func normalize(messages []chatMessage, known map[string]state.Call) []chatMessag
 	return t.messages
 }
 
-// closeCalls adds a result to each open tool call. The text of the result states that there is no
-// result.
+// closeCalls adds a result to each open tool call. Its text says that there is no result.
 func (t *chatMessagesBuilder) closeCalls() {
 	for _, id := range t.openCalls {
 		t.messages = append(t.messages, chatMessage{role: roleTool, call: id, text: "error: there is no result"})
@@ -174,9 +173,9 @@ func (t *chatMessagesBuilder) closeCalls() {
 	t.openCalls, t.lastAssistant = nil, -1
 }
 
-// addAssistant adds w, a message of the assistant. If the previous message is also one of the
-// assistant and has no tool calls, it adds the text and the calls of w to that message instead. It
-// does not add an empty message.
+// addAssistant adds w, a message of the assistant, unless it is empty. If the last message is also
+// one of the assistant and has no tool calls, the text and the calls of w are added to that
+// message.
 func (t *chatMessagesBuilder) addAssistant(w chatMessage) {
 	t.closeCalls()
 	if w.text == "" && len(w.calls) == 0 {
@@ -199,9 +198,9 @@ func (t *chatMessagesBuilder) addAssistant(w chatMessage) {
 	t.lastAssistant = len(t.messages) - 1
 }
 
-// addResult adds the tool result w. If the call that w answers is not open but known from an
-// earlier message, addResult first adds the call. If the call is unknown or already has a result,
-// addResult adds w as a message of the user instead.
+// addResult adds w, the result of a tool call. If the call is not open but known from an earlier
+// message, addResult adds the call, too. If the call is unknown or already has a result, addResult
+// adds a message of the user with the text of w instead.
 func (t *chatMessagesBuilder) addResult(w chatMessage) {
 	i := slices.Index(t.openCalls, w.call)
 	c, remembered := t.knownCalls[w.call]

@@ -45,9 +45,9 @@ var (
 	errHistory       = &runError{codeHistory, "the earlier messages cannot be read"}
 )
 
-// statusError returns the error for a response of the model's server that has the given status,
-// which is not 200. The argument detail is the message of the server, or "". The statuses 408
-// (Request Timeout) and 504 (Gateway Timeout) count as timeouts of the model's server.
+// statusError returns the error for a response of the model's server with a status other than 200.
+// The argument detail is the error message in the response, or "". The statuses 408 (Request
+// Timeout) and 504 (Gateway Timeout) count as timeouts of the model's server.
 func statusError(status int, detail string) *runError {
 	f := &runError{codeRefused, "the model's server refused the request"}
 	switch {
@@ -70,8 +70,8 @@ func statusError(status int, detail string) *runError {
 	return f.withDetail(detail)
 }
 
-// withDetail returns a copy of f whose text ends with detail, the server's own message. If detail
-// is "", it returns f itself.
+// withDetail returns a copy of f with detail, an error message of the model's server, at the end of
+// its text. If detail is "", it returns f itself.
 func (f *runError) withDetail(detail string) *runError {
 	if detail == "" {
 		return f
@@ -79,9 +79,8 @@ func (f *runError) withDetail(detail string) *runError {
 	return &runError{f.code, f.text + ": " + detail}
 }
 
-// An errorBody is the JSON body of an error response. In most responses, Error is an object that
-// has a message and a code. Some servers send a string instead, or have the message in Message or
-// Detail.
+// An errorBody is the JSON body of an error response. In most responses, Error is an object with a
+// message and a code. Some servers send a string instead, or send the message as Message or Detail.
 type errorBody struct {
 	Error   json.RawMessage `json:"error"`
 	Message json.RawMessage `json:"message"`
@@ -120,8 +119,8 @@ func jsonString(raw json.RawMessage) (s string) {
 	return s
 }
 
-// maxDetail is the maximum number of characters of a message of the model's server that an error
-// text quotes.
+// maxDetail is the maximum length, in characters, of an error message of the model's server or a
+// tool in the text of an error event or tool result.
 const maxDetail = 300
 
 // sanitize returns message, which the model's server or a tool sent, in a form that can be shown to

@@ -22,16 +22,16 @@ func (r *modelRun) requestBody(messages []chatMessage) requestBody {
 
 // A toolCallIDMap assigns ids to the tool calls in one request to the model's server. A call that
 // the server made in this run keeps the server's id, unless another call already has that id. Other
-// calls get short ids, because some servers accept at most nine letters and digits, and the ids of
-// the dialect may be longer. Different requests may use the same id for different calls.
+// calls get short ids, because the ids of the dialect may be longer than the nine letters and
+// digits that some servers accept. The ids are unique only within one request.
 type toolCallIDMap struct {
 	serverIDs map[string]string // id in the dialect → id that the server gave the call
 	assigned  map[string]string // id in the dialect → id that was last assigned to the call
 	taken     map[string]bool   // assigned ids
 }
 
-// assign chooses and returns an id for a tool call. The argument call is the id of that call in the
-// dialect. assign records the chosen id, so that the result of the call gets the same id.
+// assign chooses and returns an id for the tool call whose id in the dialect is call. It records
+// the chosen id, so that the result of the call gets the same one.
 func (n *toolCallIDMap) assign(call string) string {
 	name := n.serverIDs[call]
 	for i := len(n.taken) + 1; name == "" || n.taken[name]; i++ {
@@ -41,9 +41,9 @@ func (n *toolCallIDMap) assign(call string) string {
 	return name
 }
 
-// encode returns w as a message of the chat completions API. It uses ids to assign an id to each
-// tool call of w. If w is a tool result, the message gets the id that was assigned to its call. If
-// the arguments of a call are not valid JSON, the message contains an empty object instead.
+// encode returns w as a message of the chat completions API. The map ids assigns an id to each tool
+// call of w; a tool result gets the id that was assigned to its call. Arguments of a call that are
+// not valid JSON are replaced with an empty object.
 func (w chatMessage) encode(ids *toolCallIDMap) requestMessage {
 	m := requestMessage{Role: w.role, Content: w.text}
 	switch {

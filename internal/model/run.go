@@ -27,9 +27,9 @@ type modelRun struct {
 var errClientLeft = errors.New("the client left")
 
 // askUntilDone sends requests to the model until the model responds without a tool call, or calls a
-// tool that the client must run. After a response that calls only other tools, askUntilDone runs
-// these tools and sends their results to the model. It returns an error if a request fails, if the
-// events are no longer consumed, or if the model is not done after MaxRounds requests.
+// tool that the client must run. Otherwise it runs the called tools and sends their results to the
+// model. It returns an error if a request fails, the events are no longer consumed, or the model is
+// not done after MaxRounds requests.
 func (r *modelRun) askUntilDone() error {
 	r.serverIDs = map[string]string{}
 	messages, err := r.conversation()
@@ -56,9 +56,9 @@ func (r *modelRun) askUntilDone() error {
 	return errTooManyRounds
 }
 
-// results runs the called tools concurrently, except those that the client must run. When all are
-// done, it emits their results in the order of the calls and returns them as messages. The result
-// waits reports whether the client must run some of the calls.
+// results runs the called tools concurrently, except those that the client must run. When all have
+// returned, it emits their results in the order of the calls and returns them as messages. The
+// result waits is true if the client must run some of the calls.
 func (r *modelRun) results(calls []*streamedCall) (results []chatMessage, waits bool) {
 	texts := make([]string, len(calls))
 	var all sync.WaitGroup
@@ -79,8 +79,8 @@ func (r *modelRun) results(calls []*streamedCall) (results []chatMessage, waits 
 	return results, waits
 }
 
-// isClientCall reports whether the client must run the tool call c. This is so if the tool is one
-// of the client's and the arguments of c are valid JSON.
+// isClientCall reports whether the client must run the tool call c: the tool is one of the
+// client's, and the arguments of c are valid JSON.
 func (r *modelRun) isClientCall(c *streamedCall) bool {
 	return r.isClientTool(c.Name) && json.Valid([]byte(c.Arguments))
 }

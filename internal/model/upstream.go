@@ -24,8 +24,8 @@ const (
 	trailingTimeout = time.Second     // idle timeout after the model has stated its finish reason
 )
 
-// An upstreamExchange is one request to the model's server, with the response. The request fails if
-// the server sends nothing for idleTimeout, or sends more bytes than the run may still receive.
+// An upstreamExchange is one request to the model's server and its response. The request fails if
+// the server sends nothing for idleTimeout, or more bytes than the run may still receive.
 type upstreamExchange struct {
 	*modelRun
 	ctx         context.Context
@@ -72,10 +72,9 @@ func (w *upstreamExchange) request(params requestBody) error {
 	return nil
 }
 
-// classify returns the error to report after err has occurred in the request. If the run was
-// stopped, this is the error of the run's context. Otherwise it is the runError that err wraps or,
-// if there is none, the runError with which the request was canceled. If there is neither, it is
-// fallback.
+// classify returns the error to report after the request has failed with err. If the run was
+// stopped, this is the error of the run's context. Otherwise it is the runError that err or the
+// cause of w.ctx wraps. If neither wraps one, it is fallback.
 func (w *upstreamExchange) classify(err error, fallback *runError) error {
 	var f *runError
 	switch cause := context.Cause(w.ctx); {
@@ -125,9 +124,9 @@ func isEventStream(res *http.Response) bool {
 	return res.StatusCode == http.StatusOK && media == spec.EventStream
 }
 
-// retryAfter returns the time to wait before repeating the request that was answered with res. The
-// result ok is false unless the status of res is 429 or 503 and its Retry-After header asks for a
-// wait of at most maxRetryAfter, as a number of seconds.
+// retryAfter returns the time after which the request whose response is res should be repeated. The
+// result ok is true only if the status is 429 or 503, and the Retry-After header is a number of
+// seconds of at most maxRetryAfter.
 func retryAfter(res *http.Response) (wait time.Duration, ok bool) {
 	if res.StatusCode != http.StatusTooManyRequests && res.StatusCode != http.StatusServiceUnavailable {
 		return 0, false
@@ -172,9 +171,8 @@ func (w *upstreamExchange) responseError(res *http.Response) error {
 }
 
 // frames returns an iterator over the data of the events in the response, in the order in which
-// they arrive. The data is valid only until the next iteration. When the iterator ends by itself,
-// w.readErr is the reason, which is io.EOF at the end of the body. If the caller stops early,
-// w.readErr may be nil.
+// they arrive. The data is valid only until the next iteration. The iterator ends when reading
+// fails. The error is then in w.readErr; it is io.EOF at the end of the body.
 func (w *upstreamExchange) frames() iter.Seq[[]byte] {
 	return func(yield func(data []byte) bool) {
 		decoder := sse.NewDecoder(maxBytes)
@@ -191,7 +189,7 @@ func (w *upstreamExchange) frames() iter.Seq[[]byte] {
 }
 
 // read reads from the response body into p. It returns errTooLong if the run has already received
-// as many bytes as it may. The idle timeout runs during the call, and is stopped when read returns.
+// the maximum number of bytes. The idle timeout runs only during the call.
 func (w *upstreamExchange) read(p []byte) (n int, err error) {
 	if w.remainingBytes <= 0 {
 		return 0, errTooLong

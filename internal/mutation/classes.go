@@ -8,8 +8,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A defectClass is a class of defects that one plain conversation does not reveal, because they
-// occur only for certain requests, in certain states or at certain times.
+// A defectClass is a class of defects that a single simple conversation does not reveal, because
+// they occur only for certain requests, in certain states or at certain times.
 type defectClass struct {
 	name, doc string   // shown in the report; doc says what goes wrong
 	mutants   []string // globs that match the names of the mutants with such a defect

@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 )
 
-// concurrencyMutants are servers that end other runs, or the streams of other runs, when a run
-// starts, ends or is canceled, or that cancel a run although they refuse the request to cancel it.
+// concurrencyMutants are servers in which the start, the end or the cancellation of one run ends
+// other runs or their streams. One of them cancels runs although it refuses the cancel requests.
 var concurrencyMutants = []*Mutant{
 	{
 		Name: "ends-with-another", Doc: "the end of a run ends the streams of all runs of its conversation",
@@ -95,8 +95,8 @@ type cancellableStreams struct {
 // A threadRun identifies a run by the ids of its thread and of the run itself.
 type threadRun struct{ thread, run string }
 
-// serveCancel has next respond to v, a valid request to cancel a run, and remembers the run as
-// canceled unless the server refuses the request. The caller must not hold n.mu.
+// serveCancel passes v, a valid request to cancel a run, to next and sends the response. Unless the
+// response is a refusal, it remembers the run as canceled. The caller must not hold n.mu.
 func (n *cancellableStreams) serveCancel(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 	run := threadRun{v.parsed().Thread, v.parsed().Run}
 	n.mu.Lock()
@@ -125,11 +125,12 @@ func (n *cancellableStreams) endOthers(thread, run string) {
 	}
 }
 
-// onRunEnd returns a middleware that calls ended(n, thread, run, canceled) each time the server has
-// sent the terminal event of a run. Streams that were requested with a cursor do not count. The
-// arguments thread and run are the ids of the thread and of the run, and canceled is true if a
-// client has canceled the run. The argument n holds the open streams of the server, and the mutex
-// n.mu is locked during the call.
+// onRunEnd returns a middleware that calls ended each time the server has sent the terminal event
+// of a run. Streams that were requested with a cursor do not count.
+//
+// The arguments thread and run of ended are the ids of the thread and of the run. The argument
+// canceled reports whether a client has canceled the run. The argument n holds the open streams of
+// the server; n.mu is locked during the call.
 func onRunEnd(ended func(n *cancellableStreams, thread, run string, canceled bool)) middleware {
 	return func(next dialectHandler) dialectHandler {
 		n := &cancellableStreams{end: map[threadRun]context.CancelFunc{}, canceled: map[threadRun]bool{}}
@@ -183,16 +184,16 @@ func cancelDespiteRefusal(next dialectHandler) dialectHandler {
 	})(next)
 }
 
-// redirectCancel returns a middleware that changes which runs the server cancels when it receives a
-// request to cancel a run. Usually, scope is threadID and slot is runID. The middleware then calls
-// choose with the ids of all runs that were started in the named thread, oldest first, and with the
-// requested id, which is that of the named run. The server cancels the runs of this thread whose
-// ids are in the result, which must not be empty. If scope is runID and slot is threadID, the ids
-// are those of threads instead: choose selects among the threads in which a run with the named id
-// was started, and the server cancels that run in each selected thread.
+// redirectCancel returns a middleware that makes the server cancel other runs than the one that a
+// cancel request names. It calls choose to select them, in one of two ways:
+//   - If scope is threadID and slot is runID, the argument ids of choose lists the runs of the
+//     named thread, oldest first. The server cancels the chosen runs of this thread.
+//   - If scope is runID and slot is threadID, ids lists the threads that have a run with the named
+//     id. The server cancels the run with this id in each chosen thread.
 //
-// The function choose may modify ids. The client receives the response to the last of the
-// cancellations, in which the chosen id is replaced with the requested one. Requests that are
+// The argument requested is the id in the request, which is one of ids. The function choose may
+// modify ids, and must return at least one of them. The client receives the response to the last
+// cancellation, in which the chosen id is replaced with the requested one. Requests that are
 // invalid, or that name a run that was not started in the thread, are passed on unchanged.
 func redirectCancel(scope, slot idGetter, choose func(ids []string, requested string) []string) middleware {
 	return func(next dialectHandler) dialectHandler {

@@ -53,10 +53,9 @@ func startsWith(prefix string) func(e *spec.Event) bool {
 	return func(e *spec.Event) bool { return e.Kind == spec.MessageDelta && strings.HasPrefix(e.Text, prefix) }
 }
 
-// changeEndAfter returns the effectFactory of a fault that changes the event that ends a run
-// (run.end) if fits returns true for that event or an earlier event of the run. It calls fits with
-// the events of the run, in order, until the result is true. The function change modifies a copy of
-// the event that ends the run, and this copy is sent instead.
+// changeEndAfter returns the effectFactory of a fault that changes the event at the end of a run
+// (run.end). The event is changed if fits has returned true for this event or an earlier event of
+// the run. The function change modifies a copy of the event, which is sent instead.
 func changeEndAfter(fits func(*spec.Event) bool, change func(*spec.Event)) effectFactory {
 	return func(a fault.Args) fault.Effect {
 		found := false

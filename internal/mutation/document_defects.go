@@ -13,18 +13,18 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// acceptInvalid is like acceptInvalidForm, but makes the server accept requests of all forms.
+// acceptInvalid is like acceptInvalidForm, but does not depend on the form of the requests.
 func acceptInvalid(occurred func(), requirement string) middleware {
 	return acceptInvalidForm(occurred, requirement, func(parsedRequest) bool { return true })
 }
 
-// acceptInvalidForm returns a middleware that makes the server accept the invalid requests whose
-// refusal the requirement with the given id prescribes and for which isForm returns true. For each
-// of them, it calls occurred and passes on a valid request instead: the last one that the same user
-// sent for the same operation, if possible in the same thread. Since other test prompts may take
-// long, a prompt is passed on only if it is conformance:text. If there is no such valid request,
-// the middleware passes on the invalid request, which the server refuses, and does not call
-// occurred.
+// acceptInvalidForm returns a middleware that makes the server accept certain invalid requests:
+// those whose refusal is prescribed by the requirement with the given id, and for which isForm
+// returns true.
+//
+// For each of them, the middleware calls occurred and passes on a valid request instead. That is
+// the last valid request of the same user for the same operation, if possible in the same thread.
+// If there is none, the invalid request is passed on, and occurred is not called.
 func acceptInvalidForm(occurred func(), requirement string, isForm func(parsedRequest) bool) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var lastValid sync.Map // key of lastValidKeys → spec.Request
@@ -49,10 +49,10 @@ func acceptInvalidForm(occurred func(), requirement string, isForm func(parsedRe
 	}
 }
 
-// lastValidKeys returns the keys under which acceptInvalidForm stores a valid request v, and under
-// which it looks up a valid request to replace an invalid request v. The first key is for the
-// thread that v names, and the second one for any thread. Requests of other users, or for other
-// operations, have other keys.
+// lastValidKeys returns the keys under which acceptInvalidForm stores v if it is valid, and under
+// which it looks up a replacement for v if it is invalid. The first key is for the thread that v
+// names, and the second one for any thread. Requests of other users, or for other operations, have
+// other keys.
 func lastValidKeys(v parsedRequest) []string {
 	who := v.parsed().Operation + "\x00" + v.user() + "\x00"
 	return []string{who + v.parsed().Thread, who}
@@ -141,8 +141,8 @@ func refuseWithStream(occurred func(), requirement string) middleware {
 
 // refuseRequests returns a middleware that makes the server refuse the valid requests for which
 // refuses returns true. For each of them, it calls occurred and passes on an invalid variant of the
-// request instead, so that the refusal is the server's own. A request that has no such variant is
-// passed on unchanged, and occurred is not called.
+// request, which the server refuses as documented. A request that has no such variant is passed on
+// unchanged, and occurred is not called.
 func refuseRequests(occurred func(), refuses func(parsedRequest) bool) middleware {
 	return editRequests(func(v parsedRequest) *http.Request {
 		if v.parsed().Valid() && refuses(v) {

@@ -38,10 +38,9 @@ var echoMutants = []*Mutant{
 	},
 }
 
-// replaceCreatedThread returns a middleware that replaces the ids of threads that the server
-// creates with the JSON text replacement. If a request to start a run names no thread, the
-// middleware replaces the id of the new thread in all frames of the response, wherever the id is a
-// complete JSON string.
+// replaceCreatedThread returns a middleware that replaces the id of each thread that the server
+// creates because a request to start a run names no thread. In all frames of the response, JSON
+// strings that equal the id are replaced with the JSON text replacement.
 func replaceCreatedThread(replacement string) middleware {
 	return editFrames(func(v parsedRequest) func([]byte) []byte {
 		if v.event.Thread != "" || !v.startsRun() {

@@ -18,10 +18,11 @@ type eventEdit = func(e *spec.Event, emit func(*spec.Event))
 
 // editEvents returns the effectFactory of a fault that replaces the events of runs. For each
 // response, it calls begin once to get an edit, and then calls that edit with each event of the
-// run, in order. The emitted events get new sequence numbers, which stay dense if events are
-// dropped or inserted: the first emitted event gets the number of the first event of the run, the
-// second that of the second, and so on. If the numbers of all events so far are used up, an emitted
-// event gets the number after the previous one.
+// run, in order.
+//
+// The emitted events get new sequence numbers, which have no gaps if events are dropped or
+// inserted. The emitted event with the index i gets the number of event i of the run. If that event
+// is still to come, it gets the number after that of the previous emitted event.
 func editEvents(begin func() eventEdit) effectFactory {
 	return func(fault.Args) fault.Effect {
 		var seen []string // the sequence numbers of the run so far
@@ -94,10 +95,9 @@ func swapEvents(fits func(*spec.Event) bool) effectFactory {
 	})
 }
 
-// firstOnly returns the effectFactory of a fault that affects only one event of each response: the
-// first event for which fits returns true. For each response, it calls begin with a function that
-// returns true for this event only. The effectFactory that begin returns creates the effect on the
-// response.
+// firstOnly returns the effectFactory of a fault that affects only the first event of each response
+// for which fits returns true. For each response, it calls begin with a function that returns true
+// for this event only. The result of begin is the effectFactory that affects the event.
 func firstOnly(fits func(*spec.Event) bool, begin func(fits func(*spec.Event) bool) effectFactory) effectFactory {
 	return func(a fault.Args) fault.Effect {
 		done := false

@@ -41,8 +41,8 @@ func changeFrames(change func(frame []byte) []byte) effectFactory {
 }
 
 // insertFrame returns the effectFactory of a fault that inserts a frame into each stream, before
-// the frame of the first text delta. The inserted frame is a copy of that frame with the given data
-// in place of its own.
+// the frame of the first text delta. The inserted frame is a copy of that frame, except that its
+// data is the argument data.
 func insertFrame(data string) effectFactory {
 	return func(fault.Args) fault.Effect {
 		now, done := false, false
@@ -88,8 +88,8 @@ func changeLastFrame(change func(frame []byte) []byte) effectFactory {
 // one arrives or the stream ends, because only then does it know whether the frame is the last one.
 type lastReplacer struct {
 	out  fault.StreamWriter
-	held []byte // the latest frame; nil before the first one
-	send func(w fault.StreamWriter, last []byte) error
+	held []byte                                        // the latest frame; nil before the first one
+	send func(w fault.StreamWriter, last []byte) error // sends what replaces the last frame
 }
 
 // WriteFrame holds back a copy of frame and sends the frame that it held back before, if any. If n
@@ -144,8 +144,8 @@ func atEnd(fits func(frame []byte) bool, finish func(w fault.StreamWriter) error
 type endWatcher struct {
 	out   fault.StreamWriter
 	fits  func(frame []byte) bool
-	found bool // whether fits has returned true for a frame or comment
-	do    func(w fault.StreamWriter) error
+	found bool                             // whether fits has returned true for a frame or comment
+	do    func(w fault.StreamWriter) error // called at the end of the stream if found is true
 }
 
 // WriteFrame sends the frame or comment unchanged. It also sets the field found if the function in

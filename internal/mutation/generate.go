@@ -75,11 +75,12 @@ func generateMutants(dialects []*dialect.Dialect) []*Mutant {
 }
 
 // add adds the mutant m, whose defect violates the requirement with the given id. It sets m.Name to
-// REQUIREMENT.DEFECT, where DEFECT is the argument defect, and deletes from m.KilledBy the checks
-// that do not judge the requirement. If a mutant with this name exists already, add extends it
-// instead of adding m: it adds the current dialect and the locations in m.KilledBy. It does nothing
-// if the dialect does not have the requirement, if the requirement has the level MAY, or if none of
-// the checks in m.KilledBy judges the requirement.
+// REQUIREMENT.DEFECT, where DEFECT is the argument defect, and removes the checks that do not judge
+// the requirement from m.KilledBy. If g already has a mutant with this name, add only adds the
+// current dialect and the locations in m.KilledBy to that mutant.
+//
+// It does nothing if the dialect does not have the requirement, if the requirement has the level
+// MAY, or if no check in m.KilledBy judges the requirement.
 func (g *generator) add(requirement, defect string, m Mutant) {
 	i := slices.IndexFunc(g.dialect.Requirements, func(r spec.Requirement) bool { return r.ID == requirement })
 	if i < 0 || g.dialect.Requirements[i].Level == spec.May {
@@ -122,18 +123,17 @@ type refusedRequestKind struct {
 }
 
 // invalidRequests is the kind of requests that violate the document (x-error). A mutant that
-// accepts such a request responds as if it had received a different request, which is valid, so
-// that checks of content may fail, too. A mutant that changes the status of its refusals may send
-// them with a 2xx status, and their body then does not match the schema for that status.
+// accepts such a request responds as if it had received a valid one, so checks of content may fail,
+// too. A mutant that refuses such requests with a wrong status may use a 2xx status. The body of
+// the refusal then does not match the schema for that status.
 var invalidRequests = refusedRequestKind{
 	"invalid requests", refusesAsDocumented, acceptInvalid, contentChecks, []string{matchesSchema},
 }
 
 // deniedRequests maps each reason for a denial to the kind of valid requests that the server must
-// deny for this reason. The OpenAPI extension x-denied in a dialect's document states for each
-// operation how such requests must be refused. No mutants are generated that accept streams beyond
-// the limit, because the limit is a setting of the server; limitMutants contains mutants with this
-// defect.
+// deny for this reason. The OpenAPI extension x-denied states for each operation how they must be
+// denied. The limit on streams is a setting of the server, so no mutants are generated that accept
+// streams beyond it; limitMutants contains mutants with this defect.
 var deniedRequests = map[spec.DenialReason]refusedRequestKind{
 	spec.DeniedAnonymous:   {"requests without permission", needsCredentials, acceptDenied, cancelChecks, nil},
 	spec.DeniedUnknownUser: {"requests without permission", needsCredentials, acceptDenied, cancelChecks, nil},
@@ -242,9 +242,8 @@ var contentChecks = []string{
 }
 
 // alsoIfRefused lists globs, for [Mutant.AlsoFails], that match the ids of the checks that may fail
-// if valid requests are refused. These are refuse.as-documented, which takes the responses to valid
-// requests into account when it judges those to invalid ones, and the checks of content, which miss
-// what the responses would have contained.
+// if valid requests are refused. The checks of content miss the content of the responses. The check
+// refuse.as-documented compares the responses to invalid requests with those to valid ones.
 var alsoIfRefused = append([]string{refusesAsDocumented}, contentChecks...)
 
 // defectDocs has a description of each kind of defect of replies and frames, for [Mutant.Doc]. In

@@ -13,8 +13,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A runFacts is what a server knows when it sends the stream of a run: about that run, and
-// about what preceded it.
+// A runFacts holds the facts about a run, its thread and its requests that decide whether a
+// [defectCondition] is met.
 type runFacts struct {
 	prompt   string        // text of the last user message of the request that started the run
 	earlier  []string      // prompts of the earlier runs of the thread, oldest first
@@ -25,7 +25,7 @@ type runFacts struct {
 	denied   bool          // a request about the thread was denied with status 401 or 403 before
 	number   int           // number of the run among all runs of the server, from 1
 	readers  int           // number of earlier requests for the stream of the run
-	pause    time.Duration // time from the thread's previous request to the run's start; the maximum if none
+	pause    time.Duration // time since the previous request about the thread; the maximum Duration if there was none
 	header   http.Header   // of the request that started the run
 	body     []byte        // of the request that started the run
 }
@@ -44,7 +44,7 @@ func isPrompt(text, name string) bool {
 // A defectCondition is a condition under which a hidden mutant has its defect. In all other
 // circumstances, the mutant behaves like the correct server.
 type defectCondition struct {
-	name, doc string                // name is a part of the names of mutants; doc follows "only" ("after a failed run")
+	name, doc string                // name is a part of mutant names; doc follows "but only", as in "after a failed run"
 	holds     func(c runFacts) bool // reports whether the condition is met
 }
 
@@ -122,11 +122,13 @@ var (
 	}
 )
 
-// editDelta returns a function for the field conditionalDefect.edit. That function returns an edit
-// that replaces the text of the first text delta that is not empty with change(text, earlier). The
-// argument text is the original text, and earlier is the text of the first text delta in the latest
-// stream of the thread, or "" if there is none. If earlier and the result of change are both "",
-// the text is not changed. The edit calls occurred if it changes the text.
+// editDelta returns a function for the field conditionalDefect.edit. Its edit replaces the text of
+// the first text delta that is not empty with change(text, earlier), and calls occurred if this
+// changes the text.
+//
+// The argument text of change is the original text. The argument earlier is the text of the first
+// text delta in the latest stream of the thread, or "" if there is none. If earlier and the result
+// of change are both "", the text is not replaced.
 func editDelta(change func(text, earlier string) string) func(parsedRequest, string, func()) streamEdit {
 	return func(v parsedRequest, earlier string, occurred func()) streamEdit {
 		return editFirstDelta(v, func(e spec.Event, frame []byte) []byte {
@@ -238,8 +240,8 @@ func replaceInFrame(frame []byte, old, text string) []byte {
 	return slices.Concat(frame[:line.ValueStart], data, frame[line.ValueEnd():])
 }
 
-// A serverHistory records what a server knows about its threads and runs. The caller must hold mu
-// to use the other fields.
+// A serverHistory records the threads and runs of a server for the conditions of hidden mutants.
+// The caller must hold mu to use the other fields, except deltas.
 type serverHistory struct {
 	mu          sync.Mutex
 	threads     map[string]*runFacts // thread id → what is known about the thread for its next run
@@ -287,9 +289,9 @@ func hidden(condition defectCondition, d conditionalDefect) func(occurred func()
 	}
 }
 
-// listening returns a copy of edit that also records the text of the first text delta of a stream
-// in h.deltas. The stream is the response to the request v. The copy has its own function in the
-// field sent, so edit.sent must be nil: it would not be called.
+// listening returns a copy of edit for the stream that is the response to the request v. The copy
+// also records the text of the first text delta of the stream in h.deltas. Its field sent is set
+// for this purpose, so edit.sent must be nil.
 func (h *serverHistory) listening(v parsedRequest, edit streamEdit) streamEdit {
 	done := false
 	edit.sent = func(frame []byte) {

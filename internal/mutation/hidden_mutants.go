@@ -2,9 +2,9 @@ package mutation
 
 import "slices"
 
-// hiddenPairs lists the hidden mutants, each as the name of its condition and the name of its
-// defect. It is a selection from all possible pairs: the first hundred combinations of the suite
-// find each of these mutants. TestHiddenDefects runs a sample of all pairs.
+// hiddenPairs lists the pairs of a condition and a defect from which the hidden mutants are made.
+// Each pair consists of the names of both. The first hundred combinations of the suite find all of
+// these mutants. TestHiddenDefects tries a sample of all possible pairs.
 var hiddenPairs = [][2]string{
 	{"after-failed", "answers-earlier"}, {"after-tool", "loses-character"}, {"sixth", "swaps-deltas"},
 	{"hundredth", "drops-last-delta"}, {"reused", "loses-character"}, {"after-pause", "repeats-delta"},

@@ -19,10 +19,10 @@ func editHistories(edit func(v parsedRequest, e *spec.Event)) middleware {
 }
 
 // editHistoryImages returns a middleware that changes the images in histories. It calls edit for
-// each history that has messages. The element images[i] has the images of the message with index i
-// and may be empty. Element i of the result has the images with which this message is sent. The
-// result must not be longer than images, which edit may modify. If it is shorter, the remaining
-// messages are sent without images.
+// each history that has messages. The element images[i] contains the images of message i, and may
+// be empty. Element i of the result contains the images with which message i is sent. If the result
+// is shorter than images, the remaining messages are sent without images; it must not be longer.
+// The function edit may modify images.
 func editHistoryImages(edit func(images [][]spec.Event) [][]spec.Event) middleware {
 	isImage := func(p spec.Event) bool { return p.Kind == spec.HistoryImage }
 	return editHistories(func(_ parsedRequest, e *spec.Event) {
@@ -127,8 +127,8 @@ var historyContentMutants = []*Mutant{
 // history contains the messages of other threads.
 var alsoWithOtherMessages = []string{"history.tells-once", "history.tells-only-sent-prompts", "history.tells-only-sent-images"}
 
-// historyThreadMutants are servers that return the history of the wrong thread, under a wrong id or
-// not at all, that mix the messages of several threads, or that return a wrong history to a user
+// historyThreadMutants are servers that return the history of a wrong thread, under a wrong id or
+// not at all. Some of them mix the messages of several threads, or return a wrong history to a user
 // without threads.
 var historyThreadMutants = []*Mutant{
 	{
@@ -208,11 +208,9 @@ var historyThreadMutants = []*Mutant{
 	},
 }
 
-// chooseHistory returns a middleware that makes the server return a different history from the
-// requested one. It calls choose for each valid request for a history. The argument own has the ids
-// of the threads that the user has started, oldest first, and must not be modified. The argument
-// asked has only the thread and the day that the request names, and choose can change them in
-// place. The server then receives a request for the history of the changed thread and day.
+// chooseHistory is like editHistoryRequests, but calls choose in place of edit. The argument own
+// contains the ids of the threads that the user has started, oldest first, and must not be
+// modified. The argument asked is the argument history of edit.
 func chooseHistory(choose func(own []string, asked *spec.Event)) middleware {
 	return trackThreads(func(m *threadRegistry) middleware {
 		return editHistoryRequests(func(v parsedRequest, asked *spec.Event) {
@@ -223,10 +221,10 @@ func chooseHistory(choose func(own []string, asked *spec.Event)) middleware {
 	})
 }
 
-// refusedIsLatest is a middleware that treats the thread of an invalid prompt as the latest thread
-// of the user who sent it: until the user sends another prompt, a request for the history of the
-// latest thread gets the history of that thread. Only invalid prompts in threads that the same user
-// started have this effect.
+// refusedIsLatest is a middleware with which an invalid request to start a run makes its thread the
+// latest thread of the user. Until the user sends the next request to start a run, requests for the
+// history of the latest thread get the history of that thread. Only threads that the same user has
+// started are affected.
 func refusedIsLatest(next dialectHandler) dialectHandler {
 	return trackThreads(func(m *threadRegistry) middleware {
 		latest := map[string]string{} // by user; guarded by m.mu
@@ -250,10 +248,12 @@ func refusedIsLatest(next dialectHandler) dialectHandler {
 }
 
 // mixThreads returns a middleware that appends messages of the user's other threads to each history
-// for which isMixed returns true. The argument messages of isMixed has the messages of the history
-// itself. The appended messages of a thread are those that the server returned when the history of
-// that thread was last requested. The middleware numbers the messages of all histories anew, from
-// 1. It does not change the responses to requests for the part of a history before a certain day.
+// for which isMixed returns true. The argument messages contains the messages of the history. The
+// appended messages of a thread are those of the last history of that thread that was requested by
+// its id.
+//
+// The middleware also renumbers the messages of all histories, from 1. It does not change the
+// responses to requests for the history before a given day.
 func mixThreads(isMixed func(messages []spec.Event) bool) middleware {
 	return trackThreads(func(m *threadRegistry) middleware {
 		return editHistories(func(v parsedRequest, e *spec.Event) {

@@ -22,11 +22,11 @@ func dropPrompts(prompts ...string) middleware {
 	})
 }
 
-// refuseLong returns a middleware that makes the server seem to limit the length of a text in bytes
-// instead of characters. The limited text is value(ask), where ask is the decoded request. If a
-// request to start a run has a text of more than limit bytes, but at most limit characters, the
-// middleware sends a refusal with status 422 in place of a successful response. It does not replace
-// event streams.
+// refuseLong returns a middleware that limits a text to the given number of bytes, although the
+// document states the limit in characters. The limited text is value(ask), where ask is the decoded
+// request. If a request to start a run has a text of more than limit bytes, but of at most limit
+// characters, the middleware sends a refusal with status 422 in place of a successful response.
+// Event streams are not replaced.
 func refuseLong(limit int, value func(ask *spec.Event) string) middleware {
 	return editResponses(func(v parsedRequest, a *bufferedResponse) {
 		text := value(v.parsed())

@@ -12,9 +12,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// identityMutants are servers that report a wrong role, type or status of a message, a wrong status
-// or end time of a run, or the same id for several runs or threads, or that send an image without a
-// URL.
+// identityMutants are servers that report a wrong role, type, status or time of a message or run,
+// or give the same id to several runs or threads. One of them sends an image without a URL.
 var identityMutants = []*Mutant{
 	{
 		Name: "user-at-first", Doc: "a message is the user's at its start and the assistant's at its end",
@@ -125,18 +124,19 @@ func endAfter(ms int64) func(frame []byte) []byte {
 	}
 }
 
-// replaceText returns the effectFactory of a fault that replaces each old in all frames with
-// replacement.
+// replaceText returns the effectFactory of a fault that replaces all occurrences of old in each
+// frame with replacement.
 func replaceText(old, replacement string) effectFactory {
 	return changeFrames(func(frame []byte) []byte { return bytes.ReplaceAll(frame, []byte(old), []byte(replacement)) })
 }
 
-// retypeMessages returns a middleware that replaces the types of messages in streams. Once a stream
-// has had a message with a type other than textType, the middleware calls retype for each further
-// frame of the stream, including the frame with that message. The argument types lists the types of
-// the messages that the stream has had so far, without textType, in the order in which they first
-// occurred. The result maps each type that is to be replaced in the frame to its replacement. If a
-// type is in lower case, its replacement is converted to lower case, too.
+// retypeMessages returns a middleware that replaces the types of messages in streams. For each
+// frame, it calls retype with the types of the messages that the stream has had so far, including
+// those in the frame, in the order in which they first occurred. The type textType is left out. If
+// there are no types, retype is not called.
+//
+// The result of retype maps the types that are to be replaced in the frame to their replacements.
+// If a type is in lower case, its replacement is converted to lower case, too.
 func retypeMessages(retype func(types []string) map[string]string) middleware {
 	isAbout := fault.OfKind(spec.MessageStart, spec.MessageProgress, spec.MessageEnd)
 	return editFrames(func(v parsedRequest) func([]byte) []byte {

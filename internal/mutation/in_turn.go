@@ -8,8 +8,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// inTurnMutants are servers that send the start or the end of something twice, at the wrong time or
-// without its counterpart. They affect runs, messages, reasoning, tool calls and steps.
+// inTurnMutants are servers that send the start or the end of a run, a message, a section of
+// reasoning, a tool call or a step twice, at the wrong time, or without its counterpart.
 var inTurnMutants = []*Mutant{
 	{
 		Name: "started-twice-at-once", Doc: "the event that starts the run is sent twice, one after the other",

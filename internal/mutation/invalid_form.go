@@ -10,8 +10,8 @@ import (
 )
 
 // invalidForms lists forms of invalid requests that a server may wrongly accept although it refuses
-// other requests with the same violation. For each form, it has the name of the defect, a phrase
-// that describes the form, and a function that reports whether a request has the form.
+// other requests with the same violation. The field defect is a part of the names of mutants, doc
+// describes the form in the Doc of mutants, and matches reports whether a request has the form.
 var invalidForms = []struct {
 	defect, doc string
 	matches     func(parsedRequest) bool
@@ -48,10 +48,10 @@ func (g *generator) addInvalidForms() {
 	}
 }
 
-// addInvalidForm adds the mutants that wrongly accept invalid requests with the same form as v.
-// There is one mutant for each pair of a form in invalidForms that v has and a requirement on the
-// refusal of v. Requirements that allow a successful response are left out. The request v must have
-// exactly one violation.
+// addInvalidForm adds the mutants that wrongly accept invalid requests with the same form as v,
+// which must have exactly one violation. There is one mutant for each form in invalidForms that v
+// has and each requirement on the refusal of v. Requirements that allow a successful response are
+// left out.
 func (g *generator) addInvalidForm(v parsedRequest) {
 	for _, form := range invalidForms {
 		if !form.matches(v) {
@@ -74,10 +74,10 @@ func (g *generator) addInvalidForm(v parsedRequest) {
 }
 
 // violatedPlace returns the tokens of the JSON pointer to the only violation of the request v, and
-// the decoded values in the body to which the tokens lead: values[0] is the body, and values[i+1]
-// is the value after tokens[i]. If a value does not exist, it and those after it are missing. The
-// results are nil if v does not have exactly one violation, or if the violation is not in a JSON
-// body.
+// the decoded values on the way to it. The element values[0] is the body, and values[i+1] is the
+// value that tokens[i] identifies in values[i]. If a value does not exist, values ends before it.
+// Both results are nil if v does not have exactly one violation, or if the violation is not in a
+// JSON body.
 func violatedPlace(v parsedRequest) (tokens []string, values []any) {
 	violations := v.parsed().Violations
 	var at any
@@ -125,11 +125,12 @@ func isInLaterItem(v parsedRequest) bool {
 	return false
 }
 
-// areSimilar reports whether first and second, which are decoded JSON values, are similar objects.
-// They are similar if every member of second also exists in first and, if its value in first is a
-// string, its value in second begins with that string. The argument tokens has the tokens of the
-// JSON pointer from second to the violation. If tokens is not empty, the values of the member that
-// tokens[0] names are not compared.
+// areSimilar reports whether first and second, two decoded JSON values, are similar objects. Each
+// member of second must also exist in first. If its value in first is a string, its value in second
+// must begin with that string.
+//
+// The argument tokens contains the tokens of the JSON pointer from second to the violation. If it
+// is not empty, the values of the member that tokens[0] names are not compared.
 func areSimilar(first, second any, tokens []string) bool {
 	a, isObject := first.(map[string]any)
 	b, areObjects := second.(map[string]any)

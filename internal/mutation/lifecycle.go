@@ -227,9 +227,8 @@ func stopAfter(fits func(*spec.Event) bool) effectFactory {
 	}
 }
 
-// shiftCreated returns the effect of a fault that changes the creation time of the run in its
-// events, so that each event states an earlier time than the previous event. It is an
-// effectFactory; the result does not depend on its argument.
+// shiftCreated is the effectFactory of a fault that changes the creation time in the events of a
+// run. Each event states an earlier time than the previous one.
 func shiftCreated(a fault.Args) fault.Effect {
 	shift := int64(0)
 	return changeEvents(anyEvent, func(e *spec.Event) {
@@ -239,9 +238,9 @@ func shiftCreated(a fault.Args) fault.Effect {
 }
 
 // changeIdleLimit returns a middleware that replaces the idle limit in requests for a stream with
-// newLimit(limit). The idle limit is the number of polls without an event after which the stream is
-// to end, as a decimal number. If newLimit returns "", the limit is removed. A request without a
-// limit is not changed.
+// newLimit(limit). The idle limit is the number of polls without an event after which the stream
+// must end, as a decimal number. If newLimit returns "", the limit is removed. Requests without a
+// limit are not changed.
 func changeIdleLimit(newLimit func(limit string) string) middleware {
 	return editRequests(func(v parsedRequest) *http.Request {
 		if !v.isOperation("listen") || v.event.PollLimit == "" {

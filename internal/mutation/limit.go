@@ -30,9 +30,8 @@ var limitMutants = []*Mutant{
 }
 
 // repeatTooManyStreams returns a middleware that repeats refusals of streams. Once the server has
-// refused a request for a stream with status 429, all later requests for streams that have the same
-// key as the refused request get the same response. The function key returns the key of the request
-// v.
+// refused a request v for a stream with status 429, all later requests for streams with the same
+// key(v) get the same response.
 func repeatTooManyStreams(key func(v parsedRequest) string) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var refused sync.Map // key → *bufferedResponse

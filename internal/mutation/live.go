@@ -30,12 +30,13 @@ type trackedRun struct {
 	lastSent time.Time       // when the latest frame was sent
 }
 
-// logRuns returns a middleware that keeps a log of the runs and lets serve change how the server
-// treats them. A valid request to start a run adds the run to the log. For each request v that
-// names a run r in the log, the middleware calls serve, which returns the request to send to the
-// server in place of v and the edit of the stream with which the server responds. Other requests
-// are passed on unchanged. The mutex log.mu is locked during each call of serve. If v is a request
-// for a stream, it is also locked during each call of the field frame of the edit.
+// logRuns returns a middleware that keeps a log of the runs and calls serve for each request v that
+// names a run r in the log. A valid request to start a run adds the run to the log first.
+//
+// The function serve returns the request that is sent to the server in place of v, and an edit of
+// the stream with which the server responds. Requests that name no run in the log are passed on
+// unchanged. The mutex log.mu is locked during each call of serve. If v is a request for a stream,
+// log.mu is also locked while the field frame of the edit is called.
 func logRuns(serve func(log *runTracker, r *trackedRun, v parsedRequest) (spec.Request, streamEdit)) middleware {
 	return func(next dialectHandler) dialectHandler {
 		log := &runTracker{runs: map[string]*trackedRun{}}
@@ -75,11 +76,10 @@ func (log *runTracker) note(v parsedRequest) *trackedRun {
 	return r
 }
 
-// watch returns an edit of the stream with which the server responds to the request v. The argument
-// r is the run that v names. If v is not a request for a stream, watch returns edit itself.
-// Otherwise, it returns a copy of edit whose frame function also records in r the id of each frame,
-// the time at which it was sent, and whether it ends the run. That function holds log.mu while it
-// runs.
+// watch returns an edit of the stream with which the server responds to the request v, which names
+// the run r. The result is a copy of edit that also records in r the id of each frame, the time at
+// which it was sent, and whether it ends the run. Its field frame locks log.mu. If v is not a
+// request for a stream, watch returns edit itself.
 func (log *runTracker) watch(r *trackedRun, v parsedRequest, edit streamEdit) streamEdit {
 	if !v.isOperation("listen") {
 		return edit
@@ -111,12 +111,12 @@ func (log *runTracker) isOfSibling(r *trackedRun, cursor string) bool {
 	return false
 }
 
-// unedited returns the request v and an edit that changes nothing. The function that is passed to
-// logRuns returns these results if it leaves the request and the response unchanged.
+// unedited returns the request v and an edit that changes nothing, as results for the function that
+// is passed to logRuns.
 func unedited(v parsedRequest) (spec.Request, streamEdit) { return v.raw, streamEdit{} }
 
-// liveMutants are servers that handle requests about a run wrongly, but do so only while the run
-// goes on, or only after its end.
+// liveMutants are servers that handle some requests about a run wrongly, but only while the run is
+// active, or only after its end.
 var liveMutants = []*Mutant{
 	{
 		Name: "malformed-cursor-while-live", Doc: "a malformed cursor is ignored while the run goes on",

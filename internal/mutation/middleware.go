@@ -104,10 +104,11 @@ func (v parsedRequest) startsRun() bool {
 }
 
 // expectedRefusals returns what the requirement with the given id demands of the refusal of the
-// request. The result is empty if it demands nothing. For an invalid request, the refusal relates
-// to its only violation, and status is ignored; if there are several violations, the result is
-// empty. For a valid request, the refusal is a denial, whose reason depends on status, the status
-// of the response.
+// request. The result is empty if it demands nothing.
+//
+// The refusal of an invalid request is for its only violation; if there are several, the result is
+// empty. The refusal of a valid request is a denial, whose reason depends on status, the status of
+// the response. For an invalid request, status is ignored.
 func (v parsedRequest) expectedRefusals(requirement string, status int) []spec.RefusalRequirement {
 	switch violations := v.parsed().Violations; len(violations) {
 	case 0:
@@ -118,11 +119,11 @@ func (v parsedRequest) expectedRefusals(requirement string, status int) []spec.R
 	return nil
 }
 
-// denialReason returns the reason for which a valid request was denied, judging by status, the
-// status of the response. The status 401 means that the sender is unknown or, if the request has no
+// denialReason returns the reason for which a valid request was denied, as the status of the
+// response shows it. The status 401 means that the sender is unknown or, if the request has no
 // Authorization header, anonymous. The status 403 means that the request is about the data of a
-// different user, and 429 that the sender has too many open streams. For any other status, the
-// request was not denied, and the result is "".
+// different user, and 429 that the sender has too many open streams. Any other status is not a
+// denial, and the result is "".
 func (v parsedRequest) denialReason(status int) spec.DenialReason {
 	switch status {
 	case http.StatusUnauthorized:
@@ -204,9 +205,9 @@ func trackThreads(wrap func(m *threadRegistry) middleware) middleware {
 }
 
 // editHistoryRequests returns a middleware that makes the server return a different history from
-// the requested one. It calls edit for each valid request v for a history. The argument history has
-// only the thread and the day that v names, and edit can change them in place. The server then
-// receives a request for the history of the changed thread and day.
+// the requested one. It calls edit for each valid request v for a history. The argument history
+// contains only the thread and the day in v, and edit may change both. The server then receives a
+// request for the history of that thread and day.
 func editHistoryRequests(edit func(v parsedRequest, history *spec.Event)) middleware {
 	return editRequests(func(v parsedRequest) *http.Request {
 		if v.isOperation("history") && v.parsed().Valid() {

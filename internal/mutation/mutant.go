@@ -27,10 +27,11 @@ type Mutant struct {
 
 	// KilledBy maps the ids of the checks that must find the defect to the expected locations of
 	// their findings. The locations are patterns in the syntax of [path.Match], separated by
-	// spaces. The location of a finding is the kind of the event that is its evidence, such as
-	// "run.end". If the event violates its schema, the JSON pointer of the wrong member, such as
-	// "/delta", is a location, too. The pattern "?" matches events that cannot be decoded. A
-	// finding of one of the checks at such a location kills the mutant.
+	// spaces. A finding of one of the checks at such a location kills the mutant.
+	//
+	// The location of a finding is the kind of the event that is its evidence, such as "run.end".
+	// The pattern "?" matches events that cannot be decoded. If the event violates its schema, the
+	// JSON pointer of the wrong member, such as "/delta", is a location of the finding, too.
 	KilledBy map[string]string
 	// AlsoFails lists the ids of further checks, or globs of ids, that may fail because of the same
 	// defect. Where the list is set, a comment states the reason.
@@ -63,10 +64,10 @@ func matchesAny(globs []string, id string) bool {
 }
 
 // Requirements returns the requirements of dialect d that the mutant violates, or nil if the
-// dialect cannot express the defect. These are the requirements that a check in m.KilledBy judges
-// and that can be violated at one of the locations for that check. A generated mutant violates only
-// the requirement from which it was generated. Requirements of level MAY are left out, since they
-// cannot be violated.
+// dialect cannot express the defect. Each of them is judged by a check in m.KilledBy, and can be
+// violated at one of the locations for that check. A generated mutant violates only the requirement
+// from which it was generated. Requirements with the level MAY are left out, because they cannot be
+// violated.
 func (m *Mutant) Requirements(d *dialect.Dialect) (requirements []spec.Requirement) {
 	has := func(k spec.Kind) bool { return slices.Contains(d.Kinds(), k) }
 	lacks := func(k spec.Kind) bool { return !has(k) }
@@ -84,10 +85,10 @@ func (m *Mutant) Requirements(d *dialect.Dialect) (requirements []spec.Requireme
 }
 
 // violates reports whether the check with the given id must find that the mutant violates the
-// requirement r. The check must be one that judges r. The result is false if m.KilledBy does not
-// have the check. Otherwise, it is true if r is about all events, about events of a kind that
-// matches one of the locations for the check, or about frames that r identifies by their name on
-// the wire instead of their kind.
+// requirement r, which the check must judge. The result is false if the check is not in m.KilledBy.
+// Otherwise, it depends on the events that r is about: the result is true if r is about all events,
+// or about events of a kind that matches one of the locations for the check. It is also true if r
+// identifies frames by their name on the wire and not by their kind.
 func (m *Mutant) violates(r spec.Requirement, check string) bool {
 	places := strings.Fields(m.KilledBy[check])
 	isThere := func(k spec.Kind) bool {
@@ -113,10 +114,9 @@ func (m *Mutant) RequirementIDs(dialects []*dialect.Dialect) (ids []string) {
 // it run in the dialect.
 func (m *Mutant) AppliesTo(d *dialect.Dialect) bool { return len(m.Requirements(d)) > 0 }
 
-// concerns reports whether e can be evidence of the defect of the generated mutant m, which
-// violates the requirement with the id m.requirement. That is the case if e is evidence for that
-// requirement, if e is a request or frame that exercises or violates the requirement, or if e is a
-// request whose form or refusal the requirement is about.
+// concerns reports whether e can be evidence of the defect of the generated mutant m. Either e is
+// evidence for the requirement m.requirement, or e is a request or frame that exercises or violates
+// the requirement, or e is a request whose form or refusal the requirement is about.
 func (m *Mutant) concerns(e spec.Event) bool {
 	prescribes := func(refusals []spec.RefusalRequirement) bool { return len(refusalsAbout(m.requirement, refusals)) > 0 }
 	hasForm := func(f spec.RequestForm) bool { return f.Requirement == m.requirement }

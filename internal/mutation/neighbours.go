@@ -21,12 +21,13 @@ type idGetter func(e *spec.Event) string
 func threadID(e *spec.Event) string { return e.Thread }
 func runID(e *spec.Event) string    { return e.Run }
 
-// mergeIDs returns a middleware that makes the server treat different ids as one. It affects valid
-// requests for which slot returns an id. Two ids are treated as one if known returns the same value
-// for both, and scope returns the same value for the requests that contain them. The server
-// receives the first of these ids in place of each later one, but in the response the client sees
-// the id that it sent. The function known returns the part of an id that the server distinguishes,
-// such as its first characters, and is not called with "".
+// mergeIDs returns a middleware that makes the server treat different ids as the same id. It
+// affects valid requests for which slot returns an id. In place of this id, the server receives the
+// first id that an earlier request had with the same results of known and scope. The client still
+// receives the id that it sent.
+//
+// The function known returns the part of an id that the server distinguishes, such as its first
+// characters. It is not called with "".
 func mergeIDs(slot idGetter, scope func(e *spec.Event) string, known func(id string) string) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var first sync.Map // scope and known(id) → id
@@ -154,8 +155,7 @@ var similarRunMutants = []*Mutant{
 }
 
 // simultaneousMutants are servers in which threads that are active at the same time affect each
-// other, or that handle waiting for input incorrectly: they lose input that comes late, or start a
-// run twice while its thread waits.
+// other, or in which a thread that waits for input loses late input or starts a run twice.
 var simultaneousMutants = []*Mutant{
 	{
 		Name: "one-call-pending", Doc: "the result of a client tool is ignored if another thread called one meanwhile",
@@ -195,22 +195,24 @@ var simultaneousMutants = []*Mutant{
 	},
 }
 
-// pendsOnlyOnce is a function for the argument isLost of loseInput. It reports that input is lost
-// unless it is for the thread that was the last to begin to wait.
+// pendsOnlyOnce is a value for the argument isLost of loseInput. Input is lost unless its thread
+// was the last one that began to wait.
 func pendsOnlyOnce(isLast bool, _ time.Duration) bool { return !isLast }
 
-// waitsOneSecond is a function for the argument isLost of loseInput. It reports that input is lost
-// if its thread has waited for more than a second.
+// waitsOneSecond is a value for the argument isLost of loseInput. Input is lost if its thread has
+// waited for more than a second.
 func waitsOneSecond(_ bool, waited time.Duration) bool { return waited > time.Second }
 
-// loseInput returns a middleware that makes the server lose input for which it waits. The argument
-// input is the kind of the input: a tool result ([spec.InputToolResult]) or the answer to an
-// interrupt ([spec.InputResume]). The function isLost reports whether input for a thread is lost.
-// The argument isLast is true if no other thread may have begun to wait since this one did, and
-// waited is the time since then, or the maximum if the thread never began to wait. A thread may
-// begin to wait with a valid prompt that offers a client tool or, if input is [spec.InputResume],
-// also with the prompt conformance:interrupt. In place of input that is lost, the server receives
-// the prompt "go on".
+// loseInput returns a middleware that makes the server lose input for which a thread waits. In
+// place of input that is lost, the server receives the prompt "go on". The argument input is the
+// kind of the input: a tool result ([spec.InputToolResult]) or the answer to an interrupt
+// ([spec.InputResume]).
+//
+// A thread begins to wait with each valid prompt that offers a client tool and, if input is
+// InputResume, also with the prompt conformance:interrupt. The function isLost reports whether
+// input is lost. Its argument isLast is true if no other thread has begun to wait since then. The
+// argument waited is the time since then, or the maximum Duration if the thread never began to
+// wait.
 func loseInput(input spec.Kind, isLost func(isLast bool, waited time.Duration) bool) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -262,11 +264,11 @@ var startTwiceWhileWaiting middleware = func(next dialectHandler) dialectHandler
 	})(next)
 }
 
-// crossWhenCrowded is a middleware that mixes up the texts of concurrent streams. It affects only
-// message deltas whose text has 100 to 1,000 bytes and no character that needs to be escaped in a
-// quoted string. It delays each of these deltas by 20 milliseconds. If the server is then handling
-// at least twelve requests, the middleware replaces the text of the delta with that of the latest
-// delta of this kind, which may come from a different stream.
+// crossWhenCrowded is a middleware that mixes up the texts of concurrent streams. It affects
+// message deltas whose text has 100 to 1,000 bytes and needs no escapes in a quoted string. It
+// delays each of these deltas by 20 milliseconds. If the server is then handling at least twelve
+// requests, the delta is sent with the text of the latest of these deltas, which may be from a
+// different stream.
 var crossWhenCrowded middleware = func(next dialectHandler) dialectHandler {
 	var open atomic.Int64
 	var latest atomic.Value

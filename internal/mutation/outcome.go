@@ -29,8 +29,9 @@ type Outcome struct {
 	Mutant   string   // name of the mutant; "" for the correct server
 	Dialect  string   // name of the dialect
 	KilledBy []string // ids of the checks that killed the mutant, sorted
-	// OverKills lists what failed and should not have, sorted. Most elements are ids of checks. The
-	// others say more, such as "CHECK for REQUIREMENT" or "SCENARIO could not be played: ERROR".
+	// OverKills lists the failures that the defect does not explain, sorted. An element is the id of
+	// a check, or a description such as "CHECK for REQUIREMENT" or "SCENARIO could not be played:
+	// ERROR".
 	OverKills    []string
 	FailedChecks map[string]string // id of each failed check → "SCENARIO: MESSAGE" of its first finding
 	IsEquivalent bool              // the defect of a generated or hidden mutant never occurred
@@ -44,7 +45,7 @@ func (o Outcome) IsSurvivor() bool { return !o.IsKilled() && !o.IsEquivalent }
 // finding at an expected location.
 func (o Outcome) IsKilled() bool { return len(o.KilledBy) > 0 }
 
-// isOverKilled reports whether something failed that the defect of the mutant does not affect.
+// isOverKilled reports whether there were failures that the defect of the mutant does not explain.
 func (o Outcome) isOverKilled() bool { return len(o.OverKills) > 0 }
 
 // Description describes the outcome:
@@ -87,10 +88,11 @@ func RunOne(ctx context.Context, d *dialect.Dialect, m *Mutant) (Outcome, error)
 }
 
 // runSuite is like [RunOne], but also returns the results of the scenarios. It plays the scenarios
-// whose names match one of the given globs or, if there are none, one of those in m.scenarios. If
-// there are none there either, it plays all scenarios. If it does not play all scenarios and the
-// check refuse.as-documented must find m, the suite sends only those invalid requests whose refusal
-// is about the requirement that m violates.
+// whose names match one of the given globs. If there are no globs, it uses those in m.scenarios. If
+// there are none either, it plays all scenarios except m.skippedScenarios().
+//
+// If the scenarios are limited by globs and the check refuse.as-documented must find m, the suite
+// sends only those invalid requests whose refusal the requirement of m is about.
 func runSuite(
 	ctx context.Context, d *dialect.Dialect, m *Mutant, globs []string,
 ) (Outcome, []suites.ScenarioResult, error) {
@@ -269,8 +271,8 @@ func newOutcome(d *dialect.Dialect, m *Mutant, parts []suites.ScenarioResult) Ou
 
 // failsRequirement reports whether r makes the verdict on a requirement warned or worse. The
 // argument r must be the result of a check with the verdict warned, failed or error. For the
-// verdict error, failsRequirement returns true. If it returns false, the catalogue is inconsistent:
-// the findings are about requirements that do not name the check.
+// verdict error, the result is always true. If the result is false, the catalogue is inconsistent,
+// because the findings are about requirements that do not name the check.
 func failsRequirement(r spec.Result) bool {
 	return r.Verdict == spec.Error || slices.ContainsFunc(r.Obligation.Requirements, func(l spec.Requirement) bool {
 		return r.VerdictOn(l) >= spec.Warned
@@ -286,10 +288,10 @@ func firstMessage(r spec.Result) string {
 	return r.Note
 }
 
-// isKill reports whether the result r kills the mutant. That is the case if m.KilledBy has the
-// check, and if one of the findings in r is at a location that m.KilledBy lists for the check, and
-// is about a requirement whose verdict is warned or worse. If the mutant is generated, this
-// requirement must be the one that the mutant violates.
+// isKill reports whether the result r kills the mutant. The check must be in m.KilledBy, and r must
+// have a finding at one of the locations for the check. The finding must be about a requirement
+// whose verdict is warned or worse. For a generated mutant, this must be the requirement that the
+// mutant violates.
 func (m *Mutant) isKill(r spec.Result) bool {
 	places, named := m.KilledBy[r.Obligation.Check.ID]
 	return named && slices.ContainsFunc(r.Findings, func(f spec.Finding) bool {
@@ -300,13 +302,16 @@ func (m *Mutant) isKill(r spec.Result) bool {
 	})
 }
 
-// overKills returns descriptions of what should not have failed in r, the result of a check that
-// did not pass. If neither m.KilledBy nor m.AlsoFails has the check, the result is the id of the
-// check. If m.KilledBy has the check and the mutant is generated, the result has "CHECK for
-// REQUIREMENT" for each finding whose event names a requirement but does not concern the
-// requirement that the mutant violates. Otherwise, the result is nil. It is also nil if r has no
-// findings and its verdict is not error: such a check failed only because a claimed capability was
-// not exercised, which is not a defect.
+// overKills returns descriptions of the failures in r, the result of a check that did not pass,
+// that the defect does not explain:
+//   - If the check is neither in m.KilledBy nor in m.AlsoFails, the result is the id of the check.
+//   - If the check is in m.KilledBy and the mutant is generated, the result contains "CHECK for
+//     REQUIREMENT" for each finding whose event names a requirement but does not concern the
+//     violated one; see concerns.
+//   - Otherwise, the result is nil.
+//
+// The result is also nil if r has no findings and its verdict is not error. Such a check failed
+// only because a claimed capability was not exercised, which is not a defect.
 func (m *Mutant) overKills(r spec.Result) (over []string) {
 	id := r.Obligation.Check.ID
 	if matchesAny(m.AlsoFails, id) || len(r.Findings) == 0 && r.Verdict != spec.Error {

@@ -14,21 +14,20 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// rewriteInput returns a middleware that changes the text of an input in requests before the server
-// receives them. It affects valid requests to start a run that have an input of kind k. If k is
-// [spec.InputUser], it affects only requests that end with such an input, and not with a tool
-// result or an answer to an interrupt. Requests whose body is not JSON, or is larger than
-// maxEagerBody, are not changed.
+// rewriteInput returns a middleware that changes the text of an input before the server receives
+// the request. It affects valid requests to start a run that have an input of kind k. If k is
+// [spec.InputUser], the request must end with such an input, and not with a tool result or an
+// answer to an interrupt. Requests whose body is not JSON, or is larger than maxEagerBody, are not
+// changed.
 //
-// The function begin is called once per server and returns the function that rewrites texts. That
-// function is called with a request v and the text of the last input of kind k in v, and returns
-// the new text. Every string in the body that equals the old text is replaced with the new one. The
-// function is never called again for the same server before an earlier call has returned.
+// The function begin is called once per server, and returns the function that rewrites texts. That
+// function is called with a request v and the text of the last input of kind k in v. It returns the
+// new text, with which all equal strings in the body are replaced. Its calls for one server do not
+// overlap.
 //
-// An input, such as the answer to an interrupt, may be a JSON object in the body rather than a
-// string. Its text is then the encoded object, which no string in the body equals. In that case,
-// the longest string among the values of the object's members is rewritten instead of this text; if
-// no member is a string, nothing is changed.
+// The input may also be a JSON object in the body, such as the answer to an interrupt. In that
+// case, only the longest of its members that are strings is rewritten. If there is no such member,
+// nothing is changed.
 func rewriteInput(k spec.Kind, begin func() func(v parsedRequest, text string) string) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -130,9 +129,9 @@ func replaceString(v any, old, text string) any {
 }
 
 // rewriteArguments returns a middleware that changes the arguments of a test prompt before the
-// server receives it. The parameter name is the name of the prompt, without "conformance:". What
-// follows the name and a space is replaced with rewrite(arguments), where arguments is the original
-// text. A prompt without arguments is not changed.
+// server receives it. The parameter name is the name of the prompt, without "conformance:". The
+// arguments are the text after the name and a space; they are replaced with rewrite(arguments). A
+// prompt without arguments is not changed.
 func rewriteArguments(name string, rewrite func(arguments string) string) middleware {
 	return rewriteInput(spec.InputUser, func() func(parsedRequest, string) string {
 		return func(_ parsedRequest, text string) string {
@@ -144,10 +143,9 @@ func rewriteArguments(name string, rewrite func(arguments string) string) middle
 	})
 }
 
-// repeatFirst returns a middleware that makes the server receive the first of several test prompts
-// again and again. Each prompt with the given name is replaced with the first one of that name that
-// the same user sent in the thread. The name does not include "conformance:". A prompt without
-// arguments is not replaced.
+// repeatFirst returns a middleware that replaces each test prompt with the given name with the
+// first prompt of that name that the same user sent in the thread. The name does not include
+// "conformance:". A prompt without arguments is not replaced.
 func repeatFirst(name string) middleware {
 	return firstOfThread(spec.InputUser, "conformance:"+name+" ")
 }
@@ -173,8 +171,8 @@ func firstOfThread(k spec.Kind, prefix string) middleware {
 func threadKey(v parsedRequest) string { return v.user() + v.event.User + "\n" + v.event.Thread }
 
 // replyToRecall returns a middleware that makes the server reply to the prompt conformance:recall
-// with recall(earlier). The argument earlier has the earlier prompts of the user in the thread,
-// oldest first. If there are none, the server receives the prompt unchanged.
+// with the text recall(earlier). The argument earlier lists the earlier prompts of the user in the
+// thread, oldest first. If there are none, the server receives the prompt unchanged.
 func replyToRecall(recall func(earlier []string) string) middleware {
 	return rewriteInput(spec.InputUser, func() func(parsedRequest, string) string {
 		all := map[string][]string{}
@@ -227,8 +225,8 @@ func payloadMutant(
 	}
 }
 
-// payloadMutants are servers that change texts or JSON values before they send or store them, or
-// forget some of them.
+// payloadMutants are servers that change texts or JSON values that they receive, or lose parts of
+// them, before they send or store them.
 var payloadMutants = []*Mutant{
 	payloadMutant("text-trimmed", "the white space at the ends of a text is lost",
 		"script.text", inText, storedToo, rewriteArguments("text", strings.TrimSpace)),

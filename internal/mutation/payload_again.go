@@ -21,7 +21,7 @@ func cutAt(n int) func(text string) string {
 
 // rewriteLaterResult returns a middleware that changes requests with several tool results. It
 // replaces the text of the last result with rewrite(first), where first is the text of the first
-// result.
+// one.
 func rewriteLaterResult(rewrite func(first string) string) middleware {
 	return rewriteInput(spec.InputToolResult, func() func(parsedRequest, string) string {
 		return func(v parsedRequest, text string) string {
@@ -33,9 +33,9 @@ func rewriteLaterResult(rewrite func(first string) string) middleware {
 	})
 }
 
-// recallReply is a middleware that makes the server reply to the prompt conformance:recall
-// with the last tool result, or answer to an interrupt, that a client has sent in the thread since
-// the previous prompt. If there is none, the server receives the prompt unchanged.
+// recallReply is a middleware that makes the server reply to the prompt conformance:recall with a
+// wrong text: the last tool result, or answer to an interrupt, that a client has sent in the thread
+// since the previous prompt. If there is none, the server receives the prompt unchanged.
 func recallReply(next dialectHandler) dialectHandler {
 	var replies sync.Map // thread id → text
 	recall := rewriteInput(spec.InputUser, func() func(parsedRequest, string) string {

@@ -36,10 +36,10 @@ func changeHealthStatus(status int) middleware {
 	})
 }
 
-// changeCreatedFlag returns a middleware that changes the replies to requests to start a run. Each
-// reply has a flag that states whether the thread of the run is new. The middleware sets this flag
-// to isNew(first, known). The argument first is true if no run was accepted in the thread before,
-// and known is true if the history of the thread was requested before.
+// changeCreatedFlag returns a middleware that changes the replies to requests to start a run. It
+// sets the flag in the reply that states whether the thread of the run is new to isNew(first,
+// known). The argument first is true if no run was accepted in the thread before. The argument
+// known is true if the history of the thread was requested before.
 func changeCreatedFlag(isNew func(first, known bool) bool) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -91,9 +91,9 @@ var replyAcceptedMutants = []*Mutant{
 	},
 }
 
-// reportConcurrentAsFirst is a middleware that reports a run as the first of its thread if it was
-// requested before the server had responded to any request to start a run in that thread. It delays
-// requests to start a run by 5 milliseconds, so that concurrent ones overlap.
+// reportConcurrentAsFirst is a middleware that reports several runs as the first of their thread:
+// all those that were requested before the server had responded to any request to start a run in
+// the thread. It delays requests to start a run by 5 milliseconds, so that concurrent ones overlap.
 func reportConcurrentAsFirst(next dialectHandler) dialectHandler {
 	var accepted sync.Map // ids of threads
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
@@ -138,9 +138,9 @@ var replyHistoryMutants = []*Mutant{
 	},
 }
 
-// hideUnanswered is a middleware that hides a thread until its first prompt has been answered. Once
-// the server has responded to a request for the history of the thread with status 404, the
-// middleware repeats that response as long as the history consists of a single user message.
+// hideUnanswered is a middleware that hides a thread until its first prompt has been answered. It
+// applies to threads whose history the server has refused with status 404. As long as such a
+// history consists of a single user message, the middleware sends the same response again.
 var hideUnanswered middleware = func(next dialectHandler) dialectHandler {
 	var unknown sync.Map // thread id → bufferedResponse
 	return editResponses(func(v parsedRequest, a *bufferedResponse) {

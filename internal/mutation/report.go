@@ -176,8 +176,8 @@ func (r *Report) writeKills(b *bytes.Buffer) {
 	}
 }
 
-// writeMutants appends to b a section with a table of the mutants that were run. The table has the
-// defect and the violated requirements of each mutant.
+// writeMutants appends to b a section with a table of the mutants that were run. For each mutant,
+// the table contains the name, a description of the defect, and the violated requirements.
 func (r *Report) writeMutants(b *bytes.Buffer) {
 	fmt.Fprint(b, "\n## The mutants\n\n| mutant | what is wrong with the server | violates |\n|---|---|---|\n")
 	played := r.mutantNames(func(Outcome) bool { return true })

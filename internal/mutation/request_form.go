@@ -13,9 +13,9 @@ import (
 )
 
 // formDefects lists the ways in which a server may wrongly refuse valid requests because of their
-// form. Each has the name of the defect, and the prefix with which the names of the refused forms
-// begin; see [spec.RequestForm]. The noun follows the prefix in the description of a mutant, as in
-// "with null members".
+// form. The field defect is a part of the names of mutants. A mutant refuses the forms whose names
+// begin with prefix; see [spec.RequestForm]. The noun follows the prefix in the Doc of the mutant,
+// as in "with null members".
 var formDefects = []struct{ defect, prefix, noun string }{
 	{"null-refused", "with null ", "members"}, {"absence-refused", "without ", "members"},
 	{"unknown-refused", "with the unknown ", "members"}, {"field-refused", "with the field ", "values"},
@@ -24,8 +24,8 @@ var formDefects = []struct{ defect, prefix, noun string }{
 
 // addFormRejections adds the mutants that refuse valid requests to start a run because of their
 // form, such as null for an optional member, a missing optional member, an unknown member, or a
-// header field. It leaves out the forms that a request built from the template "prompt" has,
-// because a server that refused them would refuse nearly every prompt.
+// header field. Forms that a request built from the template "prompt" has are left out: a server
+// that refused them would refuse nearly every prompt.
 func (g *generator) addFormRejections() {
 	plain := map[string]bool{}
 	if r, err := g.dialect.BuildRequest("prompt", sampleEvent); err == nil {
@@ -62,7 +62,7 @@ func (g *generator) addFormRejections() {
 	}
 }
 
-// sampleEvent has the values from which requests are built when mutants are generated.
+// sampleEvent provides the values for the requests that are built to generate mutants.
 var sampleEvent = spec.Event{
 	Text: "conformance:text one", Thread: "550e8400-e29b-41d4-a716-446655440000", Run: "r", Name: "paint", Call: "c", ID: "i",
 }
@@ -76,11 +76,12 @@ func formsOf(e spec.Event) []spec.RequestForm {
 }
 
 // addFormRejection adds the mutant that refuses valid requests with the given form or a similar
-// one. A form is similar if it belongs to the same requirement, if its name begins with the same
-// prefix in formDefects, and if its name is not in plain, the set of the names of ordinary forms.
+// one. A form is similar if it belongs to the same requirement and its name begins with the same
+// prefix in formDefects. Forms whose names are in plain are not refused. If the name of the given
+// form begins with none of the prefixes, no mutant is added.
+//
 // The mutant violates the requirement of the form or, if form.Requirement is "", the requirement
-// with the id defaultID. If the name of the form begins with none of the prefixes, no mutant is
-// added.
+// with the id defaultID.
 func (g *generator) addFormRejection(form spec.RequestForm, defaultID string, plain map[string]bool) {
 	requirement, about := form.Requirement, cmp.Or(form.Requirement, defaultID)
 	for _, kind := range formDefects {

@@ -24,8 +24,8 @@ type streamEdit struct {
 	end func() []byte
 }
 
-// serveStream has next respond to the request r, and sends the response to w. If the response is an
-// event stream, it is changed by edit.
+// serveStream passes the request r to next and sends the response to w. If the response is an event
+// stream, it is changed by edit.
 func serveStream(w http.ResponseWriter, r *http.Request, next http.Handler, edit streamEdit) {
 	if a := serveEdited(w, r, next, edit); a != nil {
 		a.send(w)
@@ -42,16 +42,15 @@ func editStreams(begin func(v parsedRequest) streamEdit) middleware {
 }
 
 // editFrames is like editStreams, but changes only the frames of a stream, and not the comments.
-// The function that begin returns is the field frame of the edit. If it is nil, the stream is sent
-// unchanged.
+// The function that begin returns becomes the field frame of the edit. If it is nil, the stream is
+// sent unchanged.
 func editFrames(begin func(v parsedRequest) func(frame []byte) []byte) middleware {
 	return editStreams(func(v parsedRequest) streamEdit { return streamEdit{frame: begin(v)} })
 }
 
-// serveEdited has next respond to the request r. If the response is an event stream, serveEdited
-// sends it to w, changed by edit. Otherwise, it sends nothing and returns the response, which the
-// caller can edit and must send. The result is nil if there is nothing left to send, because the
-// response was a stream or next did not respond.
+// serveEdited passes the request r to next. If the response is an event stream, serveEdited sends
+// it to w, changed by edit, and returns nil. Otherwise, it sends nothing and returns the response,
+// which the caller can edit and must send. If next did not respond, the result is nil.
 func serveEdited(w http.ResponseWriter, r *http.Request, next http.Handler, edit streamEdit) *bufferedResponse {
 	h := &responseEditor{w: w, edit: edit, plain: bufferedResponse{header: http.Header{}}}
 	next.ServeHTTP(h, r)
@@ -75,9 +74,9 @@ type responseEditor struct {
 	frames   sse.FrameSplitter   // splits the written bytes of the stream into frames
 }
 
-// Header returns the header of the response. For an event stream, the first call of WriteHeader or
-// Write sends the header. For any other response, nothing is sent: serveEdited returns the response
-// to its caller, who sends it later.
+// Header returns the header of the response. The first call of WriteHeader or Write sends the
+// header if the response is an event stream. The header of any other response is sent later, by the
+// caller of serveEdited.
 func (h *responseEditor) Header() http.Header { return h.plain.header }
 
 // WriteHeader sets the status. If the Content-Type is that of an event stream, it also sends the

@@ -9,8 +9,7 @@ import (
 
 // editResumed returns a middleware that edits streams that are resumed from a cursor. It calls
 // begin with each valid request v for such a stream, and begin returns the edit of that stream. The
-// argument r, which all calls of begin share, holds for each run the frames that were sent so far
-// in streams that were not resumed.
+// argument r contains the frames that the server has sent so far in streams that were not resumed.
 func editResumed(begin func(v parsedRequest, r *runFrames) streamEdit) middleware {
 	return func(next dialectHandler) dialectHandler {
 		r := &runFrames{frames: map[string][][]byte{}}
@@ -84,8 +83,8 @@ func editFrameAt(index int, replace func(frame []byte) []byte) streamEdit {
 	}}
 }
 
-// dropFrame returns nil. In a streamEdit, or as the argument replace of editFrameAt, it leaves out
-// the frame or comment.
+// dropFrame returns nil. As a field of a streamEdit, or as the argument replace of editFrameAt, it
+// removes the frame or comment from the stream.
 func dropFrame([]byte) []byte { return nil }
 
 // editLast returns an edit of one stream. In place of the last frame, it sends replace(frame),

@@ -40,9 +40,9 @@ type RunOptions struct {
 	Progress func(o Outcome, played, total int)
 }
 
-// A Report holds the outcomes of the mutants that were run. The suite was also run against the
-// correct server and the [Canary] of each dialect; InvalidReasons states what was wrong with their
-// outcomes, if anything was.
+// A Report holds the outcomes of the mutants that were run. In each dialect, the suite was also run
+// against the correct server and the [Canary]. If their outcomes were wrong, InvalidReasons is not
+// empty.
 type Report struct {
 	Dialects       []*dialect.Dialect // the dialects that were selected, in the order of the options
 	Mutants        []*Mutant          // all mutants of the dialects, run or not, as [All] returns them
@@ -60,11 +60,13 @@ type job struct {
 }
 
 // Run runs the suite against the mutants that plan selects and, in each dialect, also against the
-// correct server and the canary. It runs several jobs at the same time. Because a server that
-// shares the machine with others may respond late, a job with an unexpected outcome is run again
-// while no other job is running, and the second outcome counts. If [RunOptions.Validate] returns an
-// error for plan, Run returns nil and an error. If ctx is canceled or the suite does not run to its
-// end in a job, Run returns a report of the completed jobs and an error.
+// correct server and the canary. It runs several jobs at the same time, so a server may respond
+// late. Therefore, a job with an unexpected outcome is run again while no other job is running, and
+// the second outcome counts.
+//
+// If [RunOptions.Validate] returns an error for plan, Run returns nil and this error. If ctx is
+// canceled, or if the suite does not run to its end in a job, Run returns a report of the completed
+// jobs and an error.
 func Run(ctx context.Context, plan RunOptions) (*Report, error) {
 	jobs, err := plan.jobs()
 	if err != nil {
@@ -160,14 +162,13 @@ func (r *runner) runJob(ctx context.Context, i int) error {
 	return nil
 }
 
-// A passingScenarios records in which scenarios the correct server passed a check. The key consists
-// of the id of the check and the id of a requirement that the check judges, in this order. The
-// value has the names of the scenarios in which the requirement was met.
+// A passingScenarios maps checks and requirements to the names of the scenarios in which the
+// correct server met the requirement, according to the check. The key consists of the id of the
+// check and the id of the requirement, in this order.
 type passingScenarios map[[2]string][]string
 
-// newJudgedScenarios returns, for each check and each requirement that it judges, the scenarios in
-// which the correct server met the requirement. The argument parts has the results of the scenarios
-// that were played against that server.
+// newJudgedScenarios returns the passingScenarios for parts, the results of the scenarios that were
+// played against the correct server.
 func newJudgedScenarios(parts []suites.ScenarioResult) passingScenarios {
 	j := passingScenarios{}
 	for _, p := range parts {
@@ -189,10 +190,10 @@ func newJudgedScenarios(parts []suites.ScenarioResult) passingScenarios {
 const maxScenarios = 2
 
 // scenariosFor returns the names of scenarios that can kill the generated mutant m, in no
-// particular order. In these, the checks that must find m judge the requirement that m violates.
-// The result has at most maxScenarios names for each check, so a name may occur several times. The
-// scenario that sends invalid requests takes the most time, so it is included for a check only if
-// there is no other. The result is nil if there are no such scenarios.
+// particular order, or nil if there are none. In each of them, a check that must find m judges the
+// requirement that m violates. The result contains at most maxScenarios names for each check, so a
+// name may occur several times. The scenario that sends invalid requests takes the most time, so it
+// is included for a check only if no other scenario can be.
 func (j passingScenarios) scenariosFor(m *Mutant) (names []string) {
 	for check := range m.KilledBy {
 		all := j[[2]string{check, m.requirement}]
@@ -207,9 +208,9 @@ func (j passingScenarios) scenariosFor(m *Mutant) (names []string) {
 // isZero reports whether o is the zero Outcome, which stands for a job that has not been run.
 func (o Outcome) isZero() bool { return o.Dialect == "" }
 
-// isAsExpected reports whether o, the outcome of the job, is as it should be. The correct server
-// must have no failures, the canary must be killed, and any other mutant must be killed without
-// over-kills (failures that its defect does not explain).
+// isAsExpected reports whether o is an expected outcome of the job. The correct server must have no
+// failures, the canary must be killed, and any other mutant must be killed without over-kills
+// (failures that its defect does not explain).
 func (j job) isAsExpected(o Outcome) bool {
 	switch {
 	case j.mutant == nil:

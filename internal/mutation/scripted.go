@@ -1,10 +1,10 @@
 package mutation
 
-// replyScript returns a script for the mock, in YAML, that replaces the reply to certain test
-// prompts with a wrong one. It applies to prompts that match the regular expression formed by
-// "^conformance:" and the argument prompt, which must not contain a single quote. The argument
-// reply is the new reply, a YAML list of steps on one line. The resulting streams are valid; only
-// their content is not what the prompt asks for.
+// replyScript returns a script for the mock, in YAML, that makes the agent give a wrong reply to
+// certain test prompts. These are the prompts that match the regular expression "^conformance:"
+// followed by the argument prompt, which must not contain a single quote. The argument reply is the
+// wrong reply, a YAML list of steps on one line. The resulting streams are valid, but do not have
+// the content that the prompt asks for.
 func replyScript(prompt, reply string) string {
 	return "rules:\n  - name: otherwise\n    when: {text: {matches: '^conformance:" + prompt + "'}}\n    reply: " + reply + "\n"
 }

@@ -61,8 +61,8 @@ var sequenceMutants = []*Mutant{
 	},
 }
 
-// countDown returns the effect of a fault that numbers the events of a run downward from 100000.
-// Events without a sequence number are left unchanged. countDown is an effectFactory.
+// countDown is the effectFactory of a fault that numbers the events of a run downward from 100000.
+// Events without a sequence number are left unchanged.
 func countDown(a fault.Args) fault.Effect {
 	number := 100_001
 	hasNumber := func(e *spec.Event) bool { return e.Seq != "" }

@@ -10,10 +10,10 @@ import (
 // CorrectName is the key of the correct server in the map that [NewHandlers] returns.
 const CorrectName = "correct"
 
-// NewHandlers returns servers with which clients other than the suite can be tested. The map has a
-// handler for each mutant that applies to dialect d, by the name of the mutant, and one for the
-// correct server, by [CorrectName]. The caller must call shut to shut the servers down. If a server
-// cannot be created, NewHandlers returns nil, nil and an error.
+// NewHandlers returns servers with which clients other than the suite can be tested. The keys of
+// the map are the names of the mutants that apply to dialect d, and [CorrectName] for the correct
+// server. The caller must call shut to shut the servers down. If a server cannot be created,
+// NewHandlers returns nil, nil and an error.
 func NewHandlers(d *dialect.Dialect) (handlers map[string]http.Handler, shut func(), err error) {
 	handlers = map[string]http.Handler{}
 	var shuts []func()

@@ -54,9 +54,9 @@ var stateMutants = []*Mutant{
 	},
 }
 
-// shareMembers returns a function that modifies its argument e, an event with a state as JSON text.
-// If the state is an object, the function adds the members of the states of all events with which
-// it was called before. If a member exists in several states, the latest one counts. Any other
+// shareMembers returns a function that adds members to the state in its argument e, as if all
+// threads shared one state. The state is JSON text. If it is an object, the members of the states
+// in all earlier calls are added; of members with the same name, the latest one counts. Any other
 // state is not changed. The function may be called concurrently.
 func shareMembers() func(e *spec.Event) {
 	var mu sync.Mutex

@@ -33,7 +33,7 @@ var uploadStoredMutants = []*Mutant{
 	},
 }
 
-// uploadSignedMutants are servers that sign a link for a file or a bucket other than the requested
+// uploadSignedMutants are servers that sign a link for another file or bucket than the requested
 // one, or for a file that does not exist.
 var uploadSignedMutants = []*Mutant{
 	{
@@ -60,10 +60,10 @@ var uploadSignedMutants = []*Mutant{
 }
 
 // signUnknownFile returns a middleware that makes the server sign links for files that do not
-// exist. If the server responds to a request to sign a link with status 404, the middleware repeats
-// the last successful response to such a request instead, if there was one. In the repeated
-// response, the path is replaced with signedPath(asked), where asked is the requested path. If
-// signedPath returns "", the path is not replaced.
+// exist. If the server refuses to sign a link with status 404, the client receives the last
+// successful response to a request to sign a link, if there was one. The path in it is replaced
+// with signedPath(asked), where asked is the requested path. If signedPath returns "", the path is
+// not replaced.
 func signUnknownFile(signedPath func(asked string) string) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -111,9 +111,9 @@ func editLinkResponses(edit func(signed bool, a *bufferedResponse)) middleware {
 	}
 }
 
-// editLinks returns a middleware that edits the responses to requests for links that the server has
-// issued. It affects the links that were issued in response to a request to sign a link if signed
-// is true, and all other links if it is false. The function edit changes the response a in place.
+// editLinks is like editLinkResponses, but calls edit only for one kind of link. If signed is true,
+// these are the links that were issued in response to a request to sign a link. If it is false,
+// they are all other links.
 func editLinks(signed bool, edit func(a *bufferedResponse)) middleware {
 	return editLinkResponses(func(isSigned bool, a *bufferedResponse) {
 		if isSigned == signed {
@@ -219,12 +219,14 @@ func overwriteByName(next dialectHandler) dialectHandler {
 	return redirect(note(next))
 }
 
-// replaceForeignImages returns a middleware that changes certain requests. A request is changed if
-// it is valid, starts a run, and has a link to another server as the first image of its last user
-// message. The server then receives the body that replace(body, link, own) returns. The argument
-// body is a copy of the original body, which replace may modify, and link is the link to the other
-// server. The argument own is the link to this server that the latest valid request with such a
-// link had in that place. If there was no such request yet, the request is not changed.
+// replaceForeignImages returns a middleware that changes valid requests to start a run if the first
+// image of the last user message is a link to another server. The server then receives the body
+// that replace returns.
+//
+// The argument body of replace is a copy of the original body, which replace may modify. The
+// argument link is the link to the other server. The argument own is the latest link to this server
+// that an earlier valid request had in its place. If there is no such link yet, the request is not
+// changed.
 func replaceForeignImages(replace func(body []byte, link, own string) []byte) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -258,9 +260,9 @@ func imageLink(ask spec.Event) string {
 	return ""
 }
 
-// withoutItems returns the decoded JSON value v without certain items of its lists, at any depth.
-// These items are the objects that have a member whose value equals the argument text. The objects
-// in v are modified in place.
+// withoutItems returns the decoded JSON value v without certain objects: those that are items of an
+// array, at any depth, and have a member whose value is text. The objects in v are modified in
+// place.
 func withoutItems(v any, text string) any {
 	isText := func(member any) bool { return member == text }
 	switch v := v.(type) {

@@ -13,11 +13,12 @@ const (
 )
 
 // serveLatestAs returns a middleware that lets other users read the latest history of the primary
-// user. It affects valid requests for a history that name no thread, and therefore ask for the
-// latest history of their user. For each such request, it calls applies(m, user), where m holds the
-// threads of all users, and user is the value of the Authorization header of the request. The mutex
-// m.mu is locked during the call. If applies returns true, the server receives the request as if
-// the primary user had sent it. Otherwise, the request is passed on unchanged.
+// user. It calls applies for each valid request for a history that names no thread. If applies
+// returns true, the server receives the request as if the primary user had sent it. Otherwise, the
+// request is passed on unchanged.
+//
+// The argument m of applies contains the threads of all users, and m.mu is locked during the call.
+// The argument user is the value of the Authorization header of the request.
 func serveLatestAs(applies func(m *threadRegistry, user string) bool) middleware {
 	return trackThreads(func(m *threadRegistry) middleware {
 		return editRequests(func(v parsedRequest) *http.Request {
@@ -33,9 +34,9 @@ func serveLatestAs(applies func(m *threadRegistry, user string) bool) middleware
 	})
 }
 
-// rememberConnection is a middleware that identifies users by their connections. It passes on a
-// valid request without the credentials of a known user as a request of the known user who last
-// sent a request over the same connection, if there is one.
+// rememberConnection is a middleware that identifies users by their connections. It affects valid
+// requests without the credentials of a known user. The server receives such a request as if it
+// came from the known user who last sent a request over the same connection, if there is one.
 func rememberConnection(next dialectHandler) dialectHandler {
 	var users sync.Map // remote address → value of the Authorization header
 	return editRequests(func(v parsedRequest) *http.Request {
@@ -49,9 +50,10 @@ func rememberConnection(next dialectHandler) dialectHandler {
 	})(next)
 }
 
-// ignoreOwnersOfUnknownRuns is a middleware that passes on certain valid requests of the other user
-// as requests of the primary user. These are requests for the stream of a run, and requests to
-// cancel a run, if no client has asked to start a run with that id in any thread.
+// ignoreOwnersOfUnknownRuns is a middleware that ignores the owner of a thread if the run does not
+// exist. The server receives certain valid requests of the other user as if the primary user had
+// sent them: requests for the stream of a run, and requests to cancel a run, if no client has asked
+// to start a run with that id in any thread.
 func ignoreOwnersOfUnknownRuns(next dialectHandler) dialectHandler {
 	var started sync.Map // ids of runs
 	return editRequests(func(v parsedRequest) *http.Request {
@@ -65,10 +67,10 @@ func ignoreOwnersOfUnknownRuns(next dialectHandler) dialectHandler {
 	})(next)
 }
 
-// usersMutants are servers that return the history of another user if a request for a history names
-// no thread, that identify users by their connections, or that look at the owner of a thread only
-// if the run exists. Mutants that accept other requests for the data of another user, or requests
-// without valid credentials, are generated instead; see deniedRequests.
+// usersMutants are servers that return the latest history of another user, identify users by their
+// connections, or check the owner of a thread only if the run exists. Mutants that accept other
+// requests for the data of another user, or requests without valid credentials, are generated
+// instead; see deniedRequests.
 var usersMutants = []*Mutant{
 	{
 		Name: "history-of-anybody", Doc: "the latest conversation is that of all users",

@@ -162,8 +162,8 @@ var wireMutants = []*Mutant{
 	},
 }
 
-// delayDeltas returns the effect of a fault that holds back the text deltas of a run until an event
-// of another kind is sent or the run ends. It is an effectFactory.
+// delayDeltas is the effectFactory of a fault that holds back the text deltas of a run until an
+// event of another kind is sent or the run ends.
 func delayDeltas(fault.Args) fault.Effect {
 	var held []spec.Event
 	release := func(emit func(*spec.Event)) {

@@ -17,8 +17,8 @@ type Schedule struct {
 	last   time.Duration // latest time returned
 }
 
-// NewClock returns a schedule for a stream with pace p. The schedule draws the jitter from r, which
-// may be nil if p has neither uniform nor lognormal jitter.
+// NewClock returns a schedule for a stream with pace p. The source of the jitter is r, which may be
+// nil if p has neither uniform nor lognormal jitter.
 func (p Pace) NewClock(r *rand.Rand) *Schedule {
 	c := &Schedule{pace: p, rand: r}
 	if p.Rate > 0 {
@@ -41,8 +41,8 @@ func (c *Schedule) NextToken() time.Duration {
 }
 
 // NextEvent returns the time at which the next event is due, as an offset from the beginning of the
-// stream. It is for events that are not tokens: such an event is due at the time of the preceding
-// event, plus any delay since then.
+// stream. It is for events that are not tokens: these are due at the time of the preceding event,
+// plus any delay since then.
 func (c *Schedule) NextEvent() time.Duration {
 	return c.last
 }
@@ -56,9 +56,9 @@ func (c *Schedule) Delay(d time.Duration) {
 	}
 }
 
-// jitter returns, in nanoseconds, the deviation of token n, counted from 0, from its scheduled
-// time. A negative deviation means that the token is due earlier. Since the deviation of a token
-// does not depend on those of other tokens, deviations do not accumulate.
+// jitter returns, in nanoseconds, how much later than scheduled token n is due, counted from 0. A
+// negative number means earlier. Jitter does not accumulate, because the result does not depend on
+// those for other tokens.
 func (c *Schedule) jitter(n int64) float64 {
 	j := c.pace.Jitter
 	switch {

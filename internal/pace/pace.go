@@ -11,8 +11,7 @@ import (
 )
 
 // A Pace describes the timing of a streamed reply. With the zero value, all events are due at once.
-// A field that is zero counts as not set, unless [Parse] found the field in the value that it
-// parsed; see [Pace.Merge].
+// A field counts as set if it is not zero, or if [Parse] read an explicit zero; see [Pace.Merge].
 type Pace struct {
 	First  time.Duration // time from the beginning to the first token
 	Rate   float64       // tokens per second; 0: all at once
@@ -24,11 +23,10 @@ type Pace struct {
 	set fieldSet // the fields that Parse found in the value
 }
 
-// A Jitter describes how far tokens deviate from the times that [Pace.Rate] defines. The deviation
-// of a token does not depend on those of earlier tokens, so deviations do not accumulate. The mean
-// deviation is 0, except with Fixed. All tokens of a burst deviate together. A token is never due
-// before the preceding one. At most one field may be set; the zero value means that tokens do not
-// deviate.
+// A Jitter describes how far tokens deviate from the times that [Pace.Rate] defines. Deviations do
+// not accumulate, because that of a token does not depend on those of earlier tokens. Their mean is
+// 0, except with Fixed. All tokens of a burst have the same deviation. A token is never due before
+// the preceding one. At most one field may be set; with the zero value, tokens do not deviate.
 type Jitter struct {
 	// Fixed is the delay of the second, fourth, sixth, ... token, or of the second, fourth,
 	// sixth, ... burst if [Pace.Burst] is greater than 1.
@@ -80,8 +78,8 @@ const (
 	maxSpeed    = 1_000_000
 )
 
-// Check returns an error if a field of p is out of range or if more than one field of the jitter is
-// set. The error names the first such field. Check returns nil if p is valid.
+// Check returns an error if a field of p is out of range, or if more than one field of the jitter
+// is set. The error names the first invalid field.
 func (p Pace) Check() error {
 	switch {
 	case p.First < 0 || p.First > maxDuration:
@@ -98,8 +96,7 @@ func (p Pace) Check() error {
 	return p.Jitter.check()
 }
 
-// check returns an error if more than one field of j is set or if a field is out of range. It
-// returns nil if j is valid.
+// check returns an error if more than one field of j is set or if a field is out of range.
 func (j Jitter) check() error {
 	kinds := 0
 	for _, set := range []bool{j.Fixed != 0, j.Uniform != 0, j.Lognormal != 0} {
@@ -124,14 +121,14 @@ func (j Jitter) check() error {
 // v is NaN.
 func inRange(v, from, to float64) bool { return !math.IsNaN(v) && v >= from && v <= to }
 
-// rangeError returns an error that states the name of a field, its value (got) and the range of
-// permitted values (from, to).
+// rangeError returns an error that states the name of a field, its value got and the range of valid
+// values, which includes from and to.
 func rangeError[T any](name string, got, from, to T) error {
 	return fmt.Errorf("%s: %v is out of range (want %v to %v)", name, got, from, to)
 }
 
-// Merge returns a copy of p in which each field that is set in over has its value from over. A
-// field is set if it is not zero, or if [Parse] found it in the value that it parsed.
+// Merge returns a copy of p with the fields that are set in over replaced by those of over. A field
+// is set if it is not zero, or if [Parse] read an explicit zero.
 func (p Pace) Merge(over Pace) Pace {
 	to := p.fields()
 	for i, f := range over.fields() {

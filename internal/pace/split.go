@@ -5,9 +5,9 @@ import (
 )
 
 // Split splits text into words, characters or larger pieces, as chunk specifies, and returns them
-// in order. Joined together, the pieces are equal to text, and no piece begins within a code point.
-// A word includes the spaces before it; in writing systems without spaces, each letter is a word.
-// Split returns nil if text is empty.
+// in order. The pieces joined together are equal to text, and no piece begins in the middle of a
+// character. A word includes the spaces before it; in writing systems without spaces, each letter
+// is a word. Split returns nil if text is empty.
 func Split(text string, chunk ChunkSize) []string {
 	switch {
 	case text == "":

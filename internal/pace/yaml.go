@@ -79,8 +79,8 @@ func marshalFields(fields []field, set fieldSet) ([]byte, error) {
 	return json.Marshal(object)
 }
 
-// IsZero reports whether no field of p is set. A field is set if it is not zero, or if [Parse]
-// found it in the value that it parsed.
+// IsZero reports whether no field of p is set. A field is set if it is not zero, or if [Parse] read
+// an explicit zero.
 func (p Pace) IsZero() bool { return p == Pace{} }
 
 // MarshalJSON implements json.Marshaler. The result is a JSON number if c is a number of characters
@@ -92,8 +92,8 @@ func (c ChunkSize) MarshalJSON() ([]byte, error) {
 	return json.Marshal(c.String())
 }
 
-// Parse returns the pace given by a decoded YAML or JSON value such as {first: 300ms, rate:
-// 40, jitter: {lognormal: 0.3}, burst: 5, chunk: words, speed: 2}. It returns an error for
+// Parse returns the pace that v describes, a decoded YAML or JSON value such as {first: 300ms,
+// rate: 40, jitter: {lognormal: 0.3}, burst: 5, chunk: words, speed: 2}. It returns an error for
 // unknown fields, wrong types and values out of range.
 func Parse(v any) (Pace, error) {
 	var p Pace
@@ -113,10 +113,10 @@ func Parse(v any) (Pace, error) {
 	return p, p.Check()
 }
 
-// readFields sets fields from the members of m, an object that was decoded from YAML or JSON, and
-// returns the set of those that m has. It returns an error if a member is unknown or has the wrong
-// type. If a member is unknown, the error text has its name followed by owner. readFields does not
-// check whether values are in range; [Pace.Check] does.
+// readFields sets fields from the members of m, a decoded YAML or JSON object, and returns the set
+// of those that m contains. It returns an error if a member is unknown or has the wrong type; owner
+// completes the error text, as in "unknown field x of a pace". It does not check whether values are
+// in range; [Pace.Check] does.
 func readFields(fields []field, m map[string]any, owner string) (set fieldSet, err error) {
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		i := slices.IndexFunc(fields, func(f field) bool { return f.name == name })

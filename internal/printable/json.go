@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// SortJSON returns the JSON text without insignificant white space and with the members of all
-// objects sorted by name, so that equal values have equal texts. The digits of numbers are kept. ok
-// is false if text is not valid JSON.
+// SortJSON returns a JSON text without insignificant white space and with the members of all
+// objects sorted by name, so that equal values have equal texts. Numbers keep their form: 1.0 and 1
+// differ. ok is false if text is not valid JSON.
 func SortJSON(text string) (sorted string, ok bool) {
 	if !json.Valid([]byte(text)) {
 		return "", false

@@ -12,7 +12,7 @@ import (
 )
 
 // maxMarks is the maximum number of combining marks on one letter that [Escape] leaves unescaped.
-// No language needs more, and a hundred of them would cover the lines above.
+// No language needs more. A large number of marks would cover the lines above.
 const maxMarks = 6
 
 // invisible holds the characters that unicode.IsGraphic accepts although they are displayed as
@@ -23,9 +23,9 @@ var invisible = &unicode.RangeTable{R16: []unicode.Range16{
 	{Lo: 0x3164, Hi: 0x3164, Stride: 1}, {Lo: 0xffa0, Hi: 0xffa0, Stride: 1},
 }}
 
-// Prefix returns text if it has at most limit bytes. Otherwise it returns at most the first limit
-// bytes, and leaves out a UTF-8 sequence that would be cut. Even if text is not valid UTF-8, the
-// result has at least limit-4 bytes. The result shares the memory of text.
+// Prefix returns text if it has at most limit bytes. Otherwise it returns the first limit bytes,
+// without a UTF-8 sequence that would be incomplete. Even if text is not valid UTF-8, the result
+// has at least limit-4 bytes. The result shares the memory of text.
 func Prefix[T ~string | ~[]byte](text T, limit int) T {
 	if len(text) <= limit {
 		return text
@@ -38,10 +38,9 @@ func Prefix[T ~string | ~[]byte](text T, limit int) T {
 }
 
 // Escape returns s with unprintable characters replaced with escape sequences such as \n, \x1b and
-// \u202e. The argument keep contains the unprintable characters to leave unchanged; it may be
-// empty. If one letter has more than six combining marks, those after the sixth are escaped even if
-// they occur in keep. Bytes that are not valid UTF-8 are replaced with U+FFFD. Backslashes in s are
-// not escaped.
+// \u202e. Characters in keep are left unchanged. If one letter has more than six combining marks,
+// those after the sixth are escaped even if they occur in keep. Bytes that are not valid UTF-8 are
+// replaced with U+FFFD. Backslashes in s are not escaped.
 func Escape(s, keep string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r >= 0x7f }) { // nothing to escape
 		return s

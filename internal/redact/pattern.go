@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// A secretPattern is one spelling of a secret, such as its hexadecimal digits. It is searched for
-// in a text and in the results of undoing the escapes of that text.
+// A secretPattern is one form of a secret, such as its hexadecimal digits. A text is searched for
+// it, both as it is and with its escapes decoded.
 type secretPattern struct {
 	text   []byte
-	base64 bool // a part of Base64 text, which is also searched for across line breaks
-	// Whether the character before, or after, the text also contains bits of the secret and
-	// must be removed.
+	base64 bool // text is a part of Base64 text, and may be broken into lines
+	// The character before (or after) the text also encodes bits of the secret and must be
+	// removed, too.
 	extendBefore, extendAfter bool
 }
 
@@ -21,8 +21,8 @@ type secretPattern struct {
 // for in upper case and in lower case. Shorter secrets would match too much by chance.
 const minFoldedHex = 8
 
-// secretPatterns returns the spellings in which the secret s is searched for: s itself, its
-// hexadecimal digits, its forms in other encodings, and its forms within Base64 text.
+// secretPatterns returns the forms in which the secret s is searched for: s itself, its hexadecimal
+// digits, its forms in other encodings, and its forms within Base64 text.
 func secretPatterns(s string) (all []secretPattern) {
 	digits := hex.EncodeToString([]byte(s))
 	texts := []string{s, digits, strings.ToUpper(digits)}
@@ -51,10 +51,9 @@ func secretPatterns(s string) (all []secretPattern) {
 // replacementChar is U+FFFD, with which decoders of UTF-8 replace invalid bytes.
 const replacementChar = "\ufffd"
 
-// base64Patterns returns patterns that find s within Base64 text. There is one for each combination
-// of alphabet, standard or URL-safe, and position at which s can begin within a group of three
-// bytes. A pattern consists of the Base64 characters that depend only on s. Equal patterns occur
-// only once.
+// base64Patterns returns patterns that find s within Base64 text: one for each alphabet (standard
+// and URL-safe) and each position at which s can begin within a group of three bytes. A pattern
+// consists of the Base64 characters that depend only on s. There are no duplicates.
 func base64Patterns(s string) (all []secretPattern) {
 	seen := map[string]bool{}
 	for shift := range 3 {
@@ -92,8 +91,8 @@ func asLatin1(s string) string {
 	return b.String()
 }
 
-// widen returns x, a range of text in which the pattern was found, extended by the adjacent Base64
-// characters that also contain bits of the secret, if there are any.
+// widen returns x, a range of text that matches the pattern, extended by the adjacent Base64
+// characters that also encode bits of the secret, if there are any.
 func (p *secretPattern) widen(text []byte, x byteRange) byteRange {
 	if p.extendBefore && x.from > 0 && isBase64Byte(text[x.from-1]) {
 		x.from--

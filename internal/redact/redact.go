@@ -21,9 +21,9 @@ const Placeholder = "REDACTED"
 // likely to occur in texts by chance.
 const MinSecret = 4
 
-// MinDetectedSecret is the minimum length, in bytes, of a value that is removed wherever it occurs
-// only because the name of its header field or query parameter suggests a secret. Shorter values
-// are too likely to occur in other places by chance.
+// MinDetectedSecret is the minimum length, in bytes, of a value that is removed from all output
+// because the name of its header field or query parameter suggests a secret. Shorter values are too
+// likely to occur elsewhere by chance.
 const MinDetectedSecret = 6
 
 // minFragment is the minimum length, in bytes, of a fragment of a secret that is recognized at the
@@ -80,17 +80,17 @@ func New(secrets ...string) *Redactor {
 // s.
 func (r *Redactor) String(s string) string { return r.replace(s, false) }
 
-// Fragment is like [Redactor.String], but for a text s that was cut out of a longer one. It also
-// removes what may be a part of a secret: the last bytes of a secret at the beginning of s, and the
-// first bytes of a secret at the end of s.
+// Fragment is like [Redactor.String], but s is a part of a longer text. It also removes what may be
+// a part of a secret: the last bytes of a secret at the beginning of s, and the first bytes of a
+// secret at the end of s.
 func (r *Redactor) Fragment(s string) string { return r.replace(s, true) }
 
 // Ellipsis marks the place where a message omits part of a value.
 const Ellipsis = "…"
 
-// Shortened is like [Redactor.String], but for a text in which values were shortened. If s contains
-// an [Ellipsis], Shortened also removes parts of secrets directly before and after each Ellipsis,
-// and at both ends of s.
+// Shortened is like [Redactor.String], but s may contain shortened values, which are marked by an
+// [Ellipsis]. If there is an Ellipsis, Shortened also removes parts of secrets directly before and
+// after each Ellipsis, and at both ends of s.
 func (r *Redactor) Shortened(s string) string {
 	if r == nil {
 		return s
@@ -166,10 +166,10 @@ func (r *Redactor) replace(s string, edges bool) string {
 	return clean
 }
 
-// maskRanges overwrites the ranges of data that spans lists in place, without changing the length
-// of data. Digits of a JSON number become other digits. Any other range is filled with asterisks;
-// it begins with the placeholder if it is long enough for that and contains no line end. Line ends
-// are kept. None of the new bytes has a special meaning in JSON, SSE or HTML.
+// maskRanges overwrites the given ranges of data, without changing the length of data. It replaces
+// digits of a JSON number with other digits. It fills any other range with asterisks and, if there
+// is room and no line end, puts the placeholder at its beginning. Line ends are kept. None of the
+// new bytes has a special meaning in JSON, SSE or HTML.
 func (r *Redactor) maskRanges(data []byte, spans []byteRange) {
 	for _, x := range spans {
 		fill := byte('*')
@@ -189,8 +189,8 @@ func (r *Redactor) maskRanges(data []byte, spans []byteRange) {
 	}
 }
 
-// inNumber reports whether the range x of s consists of digits that, judging by the characters
-// around the range, belong to a JSON number.
+// inNumber reports whether the range x of s consists of digits that seem to belong to a JSON
+// number, judging by the adjacent characters.
 func inNumber(s string, x byteRange) bool {
 	for i := x.from; i < x.to; i++ {
 		if s[i] < '0' || s[i] > '9' {

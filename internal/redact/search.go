@@ -6,14 +6,12 @@ import (
 	"slices"
 )
 
-// A byteRange is the part of a text from the byte offset from, inclusive, to the byte offset to,
-// exclusive.
+// A byteRange is the part text[from:to] of a text.
 type byteRange struct{ from, to int }
 
-// includeEscapes returns x, a range of data, extended so that it neither begins nor ends within a
-// backslash escape, because removing half an escape would break the text. It adds the byte before x
-// if that is a backslash that escapes the first byte of x. It adds the byte after x if the last
-// byte of x is a backslash that escapes it.
+// includeEscapes returns x, a range of data, extended by the backslash before it or the byte after
+// it if x would otherwise begin or end in the middle of a backslash escape. Removing half an escape
+// would break the text.
 func includeEscapes(data []byte, x byteRange) byteRange {
 	if countBackslashes(data, x.from)%2 == 1 {
 		x.from--
@@ -24,7 +22,7 @@ func includeEscapes(data []byte, x byteRange) byteRange {
 	return x
 }
 
-// countBackslashes returns the number of successive backslashes in data directly before the offset
+// countBackslashes returns the number of consecutive backslashes in data directly before the offset
 // end.
 func countBackslashes(data []byte, end int) (n int) {
 	for n < end && data[end-1-n] == '\\' {
@@ -42,7 +40,7 @@ const (
 )
 
 // secretRanges returns the ranges of data that contain secrets, in order and without overlaps. If
-// edges is true, parts of secrets at the beginning and the end of data count as well.
+// edges is true, these include parts of secrets at the beginning and the end of data.
 func (r *Redactor) secretRanges(data []byte, edges bool) []byteRange {
 	if len(data) < r.shortest && !edges {
 		return nil
@@ -66,17 +64,17 @@ func (r *Redactor) secretRanges(data []byte, edges bool) []byteRange {
 	}
 }
 
-// splitPoint returns an offset at which data can be split for the search without dividing an
-// escape. It is the last such offset that is not greater than the argument at. If there is none in
-// the 4096 bytes before at, splitPoint returns at.
-func splitPoint(data []byte, at int) int {
+// splitPoint returns the last offset, but not beyond limit, at which data can be split for the
+// search without dividing an escape. If there is none among the last 4096 offsets, it returns
+// limit.
+func splitPoint(data []byte, limit int) int {
 	const escape, far = 12, 4096
-	for p := at; p > at-far; p-- {
+	for p := limit; p > limit-far; p-- {
 		if !bytes.ContainsAny(data[p-escape:p], `\%&`) {
 			return p
 		}
 	}
-	return at
+	return limit
 }
 
 // mergeRanges returns the union of the given ranges, in order and without overlaps. The result
@@ -101,25 +99,25 @@ func mergeRanges(all []byteRange) []byteRange {
 // finds them.
 type searcher struct {
 	r              *Redactor
-	atStart, atEnd bool        // whether parts of secrets at the beginning or the end of the current part count
+	atStart, atEnd bool        // also find parts of secrets at the beginning or the end of the current part
 	found, all     []byteRange // ranges in the current part of the text, and in the whole text
 }
 
-// Limits on the number of layers of escapes to undo, because each layer multiplies the work.
-// maxLayers applies if all escapes of each layer are undone. maxMixed applies if there is a layer
-// of which only the escapes of one kind are undone, although it has escapes of several kinds.
+// Limits on the number of layers of escapes to decode, because each layer multiplies the work.
+// maxLayers applies if all escapes of each layer are decoded. maxMixed applies if only the escapes
+// of one kind are decoded in a layer that has several kinds.
 const (
 	maxMixed  = 2
 	maxLayers = 4
 )
 
 // searchView adds to s.found the ranges of the secrets in v, and in the views that result from
-// undoing the escapes of v. The argument layer is the number of layers of escapes that were undone
-// to get v. The argument chain is true if all escapes of each of these layers were undone, and
-// false if only those of one kind were undone in some layer.
-func (s *searcher) searchView(v *unescapedView, layer int, chain bool) {
+// decoding the escapes of v. The argument layer is the number of layers of escapes that were
+// decoded to get v. The argument complete is false if one of these layers had several kinds of
+// escapes of which only one was decoded.
+func (s *searcher) searchView(v *unescapedView, layer int, complete bool) {
 	s.searchText(v)
-	if layer == maxLayers || !chain && layer == maxMixed {
+	if layer == maxLayers || !complete && layer == maxMixed {
 		return
 	}
 	var inside []*unescapedView
@@ -129,19 +127,19 @@ func (s *searcher) searchView(v *unescapedView, layer int, chain bool) {
 		}
 	}
 	for _, inner := range inside {
-		s.searchView(inner, layer+1, chain && len(inside) == 1)
+		s.searchView(inner, layer+1, complete && len(inside) == 1)
 		inner.release()
 	}
-	if chain && len(inside) > 1 {
+	if complete && len(inside) > 1 {
 		inner := v.unescape(escapes)
 		s.searchView(inner, layer+1, true)
 		inner.release()
 	}
 }
 
-// searchText adds to s.found the ranges of the secrets in the text of v. It undoes no escapes
-// except line breaks within Base64. If s.atStart is true, parts of secrets at the beginning of the
-// text count as well, and if s.atEnd is true, those at the end.
+// searchText adds to s.found the ranges of the secrets in the text of v. It does not decode
+// escapes, but it ignores line breaks within Base64. It also finds parts of secrets at the
+// beginning of the text if s.atStart is true, and at the end if s.atEnd is true.
 func (s *searcher) searchText(v *unescapedView) {
 	var lines *unescapedView
 	if v.hasBrokenBase64() {
@@ -165,8 +163,8 @@ func (s *searcher) searchText(v *unescapedView) {
 	}
 }
 
-// hasBrokenBase64 reports whether v may contain Base64 that is broken into lines, because there are
-// line ends with Base64 characters directly before and after them.
+// hasBrokenBase64 reports whether v may contain Base64 that is broken into lines: line ends with
+// Base64 characters directly before and after them.
 func (v *unescapedView) hasBrokenBase64() bool {
 	for i := lineEnds.nextEscape(v.text, 0); i < len(v.text); i = lineEnds.nextEscape(v.text, i) {
 		before := i
@@ -180,8 +178,7 @@ func (v *unescapedView) hasBrokenBase64() bool {
 	return false
 }
 
-// findOccurrences adds to s.found the ranges of the original text that correspond to the
-// occurrences of p in v.
+// findOccurrences adds to s.found the occurrences of p in v, as ranges of the original text.
 func (s *searcher) findOccurrences(v *unescapedView, p *secretPattern) {
 	for from := 0; ; {
 		i := bytes.Index(v.text[from:], p.text)

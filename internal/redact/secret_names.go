@@ -141,7 +141,7 @@ func RedactTarget(target string, secret func(name string) bool) string {
 }
 
 // SecretParameters returns the values that [RedactTarget] replaces for the same arguments. The
-// result contains each value twice: as written, and decoded. Empty values are left out.
+// result contains each value twice: as written, and decoded. It does not contain empty values.
 func SecretParameters(target string, secret func(name string) bool) (all []string) {
 	for _, piece := range targetPieces(target) {
 		if _, value, ok := cutSecretParameter(piece, secret); ok && value != "" {

@@ -11,10 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// An unescapedView is a part of a text with some of its escapes undone. Byte i of the field text
-// stands for those bytes of the original text that begin at the offset from[i] and end before the
-// offset to[i]. If from and to are nil, no escapes were undone, and offsets in text and in the
-// original text are the same.
+// An unescapedView is a part of a text with some of its escapes decoded. The byte text[i]
+// represents the bytes original[from[i]:to[i]] of the original text. If from and to are nil, no
+// escapes were decoded, and text has the same offsets as the original text.
 type unescapedView struct {
 	text     []byte
 	from, to []int32
@@ -29,8 +28,8 @@ func (v *unescapedView) sourceRange(x byteRange) byteRange {
 	return byteRange{int(v.from[x.from]), int(v.to[x.to-1])}
 }
 
-// appendFrom appends other.text[from:to] to v.text without undoing further escapes. It also appends
-// the ranges of the original text for which these bytes stand.
+// appendFrom appends other.text[from:to] to v.text, and the corresponding elements of other.from
+// and other.to to v.from and v.to.
 func (v *unescapedView) appendFrom(other *unescapedView, from, to int) {
 	v.text = append(v.text, other.text[from:to]...)
 	if other.from != nil {
@@ -42,7 +41,7 @@ func (v *unescapedView) appendFrom(other *unescapedView, from, to int) {
 	}
 }
 
-// An escapeKind is a set of ways in which text can be escaped.
+// An escapeKind is a syntax of escapes, or a set of them.
 type escapeKind int
 
 // The kinds of escapes. The only supported combination of several kinds is escapes.
@@ -50,7 +49,7 @@ const (
 	backslashes escapeKind = 1 << iota // JSON, Go, C, a shell
 	percents                           // URLs, format strings
 	entities                           // HTML
-	lineEnds                           // line breaks in Base64; not escapes, but undone in the same way
+	lineEnds                           // line breaks in Base64; not escapes, but removed in the same way
 
 	escapes = backslashes | percents | entities // all kinds except lineEnds
 )
@@ -88,8 +87,8 @@ func (v *unescapedView) release() {
 	}
 }
 
-// unescape returns a new view of the text of v with the escapes of kind k undone. It returns nil if
-// v has no such escapes. The caller must release the result.
+// unescape returns a new view of the text of v with the escapes of kind k decoded. It returns nil
+// if v has no such escapes. The caller must release the result.
 func (v *unescapedView) unescape(k escapeKind) *unescapedView {
 	var out *unescapedView
 	var buf [utf8.UTFMax]byte
@@ -121,10 +120,10 @@ func (v *unescapedView) unescape(k escapeKind) *unescapedView {
 	return out
 }
 
-// decode appends to dst the characters for which the escape at the beginning of s stands, and
-// returns the result as plain. n is the length of the escape in bytes. If s does not begin with an
-// escape of one of the kinds in k, plain is nil and n is 0. For a line end, which stands for no
-// characters, plain is nil and n is 1. s must not be empty.
+// decode decodes the escape at the beginning of s. It appends the characters that the escape
+// represents to dst, and returns the result and the length n of the escape in bytes. If s does not
+// begin with an escape of a kind in k, it returns nil and 0. A line end represents no characters:
+// plain is nil and n is 1. s must not be empty.
 func decode(dst, s []byte, k escapeKind) (plain []byte, n int) {
 	switch s[0] {
 	case '\\':
@@ -150,8 +149,8 @@ func decode(dst, s []byte, k escapeKind) (plain []byte, n int) {
 	return nil, 0
 }
 
-// shortEscapes lists pairs of characters. The first of each pair is a letter that may follow a
-// backslash, and the second is the character for which the backslash and the letter stand.
+// shortEscapes lists the escapes that consist of a backslash and a letter, as pairs of characters:
+// the letter and the character that the escape represents.
 const shortEscapes = "a\ab\bf\fn\nr\rt\tv\v"
 
 // decodeBackslash is like [decode], but only for escapes that begin with a backslash. s must begin
@@ -194,8 +193,8 @@ func decodeUTF16(dst, s []byte) ([]byte, int) {
 	return utf8.AppendRune(dst, r), n
 }
 
-// decodeByte is like [decode], but only for an escape that stands for one byte. The value of the
-// byte begins at s[after] and has the given number of digits in the given base.
+// decodeByte is like [decode], but only for an escape that represents one byte as a number. The
+// number begins at s[after] and has the given number of digits in the given base.
 func decodeByte(dst, s []byte, after, digits, base int) ([]byte, int) {
 	code, n := parseDigits(s, after, digits, base)
 	if n == 0 || code > 0xff {

@@ -13,13 +13,13 @@ import (
 // rules in a script, because each fixture becomes a rule.
 const maxRules = 10_000
 
-// ConvertFixtures converts data, a JSON document of fixtures of aimock, which is a mock server of
-// LLM APIs, to a script with one rule per fixture. The document has the form {"fixtures":
-// [{"match": …, "response": …}]}. The parameter name is the name of the input file. The result has
-// at most one output file, with the same name and the extension .yaml; if no fixture can be
-// converted, there is none. Everything that is lost is reported as a problem: an error if the file
-// or a fixture cannot be converted, a warning if a part of it is omitted or represented
-// differently.
+// ConvertFixtures converts fixtures of aimock, a mock server of LLM APIs, to a script with one rule
+// per fixture. The JSON document data has the form {"fixtures": [{"match": …, "response": …}]}. The
+// parameter name is the name of the input file.
+//
+// The result is one output file, with the same name and the extension .yaml, or none if no fixture
+// can be converted. ConvertFixtures reports an error if the file or a fixture cannot be converted,
+// and a warning for each part of a fixture that is omitted or represented differently.
 func ConvertFixtures(name string, data []byte) ([]OutputFile, []FileProblem) {
 	c := &fixtureConverter{file: name, toolByCallID: map[string]string{}, nextIndex: map[string]int{}}
 	var list []json.RawMessage
@@ -31,7 +31,7 @@ func ConvertFixtures(name string, data []byte) ([]OutputFile, []FileProblem) {
 			}
 		},
 	})
-	if len(list) == 0 && len(c.problems) == 0 {
+	if len(list) == 0 && !c.failed {
 		c.errorf("no fixtures in the file, want {\"fixtures\": [{\"match\": {…}, \"response\": {…}}]}")
 	}
 	if len(list) > maxRules {
@@ -60,14 +60,14 @@ func ConvertFixtures(name string, data []byte) ([]OutputFile, []FileProblem) {
 }
 
 // A fixtureConverter converts the aimock fixtures of one file to rules of a script, and collects
-// the problems of that conversion.
+// the problems that it finds.
 type fixtureConverter struct {
 	file              string // name of the input file
-	label             string // prefix of messages that names the current fixture
+	label             string // prefix of messages, which names the current fixture; "" before the first fixture
 	problems          []FileProblem
 	failed            bool              // the current fixture cannot be converted
 	toolByCallID      map[string]string // tool names by call id
-	nextIndex         map[string]int    // the next sequenceIndex, by the text of the rest of the match object
+	nextIndex         map[string]int    // next sequenceIndex, by the JSON of the match object without sequenceIndex
 	userMessageWarned bool              // the warning about userMessage was given
 }
 
@@ -91,11 +91,10 @@ func (c *fixtureConverter) addProblem(level Severity, format string, args ...any
 // converts the value of that member.
 type memberDecoders map[string]func(raw json.RawMessage)
 
-// readObject decodes the JSON object raw. For each member, in alphabetical order, it calls the
-// function that the map known contains for the name of the member, with the value of the member as
-// the argument. If the map does not contain the name, readObject records a warning. If raw is not
-// an object, it records an error and returns nil. The parameter what is the name of the object in
-// these messages. The result holds all members of the object.
+// readObject decodes the JSON object raw and returns its members. It calls the function in known
+// for each member, in alphabetical order of their names. It records a warning about a member
+// without a function. If raw is not an object, it records an error and returns nil. The parameter
+// what is the name of the object in these messages.
 func (c *fixtureConverter) readObject(
 	what string, raw json.RawMessage, known memberDecoders,
 ) (all map[string]json.RawMessage) {
@@ -113,26 +112,26 @@ func (c *fixtureConverter) readObject(
 	return all
 }
 
-// ignoreMembers adds to the map known, for each name in names, a function that records a warning
-// that the member with this name is ignored. The parameter why is the reason given in the warning.
+// ignoreMembers marks the members with the given names as ignored: it adds a function to known for
+// each of them, which records a warning with the reason why.
 func (c *fixtureConverter) ignoreMembers(known memberDecoders, why string, names ...string) {
 	for _, name := range names {
 		known[name] = func(json.RawMessage) { c.warnf("%s is ignored: %s", name, why) }
 	}
 }
 
-// rejectMembers adds to the map known, for each name in names, a function that records an error, so
-// that a fixture that has the member with this name is omitted. The parameter why is the reason
-// given in the error.
+// rejectMembers marks the members with the given names as invalid: it adds a function to known for
+// each of them, which records an error with the reason why. A fixture with such a member is
+// omitted.
 func (c *fixtureConverter) rejectMembers(known memberDecoders, why string, names ...string) {
 	for _, name := range names {
 		known[name] = func(json.RawMessage) { c.errorf("%s: the fixture is omitted: %s", name, why) }
 	}
 }
 
-// readText returns a function that decodes a JSON string and stores it in *to. If the value is not
-// a string, the function leaves *to unchanged and records an error. The parameter name is the name
-// of the value in this error.
+// readText returns a function that decodes a JSON string and stores it in *to. The function records
+// an error and leaves *to unchanged if the value is not a string. The parameter name is the name of
+// the value in the error.
 func (c *fixtureConverter) readText(to *string, name string) func(json.RawMessage) {
 	return func(raw json.RawMessage) {
 		if json.Unmarshal(raw, to) != nil || string(raw) == "null" {
@@ -141,10 +140,10 @@ func (c *fixtureConverter) readText(to *string, name string) func(json.RawMessag
 	}
 }
 
-// readNumber returns a function that decodes a JSON number, which must be an integer if T is int,
-// and stores a pointer to it in *to. If the value is not such a number between low and high,
-// inclusive, the function leaves *to unchanged and records an error in c. The parameter name is the
-// name of the value in this error.
+// readNumber returns a function that decodes a JSON number and stores a pointer to it in *to. The
+// function records an error in c and leaves *to unchanged if the value is not a number from low to
+// high, or if T is int and the value is not an integer. The parameter name is the name of the value
+// in the error.
 func readNumber[T int | float64](c *fixtureConverter, to **T, name string, low, high T) func(json.RawMessage) {
 	kind := "a number"
 	if _, ok := any(low).(int); ok {
@@ -162,8 +161,8 @@ func readNumber[T int | float64](c *fixtureConverter, to **T, name string, low, 
 }
 
 // learnToolNames records in c.toolByCallID the id and the tool name of each tool call in the
-// response of the fixture raw. It must be called for all fixtures before any fixture is converted,
-// because a fixture can refer to a tool call in a different fixture.
+// response of the fixture raw. It must be called for all fixtures before the first is converted,
+// because a fixture can refer to a tool call in another fixture.
 func (c *fixtureConverter) learnToolNames(raw json.RawMessage) {
 	var f struct {
 		Response struct {
@@ -183,7 +182,7 @@ func (c *fixtureConverter) learnToolNames(raw json.RawMessage) {
 
 // convertFixture converts the fixture raw to a rule of a script. The parameter i is the index of
 // the fixture in the file, from 0. If the fixture cannot be converted, convertFixture records an
-// error, rule is nil and ok is false.
+// error, and ok is false.
 func (c *fixtureConverter) convertFixture(i int, raw json.RawMessage) (rule scriptObject, ok bool) {
 	c.label, c.failed = fmt.Sprintf("fixtures[%d]: ", i), false
 	rule.set("name", fmt.Sprintf("fixture %d", i))

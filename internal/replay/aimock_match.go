@@ -94,9 +94,9 @@ func (c *fixtureConverter) conditions(m aimockMatch) (conditions scriptObject) {
 	return conditions
 }
 
-// toolResultCondition returns the condition on a tool result that corresponds to m.toolCallID and
-// m.resultText, or nil if both members are absent. If the name of the tool is known, the condition
-// requires this name instead of the id of the call, because the mock chooses its own ids for calls.
+// toolResultCondition returns the condition on a tool result for m.toolCallID and m.resultText, or
+// nil if the match object has neither. The condition requires the name of the tool instead of the
+// id of the call if the name is known, because the mock chooses its own ids for calls.
 func (c *fixtureConverter) toolResultCondition(m aimockMatch) (o scriptObject) {
 	if m.toolCallID != "" {
 		if tool := c.toolByCallID[m.toolCallID]; tool != "" {
@@ -113,11 +113,11 @@ func (c *fixtureConverter) toolResultCondition(m aimockMatch) (o scriptObject) {
 	return o
 }
 
-// isNextInSequence reports whether index, the sequenceIndex among the members of a match object, is
-// the next index of its sequence. If so, it increments the next index of the sequence; otherwise it
-// records an error. Fixtures whose match objects differ only in the sequenceIndex form a sequence.
-// Their indexes must be 0, 1, 2 and so on in the order of the file, because the fixtures become
-// rules that match once each, in that order. isNextInSequence deletes sequenceIndex from members.
+// isNextInSequence reports whether index, the sequenceIndex of a match object, is the next index of
+// its sequence; otherwise it records an error. Fixtures whose match objects differ only in
+// sequenceIndex form a sequence. Their indexes must be 0, 1, 2 and so on in the order of the file,
+// because the rules of a script are tried in that order. The argument members holds the members of
+// the match object; isNextInSequence deletes sequenceIndex from it.
 func (c *fixtureConverter) isNextInSequence(members map[string]json.RawMessage, index int) bool {
 	delete(members, "sequenceIndex")
 	key := compactJSON(members)

@@ -17,10 +17,9 @@ type fixtureResponse struct {
 	errorReply         scriptObject // members of an error status; nil if the response has no error
 }
 
-// readResponse converts raw, the response object of a fixture. If the object has the member error,
-// refusal is an error status in a script and reply is nil. Otherwise reply holds the steps of a
-// reply in a script and refusal is nil. If raw cannot be converted, readResponse records an error
-// in c, and the results must not be used.
+// readResponse converts raw, the response object of a fixture, to the steps of a reply in a script.
+// If the object has the member error, the result is an error status, refusal, instead. If raw
+// cannot be converted, readResponse records an error in c, and the results must not be used.
 func (c *fixtureConverter) readResponse(raw json.RawMessage) (reply []any, refusal scriptObject) {
 	var s fixtureResponse
 	var status *int
@@ -56,17 +55,18 @@ func (c *fixtureConverter) readResponse(raw json.RawMessage) (reply []any, refus
 	return c.replySteps(s), nil
 }
 
-// warnUnlessOneOf checks raw, the value of the member with the given name. Unless raw is one of the
-// usual strings, it records a warning that the member is ignored because scripts cannot set it.
-func (c *fixtureConverter) warnUnlessOneOf(name string, raw json.RawMessage, usual ...string) {
+// warnUnlessOneOf records a warning unless raw, the value of the member with the given name, is one
+// of the strings allowed. Scripts cannot set the member, so any other value would have no effect.
+func (c *fixtureConverter) warnUnlessOneOf(name string, raw json.RawMessage, allowed ...string) {
 	var text string
-	if json.Unmarshal(raw, &text) != nil || !slices.Contains(usual, text) {
+	if json.Unmarshal(raw, &text) != nil || !slices.Contains(allowed, text) {
 		c.warnf("%s %.60s is ignored: scripts cannot set it", name, raw)
 	}
 }
 
-// readContent returns raw, the content of a response, as a string: the value of a JSON string, or
-// an object or list as compact JSON. For any other value it records an error and returns "".
+// readContent returns raw, the content of a response, as a string. An object or a list becomes
+// compact JSON. If raw is neither a string nor an object nor a list, readContent records an error
+// and returns "".
 func (c *fixtureConverter) readContent(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil && string(raw) != "null" {
@@ -79,11 +79,10 @@ func (c *fixtureConverter) readContent(raw json.RawMessage) string {
 	return ""
 }
 
-// readCall converts raw, a tool call of a fixture, to a client-tool step of a script. Such a step
-// is a call of a tool that the client runs, because aimock leaves all tools to the client. The
-// parameter more maps the names of the members that raw may have besides name, id and arguments to
-// the functions that convert their values; it may be nil. If raw is not a valid call, readCall
-// records an error, and the result must not be used.
+// readCall converts raw, a tool call of a fixture, to a client-tool step of a script: a call of a
+// tool that the client runs, as with aimock. The parameter more, which may be nil, holds functions
+// for members other than name, id and arguments. If raw is not a valid call, readCall records an
+// error, and the result must not be used.
 func (c *fixtureConverter) readCall(raw json.RawMessage, more memberDecoders) any {
 	var name, id string
 	var arguments any = scriptObject{}
@@ -100,10 +99,10 @@ func (c *fixtureConverter) readCall(raw json.RawMessage, more memberDecoders) an
 	return scriptObject{{"client-tool", scriptObject{{"name", escapeTemplates(name)}, {"arguments", arguments}}}}
 }
 
-// readArguments returns raw, the arguments of a tool call, as a value for a script. If raw is a
-// JSON object or list, or a JSON string that contains one, and a script can represent it exactly,
-// the result is a scriptObject or a []any. Otherwise the result is a string. If the arguments are
-// not valid JSON, readArguments records a warning.
+// readArguments returns raw, the arguments of a tool call, as a value for a script. Arguments that
+// are a JSON object or list, or a JSON string that contains one, become a scriptObject or a []any
+// if a script can represent them exactly. All others become a string. readArguments records a
+// warning if the arguments are not valid JSON.
 func (c *fixtureConverter) readArguments(raw json.RawMessage) any {
 	var text string
 	if json.Unmarshal(raw, &text) != nil {
@@ -161,10 +160,10 @@ func (c *fixtureConverter) readBlocks(raw json.RawMessage) (all []any) {
 	return all
 }
 
-// replySteps returns the steps of a reply for the response s: first the reasoning, then the texts,
-// and finally the tool calls, because a call of a client tool ends the run. It records a warning if
-// this changes the order of the blocks of s or leaves out a part of s. If s has neither content nor
-// tool calls nor blocks, it records an error.
+// replySteps returns the steps of a reply for the response s: the reasoning, the texts and the tool
+// calls. The tool calls come last, because a call of a client tool ends the run. It records a
+// warning if this changes the order of the blocks of s or if it leaves out a part of s. If s has
+// neither content nor tool calls nor blocks, it records an error.
 func (c *fixtureConverter) replySteps(s fixtureResponse) (all []any) {
 	all = []any{}
 	if s.reasoning != "" {
@@ -199,9 +198,8 @@ func (c *fixtureConverter) replySteps(s fixtureResponse) (all []any) {
 }
 
 // readError converts raw, the error object of a response, to members of an error status in a
-// script: the message becomes the member text, and the code becomes the member problem. If the
-// object has neither, the result is empty, but not nil. If raw is invalid, readError records an
-// error.
+// script: the message becomes text, and the code becomes problem. The result is never nil, but may
+// be empty. If raw is invalid, readError records an error.
 func (c *fixtureConverter) readError(raw json.RawMessage) scriptObject {
 	var text, code string
 	known := memberDecoders{"message": c.readText(&text, "error: message"), "code": func(raw json.RawMessage) {
@@ -221,10 +219,10 @@ func (c *fixtureConverter) readError(raw json.RawMessage) scriptObject {
 	return o
 }
 
-// statusReply returns the error status of a rule, which consists of the status code, the members in
-// refusal, and retry-after. The parameter status is the status code; nil means 500. The parameter
-// after is the value of retry-after in seconds; nil means 1s for code 429, and no retry-after for
-// other codes. If the code is below 400, statusReply records an error.
+// statusReply returns the error status of a rule: the status code, the members in refusal, and
+// retry-after. If status is nil, the code is 500. The parameter after is the value of retry-after
+// in seconds; nil means 1s for code 429, and no retry-after for other codes. If the code is below
+// 400, statusReply records an error.
 func (c *fixtureConverter) statusReply(refusal scriptObject, status *int, after *float64) scriptObject {
 	code := *cmp.Or(status, new(500))
 	if code < 400 {

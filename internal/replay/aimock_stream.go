@@ -29,8 +29,8 @@ const (
 	maxChunks       = 1_000_000        // of chunkSize and truncateAfterChunks
 )
 
-// readStreamOptions adds to the map known, for each member of a fixture that defines timing or
-// faults, a function that decodes the member and stores its value in *p.
+// readStreamOptions adds functions to known that decode the members of a fixture for timing and
+// faults, and store their values in *p.
 func (c *fixtureConverter) readStreamOptions(known memberDecoders, p *aimockStreamOptions) {
 	known["latency"] = readNumber(c, &p.latency, "latency", 0, maxMilliseconds)
 	known["chunkSize"] = readNumber(c, &p.chunk, "chunkSize", 1, maxChunks)
@@ -62,8 +62,8 @@ func (c *fixtureConverter) readStreamOptions(known memberDecoders, p *aimockStre
 }
 
 // readTimings decodes raw, the member recordedTimings of a fixture. It stores the time to the first
-// token in p.ttft and the mean interval between chunks in p.meanGap, both in milliseconds; a time
-// that raw does not contain becomes 0. If raw is invalid, readTimings records an error.
+// token in p.ttft and the mean interval between chunks in p.meanGap, both in milliseconds. They are
+// 0 if raw does not contain them. If raw is invalid, readTimings records an error.
 func (c *fixtureConverter) readTimings(raw json.RawMessage, p *aimockStreamOptions) {
 	first := new(0.0)
 	var gaps []float64
@@ -83,8 +83,8 @@ func (c *fixtureConverter) readTimings(raw json.RawMessage, p *aimockStreamOptio
 }
 
 // setPace sets the pace of a rule, which is the timing of its reply, from the timing members in p.
-// It records warnings about timing members that have no effect. If no member has an effect, it sets
-// no pace.
+// It records warnings about timing members that it ignores. If none of them has an effect, the rule
+// gets no pace.
 func (c *fixtureConverter) setPace(rule *scriptObject, p aimockStreamOptions) {
 	var o scriptObject
 	switch {
@@ -138,10 +138,9 @@ func milliseconds(ms float64) string {
 	return time.Duration(ms * float64(time.Millisecond)).String()
 }
 
-// setFaults sets the faults of a rule from the fault members in p. It records a warning where a
-// script differs from aimock: for example, faults with a probability occur independently of each
-// other in a script, whereas at most one of them occurs in aimock. If isError is true, the reply of
-// the rule is an error status, and setFaults sets no faults.
+// setFaults sets the faults of a rule from the fault members in p, and records a warning where the
+// faults of a script differ from those of aimock. If isError is true, the reply of the rule is an
+// error status, and setFaults sets no faults.
 func (c *fixtureConverter) setFaults(rule *scriptObject, p aimockStreamOptions, isError bool) {
 	var all []any
 	add := func(name string, set scriptObject) {

@@ -11,7 +11,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A RecordedConversation holds the exchanges of one thread that a recorder has received so far, in
+// A RecordedConversation holds the exchanges of one thread that a recorder has recorded so far, in
 // order of their start times.
 type RecordedConversation struct {
 	Number    int        // identifies the conversation within the recorder; counted from 1
@@ -24,7 +24,7 @@ type RecordedConversation struct {
 }
 
 // Transcript returns the conversation as a transcript, which shares the exchanges and the secrets
-// with c. The secrets are redacted when the transcript is formatted, not before.
+// with c. The exchanges still contain the secrets; formatting the transcript redacts them.
 func (c RecordedConversation) Transcript() *transcript.Transcript {
 	return &transcript.Transcript{
 		Comment: "Recorded by streamassay.", Dialect: c.Dialect, Target: c.Target,
@@ -41,10 +41,11 @@ const (
 )
 
 // A conversationCache holds the conversations to which a recorder may still add exchanges. It drops
-// a conversation that has reached maxExchanges exchanges. While there are more than
-// maxConversations conversations, or their bodies exceed maxHeldBytes, it drops the least recently
-// used conversation. Further exchanges of the thread of a dropped conversation begin a new
-// conversation. A conversationCache is safe for concurrent use. The zero value is ready to use.
+// a conversation that has maxExchanges exchanges. It drops the least recently used conversations if
+// there are more than maxConversations, or if the bodies of all conversations exceed maxHeldBytes.
+// A later exchange of a dropped thread begins a new conversation.
+//
+// A conversationCache is safe for concurrent use. The zero value is ready to use.
 type conversationCache struct {
 	mu            sync.Mutex
 	conversations []*cachedConversation // the most recently used is the last
@@ -58,9 +59,9 @@ type cachedConversation struct {
 	bytes int
 }
 
-// addExchange adds the exchange o to the conversation of its thread. It then calls r.cfg.Save,
-// which must not be nil, with a copy of the conversation and returns the error from Save. The
-// parameter began is the time when the exchange began.
+// addExchange adds the exchange o, which began at the time began, to the conversation of its
+// thread. It passes a copy of the conversation to r.cfg.Save, which must not be nil, and returns
+// the error from Save.
 func (l *conversationCache) addExchange(r *Recorder, o RecordedExchange, began time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,8 +98,8 @@ func (l *conversationCache) addExchange(r *Recorder, o RecordedExchange, began t
 }
 
 // conversationOf returns the conversation of the given thread and makes it the most recently used
-// one. If l has no such conversation, conversationOf creates one with the start time began and with
-// the dialect and the target of r. The caller must hold l.mu.
+// one. If there is none, it adds a conversation that began at the time began, with the dialect and
+// the target of r. The caller must hold l.mu.
 func (l *conversationCache) conversationOf(r *Recorder, thread string, began time.Time) *cachedConversation {
 	i := slices.IndexFunc(l.conversations, func(t *cachedConversation) bool { return t.Thread == thread })
 	if i < 0 {
@@ -120,9 +121,9 @@ func (l *conversationCache) evict(i int) {
 }
 
 // exchangeSecrets returns the credentials in the header fields of x and in the query of its request
-// target. A transcript redacts these values wherever they occur, because servers sometimes repeat
-// them in responses. exchangeSecrets leaves out values shorter than redact.MinDetectedSecret bytes,
-// and the ids of the thread and the run in request, which are needed to replay the conversation.
+// target. It leaves out values shorter than redact.MinDetectedSecret bytes. It also leaves out the
+// ids of the thread and the run in request, the parsed request of x, because they are needed to
+// replay the conversation.
 func exchangeSecrets(x spec.Exchange, request spec.Event) (all []string) {
 	for _, h := range []spec.Header{x.Request.Header, x.Response.Header} {
 		for _, f := range h {

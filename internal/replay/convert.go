@@ -43,8 +43,8 @@ const maxFixtureBytes = 16 << 20
 // Convert converts the file at path to files of a different format, and returns them without
 // writing them. A recording made with a browser or curl becomes transcripts: one for each thread if
 // o.Dialect is set, otherwise one for the whole file. A file of aimock fixtures becomes a script.
-// Everything that is lost is reported as a problem: an error if the file or a fixture cannot be
-// converted, a warning if a part of it is omitted or represented differently.
+// Convert reports an error for everything that cannot be converted, and a warning for everything
+// that is omitted or represented differently.
 func Convert(path string, o ConvertOptions) ([]OutputFile, []FileProblem) {
 	to := Transcript
 	switch ext := strings.ToLower(filepath.Ext(path)); ext {
@@ -143,11 +143,12 @@ func convertRecording(
 }
 
 // splitConversations returns the conversations of the recording t in order of their first
-// exchanges. There is one for each thread, and one for all exchanges that belong to no thread.
-// splitConversations omits exchanges whose request was recorded but is not an operation of dialect
-// d, and returns a message for each of them. It modifies t: it completes requests of which only the
-// body is known, and removes the base path of d from the request targets. If d is nil, the whole
-// recording is one conversation, and t is not modified.
+// exchanges: one for each thread, and one for all exchanges without a thread. Requests that are not
+// operations of dialect d are omitted, and skipped has a message for each of them. If d is nil, the
+// whole recording is one conversation.
+//
+// If d is not nil, splitConversations modifies t: it completes requests of which only the body is
+// known, and removes the base path of d from the request targets.
 func splitConversations(
 	t *transcript.Transcript, d *dialect.Dialect,
 ) (conversations []spec.Trace, skipped []string) {

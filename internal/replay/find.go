@@ -11,28 +11,31 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// maxReasons is the maximum number of mismatches that Find describes for one request. If there are
-// more, Find states only how many.
+// maxReasons is the maximum number of mismatches that Find describes for one request. Find states
+// the number of the others.
 const maxReasons = 20
 
 // Find returns the recorded response to the request r in dialect d. If no recording matches, the
 // response is nil and the reasons explain why, beginning with the closest recording. If the library
-// is empty or r is not an operation of d, both results are nil. The parameter request is r as
-// parsed by d, without thread and run ids that the client did not send. If request is nil, Find
-// parses r. The parameter seen holds what has been replayed, and Find updates it; nil stands for an
-// empty state.
+// is empty or r is not an operation of d, both results are nil.
+//
+// The parameter request is r as parsed by d, without thread and run ids that the client did not
+// send. If request is nil, Find parses r. Find reads and updates seen, which holds what has been
+// replayed. If seen is nil, nothing has been replayed.
 //
 // A recorded exchange matches if its operation and its input are the same as those of the request.
 // The input is the last prompt, the tool results or the answers to interrupts. A request that
 // starts a run matches exchanges of any thread. Any other request must refer to a thread and a run
-// that were replayed according to seen, or must contain the recorded ids. Among equally close
-// matches, Find selects the one that was replayed the fewest times and, if there are several of
-// those, the earliest. Repeated requests thus receive the recorded responses in order, and then
-// from the start again. A request for a stream from a cursor, which is the id of an event, also
-// matches a recorded stream that has an event with that cursor; the response then begins after that
-// event.
+// that were already replayed, or contain the recorded ids.
 //
-// Ids that the recorded client chose are replaced with those of the current client where they are
+// A request for a stream from a cursor, which is the id of an event, also matches a recorded stream
+// that has an event with that cursor. The response then begins after that event.
+//
+// Among equally close matches, Find selects the one that was replayed the fewest times and, of
+// several such matches, the earliest. Repeated requests thus receive the recorded responses in
+// order, and then from the start again.
+//
+// Ids that the recorded client chose are replaced with those of the current client if they are
 // complete strings in the response. Everything else is returned as recorded, except for header
 // fields that are not replayed (see [Response]).
 func (l *Library) Find(
@@ -95,8 +98,8 @@ type candidate struct {
 }
 
 // compare returns a negative number if a is a better candidate than b, a positive number if b is
-// better, and 0 if both have the same exchange. A higher score is better; at the same score, fewer
-// replays are better, and then an earlier position in the library.
+// better, and 0 if both have the same exchange. The higher score is better. With equal scores, the
+// lower playCount is better, and then the earlier position in the library.
 func (a candidate) compare(b candidate) int {
 	return cmp.Or(
 		-cmp.Compare(a.score, b.score), cmp.Compare(a.playCount, b.playCount),
@@ -105,12 +108,11 @@ func (a candidate) compare(b candidate) int {
 	)
 }
 
-// A mismatch is the reason why a recorded exchange does not match a request. The stage is the
-// number of the condition that fails; conditions are checked in the order of their numbers, from 0,
-// so a higher stage is a closer match. The reason is "" if the exchange matches.
+// A mismatch is the reason why a recorded exchange does not match a request. The zero value means
+// that the exchange matches.
 type mismatch struct {
-	stage  int
-	reason string
+	stage  int    // number of the condition that failed, from 0; a higher number means a closer match
+	reason string // text for error messages; "" if the exchange matches
 }
 
 // The flags of the score of a candidate, in order of increasing weight. They state what the request
@@ -123,9 +125,9 @@ const (
 	boundThread                 // the client's thread is bound to the recorded thread
 )
 
-// searchConversation compares the request with each exchange of conversation c that has the same
-// operation. It adds an exchange that matches to s.candidates; for any other exchange, it adds the
-// mismatch to s.mismatches.
+// searchConversation compares the request with all exchanges of conversation c that have the same
+// operation. It adds those that match to s.candidates, and the mismatches of the others to
+// s.mismatches.
 func (s *recordingSearch) searchConversation(c *recording) {
 	for _, x := range c.exchanges {
 		if x.operation.Name != s.operation.Name {
@@ -142,8 +144,7 @@ func (s *recordingSearch) searchConversation(c *recording) {
 }
 
 // match compares f.exchange with the request. If they match, it sets all other fields of f and
-// returns a mismatch whose reason is "". Otherwise it returns a mismatch with a reason, and f must
-// not be used.
+// returns the zero mismatch. Otherwise it returns the reason, and f must not be used.
 func (s *recordingSearch) match(f *candidate) (m mismatch) {
 	x := f.exchange
 	if !x.hasNoRequest() {
@@ -172,9 +173,9 @@ func (s *recordingSearch) match(f *candidate) (m mismatch) {
 // hasNoRequest reports whether the recording has only the response of exchange x, not the request.
 func (x *storedExchange) hasNoRequest() bool { return x.method == "" }
 
-// checkSubject returns "" if the thread and the run of the request correspond to the thread and the
-// run of the exchange of candidate f. Otherwise it returns a text that states how the thread or the
-// run differs. The field f.binding must already be set.
+// checkSubject compares the thread and the run of the request with those of the exchange of
+// candidate f. It returns "" if they correspond, and otherwise a text that states the difference.
+// The field f.binding must be set.
 func (s *recordingSearch) checkSubject(f *candidate) string {
 	was, is := f.exchange.request, s.request
 	switch {
@@ -205,10 +206,10 @@ func hasCredentials(h spec.Header) bool {
 	return slices.ContainsFunc(h, func(f spec.HeaderField) bool { return redact.IdentifiesUser(f.Name) })
 }
 
-// checkCredentials returns a reason if the request has credentials but the exchange of candidate f
-// was recorded with an anonymous client, and "" otherwise. A request without credentials matches
-// any exchange, because clients of a mock often have none. If both have credentials or neither has,
-// checkCredentials adds sameCredentials to the score of f.
+// checkCredentials returns a reason for a mismatch if the request has credentials but the recorded
+// client was anonymous, and "" otherwise. A request without credentials matches any exchange,
+// because clients of a mock often have none. If both or neither have credentials, checkCredentials
+// adds sameCredentials to f.score.
 func (s *recordingSearch) checkCredentials(f *candidate) string {
 	isAnonymous := f.exchange.request.Principal == spec.Anonymous
 	recorded, current := !isAnonymous && hasCredentials(f.exchange.request.Header), hasCredentials(s.rawRequest.Header)
@@ -222,9 +223,9 @@ func (s *recordingSearch) checkCredentials(f *candidate) string {
 }
 
 // checkCursor returns "" if the recorded response of candidate f can begin at the cursor of the
-// request, and otherwise the reason why it cannot. If the recorded request has the same cursor, or
-// if neither request has one, checkCursor adds sameCursor to f.score. Otherwise, if an event of the
-// recorded stream has the cursor, it sets f.resumeAt to the end of that event.
+// request, and otherwise the reason for the mismatch. If the recorded request has the same cursor,
+// or neither has one, it adds sameCursor to f.score. If instead an event of the recorded stream has
+// the cursor, it sets f.resumeAt to the end of that event.
 func (s *recordingSearch) checkCursor(f *candidate) string {
 	was, is := f.exchange.request.Cursor, s.request.Cursor
 	switch {
@@ -242,10 +243,10 @@ func (s *recordingSearch) checkCursor(f *candidate) string {
 }
 
 // scoreCandidate completes f.score and sets f.playCount for candidate f, whose exchange matches the
-// request. If the request names no thread, f.playCount is the total number of times that the
-// exchange was replayed. If the thread of the request is bound to the recorded thread, f.playCount
-// is the number of times that the exchange was replayed in this binding. If it is not bound to the
-// recorded thread, f.playCount is the number of bindings of the recorded conversation.
+// request. What playCount counts depends on the thread of the request:
+//   - no thread: how many times the exchange was replayed
+//   - a thread bound to the recorded thread: how many times the exchange was replayed in this binding
+//   - any other thread: how many bindings the recorded conversation has
 func (s *recordingSearch) scoreCandidate(f *candidate) {
 	was, is := f.exchange.request, s.request
 	switch {
@@ -272,8 +273,8 @@ func (s *recordingSearch) scoreCandidate(f *candidate) {
 	}
 }
 
-// respond returns the response of candidate f. It records in s.playback that the exchange of f was
-// replayed, and which ids of the client correspond to recorded ids.
+// respond returns the response of candidate f. It updates s.playback: it counts the replay, and
+// records which ids of the client correspond to recorded ids.
 func (s *recordingSearch) respond(f candidate) *Response {
 	x, is := f.exchange, s.request
 	b := f.binding
@@ -295,8 +296,8 @@ func (s *recordingSearch) respond(f candidate) *Response {
 }
 
 // mapUserMessages records which ids of user messages correspond to each other. The arguments are
-// the parts of the recorded request and of the current request. mapUserMessages begins with the
-// last user messages and goes backwards as long as their texts are equal.
+// the parts of the recorded and of the current request. mapUserMessages compares the texts of their
+// user messages, from the last message to the first, and stops at the first difference.
 func (b *threadBinding) mapUserMessages(recorded, current []spec.Event) {
 	isOther := func(p spec.Event) bool { return p.Kind != spec.InputUser }
 	recorded = slices.DeleteFunc(slices.Clone(recorded), isOther)
@@ -310,9 +311,9 @@ func (b *threadBinding) mapUserMessages(recorded, current []spec.Event) {
 	}
 }
 
-// reasons returns the reasons why no recorded exchange matches, beginning with the exchanges that
-// met the most conditions. It returns at most maxReasons reasons, followed by a text with the
-// number of further reasons, if there are any. The result is never empty.
+// reasons returns the reasons why no recorded exchange matches, the closest matches first. It
+// returns at most maxReasons reasons, followed by the number of further reasons, if any. The result
+// is never empty.
 func (s *recordingSearch) reasons() (all []string) {
 	slices.SortStableFunc(s.mismatches, func(a, b mismatch) int { return -cmp.Compare(a.stage, b.stage) })
 	for i, m := range s.mismatches {

@@ -8,10 +8,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// hopByHopHeaders lists the header fields that are neither replayed nor forwarded: those that
-// concern a single connection (RFC 9110, section 7.6.1) or a proxy, and Content-Length, which
-// depends on the body that is sent. Proxy-Authorization is not in the list; code that forwards a
-// header must drop it separately.
+// hopByHopHeaders lists the header fields that are neither replayed nor forwarded. They concern a
+// single connection (RFC 9110, section 7.6.1), a proxy, or the length of the body that is sent. The
+// list lacks Proxy-Authorization, which code that forwards a header must drop separately.
 var hopByHopHeaders = []string{
 	"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "TE", "Trailer",
 	"Transfer-Encoding", "Upgrade", "Content-Length",
@@ -35,8 +34,8 @@ func withoutHopByHop(h spec.Header, drop ...string) (out spec.Header) {
 }
 
 // replayedHeader returns the fields of a recorded header that are replayed. It omits hop-by-hop
-// fields, fields whose value was redacted, and CORS fields, which depend on the host that sends the
-// replay.
+// fields, fields whose value was redacted, and CORS fields, which depend on the host of the server
+// that replays them.
 func replayedHeader(h spec.Header) spec.Header {
 	return slices.DeleteFunc(withoutHopByHop(h), func(f spec.HeaderField) bool {
 		const cors = "Access-Control-"

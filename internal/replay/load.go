@@ -30,12 +30,12 @@ func IsRecording(path string) bool {
 	return ext != "" && slices.Contains(strings.Split(Extensions, ", "), ext)
 }
 
-// Load returns a library of the recordings at paths, which may be files and directories, and the
-// problems found in them. Directories are searched recursively; files in them that are not
-// recordings, and files and directories in them whose names begin with a dot, are ignored. The
-// parameter dialects lists the dialects that are served, of which there must be at least one.
-// Recordings of other dialects are omitted with a warning. If at least one of the problems is an
-// error, the library is nil.
+// Load returns a library of the recordings at paths, each a file or a directory, and the problems
+// found in them. If a problem is an error, the library is nil. The parameter dialects lists the
+// dialects that are served, at least one. Recordings of other dialects are omitted with a warning.
+//
+// Load searches directories recursively. In them, it ignores files that are not recordings, and
+// files and directories whose names begin with a dot.
 func Load(paths []string, dialects []*dialect.Dialect) (*Library, []FileProblem) {
 	files, problems := findRecordings(paths)
 	if len(problems) > 0 {
@@ -48,9 +48,10 @@ func Load(paths []string, dialects []*dialect.Dialect) (*Library, []FileProblem)
 	return NewLibrary(list, dialects)
 }
 
-// findRecordings returns the paths of the recordings at or below each of paths, in the order of
-// paths and without duplicates. If one of paths cannot be read or has no recordings, or if all
-// recordings together exceed MaxFiles or MaxBytes, it returns one problem and no files.
+// findRecordings returns the paths of the recordings at paths, each a file or a directory that is
+// searched recursively. The result has no duplicates. If a path cannot be read or has no
+// recordings, or if all recordings together exceed MaxFiles or MaxBytes, findRecordings returns one
+// problem and no files.
 func findRecordings(paths []string) (files []string, problems []FileProblem) {
 	total := int64(0)
 	add := func(path string, size int64) error {
@@ -91,11 +92,10 @@ func findRecordings(paths []string) (files []string, problems []FileProblem) {
 	return files, nil
 }
 
-// walkRecordings calls the function add for each recording in dir and the directories below it. A
-// recording is a regular file for which [IsRecording] returns true. The arguments of add are the
-// path of the file, which begins with dir, and its size in bytes. walkRecordings skips files and
-// directories whose names begin with a dot. It returns the first error, which may come from add,
-// and stops there.
+// walkRecordings calls add for each recording in dir and its subdirectories, with the path of the
+// file, which begins with dir, and its size in bytes. A recording is a regular file for which
+// [IsRecording] returns true. Files and directories whose names begin with a dot are skipped.
+// walkRecordings returns the first error, including one from add, and stops there.
 func walkRecordings(dir string, add func(string, int64) error) error {
 	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		switch {
@@ -117,9 +117,8 @@ func walkRecordings(dir string, add func(string, int64) error) error {
 	})
 }
 
-// withoutPath returns the text of err. If err contains an [fs.PathError], the result is "cannot be
-// read: " followed by the cause, without the path, because a problem names the file in a separate
-// field.
+// withoutPath returns the text of err without the path of a file, which a problem has in a separate
+// field. If err contains an [fs.PathError], the result is "cannot be read: " followed by the cause.
 func withoutPath(err error) string {
 	if inner, ok := errors.AsType[*fs.PathError](err); ok {
 		return "cannot be read: " + inner.Err.Error()
@@ -127,9 +126,9 @@ func withoutPath(err error) string {
 	return err.Error()
 }
 
-// problemOf returns the problem for err, with the severity Error. If the text of err begins with
-// "FILE:LINE: " or "FILE: ", this prefix becomes the fields File and Line of the problem instead of
-// a part of its message.
+// problemOf returns err as a problem with the severity Error. If the text of err begins with
+// "FILE:LINE: " or "FILE: ", the fields File and Line of the problem are set, and the message
+// contains only the rest of the text.
 func problemOf(err error) FileProblem {
 	p := FileProblem{Severity: Error, Message: err.Error()}
 	file, text, ok := strings.Cut(p.Message, ": ")
@@ -145,12 +144,13 @@ func problemOf(err error) FileProblem {
 	return p
 }
 
-// NewLibrary returns a library of the given transcripts, and the problems found in them. The
-// parameter dialects lists the dialects that are served, of which there must be at least one. A
-// transcript of a dialect that is not served is omitted with a warning. It is an error if a
-// transcript names an unknown dialect, if it names none and several are served, or if none of the
-// transcripts has a response that can be replayed. If at least one of the problems is an error, the
-// library is nil.
+// NewLibrary returns a library of the given transcripts, and the problems found in them. If a
+// problem is an error, the library is nil. The parameter dialects lists the dialects that are
+// served, at least one.
+//
+// A transcript of a dialect that is not served is omitted with a warning. It is an error if a
+// transcript names an unknown dialect, if it names none and several are served, or if no transcript
+// has a response that can be replayed.
 func NewLibrary(list []*transcript.Transcript, dialects []*dialect.Dialect) (*Library, []FileProblem) {
 	l := &Library{}
 	b := libraryBuilder{library: l, dialects: dialects}
@@ -256,8 +256,8 @@ func dialectNames(dialects []*dialect.Dialect) string {
 }
 
 // prepareExchange sets the fields of e that depend on the dialect, such as the operation and the
-// match key, from the recorded exchange x. It returns true, or records a warning and returns false
-// if x cannot be replayed. The index, conversation, method and response of e must already be set.
+// match key, from the recorded exchange x. If x cannot be replayed, it records a warning and
+// returns false. The index, conversation, method and response of e must already be set.
 func (b *libraryBuilder) prepareExchange(e *storedExchange, x spec.Exchange) bool {
 	d := e.conversation.dialect
 	e.request, e.operation = d.ParseRequest(x.Request), d.Operation(x.Request)

@@ -12,9 +12,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A matchKey holds the content of a request that decides whether a recorded response fits: the keys
-// of the current request and of the recorded request must be equal. Ids that clients choose, and
-// the history that some clients repeat, are not part of the key.
+// A matchKey holds the content of a request by which recorded responses are selected: a recorded
+// request matches only if its key is equal. Ids that clients choose, and the history that some
+// clients repeat, are not part of the key.
 type matchKey struct {
 	input      string // the prompt, the tool results or the answers to interrupts, see newInput
 	subject    string // the remaining content: ids and names in the path, days, limits and files
@@ -50,9 +50,9 @@ func newMatchKey(request *spec.Event) matchKey {
 	return q
 }
 
-// newInput returns the new input in parts, the parts of a request: the last message of the user, or
-// the tool results and answers to interrupts that follow that message. The result is one string
-// with one item per line. It is "" if the request has no new input.
+// newInput returns the new input in parts, the parts of a request, as text with one item per line.
+// The new input is the last message of the user, or the tool results and answers to interrupts that
+// follow it. The result is "" if there is none.
 func newInput(parts []spec.Event) string {
 	var lines []string
 	for _, p := range parts {
@@ -77,10 +77,9 @@ func newInput(parts []spec.Event) string {
 	return strings.Join(lines, "\n")
 }
 
-// appendReply appends line, which describes a tool result or an answer to an interrupt, to lines,
-// which describe the input of a request. It returns the new slice, without the lines of user
-// messages and images, because the server has already answered these. It may overwrite the elements
-// of lines.
+// appendReply appends line, a tool result or an answer to an interrupt, to lines, the input of a
+// request. It removes the lines of user messages and images, because the server has already
+// answered these. It may overwrite the elements of lines.
 func appendReply(lines []string, line string) []string {
 	lines = slices.DeleteFunc(lines, func(s string) bool {
 		return strings.HasPrefix(s, "user: ") || strings.HasPrefix(s, "image: ")

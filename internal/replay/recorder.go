@@ -56,10 +56,12 @@ type RecordedExchange struct {
 }
 
 // A Recorder is a handler that forwards each request to a server and streams the response back
-// without buffering or changing its body. It neither follows redirects nor retries. It records the
-// exchanges by conversation and saves them, except those that are useless as a recording, such as
-// exchanges with a truncated response, an invalid frame, an unexpected media type or a server
-// error. It is safe for concurrent use.
+// without buffering or changing its body. It neither follows redirects nor retries. It is safe for
+// concurrent use.
+//
+// It saves the exchanges by conversation. It does not save exchanges that are useless as a
+// recording, for example because the response is truncated, has an invalid frame or an unexpected
+// media type, or reports a server error.
 type Recorder struct {
 	cfg           RecorderConfig
 	client        *wire.Client
@@ -119,12 +121,14 @@ func (r *Recorder) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 	forwarder.finish(x.Response)
 }
 
-// upstreamRequest converts a client's request to the request that forwards it to the recorded
-// server. It also returns the [wire.Client] that must send the converted request. A target below
-// the base path of the dialect becomes relative to the base URL of the server; any other target is
-// relative to the root of the server. If the body of the client's request is too large or cannot be
-// read, upstreamRequest returns an error, and the caller must send a response. The parameter w is
-// used only to limit the size of the body; see [http.MaxBytesReader].
+// upstreamRequest converts a client's request to the request for the recorded server. It also
+// returns the [wire.Client] that must send the request. A target below the base path of the dialect
+// becomes relative to the base URL of the server; any other target is relative to the root of the
+// server.
+//
+// If the body of the client's request is too large or cannot be read, upstreamRequest returns an
+// error, and the caller must send a response. The parameter w is used only to limit the size of the
+// body; see [http.MaxBytesReader].
 func (r *Recorder) upstreamRequest(w http.ResponseWriter, in *http.Request) (*wire.Client, spec.Request, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, in.Body, MaxRequestBytes))
 	if err != nil {
@@ -140,8 +144,8 @@ func (r *Recorder) upstreamRequest(w http.ResponseWriter, in *http.Request) (*wi
 }
 
 // forwardedHeader returns the fields of h, the header of a request, that are forwarded to the
-// server, sorted by name. They are followed by an Accept-Encoding field that asks for no
-// compression and replaces that of h, because the recorder cannot read a compressed response.
+// server, sorted by name. Its last field is Accept-Encoding, which replaces that of h and asks for
+// no compression, because the recorder cannot read a compressed response.
 func forwardedHeader(h http.Header) (out spec.Header) {
 	for _, name := range slices.Sorted(maps.Keys(h)) {
 		for _, value := range h[name] {
@@ -161,10 +165,10 @@ type responseForwarder struct {
 	err    error // error of the last write, which means that the client has left; nil if there was none
 }
 
-// forward sends to the client the part of the response that has not been sent yet. The argument
+// forward sends the client the part of the response that has not been sent yet. The argument
 // received is the response of the recorded server so far. The first call sends only the status and
-// the header, without hop-by-hop fields. forward returns true if the client has left, so that the
-// recorder stops receiving.
+// the header, without hop-by-hop fields. If the client has left, forward returns true, which makes
+// the recorder stop receiving.
 func (b *responseForwarder) forward(received spec.Response) bool {
 	if b.status == 0 {
 		b.status = received.Status
@@ -198,10 +202,10 @@ func (b *responseForwarder) flush() error {
 	return err
 }
 
-// finish ends the response to the client in the same way in which received, the response of the
-// recorded server, ended. It does nothing if received is complete or a write to the client has
-// failed. If the server sent no response, finish sends status 502. After any other abnormal end, it
-// panics with http.ErrAbortHandler.
+// finish ends the response to the client. The argument received is the response of the recorded
+// server after its end. If the server sent no response, the client gets status 502. If the response
+// ended abnormally, finish panics with http.ErrAbortHandler, so that the response to the client
+// does, too. It does nothing if received is complete or a write to the client has failed.
 func (b *responseForwarder) finish(received spec.Response) {
 	switch {
 	case received.End == nil || b.err != nil:
@@ -213,10 +217,9 @@ func (b *responseForwarder) finish(received spec.Response) {
 	}
 }
 
-// finishExchange passes exchange x to cfg.OnExchange, and then saves it by calling cfg.Save. Both
-// functions may be nil. The parameter began is the time when the exchange began. If
-// [Recorder.classify] returns a reason to skip x, finishExchange logs the reason instead of saving
-// x.
+// finishExchange passes exchange x, which began at the time began, to cfg.OnExchange, and saves it
+// with cfg.Save. Both functions may be nil. If x must not be saved (see [Recorder.classify]),
+// finishExchange logs the reason instead.
 func (r *Recorder) finishExchange(x spec.Exchange, began time.Time) {
 	d := r.cfg.Dialect
 	if x.Response.Status == http.StatusUnauthorized && !hasCredentials(x.Request.Header) {
@@ -242,9 +245,9 @@ func (r *Recorder) finishExchange(x spec.Exchange, began time.Time) {
 // targetPath returns target, the target of a request, without its query.
 func targetPath(target string) string { p, _, _ := strings.Cut(target, "?"); return p }
 
-// classify returns the id of the thread of exchange x, or "" if x belongs to no thread. The result
-// skipReason is the reason why x must not be saved, or "" if it is to be saved. The parameter
-// request is the parsed request of x.
+// classify returns the id of the thread of exchange x, or "" if x belongs to no thread. If x must
+// not be saved, skipReason is the reason; otherwise it is "". The parameter request is the parsed
+// request of x.
 func (r *Recorder) classify(x spec.Exchange, request spec.Event) (thread, skipReason string) {
 	d := r.cfg.Dialect
 	if d.Operation(x.Request) == nil {
@@ -282,7 +285,7 @@ func (r *Recorder) classify(x spec.Exchange, request spec.Event) (thread, skipRe
 	return thread, ""
 }
 
-// endKinds lists the kinds of events that end a run or a stream. A recorder does not save an event
-// stream that ended without such an event, except where that is allowed, such as a resumed stream
-// without further events.
+// endKinds lists the kinds of events that end a run or a stream. A recorder does not save a
+// complete event stream without such an event, unless the stream was resumed and has no events, or
+// the request has a [spec.Event.PollLimit].
 var endKinds = []spec.Kind{spec.RunEnd, spec.RunError, spec.RunRefused, spec.Done}

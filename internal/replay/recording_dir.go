@@ -42,9 +42,8 @@ func OpenRecordingDir(dir string) (*RecordingDir, error) {
 // returns an error if the directory cannot be closed.
 func (f *RecordingDir) Close() error { return f.root.Close() }
 
-// Save writes conversation c to its file, and replaces an earlier version of the file atomically.
-// Conversations are identified by their number. Save returns an error if the file cannot be
-// written.
+// Save writes conversation c, identified by c.Number, to its file, and atomically replaces an
+// earlier version of the file. It returns an error if the file cannot be written.
 func (f *RecordingDir) Save(c RecordedConversation) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -64,8 +63,8 @@ func (f *RecordingDir) Save(c RecordedConversation) error {
 	return nil
 }
 
-// FileName returns the name, without directory, of the file to which Save writes conversation c, or
-// "" if Save has not yet chosen a name. Conversations are identified by their number.
+// FileName returns the name, without directory, of the file of conversation c, identified by
+// c.Number. The result is "" before the first call of Save for the conversation.
 func (f *RecordingDir) FileName(c RecordedConversation) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -77,8 +76,8 @@ func (f *RecordingDir) FileName(c RecordedConversation) string {
 const maxNames = 10_000
 
 // reserveName returns the name of the file for conversation c. If c has no file yet, it chooses a
-// free name; it returns an error if there is none or the directory cannot be read. The caller must
-// hold f.mu.
+// free name. It returns an error if no name is free or the directory cannot be read. The caller
+// must hold f.mu.
 func (f *RecordingDir) reserveName(c RecordedConversation) (string, error) {
 	if name, ok := f.names[c.Number]; ok {
 		return name, nil
@@ -102,12 +101,13 @@ func (f *RecordingDir) reserveName(c RecordedConversation) (string, error) {
 	return "", fmt.Errorf("too many recordings: %d are called %s; move some to another directory", maxNames, stem)
 }
 
-// maxStemLength is the maximum length, in bytes, of a thread id that is used unchanged in a file
-// name. A longer id is truncated to half of this length, and a hash is appended.
+// maxStemLength is the maximum length, in bytes, of a thread id that a file name contains
+// unchanged. A longer id is truncated to half of this length, and a hash is appended.
 const maxStemLength = 80
 
-// recordingStem returns the name of the file for conversation c, without a number at the end and
-// without the extension. The name is valid on all file systems, whatever the thread id contains.
+// recordingStem returns the name of the file for conversation c, without extension and without a
+// number that makes it unique. The name is valid on all file systems, whatever the thread id
+// contains.
 func recordingStem(c RecordedConversation) string {
 	family, _, _ := strings.Cut(c.Dialect, "@")
 	if c.Thread == "" {

@@ -30,7 +30,7 @@ const (
 // A FileProblem is a problem with an input file.
 type FileProblem struct {
 	File     string // path of the file
-	Line     int    // from 1; 0 if the file has no lines or the message contains the position
+	Line     int    // line number, from 1; 0 if it is unknown or part of the message
 	Severity Severity
 	Message  string
 }
@@ -67,13 +67,13 @@ type recording struct {
 	exchanges []*storedExchange
 }
 
-// A storedExchange is a recorded exchange: a response, and the request for which it was sent.
+// A storedExchange is a recorded response with the request to which the server sent it.
 type storedExchange struct {
 	index        int // position in the transcript, starting at 0
 	conversation *recording
 	operation    *dialect.Operation
 	method       string     // method of the request; if "", the request was not recorded and any request matches
-	startsRun    bool       // the request has no run id, or is the first with its operation, thread and run id
+	startsRun    bool       // the run id, if any, is not in an earlier request with the same operation and thread
 	request      spec.Event // the parsed request
 	key          matchKey   // of the request
 	response     spec.Response
@@ -81,16 +81,16 @@ type storedExchange struct {
 	resumePoints []resumePoint // where a client can resume the stream
 }
 
-// A responseIDs holds the first thread id and the first run id in a recorded response; either may be
-// "". If the request does not have the id, the server chose it.
+// A responseIDs holds the first thread id and the first run id in a recorded response, or "" if
+// there is none. The server chose the ids that the request does not contain.
 type responseIDs struct{ thread, run string }
 
-// thread returns the recorded id of the thread of exchange x, from the request or else from the
-// response, or "" if there is none.
+// thread returns the recorded id of the thread of exchange x, taken from the request or, if it has
+// none, from the response. The result is "" if neither has one.
 func (x *storedExchange) thread() string { return cmp.Or(x.request.Thread, x.serverIDs.thread) }
 
-// run returns the recorded id of the run of exchange x, from the request or else from the response,
-// or "" if there is none.
+// run returns the recorded id of the run of exchange x, taken from the request or, if it has none,
+// from the response. The result is "" if neither has one.
 func (x *storedExchange) run() string { return cmp.Or(x.request.Run, x.serverIDs.run) }
 
 // Name returns a name of exchange x for error messages, such as "FILE, exchange 2". Exchanges are
@@ -112,8 +112,8 @@ const (
 	NoResponse StreamEnd = "mute"  // the connection ended before a status line
 )
 
-// A Response is a recorded response in which the ids that the recorded client chose have been
-// replaced with those of the current client.
+// A Response is a recorded response in which the ids of the current client replace those that the
+// recorded client chose.
 type Response struct {
 	Source string // the recorded exchange: "FILE, exchange 2"
 	Status int    // 0 if the server sent no status line
@@ -126,10 +126,10 @@ type Response struct {
 	arrivals []spec.Arrival // when the parts of the body arrived
 }
 
-// TimedChunks returns an iterator over the parts of the body in order. Each part comes with the
-// time, counted from the request, at which it is to be sent. The parameter speed is relative to the
-// recording: 2 means twice as fast. If speed is not positive or the response has no recorded times,
-// all parts are to be sent immediately. The caller must not modify the parts.
+// TimedChunks returns an iterator over the parts of the body, each with the time from the request
+// at which the server must send it. The parameter speed is relative to the recording: 2 means twice
+// as fast. If speed is not positive or the response has no recorded times, all times are 0. The
+// caller must not modify the parts.
 func (a *Response) TimedChunks(speed float64) iter.Seq2[time.Duration, []byte] {
 	return func(yield func(time.Duration, []byte) bool) {
 		done, due := 0, time.Duration(0)

@@ -16,8 +16,8 @@ type resumePoint struct {
 	at     time.Duration // time from the request to the arrival of the event
 }
 
-// indexResponse decodes the response of recorded, the exchange from which x was made. It sets
-// x.serverIDs and, if the response is an event stream without a content coding, x.resumePoints.
+// indexResponse sets x.serverIDs from the response of recorded, the exchange from which x was made.
+// If the response is an event stream without a content coding, it also sets x.resumePoints.
 func (x *storedExchange) indexResponse(recorded spec.Exchange) {
 	one := spec.Trace{Exchanges: []spec.Exchange{recorded}}
 	ends := map[int]int{}
@@ -39,15 +39,14 @@ func (x *storedExchange) indexResponse(recorded spec.Exchange) {
 	}
 }
 
-// isUnencoded reports whether the response of x has no content coding, so that ids in it can be
-// replaced.
+// isUnencoded reports whether the response of x has no content coding such as gzip, so that ids in
+// it can be replaced.
 func (x *storedExchange) isUnencoded() bool {
 	coding := x.response.Header.Get("Content-Encoding")
 	return coding == "" || coding == "identity"
 }
 
-// afterLineEnd returns end+1 if the offset end lies between a CR and an LF in body, which together
-// end one line. Otherwise it returns end.
+// afterLineEnd returns end+1 if the offset end lies within a CRLF in body, and end otherwise.
 func afterLineEnd(body []byte, end int) int {
 	if end > 0 && end < len(body) && body[end-1] == '\r' && body[end] == '\n' {
 		return end + 1

@@ -8,10 +8,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// newResponse returns the response of x for the current client. It replaces each recorded id that
-// is a key of ids with the value of that key: in the body where the id is a complete JSON string,
-// and in the header where it is a complete word. If the response has a content coding, it replaces
-// nothing. If from is not nil, the body begins at that resume point.
+// newResponse returns the response of x for the current client. It replaces the recorded ids, which
+// are the keys of ids, with their values: in the body where an id is a complete JSON string, and in
+// the header where it is a complete word. A response with a content coding is not changed. If from
+// is not nil, the body begins at that resume point.
 func (x *storedExchange) newResponse(from *resumePoint, ids map[string]string) *Response {
 	r := x.response
 	a := &Response{
@@ -32,9 +32,9 @@ func (x *storedExchange) newResponse(from *resumePoint, ids map[string]string) *
 	return a
 }
 
-// arrivalsAfter returns the arrivals of the part of a body that follows a resume point. The
-// parameter reads holds the arrivals of the whole body, and from is the resume point. The offsets
-// and times in the result are relative to that point.
+// arrivalsAfter returns the arrivals of the part of a body after the resume point from. The
+// parameter reads holds the arrivals of the whole body. The offsets and times in the result are
+// relative to the resume point.
 func arrivalsAfter(reads []spec.Arrival, from resumePoint) (rest []spec.Arrival) {
 	for _, read := range reads {
 		if read.End > from.offset {
@@ -44,9 +44,9 @@ func arrivalsAfter(reads []spec.Arrival, from resumePoint) (rest []spec.Arrival)
 	return rest
 }
 
-// changedIDs returns a new map of the ids to replace. The keys of ids are recorded ids, and the
-// values are the ids that the client uses; entries whose key and value are equal are left out. The
-// keys and values of the new map are encoded as in JSON strings, without quotes.
+// changedIDs returns the entries of ids whose key, a recorded id, differs from the value, the id
+// that the client uses. In the result, keys and values are encoded as in JSON strings, without
+// quotes.
 func changedIDs(ids map[string]string) map[string]string {
 	pairs := map[string]string{}
 	for was, is := range ids {
@@ -64,7 +64,7 @@ func jsonStringBody(s string) string {
 }
 
 // compactJSON returns v as JSON without insignificant white space. The argument v must be a string,
-// which is encoded, or valid JSON: a json.RawMessage or a map of them, which is sorted. The
+// a json.RawMessage with valid JSON, or a map of such messages, whose keys are sorted. The
 // characters <, > and & are not escaped.
 func compactJSON(v any) string {
 	var b strings.Builder
@@ -74,10 +74,10 @@ func compactJSON(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// rewriteIDs replaces the keys of pairs with their values wherever they are complete JSON strings
-// in body, including JSON strings within JSON strings. The parameter reads holds the arrivals of
-// body. rewriteIDs returns the new body, and the arrivals with offsets in the new body. An offset
-// within a replaced id moves to the end of the new id. The arguments are not modified.
+// rewriteIDs returns body with all JSON strings that are keys of pairs replaced with the values,
+// also within other JSON strings. It also returns reads, the arrivals of body, with offsets in the
+// new body. An offset within a replaced id moves to the end of the new id. The arguments are not
+// modified.
 func rewriteIDs(body []byte, reads []spec.Arrival, pairs map[string]string) ([]byte, []spec.Arrival) {
 	out, replacements := rewriteJSONStrings(body, pairs)
 	if replacements == nil {
@@ -99,15 +99,13 @@ func rewriteIDs(body []byte, reads []spec.Arrival, pairs map[string]string) ([]b
 	return out, moved
 }
 
-// A replacedRange is a range of a text in which an id was replaced: the bytes of the original text
-// from the offset from, inclusive, to the offset to, exclusive. The field growth is the number of
-// bytes by which the text became longer; it may be negative.
+// A replacedRange describes an id that was replaced in a text. The id was text[from:to] in the
+// original text. The new id is longer by growth bytes, or shorter if growth is negative.
 type replacedRange struct{ from, to, growth int }
 
-// rewriteJSONStrings returns a copy of text in which each JSON string that is a key of pairs is
-// replaced with the value of the key. This includes JSON strings within JSON strings. The function
-// also returns the ranges that were replaced, in order of their positions, or nil if nothing was
-// replaced. The keys and values of pairs must be encoded as in JSON strings, without quotes.
+// rewriteJSONStrings returns text with all JSON strings that are keys of pairs replaced with the
+// values, also within other JSON strings. It also returns the replaced ranges in order, or nil if
+// there are none. The keys and values of pairs must be encoded as in JSON strings, without quotes.
 func rewriteJSONStrings(text []byte, pairs map[string]string) (out []byte, replacements []replacedRange) {
 	done := 0
 	for at := 0; ; {
@@ -144,8 +142,8 @@ func rewriteJSONStrings(text []byte, pairs map[string]string) (out []byte, repla
 	return append(out, text[done:]...), replacements
 }
 
-// rewriteWords returns text with each word that is a key of pairs replaced with the value of the
-// key. Words consist of ASCII letters, digits, hyphens, underscores and non-ASCII characters.
+// rewriteWords returns text with all words that are keys of pairs replaced with the values. Words
+// consist of ASCII letters and digits, hyphens, underscores and non-ASCII characters.
 func rewriteWords(text string, pairs map[string]string) string {
 	isWord := func(c rune) bool {
 		return c == '-' || c == '_' || c > 0x7f || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'

@@ -10,10 +10,11 @@ const (
 )
 
 // A PlaybackState records what has been replayed in one test: which recorded conversation
-// corresponds to each thread of the client, and how many times each exchange was replayed. Its size
-// is limited: it drops the entries of the least recently used libraries and of the oldest threads,
-// and adds no further ids to a thread that has the maximum number of ids. The zero value is ready
-// to use. A PlaybackState is safe for concurrent use.
+// corresponds to each thread of the client, and how many times each exchange was replayed. The zero
+// value is ready to use. A PlaybackState is safe for concurrent use.
+//
+// Its size is limited. It drops the least recently used libraries and the oldest threads, and stops
+// adding ids to a thread that has the maximum number.
 type PlaybackState struct {
 	mu        sync.Mutex
 	playbacks []*libraryPlayback // one per library, the most recently used first
@@ -29,9 +30,9 @@ func (s *PlaybackState) Reset() {
 // A libraryPlayback records what has been replayed from one library in one test.
 type libraryPlayback struct {
 	library            *Library
-	threads            map[clientThreadKey][]*threadBinding // recorded threads to which each thread of the client is bound
+	threads            map[clientThreadKey][]*threadBinding // bindings of each thread of the client
 	threadOrder        []clientThreadKey                    // the keys of threads, oldest first
-	conversationCounts map[*recording]int                   // number of bindings made to each, including dropped ones
+	conversationCounts map[*recording]int                   // number of bindings to each recording, including dropped ones
 	exchangeCounts     map[*storedExchange]int              // number of times that each exchange was replayed
 }
 
@@ -48,9 +49,9 @@ type threadBinding struct {
 	playCounts   map[int]int       // number of times that each exchange was replayed, by its index
 }
 
-// playbackOf returns the playback of library l and makes it the most recently used one. If there is
-// none, playbackOf creates it. If there are then more than maxLibraries playbacks, it drops the
-// least recently used one. The caller must hold s.mu.
+// playbackOf returns the playback of library l, which it creates if necessary, and makes it the
+// most recently used one. It drops the least recently used playback if there are more than
+// maxLibraries. The caller must hold s.mu.
 func (s *PlaybackState) playbackOf(l *Library) *libraryPlayback {
 	for i, one := range s.playbacks {
 		if one.library == l {
@@ -67,8 +68,8 @@ func (s *PlaybackState) playbackOf(l *Library) *libraryPlayback {
 	return one
 }
 
-// findBinding returns the binding between the thread of the client that key identifies and the
-// recorded thread of x, or nil if there is none.
+// findBinding returns the binding between the client's thread with the given key and the recorded
+// thread of x, or nil if there is none.
 func (s *libraryPlayback) findBinding(key clientThreadKey, x *storedExchange) *threadBinding {
 	for _, b := range s.threads[key] {
 		if b.conversation == x.conversation && b.thread == x.thread() {
@@ -78,9 +79,9 @@ func (s *libraryPlayback) findBinding(key clientThreadKey, x *storedExchange) *t
 	return nil
 }
 
-// bind returns the binding between the thread of the client that key identifies and the recorded
-// thread of x, and creates it if there is none. If s already has maxThreads threads and key is not
-// among them, bind drops the thread that was added first.
+// bind returns the binding between the client's thread with the given key and the recorded thread
+// of x. It creates the binding if there is none. A new thread replaces the oldest one if there are
+// already maxThreads.
 func (s *libraryPlayback) bind(key clientThreadKey, x *storedExchange) *threadBinding {
 	if b := s.findBinding(key, x); b != nil {
 		return b
@@ -101,9 +102,9 @@ func (s *libraryPlayback) bind(key clientThreadKey, x *storedExchange) *threadBi
 	return b
 }
 
-// mapID records a pair of corresponding ids: the recorded one, and the current one, which the
-// client uses in its place. For an id that the server chose, the two are equal. mapID does nothing
-// if one of them is "", or if b already has maxIDs ids and the recorded one is not among them.
+// mapID records that the client uses the id current in place of the recorded id. The two are equal
+// for an id that the server chose. mapID does nothing if one of them is "", or if recorded would be
+// a new entry beyond maxIDs.
 func (b *threadBinding) mapID(recorded, current string) {
 	if recorded == "" || current == "" {
 		return
@@ -113,9 +114,8 @@ func (b *threadBinding) mapID(recorded, current string) {
 	}
 }
 
-// mapRun records a pair of corresponding run ids: the recorded one, and the current one, which the
-// client uses in its place. It does nothing if one of them is "". It records the pair in
-// b.recordedRuns, unless b already has maxIDs run ids, and passes it to mapID.
+// mapRun records that the client uses the run id current in place of the recorded one: in
+// b.recordedRuns, up to maxIDs entries, and with mapID. It does nothing if one of them is "".
 func (b *threadBinding) mapRun(recorded, current string) {
 	if current != "" && recorded != "" && len(b.recordedRuns) < maxIDs {
 		b.recordedRuns[current] = recorded

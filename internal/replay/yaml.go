@@ -12,8 +12,8 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// A scriptObject is an object for a script. Its members are written as YAML in the order of the
-// slice.
+// A scriptObject is a mapping in a script. It is written as YAML with its members in the order of
+// the slice.
 type scriptObject []mapEntry
 
 // A mapEntry is a member of a scriptObject.
@@ -42,9 +42,8 @@ func formatYAML(o scriptObject) ([]byte, error) {
 		yaml.CustomMarshaler(func(f float64) ([]byte, error) { return strconv.AppendFloat(nil, f, 'f', -1, 64), nil }))
 }
 
-// plainText matches strings that the YAML encoder is known to write correctly. For some other
-// strings, such as "---" and strings with control characters, the encoder omits quotes that are
-// needed.
+// plainText matches strings that the YAML encoder writes correctly. The encoder omits necessary
+// quotes for some other strings, such as "---" and strings with control characters.
 var plainText = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.,!?'()/ -]*$`)
 
 // formatString returns s as a YAML scalar. If s matches plainText, the scalar is formatted by the
@@ -57,9 +56,9 @@ func formatString(s string) ([]byte, error) {
 	return []byte(`"` + jsonStringBody(s) + `"`), nil
 }
 
-// decodeOrdered decodes a JSON value, with objects as scriptObjects and numbers as int64 or float64.
-// The result ok is false if data is invalid, is nested deeper than maxDepth, or contains something
-// that a script cannot represent exactly: duplicate members, keys that the YAML encoder does not
+// decodeOrdered decodes a JSON value. Objects become scriptObjects, and numbers become int64 or
+// float64. The result ok is false if data is invalid, is nested deeper than maxDepth, or cannot be
+// represented exactly in a script: it has duplicate members, keys that the YAML encoder does not
 // support, or numbers that would be written differently.
 func decodeOrdered(data []byte) (v any, ok bool) {
 	dec := json.NewDecoder(bytes.NewReader(data))
@@ -122,9 +121,9 @@ func decodeMap(dec *json.Decoder, depth int) (any, bool) {
 // is such a key.
 var isKey = regexp.MustCompile(`^([\pL\pN_$@]\PC*)?$`).MatchString
 
-// parseExactNumber parses s, a JSON number, and returns it as an int64 or, if it is not an integer
-// of 64 bits, as a float64. The second result is false if s is not a number, or if the shortest
-// form of the value without an exponent differs from s. For example, it is false for 1.0 and 1e3.
+// parseExactNumber parses s, a JSON number, as an int64 or, if it is not a 64-bit integer, as a
+// float64. The second result is false if s is not a number, or if a script would contain a
+// different text for it, as for 1.0 and 1e3.
 func parseExactNumber(s string) (any, bool) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return n, strconv.FormatInt(n, 10) == s
@@ -133,8 +132,8 @@ func parseExactNumber(s string) (any, bool) {
 	return f, err == nil && strconv.FormatFloat(f, 'f', -1, 64) == s
 }
 
-// escapeTemplates returns a copy of v in which each "{{" is escaped in all strings at any depth,
-// except the keys of objects. In a script, an unescaped "{{" begins a template action.
+// escapeTemplates returns a copy of v in which "{{", which begins a template action in a script, is
+// escaped in all strings at any depth. It does not change the keys of objects.
 func escapeTemplates(v any) any {
 	switch v := v.(type) {
 	case string:

@@ -12,15 +12,17 @@ var AcceptsAsDocumented = &spec.Check{
 	ID: "accept.as-documented", ReadsDocument: true,
 	Doc: `a valid request is accepted
 
-The document assigns the members of a request to requirements. A refused request counts
-against those of its requirements that no accepted request exercised. If there are none, it
-counts against the requirement of the one form that no accepted request had, such as null
-for a member, or else against that which the request exercises and some accepted requests did
-not, or against that of the operation. A response that is cut off is not accepted, if the
-dialect has no terminal event and the prompt asks for no failure. Not judged: requests while
-another run of the thread may be active or waits for input, those with links or files that
-were not issued by the server or uploaded in this conversation, and those with an Expect
-field, if the server refuses that (417).`,
+The document assigns the members of a request to requirements. A refusal counts against those
+requirements of the request that no accepted request exercised. If there are none, it counts
+against a single requirement: that on the only form that no accepted request had, such as null
+for a member. Without such a form, it is the only requirement that the request exercises and
+some accepted requests did not, or else the requirement on the operation.
+
+A truncated response fails the check, too, if the dialect has no terminal event and the prompt
+does not ask for a failure. Not judged: requests while another run of the thread may be active
+or waits for input; requests with links that the server did not issue, or for files that were
+not uploaded, in this conversation; and requests with an Expect field that are refused with
+status 417.`,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		requests := validRequestsOf(p)
 		p.AtEnd(func() {
@@ -51,10 +53,11 @@ field, if the server refuses that (417).`,
 	},
 }
 
-// mustBeAccepted reports whether the request of x is valid, and the server either accepted it or
-// should have done so. A server may refuse a valid request if only the server can know whether it
-// is valid, if the thread may be busy, or, with status 417, if the request has an Expect field.
-// Whether another status excuses a refusal is not considered; see isExcused.
+// mustBeAccepted reports whether x shows that the server accepts a valid request, or that it
+// refuses a request that it must accept. It returns false for a refusal with status 417 if the
+// request has an Expect field. It also returns false for a refusal if only the server can know
+// whether the request is valid, or if the thread may be busy. Other reasons for a refusal are
+// judged by isExcused.
 func (x exchange) mustBeAccepted() bool {
 	if !x.request.Valid() || x.request.Operation == "" || x.request.Header == nil {
 		return false
@@ -99,10 +102,11 @@ func (v *validRequests) observe(x exchange) {
 	}
 }
 
-// blame returns the ids of the requirements that the refusal in x counts against. There may be
-// none. It also returns a description of the request (what) for the message of a finding, such as
-// "valid request". The exchange x must be one of v.refused. Like v.stats, blame must not be called
-// before the end of the conversation.
+// blame returns the ids of the requirements that the refusal in x counts against; there may be
+// none. The result what describes the request in the message of a finding, such as "valid request".
+//
+// The exchange x must be one of v.refused. The method must not be called before the end of the
+// conversation.
 func (v *validRequests) blame(x exchange) (what string, requirements []string) {
 	requirements = slices.DeleteFunc(slices.Clone(x.request.Exercised), func(requirement string) bool {
 		return v.exercised[requirement] || x.mayBeBusy(requirement)

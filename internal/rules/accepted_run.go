@@ -68,9 +68,10 @@ func (c *conversation) isFirstInThread(r *acceptedRun) bool {
 	})
 }
 
-// isThreadCreatedTwice reports whether both the reply that accepted r and an earlier reply, which
-// accepted a different run of the same thread, say that their run created the thread. Runs that
-// were requested more than once do not count, because a server may repeat its first reply.
+// isThreadCreatedTwice reports whether a second reply claims to have created the same thread: the
+// reply that accepted r and an earlier reply, which accepted a different run of the thread, both
+// have Created set to "true". Runs that were requested more than once do not count, because a
+// server may repeat its first reply.
 func (c *conversation) isThreadCreatedTwice(r *acceptedRun) bool {
 	creates := func(q *acceptedRun) bool { return q.acceptance.Created == "true" && !q.requestedAgain }
 	return creates(r) && slices.ContainsFunc(c.runs, func(q *acceptedRun) bool {
@@ -79,12 +80,13 @@ func (c *conversation) isThreadCreatedTwice(r *acceptedRun) bool {
 	})
 }
 
-// wasThreadUnknown reports whether it is certain that the server did not know the thread of r
-// before r was requested. Two conditions must be met: no earlier request can have changed the
-// thread (see conversation.touchedThreads), and the same user requested the history of the thread
-// before r. If the user requested it several times, the last response counts. The response must be
-// an empty history or have status 404, 410 or 403. Status 403 counts because a server may return it
-// for a thread that the user does not own.
+// wasThreadUnknown reports whether the server certainly did not know the thread of r before r was
+// requested. The evidence is the last response to an earlier history request of the same user for
+// this thread. It must be an empty history or have status 404, 410 or 403. A server may return
+// status 403 for a thread that the user does not own.
+//
+// The result is false if an earlier request may have changed the thread; see
+// conversation.touchedThreads.
 func (c *conversation) wasThreadUnknown(r *acceptedRun) bool {
 	unknown := false
 	for _, x := range c.historyExchanges {
@@ -105,9 +107,8 @@ var AcceptedPromptIsStored = &spec.Check{
 	ID: "accepted.keeps-prompt",
 	Doc: `the prompt of a run is in the history as soon as the run is accepted
 
-This is judged where the history was requested after the run was accepted, unless the run had
-succeeded by then: later histories of such a run are judged by other checks. A run that failed
-or was cancelled keeps its prompt.`,
+Histories that were requested after the run was accepted are judged. Once the run has succeeded,
+other checks judge the history. A run that failed or was cancelled keeps its prompt.`,
 	Needs: []spec.Kind{spec.RunAccepted, spec.History},
 	Watch: atConversationEnd(func(p *spec.Pass, c *conversation) {
 		for _, r := range c.runs {

@@ -61,9 +61,9 @@ func (s *streamTracker) sees(e spec.Event) bool {
 		(e.IsFrame() || e.Kind == spec.BodyEnd || e.Kind == spec.Comment || e.Kind == spec.Incomplete)
 }
 
-// isUnrequested reports whether request asks for the stream of a run although no earlier request of
-// the conversation is known to have started that run. The argument must be the field request of a
-// [streamTracker], which has the prompt of the run if that is known.
+// isUnrequested reports whether request asks for the stream of a run that no earlier request of the
+// conversation is known to have started. The argument must be the field request of a
+// [streamTracker], whose Text is the prompt of the run if that is known.
 func isUnrequested(request spec.Event) bool {
 	return request.Run != "" && request.Text == "" && len(request.Parts) == 0
 }
@@ -101,17 +101,17 @@ func eachResolvedStream(w func(p *spec.Pass, request spec.Event) func(spec.Event
 type exchangeTracker struct {
 	current exchange        // the exchange of the current event, as far as it has been observed
 	ended   bool            // whether the current event ends the current exchange
-	asked   requestedInputs // what the events so far have asked of the client
+	asked   requestedInputs // the tool calls and interrupts that the client may answer
 	uploads *knownUploads   // the uploads of the exchanges that have ended
 	running openRuns        // the runs that were started and whose end was not seen; updated after each exchange
-	// runs has, by run id, whether the server accepted a request to start the run. The thread is not
-	// part of the key, because a server may require run ids that are unique in all threads.
+	// runs contains the ids of the runs that the server accepted. The thread is not part of the key,
+	// because a server may require run ids that are unique in all threads.
 	runs map[string]bool
-	// unread has the runs of which no stream was received yet. The value is the time at which the
-	// request that started the run was accepted, measured from the start of the conversation.
+	// unread contains the runs of which no stream was received yet. The value is the time at which
+	// the request that started the run was accepted, measured from the start of the conversation.
 	unread map[userRunKey]time.Duration
-	// idleSince has, for each thread, the time at which the last response to an accepted request in
-	// that thread ended. It is measured from the start of the conversation.
+	// idleSince maps each thread to the time at which the last response to an accepted request in
+	// that thread ended, measured from the start of the conversation.
 	idleSince map[userThreadKey]time.Duration
 	cancels   []spec.Event // the accepted requests to cancel a run, in order
 	// refusedCancels holds the requests to cancel a run that were refused with a status 4xx, in
@@ -191,16 +191,16 @@ func (a *exchangeTracker) recordAccepted(x exchange) {
 	}
 }
 
-// isFirstRead reports whether request is the first for the whole stream of a run that the server
-// accepted less than firstReadTime before.
+// isFirstRead reports whether request asks for the whole stream of a run of which no stream has
+// been received yet. The run must have been accepted less than firstReadTime before the request.
 func (a *exchangeTracker) isFirstRead(request spec.Event) bool {
 	began, isUnread := a.unread[userRunKey{threadOf(request), request.Run}]
 	return isUnread && !isRunRequest(request) && request.IsStream() && request.Cursor == "" &&
 		request.At-began < firstReadTime
 }
 
-// firstReadTime is how long after the start of a run its stream must be there for a client that has
-// not read it yet, even if the run has ended.
+// firstReadTime is how long a client may wait after the start of a run before it first requests the
+// stream. Until then, the server must have the stream, even if the run has ended.
 const firstReadTime = 5 * time.Second
 
 // A userRunKey identifies a run of a thread of a user.
@@ -216,8 +216,8 @@ func threadOf(request spec.Event) userThreadKey {
 }
 
 // eachStreamOrRest is like [eachStream], but also calls w for streams that were requested from a
-// cursor. Unlike eachStream, it passes the request to w as it was sent: if the request has no
-// prompt, the prompt of an earlier request for the same run is not filled in.
+// cursor. Unlike eachStream, it does not add the prompt of an earlier request for the same run to a
+// request that has no prompt.
 func eachStreamOrRest(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)

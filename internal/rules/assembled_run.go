@@ -100,8 +100,9 @@ func (a *assembledRun) texts(reasoning bool) (all []string) {
 	return all
 }
 
-// firstPiece returns the earliest event of the run that carries text of a message or, if reasoning
-// is true, text of reasoning. It returns nil if there is none.
+// firstPiece returns the first event with text of the earliest message or, if reasoning is true, of
+// the earliest section of reasoning. Messages and sections without text are skipped. It returns nil
+// if all of them are.
 func (a *assembledRun) firstPiece(reasoning bool) *spec.Event {
 	for _, s := range a.messages {
 		if s.isReasoning == reasoning && len(s.pieces) > 0 {
@@ -128,10 +129,10 @@ func (a *assembledRun) startOfText(n int) spec.Event {
 	return a.endEvent()
 }
 
-// firstDifference returns the event with the first piece of text that differs from want. It
-// compares want with the joined text of all messages or, if reasoning is true, of all reasoning. If
-// that text equals want or is the beginning of want, or if the piece was not kept because of
-// maxPieces, firstDifference returns the result of endEvent.
+// firstDifference returns the event with the first piece of text that differs from want. The text
+// is that of all messages, joined, or that of all reasoning if reasoning is true. If the text
+// equals want or is the beginning of want, firstDifference returns the result of endEvent. It does
+// so, too, if the piece was not kept because of maxPieces.
 func (a *assembledRun) firstDifference(want string, reasoning bool) spec.Event {
 	for _, s := range a.messages {
 		if s.isReasoning != reasoning {
@@ -273,12 +274,12 @@ func (a *assembledRun) endMessage(e spec.Event) {
 	}
 }
 
-// repeatsUnnamedText reports whether text only repeats deltas that had no message id. The argument
-// end is the event that ends a message, and text is the text of one part of end.
+// repeatsUnnamedText reports whether text repeats the text of deltas that had no message id. The
+// argument end is the event that ends a message, and text is the text of one of its parts.
 //
-// The result is true if the run has no other event of that message, and if the joined text of those
-// deltas begins with text. Bytes that an earlier call found to be repeated are skipped. If the
-// result is true, repeatsUnnamedText counts the bytes of text as repeated.
+// The result is true if the run has no other event of that message, and text is the next part of
+// the joined text of those deltas. That part then counts as repeated, and the next call compares
+// what follows it.
 func (a *assembledRun) repeatsUnnamedText(end spec.Event, text string) bool {
 	unnamed := a.messagesByID[""]
 	if unnamed == nil || end.Message == "" || a.messagesByID[end.Message] != nil {

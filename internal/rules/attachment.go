@@ -74,13 +74,12 @@ type issuedLink struct {
 // objectKey returns a map key for the object in the bucket e.Name with the path e.ID.
 func objectKey(e spec.Event) string { return e.Name + "\x00" + e.ID }
 
-// record updates s with e, the reply to request. If e is the reply to an upload, record adds the
-// uploaded file. It also adds the link that e issued, with the file to which the link must lead.
+// record updates s with e, the reply to request. It adds the file that was uploaded, if any, and
+// the link that e issued.
 //
-// If an earlier reply issued the same link for another file that was uploaded in the conversation,
-// the kind of e decides: the reply to an upload leaves the link as it is, while the reply to a
-// request for a link makes it lead to the requested file, provided that this file was uploaded,
-// too.
+// A later reply may issue the same link for another file. A link that leads to an uploaded file is
+// changed only by the reply to a request for a link ([spec.AttachmentSigned]), and only if the
+// requested file was uploaded, too.
 func (s *knownUploads) record(request, e spec.Event) {
 	switch file, ok := request.Last(spec.InputFile); {
 	case e.Kind == spec.AttachmentStored && ok:
@@ -119,25 +118,24 @@ func (s *knownUploads) isUnverifiable(request spec.Event) bool {
 	return s.hasUnknownLink(request) || names && !sent
 }
 
-// missingObjectName marks files that do not exist: if the suite asks for such a file, the name of
-// the bucket or the path contains missingObjectName. No file is ever uploaded to such a bucket or
-// path.
+// missingObjectName occurs in the bucket name or the path of each request of the suite for a file
+// that does not exist. No file is ever uploaded to such a bucket or path.
 const missingObjectName = "conformance-nothing"
 
 // maxLinkAge is the age up to which a link must work. It is short because no document states how
 // long links are valid.
 const maxLinkAge = 30 * time.Second
 
-// linkCheck returns a check that judges whether links return the file that was uploaded. It applies
-// to the links that replies of the given kind issued: [spec.AttachmentStored] or
-// [spec.AttachmentSigned]. The argument id is the id of the check. The documentation of the check
-// is doc, followed by a paragraph that states which requests are judged.
+// linkCheck returns a check with the given id that judges whether links return the file that was
+// uploaded. It applies to the links in replies of the given kind: [spec.AttachmentStored] or
+// [spec.AttachmentSigned]. The Doc of the check is doc, followed by a paragraph about what is
+// judged.
 func linkCheck(id, doc string, kind spec.Kind) *spec.Check {
 	return &spec.Check{
 		ID: id, Doc: doc + `
 
-This is judged if the link was requested without credentials. Not judged: links that have
-expired after half a minute or more, redirects, and servers that are too busy.`,
+The link must work without credentials; the suite sends none. Not judged: a 4xx status for a link
+that is more than 30 seconds old, redirects, and responses with status 429 or 503.`,
 		Needs: []spec.Kind{kind, spec.InputFile}, AllPrincipals: true,
 		Watch: eachExchange(func(p *spec.Pass) func(exchange) {
 			uploads := exchangesOf(p).uploads
@@ -191,9 +189,8 @@ var RefusesUnknownFile = &spec.Check{
 	ID: "attachment.refuses-unknown-file",
 	Doc: `a request for a link to a file that does not exist is refused
 
-This is judged for buckets and paths that the suite makes up. A server that never issues links would
-otherwise pass by accident, so the requests are judged only if the same operation issues a link in the
-conversation, before them or after them.`,
+This is judged for buckets and paths that the suite makes up. Since a server that never issues links
+would pass by accident, the same operation must also have issued a link in the conversation.`,
 	Needs: []spec.Kind{spec.AttachmentSigned},
 	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
 		hasSigned := map[string]bool{}
@@ -226,8 +223,8 @@ var RefusesForeignLink = &spec.Check{
 	ID: "attachment.refuses-foreign-link",
 	Doc: `a run with an image that was not uploaded to the server is refused
 
-This is judged for links to hosts other than those of the server's own links, and if a run
-with one of the server's own links was accepted.`,
+This is judged for links to hosts other than those of the links that the server issued. The server
+must have accepted a run with one of its own links in the same conversation.`,
 	Needs: []spec.Kind{spec.AttachmentStored, spec.InputImage},
 	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
 		uploads := exchangesOf(p).uploads

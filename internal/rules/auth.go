@@ -6,13 +6,15 @@ var accessChecks = []*spec.Check{NeedsCredentials, OwnerOnly, HistoryIsOwn, Refu
 
 // eachAccessAttempt returns a watchFunc that calls judge, at the end of a conversation, with each
 // exchange x in which the server should have denied access. The function denial returns the reason
-// to deny a request, or "" if the request is to be granted.
+// to deny a request, or "" if there is none.
 //
-// The argument granted is whether the server accepted a comparable request of the primary user: one
-// for the same operation and, if the reason is [spec.DeniedOtherUser], for the same resource.
-// Exchanges with that reason are left out unless the primary user owns the resource. Also left out
-// are invalid requests, and responses with status 429 or 503, because they only show that the
-// server is busy.
+// The argument granted reports whether the server accepted a comparable request of the primary
+// user. A comparable request is for the same operation and, if the reason is
+// [spec.DeniedOtherUser], for the same resource.
+//
+// Left out are invalid requests, and responses with status 429 or 503, which a busy server returns
+// to any request. If the reason is DeniedOtherUser, exchanges about resources that the primary user
+// does not own are left out, too.
 func eachAccessAttempt(
 	denial func(spec.Event) spec.DenialReason, judge func(p *spec.Pass, x exchange, granted bool),
 ) watchFunc {
@@ -44,9 +46,9 @@ func eachAccessAttempt(
 }
 
 // accessWatch returns a watchFunc that judges whether requests are denied as documented. The
-// function denial returns the reason to deny a request, or "" if the request is to be granted. A
-// request that was not accepted is judged only if the server accepted a comparable request of the
-// primary user (see eachAccessAttempt): otherwise, a server that refuses everything would pass.
+// function denial returns the reason to deny a request, or "" if there is none. A refusal is judged
+// only if the server accepted a comparable request of the primary user (see eachAccessAttempt).
+// Otherwise, a server that refuses everything would pass.
 func accessWatch(denial func(spec.Event) spec.DenialReason) watchFunc {
 	return eachAccessAttempt(denial, func(p *spec.Pass, x exchange, granted bool) {
 		for _, refusal := range x.request.Facts().Denials[denial(x.request)] {
@@ -111,9 +113,9 @@ var NeedsCredentials = &spec.Check{
 	ID: "auth.needs-credentials", ReadsDocument: true,
 	Doc: `a request without valid credentials is refused as documented
 
-Both missing and invalid credentials are judged. A server that refuses everything would
-pass by accident: a refusal counts only if the same operation has accepted a request of the
-primary user.`,
+Both missing and invalid credentials are judged. Since a server that refuses everything would
+pass by accident, a refusal counts only if the server accepted a request of the primary user for
+the same operation.`,
 	AllPrincipals: true,
 	Watch: accessWatch(func(request spec.Event) spec.DenialReason {
 		switch request.Principal {
@@ -131,8 +133,8 @@ var OwnerOnly = &spec.Check{
 	ID: "auth.owner-only", ReadsDocument: true,
 	Doc: `a request for another user's resource is refused as documented
 
-The owner of a thread is the user whose request for it was accepted first. A refusal counts
-only if the same request of the owner was accepted.`,
+The owner of a thread or file is the user whose request for it was accepted first. A refusal
+counts only if the server accepted a request of the owner for the same operation and resource.`,
 	AllPrincipals: true,
 	Watch: accessWatch(func(request spec.Event) spec.DenialReason {
 		if request.Principal == spec.OtherUser {
@@ -146,7 +148,7 @@ only if the same request of the owner was accepted.`,
 // thread of the user who sent the request.
 var HistoryIsOwn = &spec.Check{
 	ID: "auth.own-history",
-	Doc: `a history request that names no thread returns only a thread of the same user
+	Doc: `a history request that names no thread returns a thread of the user who sent the request
 
 This is judged if the primary user has a history and can read it.`,
 	Needs:         []spec.Kind{spec.History},

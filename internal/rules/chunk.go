@@ -8,9 +8,9 @@ var chunkChecks = []*spec.Check{ChunkFirstNames, ChunkAgrees}
 // message or call. The first chunk of a call must also have the name of the tool.
 var ChunkFirstNames = &spec.Check{
 	ID: "chunk.first-names",
-	Doc: `the first chunk of a message has its id; that of a tool call has its id and the tool's name
+	Doc: `the first chunk has the id of its message or tool call, and for a call also the name of the tool
 
-Later chunks may leave them out, as they belong to what the first one started.`,
+Later chunks may leave out both, because they belong to the message or call that is open.`,
 	Needs: []spec.Kind{spec.SlotChunk},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		return func(e spec.Event) {
@@ -32,7 +32,7 @@ Later chunks may leave them out, as they belong to what the first one started.`,
 // as the first chunk. A role or name that either of the two chunks leaves out is not compared.
 var ChunkAgrees = &spec.Check{
 	ID:    "chunk.agrees",
-	Doc:   "a chunk has the role and the name of the first chunk of its message or tool call, or none",
+	Doc:   "a later chunk repeats the role and the name of the first chunk, or leaves them out",
 	Needs: []spec.Kind{spec.SlotChunk},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		type identity struct{ role, name string }

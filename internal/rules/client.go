@@ -29,9 +29,9 @@ var ConformsToDocument = &spec.Check{
 	ID: "client.document", Of: spec.Client, ReadsDocument: true,
 	Doc: `requests conform to the document
 
-A server may refuse what its document does not allow, even if the one at hand tolerates it. If the
-document names a requirement for the violation, the finding has its level, and MUST if the server
-refused the request.`,
+A server may refuse a request that the document does not allow, even if this server accepted it.
+If the document names a requirement for the violation, the finding has the level of that
+requirement. If the server refused the request, the level is MUST.`,
 	Watch: eachAnswered(func(p *spec.Pass, request, response spec.Event) {
 		if isUnrouted(request) {
 			return
@@ -55,7 +55,7 @@ var UsesOperations = &spec.Check{
 	ID: "client.route", Of: spec.Client,
 	Doc: `requests use the methods and paths of operations
 
-A request to another path, or with another method, reaches nothing.`,
+No operation handles a request with another path or method.`,
 	Watch: eachAnswered(func(p *spec.Pass, request, response spec.Event) {
 		e := requestPart(request, request.Facts().Target)
 		switch {
@@ -74,8 +74,8 @@ var MatchesRule = &spec.Check{
 	ID: "client.matched", Of: spec.Client,
 	Doc: `each run matches a rule of the script
 
-A mock with scripts answers a run that no rule matches like one without scripts. What the client
-was to be tested with did not take place.`,
+If no rule matches, the mock responds as if it had no script, so the client is not tested with the
+scripted reply.`,
 	Watch: eachAnswered(func(p *spec.Pass, request, _ spec.Event) {
 		if facts := request.Facts(); facts.Rule != "" || facts.Unmatched != "" {
 			p.Judge(requestPart(request, request.Operation), facts.Rule != "", "no rule matches %s", facts.Unmatched)
@@ -83,16 +83,16 @@ was to be tested with did not take place.`,
 	}),
 }
 
-// IsNotRefused judges whether no request is refused with one of the refusalStatuses, which do not
-// blame a particular value in the request. An example is status 401, for missing credentials.
-// Refusals that a rule or a fault of a mock causes are not judged.
+// IsNotRefused judges whether requests are accepted rather than refused with one of the
+// refusalStatuses, such as status 401 for missing credentials. Refusals that a rule or a fault of a
+// mock causes are not judged.
 var IsNotRefused = &spec.Check{
 	ID: "client.refused", Of: spec.Client,
 	Doc: `no request is refused
 
-It is about refusals for other reasons than the content of the request, such as missing
-credentials, the size or the media type. A refusal by a rule or a fault of a mock is not the fault
-of the client.`,
+This is judged for refusals that do not depend on a particular value in the request: missing
+credentials or permissions, a body or header that is too large, and an unsupported media type.
+Refusals that a rule or a fault of a mock causes are not judged.`,
 	Watch: eachAnswered(func(p *spec.Pass, request, response spec.Event) {
 		facts, status := request.Facts(), response.StatusCode
 		unrouted, refused := isUnrouted(request), slices.Contains(refusalStatuses, status)
@@ -112,7 +112,8 @@ var ResumesFromSentID = &spec.Check{
 	ID: "client.cursor", Of: spec.Client, Needs: []spec.Kind{spec.SlotCursor},
 	Doc: `streams are resumed from the id of an event that was sent
 
-A cursor that the server accepts is good. One that it refuses must have been the id of an event.`,
+A cursor that the server refuses must be the id of an event that the server sent before. A cursor that
+the server accepts always passes.`,
 	Watch: eachReference(func(p *spec.Pass, request, response spec.Event, sent *serverOutput) {
 		if c := request.Cursor; c != "" {
 			ok := response.StatusCode < 400 || sent.cursors[c] || sent.contains([]byte(quoteJSON(c)))
@@ -127,8 +128,8 @@ var ReturnsResultOfCall = &spec.Check{
 	ID: "client.tool-result", Of: spec.Client, Needs: []spec.Kind{spec.InputToolResult},
 	Doc: `tool results refer to calls that were made
 
-The call was sent by the server, or it is in the same request, as part of the history that some
-clients send.`,
+The server must have sent the call before. Clients that send the history of the thread may also
+send the call in the same request.`,
 	Watch: eachReference(func(p *spec.Pass, request, _ spec.Event, sent *serverOutput) {
 		for _, part := range request.Parts {
 			if part.Kind == spec.InputToolResult && part.Call != "" {
@@ -143,9 +144,9 @@ clients send.`,
 // sent.
 var AnswersInterrupt = &spec.Check{
 	ID: "client.resume", Of: spec.Client, Needs: []spec.Kind{spec.InputResume},
-	Doc: `answers refer to interrupts that were sent
+	Doc: `answers refer to interrupts that the server sent
 
-An answer to anything else cannot be what the agent waits for.`,
+The agent does not wait for any other answer.`,
 	Watch: eachReference(func(p *spec.Pass, request, _ spec.Event, sent *serverOutput) {
 		for _, part := range request.Parts {
 			if part.Kind == spec.InputResume && part.ID != "" {
@@ -240,8 +241,8 @@ func isUnrouted(request spec.Event) bool {
 	return request.Operation == "" || slices.ContainsFunc(request.Violations, hasWrongMethod)
 }
 
-// requestPart returns a copy of the request e for use as evidence about one part of that request.
-// The only violation of the copy has the given location, which names the part, such as "cursor".
+// requestPart returns a copy of the request e that serves as evidence for a finding about one part
+// of the request. The copy has a single violation with the given location, such as "cursor".
 func requestPart(e spec.Event, location string) spec.Event {
 	e.Violations = []spec.Violation{{Location: location}}
 	return e

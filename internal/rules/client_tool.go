@@ -43,7 +43,7 @@ var ClientCallIsLeftOpen = &spec.Check{
 	ID: "tool.client-call-is-left-open",
 	Doc: `a server sends no result for a call of a client tool
 
-The server cannot run a tool that the request offers, so a result from it is made up.`,
+Only the client can run a tool that the request offers, so a result from the server is made up.`,
 	Needs: []spec.Kind{spec.InputTool, spec.ToolResult},
 	Watch: eachToolStream(func(p *spec.Pass, e spec.Event, c *clientCallTracker) {
 		switch {
@@ -84,11 +84,11 @@ func answeredClientTool(request spec.Event, call string) (tool string) {
 	return tool
 }
 
-// ClientCallIsOffered judges whether each call that is left to the client, because it has no
-// result, is a call of a tool that the request offers.
+// ClientCallIsOffered judges whether the request offers the tool of each call that has no result.
+// Such a call is left to the client, which can run only the tools that it offers.
 var ClientCallIsOffered = &spec.Check{
 	ID:    "tool.client-call-is-offered",
-	Doc:   "a call that is left to the client is of a tool that the request offers",
+	Doc:   "a tool call without a result is a call of a tool that the request offers",
 	Needs: []spec.Kind{spec.InputTool},
 	Watch: eachToolStream(func(p *spec.Pass, e spec.Event, c *clientCallTracker) {
 		if !isCleanEnd(e) || c.halted {

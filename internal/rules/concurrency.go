@@ -105,10 +105,9 @@ func judgeStreams(judge func(p *spec.Pass, a *conversationTimeline)) watchFunc {
 	}, judge)
 }
 
-// observeStream returns a function that records the stream that the given request asked for. The
-// returned function must be called with each event of the stream. At the end of the body, it adds
-// the stream to a.streams, unless the transfer was cut off or the client stopped reading before the
-// end of the run. The unused parameter gives observeStream the signature that eachStream requires.
+// observeStream returns a function that must be called with each event of the stream that the given
+// request asked for. At the end of the body, the function adds the stream to a.streams. It does not
+// do so if the transfer was cut off, or if the client stopped reading before the end of the run.
 func (a *conversationTimeline) observeStream(_ *spec.Pass, request spec.Event) func(spec.Event) {
 	l := completedStream{request: request}
 	_, interval, _ := scriptedDeltas(request)
@@ -144,8 +143,8 @@ func (a *conversationTimeline) observeStream(_ *spec.Pass, request spec.Event) f
 	}
 }
 
-// scriptedDuration returns the minimum duration of a run that does what the prompt of request asks
-// for. The second result is false if the target is not scripted or the prompt sets no duration.
+// scriptedDuration returns the minimum duration of a run that the prompt of request sets. The
+// second result is false if the target is not scripted or the prompt sets no duration.
 func scriptedDuration(request spec.Event) (time.Duration, bool) {
 	if silence, ok := scriptedSilence(request); ok {
 		return silence, true
@@ -160,11 +159,11 @@ var SurvivesOtherRuns = &spec.Check{
 	ID: "run.outlives-others",
 	Doc: `the end of one run does not close the stream of another run
 
-This is judged if the terminal event of another run of the thread was seen while the stream
-was open or, if the stream has no terminal event, up to a second after it closed, because the
-two streams may be read at different speeds. Not judged: a stream without a terminal event
-whose request limits how long it may be idle, or whose last event cannot be decoded, because
-that may have been its terminal event.`,
+This is judged if another run of the thread ended while the stream was open. If the stream has no
+terminal event, the other run may also have ended up to a second after the stream closed, because
+the two streams may be read at different speeds. Not judged: a stream without a terminal event
+whose request limits how long it may be idle, or whose last event cannot be decoded and may be
+the terminal event.`,
 	Needs: []spec.Kind{spec.RunEnd},
 	Watch: judgeStreams(func(p *spec.Pass, a *conversationTimeline) {
 		for _, l := range a.streams {
@@ -184,17 +183,18 @@ that may have been its terminal event.`,
 	}),
 }
 
-// CancelAffectsNamedRunOnly judges whether a run of a scripted duration keeps running if, in the
-// first half of that duration, a different run was canceled or a request to cancel the run itself
-// was refused. It does not judge runs that were canceled.
+// CancelAffectsNamedRunOnly judges whether a run continues after a cancel request that must not
+// affect it: one that canceled a different run, or one that the server refused. It applies to runs
+// with a scripted duration, if the cancel request was sent in the first half of that duration. Runs
+// that were canceled are not judged.
 var CancelAffectsNamedRunOnly = &spec.Check{
 	ID: "cancel.spares-others",
 	Doc: `a run ends early only if a cancel request that names it was accepted
 
-This is judged if a scripted target was asked for a run of a certain duration (slow, idle) and,
-in the first half of it, another run of the thread or a run with the same id in another thread was
-canceled, or a request to cancel the run was refused: the run must last at least three quarters of
-its duration.`,
+This is judged for runs of scripted targets whose prompt sets a duration (slow, idle). In the first
+half of the duration, the server must have refused a request to cancel the run, or canceled another
+run of the thread or a run with the same id in another thread. The run must then last at least
+three quarters of its duration.`,
 	Needs: []spec.Kind{spec.CancelAccepted, spec.RunEnd},
 	// The cancel requests of other users are refused.
 	AllPrincipals: true,

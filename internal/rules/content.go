@@ -48,7 +48,7 @@ func eachContentEnd(judge func(p *spec.Pass, e spec.Event, joined string)) watch
 // DeltasJoin judges whether the joined deltas of a content part equal its completed text.
 var DeltasJoin = &spec.Check{
 	ID:    "delta.joins-to-whole",
-	Doc:   "the deltas of a content join to its completed text",
+	Doc:   "the joined deltas of a content part equal its completed text",
 	Needs: []spec.Kind{spec.MessageDelta, spec.ContentEnd},
 	Watch: eachContentEnd(func(p *spec.Pass, e spec.Event, joined string) {
 		switch {
@@ -64,13 +64,13 @@ var DeltasJoin = &spec.Check{
 }
 
 // ContentIsComplete judges whether the event that completes a content part has the full value of
-// the part, and not only a piece of it.
+// the part.
 var ContentIsComplete = &spec.Check{
 	ID: "content.is-whole",
-	Doc: `a completed content repeats its full value
+	Doc: `the event that completes a content part repeats the full value
 
-A value that is only a part of the joined deltas, such as the last of them, is not full, nor is
-one of another type than text. Any other difference is judged by delta.joins-to-whole.`,
+The value of a part with text deltas must be a text, and must not be only a piece of the joined
+deltas, such as the last one. Other differences are judged by delta.joins-to-whole.`,
 	Needs: []spec.Kind{spec.ContentEnd},
 	Watch: eachContentEnd(func(p *spec.Pass, e spec.Event, joined string) {
 		switch isPart := e.Text != joined && strings.Contains(joined, e.Text); {
@@ -97,8 +97,8 @@ var ContentsAllEnd = &spec.Check{
 	ID: "content.all-end",
 	Doc: `every text that is streamed in deltas is completed before its run finishes
 
-Texts of a message whose final status differs from that of the run, such as a failed one,
-are not judged.`,
+The texts of a message are not judged if the final status of the message, such as failed, differs
+from that of the run.`,
 	Needs: []spec.Kind{spec.MessageDelta, spec.ContentEnd, spec.RunEnd},
 	Watch: eachResolvedStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		status := map[string]string{} // by message: its final status
@@ -133,11 +133,11 @@ are not judged.`,
 // that are streamed in deltas are left to ContentsAllEnd.
 var ContentPartsAllEnd = &spec.Check{
 	ID: "content.parts-all-end",
-	Doc: `every content is completed before its run finishes, whatever its type
+	Doc: `every content part is completed before its run finishes, whatever its type
 
-Judged are images, data, tool calls and tool results that are streamed without being completed,
-and contents that only the end of their message lists. Texts in deltas are judged by
-content.all-end. Contents of a message that did not complete are not judged.`,
+An image, data, a tool call or a tool result must not be streamed without being completed, and
+every part that the end of a message lists must also have been streamed. Texts in deltas are judged
+by content.all-end. The parts of a message that was not completed are not judged.`,
 	Needs: []spec.Kind{spec.ContentPart, spec.ContentEnd, spec.RunEnd},
 	Watch: eachResolvedStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		slots := map[string]map[string]*contentPartState{} // by message and by index
@@ -175,7 +175,7 @@ content.all-end. Contents of a message that did not complete are not judged.`,
 	}),
 }
 
-// A contentPartState is one content part of a message, as the events about it show it.
+// A contentPartState is what the events so far have shown about one content part of a message.
 type contentPartState struct {
 	message   string // id of the message
 	index     string // position of the part in the message, from 0, as the events state it
@@ -188,11 +188,11 @@ type contentPartState struct {
 // call or a tool result.
 func isContentEnd(e spec.Event) bool { return e.Kind == spec.ContentEnd || e.Status == "completed" }
 
-// ContentEndsOnce judges whether a content part is completed only once and gets no event after
+// ContentEndsOnce judges whether a content part is completed only once and has no events after
 // that.
 var ContentEndsOnce = &spec.Check{
 	ID:    "content.ends-once",
-	Doc:   "a content is completed once and gets no event afterwards",
+	Doc:   "a content part is completed once and has no events afterwards",
 	Needs: []spec.Kind{spec.ContentEnd},
 	Watch: eachResolvedStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		completed := map[contentKey]bool{}
@@ -212,7 +212,7 @@ var ContentEndsOnce = &spec.Check{
 // the order in which they first appear.
 var IndexDense = &spec.Check{
 	ID:    "content.index-dense",
-	Doc:   "the contents of a message have the indexes 0, 1, 2 and so on without gaps",
+	Doc:   "the content parts of a message have the indexes 0, 1, 2 and so on without gaps",
 	Needs: []spec.Kind{spec.SlotIndex},
 	Watch: eachResolvedStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		opened := map[string]int{}

@@ -15,9 +15,8 @@ var ClientCallRunSucceeds = &spec.Check{
 	ID: "tool.client-call-run-succeeds",
 	Doc: `a run that leaves a call to the client ends with success
 
-The client answers the call in its next request; nothing has failed, and nothing was cancelled. A
-run that is interrupted because of another call may leave calls to the client, too; the check does
-not judge how such a run ends.`,
+The client returns the result of the call in its next request, so the run has neither failed nor
+been cancelled. Runs that also have an interrupt because of another call are not judged.`,
 	Needs: []spec.Kind{spec.InputTool, spec.ToolEnd, spec.RunEnd},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		calls := callTrackerOf(p)
@@ -40,9 +39,10 @@ not judge how such a run ends.`,
 // without a failure.
 var ResultContinues = &spec.Check{
 	ID: "result.continues",
-	Doc: `the results of client tools, sent with the conversation before them, lead to a run that finishes
+	Doc: `a run that continues with the results of client tools finishes without a failure
 
-Results of calls that are not in the request are not judged: a server need not know them.`,
+This is judged if the request contains the calls as well as their results: a server need not
+remember calls of earlier requests.`,
 	Needs: []spec.Kind{spec.InputToolResult, spec.RunEnd},
 	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 		continues := answersItsCalls(request)
@@ -59,11 +59,11 @@ Results of calls that are not in the request are not judged: a server need not k
 // previous run of the thread. The run must not end with one of the same interrupts.
 var ResumeContinues = &spec.Check{
 	ID: "resume.continues", ReadsDocument: true,
-	Doc: `a request that answers all interrupts of the run before leads to a run that continues
+	Doc: `a run whose request answers all interrupts of the previous run continues
 
 The run must finish, and must not end with an interrupt that the request has answered. Answers
-with a payload are judged only if the target is scripted: another agent may expect a payload of
-another form. The document states the requirement that each form of answer serves.`,
+with a payload are judged only if the target is scripted: other agents may expect payloads of
+another form. The document assigns each form of answer to a requirement.`,
 	Needs: []spec.Kind{spec.Interrupt, spec.InputResume, spec.RunEnd},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		pending := map[string]map[string]bool{} // ids of the interrupts of the last run, by thread

@@ -11,10 +11,10 @@ import (
 // It is also how long a server may take to return the thread of a new run as the latest thread.
 const historySettleTime = 5 * time.Second
 
-// A conversation holds what the checks of histories and of accepted runs need to know about a
-// scenario: the runs that replies accepted, the events of all streams of these runs, and the
-// requests for histories. Unlike a [conversationTracker], it also covers targets that are not
-// scripted, and it combines all streams of a run.
+// A conversation collects the data for the checks of histories and of accepted runs: the runs that
+// replies accepted, the events of all their streams, and the requests for histories. Unlike a
+// [conversationTracker], it also covers targets that are not scripted, and it combines all streams
+// of a run.
 type conversation struct {
 	exchanges        *exchangeTracker
 	keep             func(spec.Event) *spec.Event // copies an event that is retained; see keeper
@@ -22,11 +22,11 @@ type conversation struct {
 	historyExchanges []*exchange                  // the exchanges whose request is for a history, in order
 
 	streams map[string]*mergedRunStreams // by runKey: what the streams of the run showed
-	// changedOtherwise has the threads that may have been changed by a request that started no
-	// known run. The key "" stands for any thread.
+	// changedOtherwise contains the ids of the threads that may have been changed by a request that
+	// is not known to have started a run. The key "" stands for any thread.
 	changedOtherwise map[string]bool
-	// touchedThreads has the threads that may have been changed before their first run, by a
-	// request other than the one that started this run. The key "" stands for any thread.
+	// touchedThreads contains the ids of the threads that may have been changed before their first
+	// run was requested. The key "" stands for any thread.
 	touchedThreads map[string]bool
 	request        spec.Event        // of the current exchange
 	stream         *mergedRunStreams // the run that the current response streams; nil if it streams none
@@ -39,10 +39,9 @@ type conversation struct {
 type acceptedRun struct {
 	request, acceptance spec.Event // the request that started the run, and the reply that accepted it
 	requestedAgain      bool       // the run was requested more than once, so that its prompt is ambiguous
-	// number is how often the history must contain the prompt after this run: the number of runs
-	// with the same user, thread and prompt, including this run, that were accepted no later and
-	// finished no later than this run. It is 0 if this run did not finish or was requested more
-	// than once.
+	// number is how often the history must contain the prompt after this run. It counts this run and
+	// the runs with the same user, thread and prompt that were accepted and finished before it. It
+	// is 0 if this run did not finish or was requested more than once.
 	number   int
 	canceled bool // an accepted request to cancel applies to the run
 	mergedRunStreams
@@ -120,8 +119,9 @@ func (c *conversation) observe(e spec.Event) {
 	}
 }
 
-// markTouched updates c.changedOtherwise and c.touchedThreads after the current request, which may
-// have changed its thread. The argument status is that of the response, or 0 if there was none.
+// markTouched records in c.changedOtherwise and c.touchedThreads whether the current request may
+// have changed its thread. The argument status is the status of the response, or 0 if there was
+// none.
 func (c *conversation) markTouched(status int) {
 	_, prompt := c.request.Prompt()
 	failed := status == 0 || status/100 == 5
@@ -213,9 +213,9 @@ func (x *exchange) latestPage(thread string) (spec.Event, bool) {
 	return page, ok && x.request.Day == "" && page.Thread == thread
 }
 
-// endedBefore reports whether the run finished at least the duration margin before at, a time since
-// the start of the conversation. It returns false for a run that failed, and for one that was
-// requested more than once.
+// endedBefore reports whether the run finished no later than at - margin. The time at is measured
+// from the start of the conversation. The result is false for a run that failed, and for one that
+// was requested more than once.
 func (r *acceptedRun) endedBefore(at, margin time.Duration) bool {
 	return !r.requestedAgain && r.end.Kind == spec.RunEnd && r.end.At+margin <= at
 }

@@ -12,10 +12,11 @@ import (
 // a of the primary user on a scripted target. The stream of the run may be the response to a later
 // request than the one that started the run.
 //
-// Runs that prove nothing about the target are left out. These are runs that were canceled, runs
-// that were refused or cut off although the prompt did not ask for a failure, runs that were
-// requested in place of input for which the thread was waiting, and runs that failed without any
-// text while another run of the thread may have been active.
+// Runs whose outcome proves nothing about the target are left out:
+//   - runs that were canceled
+//   - runs that were refused or cut off, unless the prompt asked for a failure
+//   - runs whose request did not contain the input for which the thread was waiting
+//   - runs that failed without any text while another run of the thread may have been active
 func eachScriptedRun(judge func(p *spec.Pass, a *assembledRun)) watchFunc {
 	return judgeAtEnd(func(p *spec.Pass) *conversationTracker {
 		exchanges := exchangesOf(p)
@@ -206,8 +207,7 @@ func (t *conversationTracker) newRun(request spec.Event) *assembledRun {
 	return a
 }
 
-// knowsThread reports whether an earlier run was in the thread with the given id, whoever the user
-// was.
+// knowsThread reports whether an earlier run, of any user, was in the thread with the given id.
 func (t *conversationTracker) knowsThread(id string) bool {
 	for key := range t.threads {
 		if key.thread == id {
@@ -227,14 +227,14 @@ func givesNew(request spec.Event, k spec.Kind) (gives bool) {
 	return gives
 }
 
-// otherPrompts returns the prompts that the server may take for the one before the prompt of a
-// request, in place of the last element of earlier.
+// otherPrompts returns the prompts, other than the last element of earlier, that the server may
+// consider the previous prompt of a request. In the result, "nothing" means that the server may
+// know no earlier prompt; a scripted target then answers "nothing" when it is asked for one.
 //
-// The slice earlier has the prompts before the prompt of the request, in order, and must not be
-// empty. Its first priorCount elements are those that the server has certainly stored from earlier
+// The slice earlier lists the prompts before that of the request, oldest first. It must not be
+// empty. The server has certainly stored the first priorCount elements, which are from earlier
 // requests. The others are in the request itself. The argument thread is the id of the thread that
-// the request names. In the result, "nothing" means that the server may know no earlier prompt,
-// because a target without one must answer "nothing" if it is asked for it.
+// the request names.
 func (t *conversationTracker) otherPrompts(thread string, earlier []string, priorCount int) []string {
 	last, possible := earlier[len(earlier)-1], t.possiblePrompts[thread]
 	switch {
@@ -262,12 +262,12 @@ func (t *conversationTracker) isBusy(thread string) bool {
 	return false
 }
 
-// certainPrompts returns, in order, the prompts that the server has certainly stored in the thread
-// of request before that request. It removes all other prompts from state, which is the state of
-// the thread, and adds them to t.possiblePrompts. These are the prompts of canceled runs, of runs
-// that were not seen to succeed before the request, and of requests that were sent in place of
-// input for which the thread was waiting. It also adds to t.possiblePrompts the prompts that other
-// users sent in a thread with the same id.
+// certainPrompts returns, in order, the prompts that the server had certainly stored in a thread
+// before it received request. The argument state is the state of the thread that request names.
+//
+// All other prompts are moved from state to t.possiblePrompts. These are the prompts of canceled
+// runs, of runs that had not succeeded before request was sent, and of runs with skipsPendingInput.
+// The prompts of other users in a thread with the same id are added to t.possiblePrompts, too.
 func (t *conversationTracker) certainPrompts(state *trackedThread, request spec.Event) (certain []string) {
 	state.prompts = slices.DeleteFunc(state.prompts, func(s promptedRun) bool {
 		late := s.run.endedAt > request.At

@@ -9,15 +9,15 @@ import (
 
 var echoChecks = []*spec.Check{EchoesRun, EchoesThread, CreatesThread}
 
-// echoCheck returns a check that judges whether responses repeat an identifier of their requests.
-// The function slot returns that identifier of an event, such as its run id, or "" if the event has
-// none. The argument id is the id of the check, and its documentation is doc, followed by an
-// explanation. The check applies only to dialects that have the given kind, such as [spec.SlotRun].
+// echoCheck returns a check with the given id that judges whether responses repeat an identifier of
+// their requests. The function slot returns that identifier of an event, such as its run id, or ""
+// if the event has none. The Doc of the check is doc, followed by an explanation. The check applies
+// only to dialects that have the given kind, such as [spec.SlotRun].
 func echoCheck(id, doc string, kind spec.Kind, slot func(spec.Event) string) *spec.Check {
 	return &spec.Check{
 		ID: id, Doc: doc + `
 
-A client with several open streams tells them apart by these ids. Not every event of a
+A client with several open streams distinguishes them by these ids. Not every event of a
 response must have the id.`,
 		Needs: []spec.Kind{kind},
 		Watch: func(p *spec.Pass) func(spec.Event) {

@@ -15,10 +15,10 @@ var historyContentChecks = []*spec.Check{
 	HistoryHasMessagesOnce,
 }
 
-// pageWithRun returns x.reply and whether it is a history that must contain the messages of r. That
-// is so if all of these hold: it is a history of the thread of r; the user of r requested it after
-// the end of r; and it either is the latest page or has the same day as a latest page that this
-// user requested after the end of r.
+// pageWithRun returns x.reply and reports whether it is a history that must contain the messages of
+// r. It must be a history of the thread of r, and the user of r must have requested it after r
+// finished. It must be the latest page, or have the same day as a latest page that meets these
+// conditions.
 func (c *conversation) pageWithRun(x *exchange, r *acceptedRun) (spec.Event, bool) {
 	isAfterRun := func(x *exchange) bool {
 		return r.endedBefore(x.request.At, 0) && credentialKey(x.request) == credentialKey(r.request)
@@ -33,15 +33,14 @@ func (c *conversation) pageWithRun(x *exchange, r *acceptedRun) (spec.Event, boo
 	})
 }
 
-// eachStoredRun returns an argument for atConversationEnd: a function that looks for each finished
-// run r in each history that must contain it (see pageWithRun). It ignores r if applies(r) is
-// false, because a page need not contain anything of r then.
+// eachStoredRun returns a function for atConversationEnd that looks for the messages of each
+// finished run r in each history that must contain them (see pageWithRun). Runs for which applies
+// returns false are skipped.
 //
-// If has(r, page) is true, page contains what it must contain of r, and a passed judgement is
-// recorded. Otherwise, report is called to record a finding, unless page may be incomplete. A page
-// may be incomplete if the thread has earlier days. It may also be incomplete if it was requested
-// before historySettleTime had passed since the end of r, unless an earlier page already had what
-// it must contain of r.
+// If has(r, page) is true, a passed judgement is recorded. Otherwise, report is called, which must
+// record a finding. It is not called if page may be incomplete: if the thread has earlier days, or
+// if page was requested less than historySettleTime after the end of r. After has has returned true
+// for one page, later pages must be complete.
 func eachStoredRun(
 	applies func(r *acceptedRun) bool, has func(r *acceptedRun, page spec.Event) bool,
 	report func(p *spec.Pass, r *acceptedRun, page spec.Event),
@@ -82,7 +81,7 @@ with images may have additions.`,
 				n := countUserTexts(page, r.request)
 				p.Judge(page, n > 0, "history lacks the prompt %q of a finished run; expected it as a user message", r.request.Text)
 				p.Judge(page, n == 0 || n >= r.number,
-					"history has the prompt %q %s, and %d runs with it have finished; expected it as a user message of each",
+					"history has the prompt %q %s, but %d runs with this prompt have finished; expected one user message for each run",
 					r.request.Text, pluralize(n, "time"), r.number)
 			})),
 	}
@@ -213,10 +212,10 @@ func hasSpacedPrefix(s, prefix string) bool {
 	return true
 }
 
-// hasAssistantText reports whether page contains an answer that was streamed as the given texts. It
-// suffices if the page has one of the texts, or all of them joined. The text may be in one
-// assistant message or in several successive ones. White space is significant, but a server may add
-// some between the texts that it joins.
+// hasAssistantText reports whether page contains an answer whose streamed messages had the given
+// texts. It suffices if page contains one of the texts, or all of them joined. The text may be in
+// one assistant message or split among several successive ones. White space is significant, except
+// that a single message with all texts may have additional white space.
 func hasAssistantText(page spec.Event, texts []string) bool {
 	messages, joined := page.PartsOf(spec.HistoryAssistant), strings.Join(texts, "")
 	for i, m := range messages {

@@ -16,12 +16,12 @@ read to the end.`,
 		if !known {
 			return
 		}
-		told := map[messageTextKey]int{}
+		told := map[senderText]int{}
 		for _, m := range page.Parts {
-			told[messageTextKey{m.Kind, m.Text}]++
+			told[senderText{m.Kind, m.Text}]++
 		}
 		for _, m := range page.Parts {
-			key := messageTextKey{m.Kind, m.Text}
+			key := senderText{m.Kind, m.Text}
 			// A text that was not sent is not judged. An empty one may accompany a tool call.
 			if n := told[key]; n > 0 && sent[key] > 0 && m.Text != "" {
 				p.Judge(page, n <= sent[key],
@@ -36,9 +36,9 @@ read to the end.`,
 // roleOf maps the kind of a message in a history to the role of its sender.
 var roleOf = map[spec.Kind]string{spec.HistoryUser: "user", spec.HistoryAssistant: "assistant"}
 
-// A messageTextKey identifies a text that the user or the assistant sent. The field kind is the
+// A senderText identifies a text that the user or the assistant sent. The field kind is the
 // kind of a message with that text in a history: [spec.HistoryUser] or [spec.HistoryAssistant].
-type messageTextKey struct {
+type senderText struct {
 	kind spec.Kind
 	text string
 }
@@ -48,8 +48,8 @@ type messageTextKey struct {
 // answer to a prompt has several messages, their joined text counts as sent, too. The result known
 // is false if the numbers cannot be determined, for example because the thread may have existed
 // before the conversation, or because the stream of a run was not read to its end.
-func (c *conversation) sentTexts(x *exchange, thread string) (sent map[messageTextKey]int, known bool) {
-	sent = map[messageTextKey]int{}
+func (c *conversation) sentTexts(x *exchange, thread string) (sent map[senderText]int, known bool) {
+	sent = map[senderText]int{}
 	for _, r := range c.runs {
 		if r.request.Thread != thread || r.request.At > x.request.At {
 			continue
@@ -60,13 +60,13 @@ func (c *conversation) sentTexts(x *exchange, thread string) (sent map[messageTe
 			return nil, false
 		}
 		user, _ := r.request.Prompt()
-		sent[messageTextKey{spec.HistoryUser, user}]++
+		sent[senderText{spec.HistoryUser, user}]++
 		texts := r.content.texts(false)
 		for _, text := range texts {
-			sent[messageTextKey{spec.HistoryAssistant, text}]++
+			sent[senderText{spec.HistoryAssistant, text}]++
 		}
 		if len(texts) > 1 {
-			sent[messageTextKey{spec.HistoryAssistant, r.content.text()}]++
+			sent[senderText{spec.HistoryAssistant, r.content.text()}]++
 		}
 	}
 	return sent, len(sent) > 0 && !c.changedOtherwise[thread] && !c.changedOtherwise[""]

@@ -34,7 +34,8 @@ var HistoryMatchesThread = &spec.Check{
 	ID: "history.thread-as-asked",
 	Doc: `a server returns the history of the requested thread
 
-There must be one if a run of the thread finished at least five seconds before.`,
+If a run of the thread finished at least five seconds before the request, the thread must have a
+history.`,
 	Needs: []spec.Kind{spec.History, spec.SlotThread},
 	Watch: atConversationEnd(func(p *spec.Pass, c *conversation) {
 		for _, x := range c.historyExchanges {
@@ -112,10 +113,10 @@ var HistoryIsLatestThread = &spec.Check{
 	ID: "history.latest",
 	Doc: `a history request that names no thread returns the latest thread
 
-The latest thread is that of the latest run, whether the run started the thread or not. The
-user may have other threads that are not part of this conversation, so a history of another
-thread counts as wrong only if all runs of that thread ended before the latest run, or all its
-messages are older, and if the server still returns it five seconds later.`,
+The latest thread is that of the user's latest run in this conversation. The user may have later
+runs in threads of other conversations. Another thread is therefore wrong only if all its runs ended
+before the latest run, or if all its messages are older. In addition, the server must still return
+it five seconds later.`,
 	Needs: []spec.Kind{spec.History, spec.RunAccepted, spec.SlotThread},
 	Watch: atConversationEnd(func(p *spec.Pass, c *conversation) {
 		streak, since := "", time.Duration(0)
@@ -226,7 +227,7 @@ var HistoryOfNoThreadIsEmpty = &spec.Check{
 // history before a given day.
 var PreviousDayIsEarlier = &spec.Check{
 	ID:    "history.before-is-earlier",
-	Doc:   "the history before a day is of an earlier day, or of none",
+	Doc:   "the history before a day is that of an earlier day, or has no day",
 	Needs: []spec.Kind{spec.History, "slot.day"},
 	Watch: eachHistoryPage(func(p *spec.Pass, _ *conversation, x *exchange, page spec.Event) {
 		if x.request.Day != "" && isDayOrEmpty(page.Day) {
@@ -246,11 +247,11 @@ func isDayOrEmpty(day string) bool {
 // when a request asks for the history before a given day.
 var PreviousDayIsNearest = &spec.Check{
 	ID: "history.before-is-nearest",
-	Doc: `the history before a day is of the nearest earlier day with messages
+	Doc: `the history before a day is that of the nearest earlier day with messages
 
-This is judged by the other histories of the same thread in the conversation. If a request names
-no thread, the thread is that of the user's latest run, provided that another request without a
-thread has returned the history of that thread since.`,
+The days with messages are known from other histories of the same thread in the conversation. If a
+request names no thread, it is for the thread of the user's latest run. It is then judged only if
+the server has already returned that thread for another request without a thread.`,
 	Needs: []spec.Kind{spec.History, "slot.day"},
 	Watch: eachHistoryPage(func(p *spec.Pass, c *conversation, x *exchange, page spec.Event) {
 		thread := cmp.Or(x.request.Thread, c.servedLatest(x))
@@ -272,11 +273,11 @@ thread has returned the history of that thread since.`,
 	}),
 }
 
-// servedLatest returns the thread in which the user of x had the latest run (see latestRun),
-// provided that the server has already returned it as the latest thread. That is so if the same
-// user sent a history request without a thread after the run was accepted, and the response, which
-// ended before the request of x, was the history of that thread. Otherwise, servedLatest returns
-// "", because a server may take some time to note which thread is the latest.
+// servedLatest returns the thread of the latest run of the user of x (see latestRun), if the server
+// has already returned it as the latest thread. The user must have sent a history request without a
+// thread after the run was accepted, and must have received the history of that thread before
+// sending the request of x. Otherwise, servedLatest returns "", because a server may take some time
+// to note which thread is the latest.
 func (c *conversation) servedLatest(x *exchange) (thread string) {
 	last := c.latestRun(x)
 	if last == nil || !slices.ContainsFunc(c.historyExchanges, func(y *exchange) bool {
@@ -308,11 +309,11 @@ var (
 		})
 )
 
-// moreCheck returns a check with the given id and the documentation doc. It applies to each history
-// whose slot HasMore equals flag, which must be "true" or "false", if another request asked for the
-// history before the day of that history. The check then calls report, which must judge what the
-// server returned. The argument day is the day of the first history, in the form YYYY-MM-DD, and
-// earlier is the history that the server returned for the time before that day.
+// moreCheck returns a check with the given id and documentation. It applies to histories whose slot
+// HasMore equals flag, which must be "true" or "false", and that were followed or preceded by a
+// request for the history before their day. The check calls report, which must judge the response
+// to that request. The argument earlier is the history in that response, and day is the day in the
+// request, in the form YYYY-MM-DD.
 func moreCheck(id, doc, flag string, report func(p *spec.Pass, day string, earlier spec.Event)) *spec.Check {
 	return &spec.Check{
 		ID: id, Doc: doc, Needs: []spec.Kind{spec.History, "slot.day", "slot.more"},

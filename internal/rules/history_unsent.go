@@ -28,14 +28,14 @@ func (s sentPrompt) resembles(text string) bool {
 		len(s.text) >= enough && strings.HasPrefix(text, s.text[:enough])
 }
 
-// eachToldPrompt returns a watchFunc that, at the end of a conversation, calls judge for each user
-// message m in the histories of threads that are known to be new. Responses to requests for the
-// history before a given day are left out. The argument page is the history that contains m.
+// eachStoredPrompt returns a watchFunc that, at the end of a conversation, calls judge for each
+// user message m in the histories of threads that are known to be new. The argument page is the
+// history that contains m. Histories of earlier days are left out.
 //
-// The argument sent lists the different prompts that m may be a copy of (see sentPrompt.resembles).
-// Prompts of requests that were denied with status 401 or 403 count as not sent. If m equals one of
-// these denied prompts and none of the others, sent is empty. White space is ignored.
-func eachToldPrompt(judge func(p *spec.Pass, page, m spec.Event, sent []sentPrompt)) watchFunc {
+// The argument sent lists the prompts of the conversation that m may be a copy of; see
+// sentPrompt.resembles. Prompts of requests that were denied with status 401 or 403 are not listed.
+// If m equals such a denied prompt and no other one, apart from white space, sent is empty.
+func eachStoredPrompt(judge func(p *spec.Pass, page, m spec.Event, sent []sentPrompt)) watchFunc {
 	squeeze := func(s string) string { return strings.Join(strings.Fields(s), "") }
 	return func(p *spec.Pass) func(spec.Event) {
 		var sent []sentPrompt
@@ -89,17 +89,17 @@ func (c *conversation) isNewThread(thread string) bool {
 
 // These checks judge whether a history contains a prompt or an image that was not sent.
 var (
-	// HistoryHasSentPromptsOnly judges whether each user message of a history resembles some prompt
-	// of the conversation that was sent and not denied; see eachToldPrompt.
+	// HistoryHasSentPromptsOnly judges whether each user message of a history resembles a prompt of
+	// the conversation that was sent and not denied; see eachStoredPrompt.
 	HistoryHasSentPromptsOnly = &spec.Check{
 		ID: "history.tells-only-sent-prompts",
 		Doc: `the user messages of a history are those that the user sent
 
-This is judged for threads that are known to be new, except for the pages of earlier days. A
-message that resembles a prompt is not judged here. A prompt that the server refused for lack of
-permission (status 401 or 403) counts as not sent.`,
+This is judged for threads that are known to be new, except for the pages of earlier days. A message
+need only resemble a prompt; other checks judge its exact text. A prompt that the server denied with
+status 401 or 403 counts as not sent.`,
 		Needs: []spec.Kind{spec.History, spec.HistoryUser, spec.RunAccepted}, AllPrincipals: true,
-		Watch: eachToldPrompt(func(p *spec.Pass, page, m spec.Event, sent []sentPrompt) {
+		Watch: eachStoredPrompt(func(p *spec.Pass, page, m spec.Event, sent []sentPrompt) {
 			p.Judge(page, len(sent) > 0,
 				"history has the user message %q, which was not sent or was denied; expected none", m.Text)
 		}),
@@ -109,11 +109,11 @@ permission (status 401 or 403) counts as not sent.`,
 	// HistoryHasSentPromptsOnly.
 	HistoryHasSentImagesOnly = &spec.Check{
 		ID: "history.tells-only-sent-images",
-		Doc: `the images of a history are with messages that were sent with images
+		Doc: `a history has images only for messages that were sent with images
 
 This is judged for threads that are known to be new, except for the pages of earlier days.`,
 		Needs: []spec.Kind{spec.History, spec.HistoryImage, spec.RunAccepted},
-		Watch: eachToldPrompt(func(p *spec.Pass, page, m spec.Event, sent []sentPrompt) {
+		Watch: eachStoredPrompt(func(p *spec.Pass, page, m spec.Event, sent []sentPrompt) {
 			hadImages := slices.ContainsFunc(sent, func(s sentPrompt) bool { return s.hasImages })
 			if n := len(m.PartsOf(spec.HistoryImage)); len(sent) > 0 && n > 0 {
 				p.Judge(page, hadImages, "history has %s with the prompt %q, which was sent without any; expected none",
@@ -129,11 +129,11 @@ var HistoryLinkOpens = &spec.Check{
 	ID: "history.links-open",
 	Doc: `the link to an image in a history returns the image
 
-This is judged if the link was requested without credentials. Not judged: links that have
-expired after half a minute or more, redirects, and servers that are too busy.`,
+The link must work without credentials; the suite sends none. Not judged: a 4xx status for a link
+that is more than 30 seconds old, redirects, and responses with status 429 or 503.`,
 	Needs: []spec.Kind{spec.HistoryImage, spec.InputFile}, AllPrincipals: true,
 	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
-		uploads, told := exchangesOf(p).uploads, map[string]time.Duration{} // by link: when the history told it
+		uploads, told := exchangesOf(p).uploads, map[string]time.Duration{} // by link: the time of the last history with it
 		return func(x exchange) {
 			if x.reply.Kind == spec.History {
 				for _, m := range x.reply.Parts {

@@ -47,10 +47,9 @@ A stream may have several runs, one after the other.`,
 // another run. If the terminal event was run.end, a failure (run.error) may follow it, too.
 var RunEndsInTurn = &spec.Check{
 	ID: "run.ends-in-turn",
-	Doc: `only the start of another run follows the end of a run, or a failure if the run had finished
+	Doc: `the event after the end of a run starts another run, or reports that the finished run failed
 
-Only the first event after the end is judged. One that cannot be read is not judged, as it
-may be anything.`,
+Only the first event after the end is judged. Events that cannot be decoded are skipped.`,
 	Needs: []spec.Kind{spec.RunStart, spec.RunEnd, spec.RunError},
 	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 		var end spec.Event // the terminal event, until another event follows it
@@ -73,15 +72,16 @@ may be anything.`,
 }
 
 // A spanKey identifies something that starts and ends in a stream: a message, a section of
-// reasoning, a tool call or a step. The field subject states which of them it is; see
-// [spec.Kind.Subject]. A step is identified by its name, by its message or by an id of its own.
-// Steps that are identified in different ways are different steps. A step that is identified by its
-// name also has a lane, which stands for the agent within the agent that the step is about (see
-// [spec.Event.Lane]); steps with the same name in different lanes are different steps.
+// reasoning, a tool call or a step. The field subject states which of these it is; see
+// [spec.Kind.Subject].
+//
+// A step is identified by its name, its message or its id. A step with a name also has a lane (see
+// [spec.Event.Lane]): steps with the same name in different lanes are different steps.
 type spanKey struct{ subject, name, message, id, lane string }
 
-// pairKeyOf returns the key of what e starts, continues or ends. The result ok is false if e does
-// none of these, or if e does not say which message, call or step it is about.
+// pairKeyOf returns the key of the message, section of reasoning, call or step that e starts,
+// continues or ends. The result ok is false if e does none of these, or if e does not identify what
+// it is about.
 func pairKeyOf(e spec.Event) (key spanKey, ok bool) {
 	if !slices.Contains([]string{"start", "delta", "end"}, e.Kind.Phase()) {
 		return spanKey{}, false
@@ -99,10 +99,11 @@ func pairKeyOf(e spec.Event) (key spanKey, ok bool) {
 	return key, key.text() != ""
 }
 
-// ended returns the key of the message, call or step that an end event ends. The receiver k is the
-// key of that event. The map open has the value true for the key of everything that is open. The
-// result is usually k. If k is not open, but a step with the same name is open in another lane, the
-// result is the key of that step, because the end of a step need not name its lane.
+// ended returns the key of the message, section of reasoning, call or step that the event with the
+// key k ends. The map open contains the value true for the key of everything that is open.
+//
+// The result is usually k. The end of a step need not name its lane, however. If k is not open, but
+// a step with the same name is open in another lane, the result is the key of that step.
 func (k spanKey) ended(open map[spanKey]bool) spanKey {
 	if open[k] {
 		return k
@@ -162,13 +163,13 @@ func eachPairEvent(judge func(p *spec.Pass, e spec.Event, key spanKey, isOpen bo
 	})
 }
 
-// MessageInTurn judges whether a message, or a section of reasoning, starts only while it is not
-// open, and gets deltas and an end only while it is open.
+// MessageInTurn judges whether a message, or a section of reasoning, does not start while it is
+// open, and has deltas and an end only while it is open.
 var MessageInTurn = &spec.Check{
 	ID: "message.in-turn",
-	Doc: `a message starts only while it is not open, and gets deltas and its end only while it is
+	Doc: `a message does not start while it is open, and has deltas and an end only while it is open
 
-So does reasoning. The id of a message that has ended may be used again.`,
+The same is required of sections of reasoning. The id of a message that has ended may be used again.`,
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageStart, spec.MessageDelta, spec.MessageEnd},
 	Watch: eachPairEvent(func(p *spec.Pass, e spec.Event, key spanKey, isOpen bool) {
 		switch {
@@ -197,10 +198,10 @@ var ToolStartsInTurn = &spec.Check{
 // StepPairs judges whether a step starts only while it is not open, and ends only while it is open.
 var StepPairs = &spec.Check{
 	ID: "step.pairs",
-	Doc: `a step starts only while it is not open, and ends only while it is
+	Doc: `a step does not start while it is open, and ends only while it is open
 
-Steps are told apart by name or id, and those with a name by the agent within the agent that they
-are about, too. They may be nested, overlap, and come again.`,
+Steps are identified by name or id. Steps with the same name that are about different agents within
+the agent are different steps. Steps may be nested, may overlap, and may be repeated.`,
 	Needs: []spec.Kind{spec.StepStart, spec.StepEnd},
 	Watch: eachPairEvent(func(p *spec.Pass, e spec.Event, key spanKey, isOpen bool) {
 		if e.Kind == spec.StepStart {

@@ -87,11 +87,11 @@ var RunEnds = &spec.Check{
 	ID: "run.ends",
 	Doc: `a stream sends its run's terminal event before it closes
 
-Without that event a client cannot tell a complete answer from a truncated one. Not judged:
-a stream whose request limits how long it may be idle, a silent stream of a run that was not
-started in this conversation, as that run may not exist, and a stream whose last event is not
-valid JSON, as it may be the terminal event. Threads whose runs were all canceled at once are
-judged by cancel.run-ends.`,
+Without that event, a client cannot distinguish a complete answer from a truncated one. Not judged:
+a stream whose request limits how long it may be idle; a stream that has only comments, if its run
+was not started in this conversation and so may not exist; and a stream whose last event is not
+valid JSON and so may be the terminal event. If a request canceled all runs of a thread at once,
+cancel.run-ends judges their streams.`,
 	Needs: []spec.Kind{spec.RunEnd},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)
@@ -209,11 +209,11 @@ var ClosesAfterEnd = &spec.Check{
 // allows.
 var IdleLimitEnds = &spec.Check{
 	ID: "run.idle-limit-ends",
-	Doc: `a request's idle limit ends its stream
+	Doc: `a stream ends once it has been idle for as long as its request allows
 
-A stream that is requested with a limit of one poll does not continue after two seconds
-without an event. The length of a poll is not specified; two seconds are taken to exceed
-it. A stream with a terminal event before such a silence is not judged.`,
+A stream that was requested with a limit of one poll must not continue after more than two seconds
+without an event. The length of a poll is not specified; two seconds are assumed to exceed it. A
+stream that has a terminal event and no such pause is not judged.`,
 	Needs: []spec.Kind{"slot.limit"},
 	Watch: eachStreamOrRest(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 		ended := false
@@ -259,10 +259,10 @@ var RunIDIsStable = &spec.Check{
 // created to in progress to ended.
 var StatusMovesForward = &spec.Check{
 	ID: "run.status-moves-forward",
-	Doc: `the status of a run or message never goes back
+	Doc: `the status of a run or message never moves backward
 
 The order is created, in progress, ended. A client that has closed its view of a message
-does not expect it to start again.`,
+does not expect the message to start again.`,
 	Needs: []spec.Kind{spec.RunEnd},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		ranks := map[string]int{"start": 0, "progress": 1, "end": 2, "error": 2}

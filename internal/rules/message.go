@@ -143,7 +143,7 @@ var MessageStartsFirst = &spec.Check{
 	ID: "message.starts-first",
 	Doc: `the first status event of a message is its start
 
-It does not begin in progress or ended.`,
+The first status of a message must not be in progress or ended.`,
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageStart, spec.MessageEnd},
 	Watch: eachMessageEvent(func(p *spec.Pass, e spec.Event, states *messageStates) {
 		if isMessageStatus(e) && e.Message != "" && states.byID[e.Message] == nil {
@@ -158,9 +158,9 @@ It does not begin in progress or ended.`,
 // end) announces it; MessageStartsFirst judges whether the first such event is its start.
 var MessageAnnounced = &spec.Check{
 	ID: "message.announced",
-	Doc: `a content or delta comes after the start of the message that it names
+	Doc: `a content part or delta comes after the start of the message that it names
 
-Clients append it to that message and have nothing to append to before.`,
+Clients append it to that message, which they create when it starts.`,
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageDelta},
 	Watch: eachMessageEvent(func(p *spec.Pass, e spec.Event, states *messageStates) {
 		if isMessageContent(e) && e.Message != "" {
@@ -173,7 +173,7 @@ Clients append it to that message and have nothing to append to before.`,
 // MessageClosed judges whether all content of a message comes before the end of the message.
 var MessageClosed = &spec.Check{
 	ID:    "message.closed",
-	Doc:   "a message that has ended gets no further content or delta",
+	Doc:   "no content part or delta of a message comes after the end of the message",
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageEnd},
 	Watch: eachMessageEvent(func(p *spec.Pass, e spec.Event, states *messageStates) {
 		if isMessageContent(e) && e.Message != "" {
@@ -184,11 +184,11 @@ var MessageClosed = &spec.Check{
 	}),
 }
 
-// MessageAppears judges whether each message that some content names also has an event about its
-// status (its start, progress or end) in the stream, before or after that content.
+// MessageAppears judges whether each message that a content part or delta names also has an event
+// about its status (its start, progress or end) anywhere in the stream.
 var MessageAppears = &spec.Check{
 	ID:    "message.known",
-	Doc:   "every message that a content names appears in the stream, before or after it",
+	Doc:   "every message that a content part or delta names appears in the stream, before or after it",
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageDelta},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		known := map[string]bool{}
@@ -217,7 +217,7 @@ var MessageAppears = &spec.Check{
 // message is open.
 var MessageUnambiguous = &spec.Check{
 	ID:    "message.unambiguous",
-	Doc:   "a content that names no message is sent only while exactly one message is open",
+	Doc:   "a content part or delta that names no message is sent only while exactly one message is open",
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageDelta},
 	Watch: eachMessageEvent(func(p *spec.Pass, e spec.Event, states *messageStates) {
 		if isMessageContent(e) {

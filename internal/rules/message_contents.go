@@ -16,7 +16,7 @@ import (
 // those that were streamed.
 var MessageContentEquals = &spec.Check{
 	ID:    "message.content-equals",
-	Doc:   "the contents that the end of a message repeats equal the streamed ones",
+	Doc:   "the content parts that the end of a message repeats equal the streamed ones",
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageEnd},
 	Watch: eachResolvedStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		contents := map[string]*messageContentParts{}
@@ -46,7 +46,7 @@ var MessageContentEquals = &spec.Check{
 type messageContentParts struct {
 	order     []string                    // indexes, in order of appearance
 	deltas    map[string]*strings.Builder // by index: the joined deltas
-	completed map[string]string           // by index: a complete content, used in place of the joined deltas
+	completed map[string]string           // by index: the complete value, used in place of the joined deltas
 }
 
 // observe adds the content of e, which must be an event for which isMessageContent returns true.
@@ -64,7 +64,7 @@ func (t *messageContentParts) observe(e spec.Event) {
 }
 
 // values returns the value of each content part, in the order of the indexes. The value of a part
-// is the complete content if there was one, and otherwise the joined deltas. As a side effect,
+// is the complete value if an event had it, and otherwise the joined deltas. As a side effect,
 // values sorts t.order.
 func (t *messageContentParts) values() (all []string) {
 	slices.SortStableFunc(t.order, compareIndexes)
@@ -125,9 +125,8 @@ func sameJSON(a, b string) bool {
 	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// describeMessage returns role, kind and contents, separated by spaces, as the description of a
-// message for a finding. The argument kind is the type of the message, and contents describes its
-// content parts. Empty arguments are left out.
+// describeMessage returns a description of a message for a finding: its role, its type and a
+// description of its content parts, separated by spaces. Empty arguments are left out.
 func describeMessage(role, kind, contents string) string {
 	return strings.Join(slices.DeleteFunc([]string{role, kind, contents}, func(s string) bool { return s == "" }), " ")
 }

@@ -20,7 +20,8 @@ var MessageKeepsRoleAndType = &spec.Check{
 	ID: "message.keeps-role-and-type",
 	Doc: `all events about a message name the same role and type
 
-Events that name none are not compared, nor are types that are names of roles.`,
+Events without a role or type are not compared. A type that is the name of a role, such as
+assistant, is not compared either.`,
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageStart, spec.MessageEnd},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		roles, types := map[string]string{}, map[string]string{}
@@ -50,9 +51,9 @@ Events that name none are not compared, nor are types that are names of roles.`,
 // RunIDsUnique judges whether runs have different ids if the server chooses the ids.
 var RunIDsUnique = &spec.Check{
 	ID: "run.ids-unique",
-	Doc: `the id of a run is not used again for another run
+	Doc: `a server does not give the same id to two runs
 
-A run whose request chooses the id is not judged.`,
+A run is not judged if its request chooses the id.`,
 	Needs: []spec.Kind{spec.SlotRun, spec.RunEnd},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		used := map[string]bool{}

@@ -7,8 +7,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// streamName identifies the stream for which request asks: by the run id or, if request names no
-// run, by its exchange. Several requests may ask for the stream of one run.
+// streamName returns an identifier of the stream for which request asks: the run id or, if request
+// names no run, a text with the number of its exchange. Requests for the same run have the same
+// stream.
 func streamName(request spec.Event) string {
 	return cmp.Or(request.Run, fmt.Sprint("exchange ", request.Exchange))
 }
@@ -16,10 +17,10 @@ func streamName(request spec.Event) string {
 // MessageIDsFresh judges whether messages in different runs of a thread have different ids.
 var MessageIDsFresh = &spec.Check{
 	ID: "message.ids-fresh",
-	Doc: `the id of a message is not that of a message of an earlier run in the thread
+	Doc: `a message does not have the id of a message of an earlier run in the thread
 
-A request that continues an earlier run, with a tool result for example, may continue its
-messages.`,
+This is judged for requests with a prompt. A request that continues an earlier run, for example with
+a tool result, may also continue the messages of that run.`,
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageEnd},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		type threadMessage struct{ thread, message string }

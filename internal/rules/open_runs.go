@@ -8,14 +8,15 @@ import (
 )
 
 // An openRuns holds the runs that were started and whose end was not seen. The outer key is the
-// thread id. The inner key consists of the user id and the run id, in this order. The run id in the
-// key is "" if the response to the request that starts the run is the stream of the run, because a
-// user has only one such run in a thread at a time.
+// thread id. The inner key consists of the user id and the run id, in this order. The run id is ""
+// if the response to the request that started the run is its stream: a user has only one such run
+// in a thread at a time.
 //
-// A server may lock a thread, that is, refuse requests for other runs in it, while a run of the
-// thread is active and for some time after the client has left. No document forbids it, and
-// released servers do so. Some lock the whole thread, and others lock it separately for each user.
-// If it is known how long a run lasts, its lock must end at a certain time; see openRun.freeAt.
+// A server may lock a thread while one of its runs is active, and for some time after the client
+// has left. It then refuses requests for other runs in the thread. No document forbids this, and
+// released servers do so. Some lock the thread for all users, and others only for the user of the
+// run. If it is known how long a run lasts, the lock must end at a certain time; see
+// openRun.freeAt.
 type openRuns map[string]map[[2]string]openRun
 
 // An openRun is the state of a run whose end was not seen.
@@ -24,8 +25,8 @@ type openRun struct {
 	freeAt         time.Duration // time in the conversation from which the thread must accept requests; 0 if unknown
 }
 
-// lockTimeout is how long the thread of a run may stay locked after the earliest time at which the
-// run could have ended. That time is known only for runs whose prompt sets their duration; see
+// lockTimeout is how long a thread may stay locked after the earliest time at which its run could
+// have ended. That time is known only for runs whose prompt sets their duration; see
 // scriptedDuration.
 const lockTimeout = 5 * time.Second
 

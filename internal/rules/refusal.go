@@ -17,9 +17,9 @@ var refusalChecks = []*spec.Check{RefusesAsDocumented, AcceptsAsDocumented}
 
 // An exchange is one request and its response.
 //
-// The evidence for a finding about a refusal, or about a missing one, is the request and not the
-// head of the response. Reports show both in either case. Only the request has what the response is
-// judged by: the violations, the exercised requirements and the principal.
+// A finding about a refusal, or about a missing refusal, has the request as its evidence, and not
+// the head of the response. The request determines how the response is judged: it has the
+// violations, the exercised requirements and the principal.
 type exchange struct {
 	request        spec.Event
 	response       spec.Event // the head of the response; its status is 0 if there was none
@@ -32,11 +32,11 @@ type exchange struct {
 	runFailed      bool       // the stream reports that the run failed
 	runRejected    bool       // the stream reports that the run was rejected
 	threadBusy     bool       // another run of the thread may be active; see [openRuns.mayRefuse]
-	unaskedAnswer  bool       // the request answers what was not asked; see [requestedInputs.isAnsweredUnasked]
+	unaskedAnswer  bool       // the request answers an unknown call or interrupt; see [requestedInputs.isAnsweredUnasked]
 	unverifiable   bool       // only the server can know whether the request is valid; true if unaskedAnswer is
 	waitsForClient bool       // the stream waits for a resume, or for the result of a client tool
 	runKnown       bool       // the server accepted an earlier request to start a run with the same id
-	isFirstRead    bool       // the request is the first for the stream of a run that was accepted a short time before
+	isFirstRead    bool       // the request is the first for the stream of a new run; see [exchangeTracker.isFirstRead]
 	// idle is how long the thread had been idle when the request was sent: the time since the end
 	// of the last response to a request of the same user that was accepted in the thread. It is 0
 	// if there was none, and in recordings without times.
@@ -67,7 +67,7 @@ func (x exchange) isCutOff() bool {
 func (x exchange) String() string {
 	switch {
 	case x.refusedInBand || x.runRejected:
-		return fmt.Sprintf("got status %d with a refusal event", x.status())
+		return fmt.Sprintf("got status %d with an event stream that reports an error", x.status())
 	case x.status() != 0:
 		text := strings.TrimSpace(fmt.Sprintf("got status %d %.60s", x.status(), x.reply.Code))
 		if x.status() >= 400 && x.reply.Text != "" {
@@ -86,21 +86,23 @@ func (x exchange) String() string {
 	return "server closed the connection without a response"
 }
 
-// requiresCompleteBody reports whether it is certainly wrong to cut off the response. Usually it is
-// not, because an agent may cut off the transfer to report a failure. It is wrong if all of these
-// hold: the request is a test prompt that does not ask for a failure, the document names a
-// requirement on the operation, the operation returns a stream, and the dialect has no terminal
-// event.
+// requiresCompleteBody reports whether it is certainly wrong to cut off the response. In general,
+// an agent may cut off the transfer to report a failure. It must not do so if the dialect has no
+// terminal event and the request is a test prompt that does not ask for a failure. The request must
+// also ask for a stream, and the document must name a requirement on the operation.
 func (x exchange) requiresCompleteBody() bool {
 	prompt, _ := x.request.Prompt()
 	isTestPrompt := strings.HasPrefix(prompt, "conformance:") && !isFailurePrompt(prompt)
 	return isTestPrompt && x.request.Requirement != "" && x.request.IsStream() && !x.request.Facts().Promised.HasEndEvent
 }
 
-// satisfies reports whether the response is a refusal as d requires it: its status, its error code
-// and its body match, and it is not an event stream if d.Plain is true. A refusal event satisfies d
-// if and only if d.InBand is true. A terminal event with the status "rejected" satisfies d, too, if
-// d.InBand is true. If d.Accept is true, any 2xx response without a refusal event satisfies d, too.
+// satisfies reports whether the response is a refusal as d requires it. An error response must have
+// one of the required statuses and error codes, and the required text. If d.Plain is true, it must
+// not be an event stream.
+//
+// A stream with a refusal event satisfies d only if d.InBand is true. In that case, a stream with a
+// terminal event with the status "rejected" satisfies d, too. If d.Accept is true, any 2xx response
+// without a refusal event satisfies d.
 func (x exchange) satisfies(d spec.RefusalRequirement) bool {
 	if x.refusedInBand || x.runRejected && d.InBand {
 		return d.InBand
@@ -168,12 +170,12 @@ func DescribeRefusal(d spec.RefusalRequirement) string {
 	}
 	switch {
 	case d.Plain:
-		want = append(want, "a refusal that is not an event stream")
+		want = append(want, "an error response that is not an event stream")
 	case len(want) == 0:
-		want = append(want, "a refusal")
+		want = append(want, "status 4XX or 5XX")
 	}
 	if d.InBand {
-		want = append(want, "or a refusal event")
+		want = append(want, "or an event stream that reports the error")
 	}
 	if d.Accept {
 		want = append(want, "or a success")
@@ -185,16 +187,17 @@ func DescribeRefusal(d spec.RefusalRequirement) string {
 // requires.
 var RefusesAsDocumented = &spec.Check{
 	ID: "refuse.as-documented", ReadsDocument: true,
-	Doc: `an invalid request is refused as documented, and a valid one is not
+	Doc: `an invalid request is refused as documented
 
-A server that refuses everything would pass by accident: a refusal counts only after the
-same operation has accepted a valid request, and only if the last valid request before the
-invalid one was not refused (otherwise, accept.as-documented judges that request). If a
-request violates several constraints, the refusal must be right for one of them. Responses
-that say nothing about the violation are not judged: statuses that depend on the caller or
-on load (401, 429, 503, and 409 while another run of the thread is active), and a missing
-response to more than a megabyte. A 403, 404, 409 or 410 counts only if a valid request for
-the same thread was accepted.`,
+Since a server that refuses everything would pass by accident, a refusal counts only if the server
+accepted a valid request for the same operation. It does not count if the last valid request before
+the invalid one was refused; accept.as-documented judges that request. If a request violates several
+constraints, the refusal must be right for one of them.
+
+Responses that may have nothing to do with the violation are not judged: the statuses 401, 429 and
+503, the status 409 while another run of the thread is active, and a missing response to a request
+of more than one MiB. A wrong refusal with status 403, 404, 409 or 410 counts only if the server
+accepted a valid request for the same thread before.`,
 	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
 		operations := map[string]*operationState{}
 		return func(x exchange) {
@@ -212,8 +215,8 @@ the same thread was accepted.`,
 	}),
 }
 
-// An operationState records what the requests for one operation have shown so far. It also keeps
-// judgements that depend on later requests.
+// An operationState records how the server has responded to the requests for one operation. It also
+// keeps judgements that depend on later requests.
 type operationState struct {
 	hasAccepted     bool            // a valid request was accepted
 	acceptedThreads map[string]bool // the threads of accepted valid requests
@@ -221,9 +224,9 @@ type operationState struct {
 	pending         []func()        // functions that record judgements, to be called once a valid request is accepted
 }
 
-// observe processes x, the next exchange of the operation. If the request of x is valid, observe
-// records in d what the response shows. If the request is invalid, observe judges the response,
-// unless it may have nothing to do with the violation, as with status 429; see judgeOrDefer.
+// observe updates d with x, the next exchange of the operation. If the request of x is invalid,
+// observe judges the response. It does not judge a response that may have another cause than the
+// violation, such as status 429; see also judgeOrDefer.
 func (d *operationState) observe(p *spec.Pass, x exchange) {
 	if x.request.Valid() {
 		d.lastValid = &x
@@ -261,11 +264,12 @@ func (d *operationState) observe(p *spec.Pass, x exchange) {
 	}
 }
 
-// judgeOrDefer calls judge, which records a judgement on the response of x, unless that would prove
-// nothing. The argument satisfied is whether the response is a refusal as required. If it is, judge
-// is called at once if the operation has accepted a valid request, and otherwise as soon as it
-// accepts one. If it is not, judge is called at once, with one exception: if the status depends on
-// the state of the server, as 404 does, judge is called only if a valid request for the same thread
+// judgeOrDefer calls judge, which must record a judgement on the response of x. The argument
+// satisfied reports whether the response is the required refusal.
+//
+// If it is, judge is called only once the operation has accepted a valid request: at once, or
+// later, or never. If it is not, judge is called at once. However, if the status depends on the
+// state of the server, as 404 does, judge is not called unless a valid request for the same thread
 // has been accepted.
 func (d *operationState) judgeOrDefer(x exchange, satisfied bool, judge func()) {
 	switch {
@@ -277,8 +281,9 @@ func (d *operationState) judgeOrDefer(x exchange, satisfied bool, judge func()) 
 }
 
 // judgeCombined judges the response to a request with several violations. The response must be the
-// right refusal for at least one of them. If it is not, the finding is about the violation for
-// which the verdict is mildest.
+// right refusal for at least one of them. If it is not, the finding is about the violation with the
+// least severe verdict. Nothing is judged if the document does not specify the refusal for one of
+// the violations.
 func (d *operationState) judgeCombined(p *spec.Pass, x exchange) {
 	evidence, satisfied, least := x.request, false, spec.Error
 	for _, violation := range x.request.Violations {
@@ -338,32 +343,33 @@ func isRequestIndependentStatus(status int) bool {
 	return status == 401 || status == 429 || status == 503
 }
 
-// isExcused reports whether the status of x may be right although the request is valid, because of
-// the caller's identity or the state of the server. The statuses 403, 404, 409 and 410 do not
-// excuse the refusal of a run if the server has accepted requests of the same user in the thread,
-// and the thread has been idle for conflictSettleTime. A request that names a run again may be
-// refused as a duplicate. They do not excuse the refusal of a stream either if the server has just
-// accepted the run and no stream of it was received yet. The caller must make sure that the thread
-// is not busy; see [openRuns.mayRefuse].
+// isExcused reports whether the status of x may be right although the request is valid, because the
+// status depends on the caller's identity or on the state of the server. The caller must make sure
+// that the thread is not busy; see [openRuns.mayRefuse].
+//
+// The statuses 403, 404, 409 and 410 do not excuse the refusal of a new run in a thread that has
+// been idle for conflictSettleTime. They do not excuse the refusal of a first read either; see
+// exchange.isFirstRead.
 func (x exchange) isExcused() bool {
+	// A request that names a known run may be refused as a duplicate.
 	isJudged := isRunRequest(x.request) && !x.runKnown && x.idle >= conflictSettleTime
 	return x.hasExcusedStatus() && (!isJudged || isRequestIndependentStatus(x.status()))
 }
 
 // hasExcusedStatus reports whether the status of x depends on the caller or on the state of the
-// server. For the first request for the stream of a run (see exchange.isFirstRead), only those that
-// do not depend on the request do.
+// server. A first read (see exchange.isFirstRead) is excused only by the statuses for which
+// isRequestIndependentStatus returns true.
 func (x exchange) hasExcusedStatus() bool {
 	return isStateDependentStatus(x.status()) && (!x.isFirstRead || isRequestIndependentStatus(x.status()))
 }
 
-// conflictSettleTime is how long a server may need, after it has reported the end of a run, until
-// the thread accepts the next run.
+// conflictSettleTime is how long a thread may refuse the next run after the server has reported the
+// end of a run.
 const conflictSettleTime = 200 * time.Millisecond
 
-// refusedLastValid reports whether the last valid request before x was refused although the
-// operation had accepted a valid request earlier. If so, a refusal of the request of x proves
-// nothing. A refusal that is excused does not count; see [exchange.isExcused].
+// refusedLastValid reports whether the last valid request before x was refused, although the
+// operation had accepted a valid request earlier. If so, the server may refuse the request of x for
+// another reason than its violations. An excused refusal does not count; see [exchange.isExcused].
 func (d *operationState) refusedLastValid(x exchange) bool {
 	valid := d.lastValid
 	return d.hasAccepted && valid != nil && !valid.isAccepted() && !valid.isExcused() &&

@@ -18,7 +18,8 @@ var RefusalsArePlain = &spec.Check{
 	ID: "refuse.no-stream",
 	Doc: `a response with an error status is not an event stream
 
-Not judged where another requirement says so of the denials of an operation.`,
+The statuses 401, 403 and 429 are not judged if another requirement on the operation states that its
+denials are not event streams.`,
 	AllPrincipals: true,
 	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
 		return func(x exchange) {
@@ -39,9 +40,9 @@ var RefusalsAgree = &spec.Check{
 	ID: "refuse.same-form",
 	Doc: `all operations refuse requests in the same form
 
-Refusals with the same status are compared: their media types, and where in the body the
-error code stands. Statuses that something in front of the operations may give are not
-compared, such as 404 and 413.`,
+Refusals with the same status (401, 403 or 422) must have the same media type, and the error code at
+the same place in the body. Other statuses, such as 404 and 413, are not compared, because a router
+or a proxy may return them before any operation is called.`,
 	AllPrincipals: true,
 	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
 		refusals := map[refusalKey]spec.Event{} // the first of each form
@@ -63,16 +64,16 @@ compared, such as 404 and 413.`,
 }
 
 // A refusalKey identifies the refusals of one operation that have the same status and the same
-// form. For forms, see refusalForm.
+// form. The form is a result of refusalForm.
 type refusalKey struct {
 	status          int
 	operation, form string
 }
 
 // judgeForms judges whether all refusals with the given status have the same form. The map refusals
-// has the head of the first response for each key. The expected form is the one that the largest
-// number of operations use. If several forms are used equally often, it is the one that was used
-// first. If fewer than two operations returned the status, judgeForms judges nothing.
+// contains the head of the first response for each key. The expected form is the one that most
+// operations use or, if several forms are equally frequent, the earliest of these. If fewer than
+// two operations returned the status, judgeForms judges nothing.
 func judgeForms(p *spec.Pass, refusals map[refusalKey]spec.Event, status int) {
 	var keys []refusalKey
 	operations, count := map[string]bool{}, map[string]int{} // count is by form

@@ -8,22 +8,24 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// mayBeBusy reports whether the request of x may have been refused just because the server was
-// busy, so that the refusal proves nothing about the requirement with the given id. The result is
-// true if the refusal is an event of a stream (run.refused) and the requirement is that of the
-// requested operation, x.request.Requirement.
+// mayBeBusy reports whether the server may have refused the request of x only because it was busy,
+// so that the refusal proves nothing about the requirement with the given id. The result is true
+// for a refusal event in a stream (run.refused) if the requirement is that on the operation,
+// x.request.Requirement.
 func (x exchange) mayBeBusy(requirement string) bool {
 	return x.refusedInBand && requirement == x.request.Requirement
 }
 
 // refusedForm determines which requirement the refusal in x counts against. The request of x must
-// be valid, and accepted holds what the accepted requests have shown.
+// be valid.
 //
-// The first result describes the request for a finding, with the name of the form that newForm
-// returns, as in "valid request with null for /seed". The second result is the id of the
-// requirement on that form. If there is none, it is the result of unusualRequirement or, if that is
-// "", the requirement on the operation. If the refusal proves nothing about this requirement (see
-// mayBeBusy), the second result is "".
+// The result what describes the request for a finding, such as "valid request with null for /seed".
+// The result requirement is the id of the first of these that exists:
+//   - the requirement on the form that newForm returns
+//   - the requirement that unusualRequirement returns
+//   - the requirement on the operation
+//
+// If the refusal proves nothing about this requirement (see mayBeBusy), the id is "".
 func (x exchange) refusedForm(accepted requestStatsByOperation) (what, requirement string) {
 	form := accepted.newForm(x.request)
 	if what = "valid request"; form.Name != "" {
@@ -36,10 +38,11 @@ func (x exchange) refusedForm(accepted requestStatsByOperation) (what, requireme
 	return what, requirement
 }
 
-// A requestStatsByOperation maps each operation to what its accepted requests have shown.
+// A requestStatsByOperation maps the name of each operation to statistics about its accepted
+// requests.
 type requestStatsByOperation map[string]*acceptedRequestStats
 
-// An acceptedRequestStats holds what the accepted requests for one operation have shown.
+// An acceptedRequestStats holds statistics about the accepted requests for one operation.
 type acceptedRequestStats struct {
 	count     int             // the number of accepted requests
 	forms     map[string]bool // the names of the forms that at least one request has
@@ -54,8 +57,8 @@ func exercisedSet(request spec.Event) string {
 	return strings.Join(slices.Sorted(slices.Values(request.Exercised)), " ")
 }
 
-// newAcceptedRequestStats returns, for each operation, what the requests of the given exchanges
-// have shown. All of these requests must have been accepted.
+// newAcceptedRequestStats returns statistics about the requests of the given exchanges. All of
+// these requests must have been accepted.
 func newAcceptedRequestStats(accepted []exchange) requestStatsByOperation {
 	all := requestStatsByOperation{}
 	for _, x := range accepted {
@@ -80,11 +83,11 @@ func newAcceptedRequestStats(accepted []exchange) requestStatsByOperation {
 	return all
 }
 
-// unusualRequirement returns the id of the one requirement, apart from that on the operation, that
-// the given request exercises but that at least one accepted request for the same operation does
-// not exercise. It returns "" if there is none or more than one, or if no request for the operation
-// was accepted. It also returns "" if an accepted request exercised exactly the same requirements:
-// none of them can then be the reason for the refusal.
+// unusualRequirement returns the id of the only requirement that the given request exercises and
+// some accepted request for the same operation did not. The requirement on the operation does not
+// count. The result is "" if there is no such requirement, or if there are several. It is also ""
+// if no request for the operation was accepted, or if an accepted request exercised exactly the
+// same requirements.
 func (a requestStatsByOperation) unusualRequirement(request spec.Event) (requirement string) {
 	known, anyAccepted := a[request.Operation]
 	isUsual := func(id string) bool { return id == request.Requirement || known.exercised[id] == known.count }
@@ -97,11 +100,14 @@ func (a requestStatsByOperation) unusualRequirement(request spec.Event) (require
 	return ""
 }
 
-// newForm returns the only form of request (see [spec.RequestForm]) that no accepted request for
-// the same operation has. A usual form is returned only if there is no other. If every form has been
-// accepted in some request, newForm returns the only form, apart from the absence of something,
-// without which the request would have the forms of an accepted one. It returns the zero value if
-// there is no such form, if there are several, or if no request for the operation was accepted.
+// newForm returns the form of request (see [spec.RequestForm]) that may be the reason for its
+// refusal: the only form that no accepted request for the same operation has. Usual forms are
+// considered only if there is no other such form. If all forms occur in accepted requests, newForm
+// returns the only form without which request would have the same forms as an accepted request;
+// forms that are the absence of something, such as a member, are then ignored.
+//
+// The result is the zero value if there is no such form, if there are several, or if no request for
+// the operation was accepted.
 func (a requestStatsByOperation) newForm(request spec.Event) spec.RequestForm {
 	known, anyAccepted := a[request.Operation]
 	if !anyAccepted {
@@ -133,7 +139,7 @@ func (a requestStatsByOperation) newForm(request spec.Event) spec.RequestForm {
 	return spec.RequestForm{}
 }
 
-// formSet returns the names of the forms, sorted and joined.
+// formSet returns the names of the forms, sorted and joined by newlines, for use as a map key.
 func formSet(forms []spec.RequestForm) string {
 	names := make([]string, 0, len(forms))
 	for _, form := range forms {

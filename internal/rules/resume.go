@@ -153,10 +153,10 @@ func (all *streamsByRun) open(t *observedStream, response spec.Event) {
 	all.runs[key] = append(t.earlier, t)
 }
 
-// longestStream returns the most complete one of streams, which must be the streams of one run.
-// Among the streams that were requested from the start of the run, that is the one with the most
-// frames, but a stream with a terminal event is preferred to any stream without one. If all streams
-// were requested from a cursor, longestStream returns nil.
+// longestStream returns the most complete of the given streams of one run. It considers only
+// streams that were requested from the start of the run, and returns nil if there are none. A
+// stream with a terminal event is preferred to one without. Otherwise, the stream with the most
+// frames is preferred.
 func longestStream(streams []*observedStream) (full *observedStream) {
 	for _, t := range streams {
 		if t.request.Cursor != "" {
@@ -235,16 +235,16 @@ var ResumeIsComplete = &spec.Check{
 	ID: "resume.loses-nothing",
 	Doc: `a resumed stream has all events after the cursor, in order
 
-A client that lost its connection has received everything up to the cursor and nothing
-after it. A stream that is requested again without a cursor may start anywhere and must be
-complete from there.`,
+A client that lost its connection has received all events up to the cursor and none after it. A
+stream that is requested again without a cursor may start with any event of the run. It must have
+all events after that one.`,
 	Needs: []spec.Kind{spec.SlotCursor},
 	Watch: eachResumedStream(judgeComplete),
 }
 
-// judgeComplete judges whether t has, in order, all events of full from the one with which t has to
-// start (see startIndex). If t was requested without a cursor, it may start with any event of full.
-// The arguments full and t must be streams of the same run.
+// judgeComplete judges whether t has, in order, all events of full from the index that startIndex
+// returns. If t was requested without a cursor, it may start with any event of full. The arguments
+// full and t must be streams of the same run.
 func judgeComplete(p *spec.Pass, full, t *observedStream) {
 	next := t.startIndex(full)
 	if t.request.Cursor == "" && len(t.frames) > 0 {
@@ -321,9 +321,9 @@ var ResumeAcceptsThreadCursor = &spec.Check{
 	ID: "resume.takes-thread-cursor",
 	Doc: `a cursor of an earlier run of the same thread resumes a later run from its start
 
-Cursors are positions in the events of the whole thread, of which a stream has those of one
-run. Not judged: a server that no longer has the cursor (404, 410), and a run that was
-requested before the cursor was issued.`,
+A cursor is a position in the events of the whole thread. Not judged: statuses that depend on the
+state of the server, such as 404 and 410 if it no longer has the cursor, and a run that was requested
+before the cursor was issued.`,
 	Needs: []spec.Kind{spec.SlotCursor},
 	Watch: judgeAtEnd(streamsByRunOf, func(p *spec.Pass, all *streamsByRun) {
 		for _, t := range all.resumed {
@@ -349,9 +349,8 @@ requested before the cursor was issued.`,
 }
 
 // hasCursorOfEarlierRun reports whether t was requested with a cursor of an earlier run of the same
-// thread. A run is earlier if the stream in which the server issued the cursor was requested before
-// any request named the run of t. The result is false if the server had issued the same cursor for
-// the run of t as well, before t was requested.
+// thread. The stream with the cursor must have been requested before the first request that named
+// the run of t. The result is false if an earlier stream of the run of t had the same cursor, too.
 func (all *streamsByRun) hasCursorOfEarlierRun(t *observedStream) bool {
 	first := all.issuedBy[t.request.Cursor]
 	key := runKey(t.request)

@@ -7,8 +7,8 @@ import (
 )
 
 // ResumeKeepsToRun judges whether all events of a resumed stream belong to the requested run. This
-// is a separate check because cursors are positions in the events of the whole thread: a server
-// that resumes a stream may come across the events of other runs, and must leave them out.
+// has a check of its own because a cursor is a position in the events of the whole thread: when a
+// server resumes a stream, it must skip the events of other runs.
 var ResumeKeepsToRun = &spec.Check{
 	ID:    "resume.keeps-to-run",
 	Doc:   "a resumed stream contains only events of the requested run",
@@ -26,8 +26,7 @@ var ResumesTwice = &spec.Check{
 	ID: "resume.twice-loses-nothing",
 	Doc: `a stream that is resumed a second time has all events after the cursor, in order
 
-The cursor is one that only a resumed stream can have told: the client had asked with another
-cursor before, and this one comes later.`,
+The cursor is that of the last event of a resumed stream of the same run.`,
 	Needs: []spec.Kind{spec.SlotCursor},
 	Watch: eachResumedStream(func(p *spec.Pass, full, t *observedStream) {
 		if t.continuesResumed() {
@@ -36,9 +35,9 @@ cursor before, and this one comes later.`,
 	}),
 }
 
-// continuesResumed reports whether t continues a stream that was itself resumed: whether an earlier
-// stream of the run was requested with a cursor, has no terminal event, and ends with the frame that
-// has the cursor of the request for t.
+// continuesResumed reports whether t continues a stream that was itself resumed. That is a stream
+// of the same run that was requested with a cursor and has no terminal event. The cursor of the
+// request for t must be that of its last frame.
 func (t *observedStream) continuesResumed() bool {
 	return slices.ContainsFunc(t.earlier, func(s *observedStream) bool {
 		n := len(s.frames)

@@ -42,9 +42,9 @@ func ByID(id string) (*spec.Check, bool) {
 // is then called with each event of the conversation, in order.
 type watchFunc = func(*spec.Pass) func(spec.Event)
 
-// judgeAtEnd returns a watchFunc that calls judge once, at the end of a conversation. The argument
-// collected is what the function collect returned for the pass before the first event, usually a
-// value that all checks share (see [spec.Shared]), which judge must not modify.
+// judgeAtEnd returns a watchFunc that calls judge once, at the end of a conversation. The function
+// collect is called before the first event, and its result is the argument collected of judge. The
+// result is usually shared by all checks (see [spec.Shared]), so judge must not modify it.
 func judgeAtEnd[T any](collect func(*spec.Pass) T, judge func(p *spec.Pass, collected T)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		collected := collect(p)
@@ -98,10 +98,9 @@ func (n eventLabel) quoted() string {
 	return n.text
 }
 
-// isCleanEnd reports whether closed is the event for the end of a body, and either the body was
-// transferred completely or the client stopped reading it after the run had ended. In both cases
-// the client received all of the run. In the second case it is unknown how the server would have
-// ended the body.
+// isCleanEnd reports whether closed is the event for the end of a body and the client received the
+// whole run. Either the body was transferred completely, or the client stopped reading it after the
+// run had ended. In the second case, it is unknown how the server would have ended the body.
 func isCleanEnd(closed spec.Event) bool {
 	over := errors.Is(closed.Err, spec.ErrLeftAfterEnd) || errors.Is(closed.Err, spec.ErrStillOpen)
 	return closed.Kind == spec.BodyEnd && (closed.Err == nil || over)

@@ -14,8 +14,8 @@ var OutputIsComplete = &spec.Check{
 	ID: "run.output-is-complete",
 	Doc: `the output of a finished run lists its completed messages in order of completion
 
-Optional are messages whose final status differs from that of the run, such as failed ones,
-and entries that are not messages of the answer, such as heartbeats.`,
+The output may leave out messages whose final status, such as failed, differs from that of the run.
+It may also have entries that are not messages of the answer, such as heartbeats.`,
 	Needs: []spec.Kind{spec.RunEnd, spec.MessageEnd},
 	Watch: eachRunSummary(func(p *spec.Pass, e spec.Event, completed []completedMessage, listed []spec.Event) {
 		optional := map[string]bool{}

@@ -10,18 +10,19 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// RunTimesSpan judges whether the reported start and end of a run fit the times at which the client
-// sent requests and received events. Since the clocks of the client and the server may differ, it
-// compares times of the server's clock only with each other, and otherwise only lengths of time.
+// RunTimesSpan judges whether the reported start and end of a run are consistent with the times at
+// which the client sent requests and received events. Since the clocks of the client and the server
+// may differ, times of one clock are never compared with times of the other; only durations are.
 var RunTimesSpan = &spec.Check{
 	ID: "run.times-span-the-run",
-	Doc: `the reported start and end of a run fit the time that it took
+	Doc: `the reported start and end of a run are consistent with the time that the run took
 
-They are as far apart as the run was silent, where a scripted target was asked to be silent,
-and was. They are not much farther apart than the request and the end of the run were for the
-client. And a run does not begin before the reported end of a run whose end the client had
-received when it sent the request. Ten seconds, or 300 milliseconds between two runs, are
-allowed for clocks that are set; times in whole seconds may be off by another second.`,
+The reported duration must not be shorter than a silence for which the prompt asked a scripted
+target, if the run took that long. It must not be longer than the time from the request to the end
+of the run, as measured by the client; ten seconds are allowed for a clock that is set forward. A run
+must not begin before the reported end of a run whose end the client had received when it sent the
+request; 300 milliseconds are allowed for a clock that is set back. Times in whole seconds may be off
+by another second.`,
 	Needs: []spec.Kind{"slot.created", "slot.completed", spec.RunEnd},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		var ends reportedEndTimes
@@ -68,16 +69,15 @@ const (
 	maxClockChange = 10 * time.Second       // how much the clock may be set forward during a run
 )
 
-// A reportedEndTimes has one element for each run that was added, sorted by the time at which the
-// client received the run's terminal event. In that event, the server may report when the run
-// ended, as a Unix time in seconds or milliseconds (see reportedSpan). The runs may be added in any
-// order, because streams may be open at the same time.
+// A reportedEndTimes holds the reported end times of the runs that were added. The runs may be
+// added in any order, because streams may be open at the same time. The elements, one for each run,
+// are sorted by the time at which the client received the terminal event. An end time is a Unix
+// time in seconds or milliseconds; see reportedSpan.
 type reportedEndTimes []struct {
 	at time.Duration // when the terminal event arrived, since the start of the conversation
-	// latest is the latest of the end times in the terminal events up to this one, or "" if none of
-	// them has one. If this event has an end time that cannot be compared with the latest one
-	// before it, because it is not a number or has a different unit, latest is the end time of this
-	// event.
+	// latest is the latest of the end times in this and the earlier terminal events, or "" if there
+	// is none. If the end time in this event cannot be compared with the earlier ones, because it is
+	// not a number or has a different unit, latest is the end time in this event.
 	latest string
 }
 
@@ -97,8 +97,7 @@ func (r *reportedEndTimes) add(e spec.Event) {
 }
 
 // latestBefore returns the latest of the end times in the terminal events that arrived no later
-// than at, a time since the start of the conversation. It returns "" if no terminal event with
-// an end time had arrived by then.
+// than at, or "" if there is none. The time at is measured from the start of the conversation.
 func (r reportedEndTimes) latestBefore(at time.Duration) string {
 	if i := sort.Search(len(r), func(i int) bool { return r[i].at > at }); i > 0 {
 		return r[i-1].latest

@@ -42,7 +42,7 @@ func scriptCheck(name, doc string, judge func(p *spec.Pass, a *assembledRun, arg
 func (a *assembledRun) judgeText(p *spec.Pass, want string) {
 	got, expected := a.quoteText(want)
 	p.Judge(a.firstDifference(want, false), a.hasText(want),
-		"got %s%s; expected %s", got, a.describeEnd(), expected)
+		"got %s%s; expected %s%s", got, a.describeEnd(), expected, a.expectedEnd())
 }
 
 // quoteText describes the text of the run (got) and want (expected) for the message of a finding,
@@ -95,7 +95,7 @@ func (a *assembledRun) describeText() string {
 	return "text"
 }
 
-// describeEnd returns a clause that says how the run ended if it did not succeed, such as `, besides
+// describeEnd returns a clause that says how the run ended if it did not succeed, such as `, then
 // event "RUN_ERROR" (error message "quota exceeded")`. It follows a description of what the run sent.
 // The clause also says how many events could not be read, if there were any. If the run succeeded
 // and all events could be read, describeEnd returns "".
@@ -105,7 +105,7 @@ func (a *assembledRun) describeEnd() (clause string) {
 	}
 	switch {
 	case a.failure.Kind != "":
-		return clause + ", besides " + a.describeFailure()
+		return clause + ", then " + a.describeFailure()
 	case !isCleanEnd(a.bodyEnd):
 		return clause + ", then an error: " + a.bodyEnd.Err.Error()
 	case a.cancelled:
@@ -114,8 +114,18 @@ func (a *assembledRun) describeEnd() (clause string) {
 	return clause
 }
 
-// describeFailure returns the name of the event that reports the failure, the run that it names if
-// that is not the requested one, and its error message, if it has one.
+// expectedEnd returns " and a successful end" if [assembledRun.describeEnd] describes how the run
+// ended, and "" otherwise. It follows the description of what was expected of the run.
+func (a *assembledRun) expectedEnd() string {
+	if a.describeEnd() == "" {
+		return ""
+	}
+	return " and a successful end"
+}
+
+// describeFailure returns the name of the event that reports the failure, followed by its error
+// message if it has one. If the event names another run than the requested one, the result also
+// names both runs.
 func (a *assembledRun) describeFailure() string {
 	what := displayName(a.failure).String()
 	if wanted := a.streamedBy.Run; wanted != "" && a.failure.Run != "" && a.failure.Run != wanted {
@@ -154,7 +164,7 @@ var (
 			texts, want := a.texts(false), []string{"one", "two"}
 			got, expected := quotePairs(texts, want)
 			p.Judge(a.firstDifference("onetwo", false), slices.Equal(texts, want) && a.isSuccessful(),
-				"got messages %s%s; expected %s", got, a.describeEnd(), expected)
+				"got messages %s%s; expected %s%s", got, a.describeEnd(), expected, a.expectedEnd())
 		})
 
 	ScriptContents = scriptCheck("contents", "asked for a text and an image, a target sends both",
@@ -176,18 +186,18 @@ var (
 			}
 			got, expected := a.quoteText("see")
 			p.Judge(a.firstDifference("see", false), a.hasText("see") && hasImage,
-				"got %s and %s%s; expected %s and content of type image", got, others, a.describeEnd(), expected)
+				"got %s and %s%s; expected %s and content of type image%s", got, others, a.describeEnd(), expected, a.expectedEnd())
 		})
 
 	ScriptReasoning = scriptCheck("reasoning", "asked to reason, a target sends the requested text afterwards",
 		func(p *spec.Pass, a *assembledRun, words string) {
 			got, expected := a.quoteText(words)
 			p.Judge(a.firstDifference(words, false), a.hasText(words),
-				"got %s after reasoning%s; expected %s", got, a.describeEnd(), expected)
+				"got %s after reasoning%s; expected %s%s", got, a.describeEnd(), expected, a.expectedEnd())
 		})
 
 	ScriptReasoningApart = &spec.Check{
-		ID: "script.reasoning-apart", Doc: "asked to reason, a target sends reasoning apart from the text and before it",
+		ID: "script.reasoning-apart", Doc: "asked to reason, a target sends its reasoning separately and before the text",
 		Needs: []spec.Kind{spec.ReasoningStart},
 		Watch: scriptCheck("reasoning", "", func(p *spec.Pass, a *assembledRun, _ string) {
 			reasoning := strings.Join(a.texts(true), "")
@@ -209,7 +219,7 @@ var (
 	ScriptTools = scriptCheck("tools", "asked for two tool calls, a target sends both, their results and a text",
 		func(p *spec.Pass, a *assembledRun, _ string) { a.judgeToolCalls(p, 2, "") })
 
-	ScriptSlow = scriptCheck("slow", "asked for slow deltas, a target sends a text, and no delta before its time",
+	ScriptSlow = scriptCheck("slow", "asked for slow deltas, a target sends a text, and no delta too early",
 		func(p *spec.Pass, a *assembledRun, words string) {
 			judgeHasText(p, a, words)
 			a.judgeDeltaTimes(p, words)
@@ -219,8 +229,8 @@ var (
 		func(p *spec.Pass, a *assembledRun, words string) {
 			want, err := strconv.Atoi(words)
 			if err == nil {
-				p.Judge(a.endEvent(), len(a.text()) >= want && a.isSuccessful(), "got %s of text%s; expected at least %d",
-					pluralize(len(a.text()), "byte"), a.describeEnd(), want)
+				p.Judge(a.endEvent(), len(a.text()) >= want && a.isSuccessful(), "got %s of text%s; expected at least %d%s",
+					pluralize(len(a.text()), "byte"), a.describeEnd(), want, a.expectedEnd())
 			}
 		})
 
@@ -255,7 +265,7 @@ var ScriptErrorMidHasText = &spec.Check{
 	ID: "script.error-mid-says",
 	Doc: `asked to fail midway, a target sends text before it fails
 
-Not required of dialects in which a server may lose text at a failure.`,
+No requirement names this check if the dialect allows a server to lose text when a run fails.`,
 	Watch: scriptCheck("error-mid", "", func(p *spec.Pass, a *assembledRun, _ string) {
 		got := "no text before the failure"
 		if !a.hasVisibleFailure() {
@@ -330,8 +340,8 @@ func (a *assembledRun) judgeCalls(p *spec.Pass, n int, tool, args string) {
 	if len(a.toolCalls) > n {
 		evidence = *a.toolCalls[n].callEvent
 	}
-	p.Judge(evidence, len(a.toolCalls) == n && a.isSuccessful(), "got %s%s; expected %s of %s",
-		pluralize(len(a.toolCalls), "tool call"), a.describeEnd(), pluralize(n, "call"), tool)
+	p.Judge(evidence, len(a.toolCalls) == n && a.isSuccessful(), "got %s%s; expected %s of %s%s",
+		pluralize(len(a.toolCalls), "tool call"), a.describeEnd(), pluralize(n, "call"), tool, a.expectedEnd())
 	for _, u := range a.toolCalls {
 		if args == "" {
 			p.Judge(*u.callEvent, u.name == tool, "got a call of %s; expected calls of %s", toolName(u.name), tool)
@@ -358,11 +368,10 @@ var ScriptRecall = &spec.Check{
 	ID: "script.recall",
 	Doc: `asked to recall, a target repeats the previous prompt of the conversation
 
-Where the dialect has thread ids the client sends only the new message, as the history is on
-the server, unless its requests repeat the history. Any of several prompts is right if the
-server may or may not have stored the last ones: prompts of runs that were not seen to succeed
-(left, truncated, canceled or failed), of another user, or sent in place of input that the
-conversation was waiting for.`,
+If the dialect has thread ids, the history is on the server, and the client may send only the new
+message. The server may not have stored some prompts: those of runs that were not seen to succeed,
+those of another user, and those that were sent while the conversation was waiting for other input.
+If one of them comes last, the target may also repeat an earlier prompt.`,
 	AllPrincipals: true,
 	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
 		if prompt, ok := a.request.Prompt(); ok && prompt == "conformance:recall" && a.hasPreviousPrompt {
@@ -372,7 +381,7 @@ conversation was waiting for.`,
 			}
 			got, expected := a.quoteText(before)
 			p.Judge(a.firstDifference(before, false), a.hasText(before),
-				"asked for the user's previous prompt, got %s%s; expected %s", got, a.describeEnd(), expected)
+				"asked for the user's previous prompt, got %s%s; expected %s%s", got, a.describeEnd(), expected, a.expectedEnd())
 		}
 	}),
 }
@@ -383,7 +392,8 @@ var ScriptIsolated = &spec.Check{
 	ID: "script.isolated",
 	Doc: `asked to recall in a new conversation, a target answers "nothing"
 
-If the request does not name the conversation, it is a new one if the response gives it a new name.`,
+The conversation is new if the thread id in the request was not used before. If the request names no
+thread, the thread id in the response must be new.`,
 	Needs: []spec.Kind{spec.SlotThread},
 
 	AllPrincipals: true,
@@ -393,7 +403,8 @@ If the request does not name the conversation, it is a new one if the response g
 		if ok && prompt == "conformance:recall" && !a.hasPreviousPrompt && isNew {
 			got, expected := a.quoteText("nothing")
 			p.Judge(a.firstDifference("nothing", false), a.hasText("nothing"),
-				"asked for the previous prompt in a new conversation, got %s%s; expected %s", got, a.describeEnd(), expected)
+				"asked for the previous prompt in a new conversation, got %s%s; expected %s%s", got, a.describeEnd(), expected,
+				a.expectedEnd())
 		}
 	}),
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// judgeSilenceAfterCalls records a finding if a call without a result is followed by text: by a
-// delta of the answer that arrives after the last event of the call and is not only white space. It
+// judgeSilenceAfterCalls records a finding if text follows a tool call that has no result: a delta
+// of the answer that arrives after the last event of the call and is not only white space. It
 // records at most one finding, and no passed judgements.
 func (a *assembledRun) judgeSilenceAfterCalls(p *spec.Pass) {
 	for _, u := range a.toolCalls {
@@ -27,14 +27,14 @@ func (a *assembledRun) judgeSilenceAfterCalls(p *spec.Pass) {
 }
 
 // ScriptClientTool judges whether a target that is asked to call the client tool makes one call
-// with the requested arguments, and then says nothing more. The client tool is the first one that
-// the request offers.
+// with the requested arguments and sends no text after the call. The client tool is the first one
+// that the request offers.
 var ScriptClientTool = &spec.Check{
 	ID: "script.client-tool",
 	Doc: `asked to call the client tool, a target calls it with the requested arguments
 
-Text may come before the call. After the call the run ends, so a delta of text that comes
-later, and is not only white space, is a finding.`,
+Text may come before the call. No text may follow, except white space, because the run ends after
+the call.`,
 	Needs: []spec.Kind{spec.InputTool, spec.InputToolResult},
 	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
 		prompt, asked := a.request.Prompt()
@@ -51,7 +51,7 @@ later, and is not only white space, is a finding.`,
 // result in its text.
 var ScriptClientResult = &spec.Check{
 	ID:    "script.client-tool-result",
-	Doc:   "given the result of the client tool, a target continues with it",
+	Doc:   "given the result of the client tool, a target repeats it in its text",
 	Needs: []spec.Kind{spec.InputTool, spec.InputToolResult},
 	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
 		if results := a.toolResults(); len(results) == 1 {
@@ -65,7 +65,7 @@ var ScriptClientResult = &spec.Check{
 // repeats all of them in its text.
 var ScriptClientResults = &spec.Check{
 	ID:    "script.client-tool-results",
-	Doc:   "given several results of client tools in one request, a target continues with all of them",
+	Doc:   "given several results of client tools in one request, a target repeats all of them in its text",
 	Needs: []spec.Kind{spec.InputTool, spec.InputToolResult},
 	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
 		if results := a.toolResults(); len(results) > 1 {
@@ -79,9 +79,9 @@ var ScriptClientResults = &spec.Check{
 }
 
 // toolResults returns the new results of client tools in the request of the run, in order. These
-// are the results after the last message of the user or the assistant. Earlier ones are part of the
-// history. toolResults returns nil unless the request continues a run that was asked for a call of
-// a client tool.
+// are the results after the last message of the user or the assistant; earlier ones are part of the
+// history. The result is nil unless the request continues a run whose prompt asked for a call of a
+// client tool.
 func (a *assembledRun) toolResults() (results []spec.Event) {
 	if _, asked := a.request.Prompt(); asked || !strings.HasPrefix(a.continuedPrompt, "conformance:client-tool ") {
 		return nil
@@ -98,9 +98,9 @@ func (a *assembledRun) toolResults() (results []spec.Event) {
 }
 
 // textInParts returns the text that a target must send to repeat a message. The argument text is
-// the text of the message, texts are those of its parts, and got is what the target sent. If there
-// are several parts, and got contains all of them in order, the result is got, because the
-// documents do not say what a server puts between them. Otherwise, the result is text.
+// the text of the message, texts are the texts of its parts, and got is what the target sent. A
+// target may put anything between several parts, because no document says how to join them: if got
+// contains all texts in order, the result is got. Otherwise, the result is text.
 func textInParts(text string, texts []string, got string) string {
 	rest := got
 	for _, t := range texts {
@@ -141,7 +141,7 @@ var ScriptInterrupt = &spec.Check{
 // the answer in its text.
 var ScriptResume = &spec.Check{
 	ID: "script.resume",
-	Doc: `resumed after an interrupt, a target continues with the given payload
+	Doc: `resumed after an interrupt, a target repeats the payload of the answer in its text
 
 An answer that has a status and no payload, such as one that cancels, is not judged.`,
 	Needs: []spec.Kind{spec.Interrupt, spec.InputResume},
@@ -158,7 +158,7 @@ An answer that has a status and no payload, such as one that cancels, is not jud
 			want := "resumed with: " + payload
 			seen, expected := a.quoteText(want)
 			p.Judge(a.firstDifference(want, false), matches && a.isSuccessful(),
-				"got %s%s; expected %s", seen, a.describeEnd(), expected)
+				"got %s%s; expected %s%s", seen, a.describeEnd(), expected, a.expectedEnd())
 		}
 	}),
 }

@@ -3,6 +3,8 @@ package rules
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -36,28 +38,21 @@ func (a *assembledRun) addMark(e spec.Event) {
 }
 
 // state returns, as JSON text, the state that results from the snapshots and deltas in
-// a.stateEvents. It returns "" if there is no snapshot, or if a delta after the last snapshot
-// cannot be applied.
-func (a *assembledRun) state() (text string) {
-	for _, e := range a.stateEvents {
-		if e.Kind == spec.StateSnapshot {
-			text = cmp.Or(e.Text, "null")
-		} else if next, err := applyPatch(text, e.Text); err == nil {
-			text = next
-		} else {
-			text = "" // until the next snapshot
+// a.stateEvents. If there is no snapshot, or if a delta after the last snapshot cannot be applied,
+// state returns an error that says so.
+func (a *assembledRun) state() (text string, err error) {
+	err = errors.New("got no snapshot of the state")
+	for i, e := range a.stateEvents {
+		switch {
+		case e.Kind == spec.StateSnapshot:
+			text, err = cmp.Or(e.Text, "null"), nil
+		case err == nil:
+			if text, err = applyPatch(text, e.Text); err != nil {
+				err = fmt.Errorf("%s, number %d of the events about the state, cannot be applied (%w)", displayName(e), i+1, err)
+			}
 		}
 	}
-	return text
-}
-
-// describeState returns an excerpt of state, which is JSON text, for the message of a finding. It
-// returns "no state" if state is empty.
-func describeState(state string) string {
-	if state == "" {
-		return "no state"
-	}
-	return "the state " + excerpt(state)
+	return text, err
 }
 
 // ScriptState and ScriptSteps judge what a target does with the prompts conformance:state and
@@ -68,30 +63,37 @@ var (
 		ID: "script.state",
 		Doc: `asked to change the state, a target sends the state of the request and a delta for each patch
 
-The state may have other members than those of the request, but in a new thread none that a request
-of another thread had, with the same value. A target that does not answer "changed" does not know the
-prompt, and is not judged, nor is one that sends the state in very many events.`,
+The state may have members that the request does not have. In a new thread, however, it must not have
+a member that a request of another thread had with the same value. A run is not judged if the answer
+is not "changed", because the target does not know the prompt, or if it has 64 or more events about
+the state.`,
 		Needs: []spec.Kind{spec.StateSnapshot, spec.StateDelta},
 		Watch: scriptCheck("state", "", func(p *spec.Pass, a *assembledRun, patches string) {
 			want, ok := expectedState(a.request.State, patches)
 			if ok && a.text() == "changed" && len(a.stateEvents) < maxMarks {
-				got := a.state()
+				got, err := a.state()
+				if err != nil {
+					p.Judge(a.endEvent(), false, "the events of the run result in no state: %v%s; expected the state %s%s",
+						err, a.describeEnd(), want, a.expectedEnd())
+					return
+				}
 				p.Judge(a.endEvent(), hasJSON(got, want) && a.isSuccessful(),
-					"the snapshots and deltas lead to %s%s; expected the state %s", describeState(got), a.describeEnd(), want)
+					"the snapshots and deltas result in the state %s%s; expected the state %s%s",
+					excerpt(got), a.describeEnd(), want, a.expectedEnd())
 				if len(a.otherStates) > 0 {
 					name, leaked := leakedMember(got, want, a.otherStates)
 					p.Judge(a.endEvent(), !leaked,
-						"the snapshots and deltas lead to %s in a new thread, with the member %q that a request of another thread had; expected the state %s",
-						describeState(got), name, want)
+						"a new thread has the state %s with the member %q of another thread; expected the state %s",
+						excerpt(got), name, want)
 				}
 			}
 		}).Watch,
 	}
 	ScriptSteps = &spec.Check{
 		ID: "script.steps",
-		Doc: `asked for steps, a target sends the steps "one" and "two" with a message of the same text in each
+		Doc: `asked for steps, a target sends the steps "one" and "two", each with its name as a message in it
 
-A target that does not answer with these two texts does not know the prompt, and is not judged.`,
+A run without these two messages is not judged, because the target does not know the prompt.`,
 		Needs: []spec.Kind{spec.StepStart, spec.StepEnd},
 		Watch: scriptCheck("steps", "", func(p *spec.Pass, a *assembledRun, _ string) {
 			if !slices.Equal(a.texts(false), []string{"one", "two"}) || len(a.steps) == maxMarks {
@@ -129,9 +131,9 @@ func expectedState(state, patches string) (result string, ok bool) {
 	return state, true
 }
 
-// leakedMember returns the name of the first member, in alphabetical order, that got has, want
-// lacks and one of others has with the same value. All of the arguments are JSON texts of objects.
-// The result ok is false if there is no such member.
+// leakedMember returns the name of a member of got that want does not have, but one of others has
+// with the same value. If there are several, it returns the first in alphabetical order; if there
+// is none, ok is false. All arguments are JSON texts of objects.
 func leakedMember(got, want string, others []string) (name string, ok bool) {
 	expected, found := decodeMembers(want), decodeMembers(got)
 	for _, name := range slices.Sorted(maps.Keys(found)) {

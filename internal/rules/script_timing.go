@@ -36,12 +36,13 @@ func (a *assembledRun) textPieces() (all []textFragment) {
 	return all
 }
 
-// judgeIdleTime judges whether no text arrived during the silence that the prompt conformance:idle
-// asks for, and whether no other events interrupted the silence. The string argument is the
-// argument of the prompt, a number of milliseconds. Because an event that arrives late shortens the
-// silence after it, three quarters of the requested time without any event are enough.
-// Interruptions are not judged if the time from the first event to the first text is shorter than
-// that, for example because the stream was requested late.
+// judgeIdleTime judges whether the target was silent for as long as the prompt conformance:idle
+// asks for. The string argument is the argument of the prompt, a number of milliseconds.
+//
+// No text may arrive before that time has passed. In addition, no other event may interrupt the
+// silence: three quarters of the time must pass without any event, because an event that arrives
+// late shortens the silence after it. Interruptions are not judged if the time from the first event
+// to the first text is shorter than that, for example because the stream was requested late.
 func (a *assembledRun) judgeIdleTime(p *spec.Pass, argument string) {
 	ms, err := strconv.Atoi(argument)
 	pieces := a.textPieces()
@@ -90,20 +91,19 @@ func (s *silenceTracker) observe(e spec.Event, keep func(spec.Event) *spec.Event
 }
 
 // judgeDeltaTimes judges whether no delta arrived earlier than the prompt conformance:slow asks
-// for. The parameter argument is the text after the name of the prompt: the number of deltas and
-// the number of milliseconds between two of them, separated by a space. Times are counted from the
-// request that started the run, so the delta with the index k, from 0, must not arrive earlier than
-// k of these intervals after the request. The tolerance for inexact clocks is timeTolerance, and
+// for. The string argument is the argument of the prompt: a number of deltas and an interval in
+// milliseconds, separated by a space. Delta number k, counted from 0, must not arrive earlier than
+// k intervals after the request that started the run. The tolerance is timeTolerance plus
 // timerError for each interval.
 //
-// A server may send several of the deltas as one, or one as several. If no more deltas arrived than
-// the prompt asks for, the time of each is judged. Otherwise, only the time of the last is judged.
-// The last delta of a run that succeeded counts as the last that the prompt asks for, however few
-// arrived before it: a server that joins deltas waits for the last of them.
+// A server may join several deltas or split one. If at most as many deltas arrived as the prompt
+// asks for, the times of all of them are judged. Otherwise, only the last one is judged. In a run
+// that succeeded, the last delta counts as the last that the prompt asks for, because a server that
+// joins deltas waits for the last of them.
 //
-// Nothing is judged if the argument is invalid, if the times of arrival are unknown, if the run
-// failed or was not received to its end, or if it has no text deltas or more than maxPieces of
-// them.
+// Nothing is judged if the argument is invalid, if the times of arrival are unknown, or if the run
+// failed or was not received to its end. Runs without deltas, or with more than maxPieces deltas,
+// are not judged either.
 func (a *assembledRun) judgeDeltaTimes(p *spec.Pass, argument string) {
 	var n, ms int
 	if _, err := fmt.Sscanf(argument, "%d %d", &n, &ms); err != nil || n < 2 || ms <= 0 || !a.isTimed() {

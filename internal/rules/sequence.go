@@ -123,7 +123,7 @@ var CursorPresent = &spec.Check{
 // not judged.
 var CursorUnique = &spec.Check{
 	ID:    "cursor.unique",
-	Doc:   "no two events of a stream have the same id",
+	Doc:   "no two events of a stream have the same SSE id",
 	Needs: []spec.Kind{spec.SlotCursor},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		seen := map[string]bool{}

@@ -9,17 +9,20 @@ import (
 
 var snapshotChecks = []*spec.Check{SnapshotAgrees}
 
-// SnapshotAgrees judges whether snapshots of the messages agree with the stream in the texts, tool
-// calls and tool results that both have.
+// SnapshotAgrees judges whether each snapshot of the messages agrees with the request and with what
+// was streamed before the snapshot.
 var SnapshotAgrees = &spec.Check{
 	ID: "messages.snapshot-agrees",
-	Doc: `a snapshot of the messages has what the client has sent and the run has streamed
+	Doc: `a snapshot of the messages agrees with the request and with what was streamed
 
-Judged are the texts of users, and the texts, tool calls and results that were streamed and have
-ended. Messages of the request must be in the same order and come before those of the run, and each
-result must be of a call that is known. A snapshot may leave messages out, have others, join the
-texts of several, and have no content for a message. Not judged are a message that the request has
-more than once, a message that was started more than once, and content in parts.`,
+The texts of users must be those of the request. The other texts, the tool calls and the tool results
+must be those that were streamed and have ended. The messages of the request must be in the same
+order and come before those of the run. Each tool result must belong to a call in the request, the
+stream or the snapshot.
+
+A snapshot may leave messages out, have additional ones, join the texts of several, and have no
+content for a message. Not judged: messages that occur more than once in the request, messages that
+were started more than once, and content in parts.`,
 	Needs: []spec.Kind{spec.History, spec.MessageEnd},
 	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 		told := streamedContent{
@@ -103,9 +106,10 @@ func (s *streamedContent) observe(e spec.Event) {
 
 // judge judges whether e, a snapshot of the messages, agrees with request, the request for the
 // stream, and with what was streamed so far. It compares messages with the same message id, and
-// tool calls and tool results with the same call id, unless the id is ambiguous because it occurs
-// more often. It does not compare texts that begin with "[", because they may be lists of content
-// parts. Each tool result in e must be of a call that the request, the stream or e has.
+// tool calls and tool results with the same call id. Ids that are ambiguous, because several
+// messages or results have them, are skipped. Texts that begin with "[" are skipped, too, because
+// they may be lists of content parts. Each tool result in e must be of a call that is in the
+// request, the stream or e.
 func (s *streamedContent) judge(p *spec.Pass, request, e spec.Event) {
 	times := map[[2]string]int{} // how often a message or a result occurs
 	for _, part := range slices.Concat(request.Parts, e.Parts) {
@@ -204,9 +208,9 @@ func (s *streamedContent) judgeCalls(p *spec.Pass, e, message spec.Event) {
 // isWhole reports whether t is not empty, was started exactly once, and has ended.
 func (t *streamedText) isWhole() bool { return t.ended && t.starts == 1 && t.text.Len() > 0 }
 
-// agrees reports whether text, the text that a snapshot has for the message of t, contains the
-// streamed text of t and, apart from that, only white space and the texts of other messages of the
-// stream.
+// agrees reports whether text, the text of a message in a snapshot, contains the streamed text of
+// t, the same message. The rest of text may only be white space and the texts of other messages of
+// the stream.
 func (s *streamedContent) agrees(text string, t *streamedText) bool {
 	rest, found := cutOut(text, t.text.String())
 	for _, other := range s.texts {

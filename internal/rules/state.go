@@ -19,10 +19,12 @@ var StateDeltaApplies = &spec.Check{
 	ID: "state.delta-applies",
 	Doc: `a delta of the state applies to the state so far
 
-That is the last snapshot with the deltas since. Before the first snapshot of a stream it is the
-state in the request, unless the thread had an earlier run, whose state the server may have kept.
-Not judged are deltas before the state is known, deltas after one that did not apply or that
-another agent sent until the next snapshot, and deltas that violate the document.`,
+The state so far is the last snapshot with the deltas since then. Before the first snapshot of a
+stream, it is the state in the request; it is unknown if the thread had an earlier run, because the
+server may have kept the state of that run. After a delta that does not apply, and after an event
+about the state of another agent, the state is unknown until the next snapshot.
+
+Not judged: deltas while the state is unknown, and deltas that violate the document.`,
 	Needs: []spec.Kind{spec.StateSnapshot, spec.StateDelta},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		had := map[string]bool{} // threads that had a run

@@ -76,8 +76,8 @@ var RefusesExcessStreams = &spec.Check{
 	ID: "limit.refuses-streams", ReadsDocument: true,
 	Doc: `a request for a stream above the user's limit is refused as documented
 
-The document does not state the limit, so this is judged only if the target's configuration
-does. A stream counts as open from its first event to its last.`,
+This is judged only if the configuration of the target states the limit, because the document does
+not. A stream counts as open from its first event to the end of its body.`,
 	Watch: judgeStreamRequests(func(p *spec.Pass, all []*exchange) {
 		for _, x := range all {
 			if x.request.Facts().StreamLimit == 0 || x.status() == 0 {

@@ -14,11 +14,13 @@ import (
 const maxShownText = 80
 
 // quotePair returns got and want in quotation marks, for a finding about two texts that should be
-// equal. If a text is longer than maxShownText, only an excerpt around the first byte that differs
-// is quoted. If either text is longer than maxShownText, each result ends with the length of its
-// text in bytes, in parentheses. In that case, quotedGot also says how got differs from want,
-// unless got is empty or equals want: that got is the beginning of want, or at which byte, counted
-// from 0, the difference begins.
+// equal. Of a text longer than maxShownText, only an excerpt around the first different byte is
+// quoted.
+//
+// If either text is longer than maxShownText, each result is followed by the length of the text in
+// bytes, in parentheses. For got, the parentheses then also contain how it differs from want: it is
+// the beginning of want, or it is different from a certain byte on (counted from 0). This is left
+// out if got is empty or equals want.
 func quotePair(got, want string) (quotedGot, quotedWant string) {
 	return quotePairWith(quote, got, want)
 }

@@ -48,8 +48,12 @@ var ToolStartsFirst = &spec.Check{
 				if e.IsChunk && e.Call == "" { // judged by chunk.first-names
 					return
 				}
-				p.Judge(e, open[e.Call], "got %s of call %q, which is not open; expected %s first",
-					displayName(e), e.Call, kindName(request, spec.ToolStart, "its start"))
+				if e.Call == "" {
+					p.Judge(e, open[""], "got %s without a valid call id; expected the id of an open call", displayName(e))
+				} else {
+					p.Judge(e, open[e.Call], "got %s of call %q, which is not open; expected %s first",
+						displayName(e), e.Call, kindName(request, spec.ToolStart, "its start"))
+				}
 				if e.Kind == spec.ToolEnd {
 					delete(open, e.Call)
 				}
@@ -62,7 +66,7 @@ var ToolStartsFirst = &spec.Check{
 // fail.
 var ToolsAllEnd = &spec.Check{
 	ID: "tool.all-end",
-	Doc: `every tool call that starts ends before its stream does, unless the run fails
+	Doc: `every tool call ends before its stream ends, unless the run fails
 
 Clients run a tool when its call has ended.`,
 	Needs: []spec.Kind{spec.ToolStart, spec.ToolEnd},
@@ -105,9 +109,10 @@ var ToolArgumentsAreJSON = &spec.Check{
 	ID: "tool.arguments-are-json",
 	Doc: `the arguments of a tool call are one JSON value
 
-Pieces are joined first. Clients parse the arguments when the call has ended; a tool cannot
-be run with arguments that do not parse. Of a call that is streamed as successive states,
-the last state is judged, unless the run failed: the arguments may be incomplete then.`,
+If the arguments are streamed in deltas, the joined deltas are judged. Clients parse the arguments
+when the call has ended, and cannot run the tool if they are not valid. If each event about a call has
+all arguments so far, the last of these events is judged. If the run failed, it is not judged, because
+the arguments may be incomplete.`,
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		joined := map[string]*strings.Builder{}
 		calls := map[string]spec.Event{} // by call: its latest state, for calls in one piece
@@ -158,7 +163,7 @@ the last state is judged, unless the run failed: the arguments may be incomplete
 // ToolIDsUnique judges whether different tool calls of a thread have different ids.
 var ToolIDsUnique = &spec.Check{
 	ID:    "tool.ids-unique",
-	Doc:   "the id of a tool call is not used for another call of the conversation",
+	Doc:   "the id of a tool call is not used for another call of the thread",
 	Needs: []spec.Kind{spec.ToolStart},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		type callKey struct{ thread, call string }
@@ -186,9 +191,9 @@ var ResultAfterCall = &spec.Check{
 	ID: "tool.result-after-call",
 	Doc: `a tool result comes after the end of its call, in the same stream
 
-If the request continues an earlier run, for example after an approval, the call may be in
-an earlier stream of the conversation. Where ids are optional, a result without an id needs
-a call without an id.`,
+If the request continues an earlier run, for example after an approval, the call may be in an earlier
+stream of the thread. In dialects with optional ids, a result without an id must come after a call
+without an id.`,
 	Needs: []spec.Kind{spec.ToolResult},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		earlier := map[string]map[string]bool{} // by thread: the ids of its completed calls
@@ -341,8 +346,8 @@ var InterruptIsLast = &spec.Check{
 	ID: "interrupt.is-last",
 	Doc: `only the end of the run and the in-band terminator follow an interrupt
 
-Further interrupts, empty deltas and unknown events may follow, too: a client that stops
-reading at the interrupt loses nothing by them.`,
+Further interrupts, empty deltas and unknown events may follow, too. A client may stop reading at the
+interrupt without missing anything.`,
 	Needs: []spec.Kind{spec.Interrupt},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var interrupt spec.Event

@@ -24,9 +24,9 @@ func (c candidateToolCalls) with(u *assembledCall) candidateToolCalls {
 	return c
 }
 
-// matching returns a pointer to the list of the calls to which e may belong, provided that no call
-// with the call id of e is known. That is &c.all if e has no call id. Otherwise it is &c.withoutID,
-// because e can only belong to a call whose id is not known yet.
+// matching returns a pointer to the list of the calls to which e may belong: &c.all if e has no
+// call id, and &c.withoutID if it has one. It must not be called if a call with the id of e is
+// known, since e then belongs to that call.
 func (c *candidateToolCalls) matching(e spec.Event) *[]*assembledCall {
 	if e.Call == "" {
 		return &c.all
@@ -35,9 +35,8 @@ func (c *candidateToolCalls) matching(e spec.Event) *[]*assembledCall {
 }
 
 // firstMatching returns the first call in *list for which fits returns true, or nil if there is
-// none. It removes from *list the calls before that one, or all calls if there is none, so fits
-// must not return true for a call for which it has returned false before. The returned call and the
-// calls after it stay in *list.
+// none. It removes the calls before that one from *list, or all calls if there is none. Therefore,
+// fits must never return true for a call for which it has returned false before.
 func firstMatching(list *[]*assembledCall, fits func(u *assembledCall) bool) *assembledCall {
 	for len(*list) > 0 && !fits((*list)[0]) {
 		*list = (*list)[1:]
@@ -79,10 +78,9 @@ func (s *toolCallIndex) find(e spec.Event) *assembledCall {
 	return nil
 }
 
-// findAt returns the first call at the position of e in places for which fits returns true, and
-// removes the calls before it from places, as firstMatching does. It returns nil if there is no
-// such call, or if e has no position because it names no message. The function fits must not return
-// true for a call for which it has returned false before.
+// findAt returns the first call at the position of e for which fits returns true, or nil if there
+// is none. The map places, an index by position, is updated as by firstMatching, so the same
+// condition applies to fits. If e names no message, it has no position, and the result is nil.
 func (s *toolCallIndex) findAt(
 	places map[contentKey]candidateToolCalls, e spec.Event, fits func(u *assembledCall) bool,
 ) *assembledCall {

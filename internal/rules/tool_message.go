@@ -7,14 +7,14 @@ import (
 )
 
 // ToolMessageType judges whether messages with texts, tool calls and tool results have different
-// types. A message with a tool call or a tool result must not have the type of a text message, and
-// a message with a result must not have the type of a message with a call.
+// types.
 var ToolMessageType = &spec.Check{
 	ID: "tool.message-type",
-	Doc: `a message that contains a tool call or its result has a type of its own
+	Doc: `messages with texts, tool calls and tool results have different types
 
-It is not of the type of a text, and a result is not of the type of a call. Messages that
-name no type, or a role as their type, are not judged.`,
+A message with a tool call or a tool result must not have the type "message", and a message with a
+result must not have the type of a message with a call. Messages without a type, and messages whose
+type is the name of a role, are not judged.`,
 	Needs: []spec.Kind{spec.ToolResult, spec.MessageEnd},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		types := map[string]string{} // by message

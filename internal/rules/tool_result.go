@@ -13,8 +13,8 @@ var ResultNamesCall = &spec.Check{
 	ID: "tool.result-names-call",
 	Doc: `a tool result names a call of its run, of an earlier run of the thread, or of the request
 
-Not judged if the request answers what no earlier exchange has shown: the server may know
-the call from a run that was not recorded.`,
+This is not judged if the request answers a call or an interrupt that no earlier exchange contains:
+the server may know it from a run that was not recorded.`,
 	Needs: []spec.Kind{spec.ToolStart, spec.ToolResult},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		exchanges, keep := exchangesOf(p), keeper(p)
@@ -43,7 +43,7 @@ the call from a run that was not recorded.`,
 // same stream.
 var ResultAfterEnd = &spec.Check{
 	ID:    "tool.result-after-end",
-	Doc:   "the result of a call that is made in the same stream comes after the end of the call",
+	Doc:   "a tool result comes after the end of its call, if the call is in the same stream",
 	Needs: []spec.Kind{spec.ToolStart, spec.ToolEnd, spec.ToolResult},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		ended := map[string]bool{} // by call, from its start
@@ -72,9 +72,9 @@ var ResultAfterEnd = &spec.Check{
 // InterruptIDsDiffer judges whether the interrupts of a run have different ids.
 var InterruptIDsDiffer = &spec.Check{
 	ID: "interrupt.ids-differ",
-	Doc: `the interrupts of a run have ids of their own
+	Doc: `the interrupts of a run have different ids
 
-The next request answers each of them by its id.`,
+The next request answers each interrupt by its id.`,
 	Needs: []spec.Kind{spec.Interrupt},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		seen := map[string]bool{}
@@ -90,8 +90,8 @@ The next request answers each of them by its id.`,
 	}),
 }
 
-// A requestedInputs holds what the server has asked of the client so far in a conversation: the
-// tool calls and the interrupts of all runs.
+// A requestedInputs holds the tool calls and the interrupts that the streams of a conversation have
+// sent so far, which the client may answer.
 type requestedInputs map[requestedInput]bool
 
 // A requestedInput identifies a tool call or an interrupt by its thread, subject and id. The
@@ -121,10 +121,9 @@ func (a requestedInputs) hasCall(request spec.Event, id string) bool {
 	return told || a[requestedInput{request.Thread, "tool", id}]
 }
 
-// isAnsweredUnasked reports whether a request contains an answer to something that was not asked: a
-// tool result whose call is not known (see hasCall), or a resume that names an interrupt that the
-// thread did not have in this conversation. Only the server can know whether there was such a call
-// or interrupt.
+// isAnsweredUnasked reports whether a request answers a tool call or an interrupt that is not
+// known. A tool result answers a call (see hasCall), and a resume answers an interrupt of its
+// thread in this conversation. Only the server can know whether there was such a call or interrupt.
 func (a requestedInputs) isAnsweredUnasked(request spec.Event) bool {
 	return slices.ContainsFunc(request.Parts, func(p spec.Event) bool {
 		switch p.Kind {

@@ -20,15 +20,16 @@ var OpensStream = &spec.Check{
 	ID: "wire.opens-stream", ReadsDocument: true,
 	Doc: `a valid request for a stream is answered with status 200 and text/event-stream
 
-EventSource clients reject every other response. Not judged here: statuses that depend on
-the caller or on the state of the server (401, 403, 404, 409, 410, 429, 503), except that the
-stream of a run that was accepted less than five seconds before, and not received yet, must
-not be refused with 403, 404, 409 or 410; the refusal of a cursor that the server did not
-issue for this run; status 204 or a refusal in response to a request to resume after the
-terminal event; an error status for an answer to a tool call or an interrupt that neither the
-conversation nor the request shows; any other refusal (4xx) of a request that has
-requirements, if it is excused or accept.as-documented judges it; a status other than 200 if
-the request was not recorded; and requests whose response the client did not wait for.`,
+EventSource clients reject every other response. The statuses 401, 403, 404, 409, 410, 429 and 503 are
+not judged, because they depend on the caller or on the state of the server. However, the first
+request for the stream of a run that was accepted less than five seconds before must not be refused
+with 403, 404, 409 or 410.
+
+Also not judged: the refusal of a cursor that the server did not issue for this run; status 204, or a
+refusal, if the cursor is that of the terminal event; an error status if the request answers a tool
+call or an interrupt that neither the conversation nor the request contains; other refusals (4xx) that
+accept.as-documented judges or excuses; statuses other than 200 if the request was not recorded; and
+requests whose response the client did not wait for.`,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)
 		var request spec.Event
@@ -71,10 +72,11 @@ the request was not recorded; and requests whose response the client did not wai
 }
 
 // A streamRequestResponses collects the responses with status 200 to requests for a stream. The
-// field streams has those that are event streams, and others has the rest. Their media types are
-// judged only at the end of the conversation, because a stream may be missing for two reasons:
-// either the server never sends streams, or it ignores the default value of a member that the
-// request left out.
+// field streams contains those that are event streams, and others contains the rest.
+//
+// The media types are judged at the end of the conversation. Only then is it known why a response
+// is not an event stream: because the server never sends streams, or because it ignores the default
+// value of a member that the request omitted.
 type streamRequestResponses struct{ streams, others []answeredRequest }
 
 // An answeredRequest is a request and the head of its response.
@@ -105,9 +107,10 @@ func (h *streamRequestResponses) add(p *spec.Pass, request, response spec.Event)
 
 // judge judges the media types of the collected responses. An event stream meets the requirement on
 // the media type, and the requirements on the default values of members that its request omitted.
-// Any other response violates the requirement on the media type, with one exception: if its request
-// omitted a member, and a request for the same operation that contained the member got an event
-// stream, the response violates the requirement on the default value of that member instead.
+//
+// Any other response violates one requirement. If its request omitted a member, and a request for
+// the same operation with that member got an event stream, it violates the requirement on the
+// default value of that member. Otherwise, it violates the requirement on the media type.
 func (h *streamRequestResponses) judge(p *spec.Pass) {
 	for _, x := range h.streams {
 		for _, requirement := range append([]string{x.request.Facts().Promised.MediaType}, x.request.Facts().Omitted...) {
@@ -159,8 +162,8 @@ Clients parse each event on its own; one that does not parse is lost, or stops t
 }
 
 // hasFlaw reports whether the bytes of e have a flaw of kind k.
-func hasFlaw(e spec.Event, k spec.EncodingFlawKind) bool {
-	return slices.ContainsFunc(e.Flaws, func(f spec.EncodingFlaw) bool { return f.Kind == k })
+func hasFlaw(e spec.Event, k spec.DecodeFlawKind) bool {
+	return slices.ContainsFunc(e.Flaws, func(f spec.DecodeFlaw) bool { return f.Kind == k })
 }
 
 // fieldName matches what looks like the name of an SSE field, such as "event".
@@ -247,10 +250,9 @@ var BodyIsComplete = &spec.Check{
 	ID: "wire.body-is-whole",
 	Doc: `a body is transferred completely, as its framing announces
 
-A truncated reply cannot be trusted. A stream that breaks off after its terminal event
-looks like a failure to every HTTP library. After an event that reports a failure this is
-not judged in dialects without an event for the end of a run, as a server of these may
-report a failure by breaking off.`,
+A truncated reply is not reliable. If a stream breaks off after its terminal event, HTTP libraries
+report an error. This is not judged after an event that reports a failure, if the dialect has no event
+for the end of a run: its servers may also break off the stream to report the failure.`,
 	AllPrincipals: true,
 	Watch: eachResponseEvent(func(p *spec.Pass, x *exchange, e spec.Event) {
 		mayBreakOff := x.runFailed && !x.request.Facts().Promised.HasEndEvent
@@ -273,10 +275,10 @@ var ResponseEnds = &spec.Check{
 	ID: "wire.ends",
 	Doc: `a response ends within the client's limits on time, silence, bytes and events
 
-Clients that read to the end must reach it. The limits are flags of run: --timeout,
---idle-timeout, --max-bytes and --max-events. Not judged: the stream of a run that was not
-started in this conversation, as it may not exist, and a stream resumed from a cursor, as
-it may be the last one.`,
+A client that reads a response to its end must not wait forever. The limits are flags of the command
+run: --timeout, --idle-timeout, --max-bytes and --max-events. Not judged: the stream of a run that was
+not started in this conversation, because the run may not exist, and a stream that was resumed from a
+cursor, because the cursor may be the last one.`,
 	AllPrincipals: true,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		streams := streamsOf(p)
@@ -299,8 +301,8 @@ var MatchesSchema = &spec.Check{
 	ID: "wire.matches-schema", ReadsDocument: true,
 	Doc: `every frame and reply matches its schema
 
-The document defines the members, their types, and the requirement that each of them
-serves; a finding names that requirement.`,
+The document defines the members and their types, and assigns each of them to a requirement, which
+the finding names.`,
 	AllPrincipals: true,
 	Watch: eachResponseEvent(func(p *spec.Pass, _ *exchange, e spec.Event) {
 		for _, b := range e.Violations {

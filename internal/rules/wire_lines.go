@@ -35,7 +35,7 @@ var NoTerminator = &spec.Check{
 	ID: "done.absent",
 	Doc: `a stream has no in-band terminator, such as a word in brackets
 
-Clients that parse the data of every event as JSON fail at it.`,
+Clients that parse the data of every event as JSON fail when they receive one.`,
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		found := false
 		return func(e spec.Event) {

@@ -15,16 +15,16 @@ var DeltasArriveIncrementally = &spec.Check{
 	ID: "wire.flushes",
 	Doc: `deltas arrive as they are produced
 
-A stream that is delivered in one piece at its end is of no use to a user who waits. This
-is judged where a scripted target was asked for deltas at an interval: the pauses between
-them must add up to at least half of the requested time. Of each pause, at most three
-intervals count, and at most half a second more than one. If exactly the requested deltas
-arrive, and there are eight or more, at least half of them must arrive apart from the one
-before. A stream that was requested after its run began may deliver the earlier deltas at
-once, and a canceled run may be shorter. Not judged: a stream that was open when another run
-of its thread was canceled, which cancel.spares-others judges, a stream that lacks deltas and
-the terminal event, which run.ends judges, and a stream with an idle limit, which may end
-between two deltas.`,
+A stream that is delivered in one piece at its end does not help a user who waits. This is judged if
+a scripted target was asked for deltas at an interval. The pauses between the deltas must add up to
+at least half of the requested time. A long pause counts as three intervals at most, and as one
+interval plus half a second at most. If eight or more deltas were requested and exactly as many
+arrive, at least half of them must not arrive together with the previous one. If a stream was
+requested after its run began, the earlier deltas may arrive at once.
+
+Not judged: a stream whose run was canceled; a stream that was open when another run of its thread was
+canceled, which cancel.spares-others judges; a stream that lacks deltas and the terminal event, which
+run.ends judges; and a stream with an idle limit, which may end between two deltas.`,
 	Needs: []spec.Kind{spec.MessageDelta},
 	Watch: judgeStreams(func(p *spec.Pass, a *conversationTimeline) {
 		for _, l := range a.streams {
@@ -54,9 +54,9 @@ between two deltas.`,
 }
 
 // minDeltaSpan is the shortest requested time for which DeltasArriveIncrementally judges a stream.
-// The requested time is the time that the prompt asks for between the first and the last delta. If
-// the stream was requested later than the run, the delay is subtracted. If the requested time is
-// shorter, a network may deliver even a correct stream in one piece.
+// The requested time is the time between the first and the last delta that the prompt asks for. If
+// the stream was requested some time after the run, that delay is subtracted. In a shorter time, a
+// network may deliver even the deltas of a correct server in one piece.
 const minDeltaSpan = 300 * time.Millisecond
 
 // minCountedDeltas is the smallest number of requested deltas for which the pauses between them are
@@ -91,10 +91,10 @@ var KeepsAlive = &spec.Check{
 	ID: "wire.keeps-alive",
 	Doc: `an idle stream sends keep-alive comments
 
-Proxies close idle connections. The interval is not specified, so only a stream that the
-server itself ended for inactivity is judged, and only if it had more than one poll: the
-first poll may end the stream before a comment is due. A comment must come after the last
-event. The stream of a run that is known to be over is not judged.`,
+Proxies close idle connections. Since the interval is not specified, this is judged only for a stream
+that the server itself ended for inactivity. The request must have allowed more than one poll, because
+a single poll may end before a comment is due. A comment must come after the last event. The stream of
+a run that is known to have ended is not judged.`,
 	Needs: []spec.Kind{"slot.limit"},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		ended, alive := false, false
@@ -131,9 +131,9 @@ var KeepAliveText = &spec.Check{
 	ID: "wire.keep-alive-text",
 	Doc: `the comments on an idle stream have the text that the document states
 
-Servers may send other comments, such as one with each event. A comment counts as keep-alive only
-if nothing came shortly before and after it, and if it came after a second of silence or in a
-stream that the server ended for inactivity after more than one poll.`,
+Servers may send other comments, such as one with each event. A comment counts as keep-alive only if
+nothing arrived for at least 100 milliseconds before and after it. In addition, it must come after a
+second of silence, or in a stream that the server ended for inactivity after more than one poll.`,
 	Needs: []spec.Kind{"slot.limit"},
 	Watch: eachStreamOrRest(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 		var before, previous spec.Event // the last event, and the one before it

@@ -10,16 +10,16 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A ReplyCheckFunc runs the checks of dialect d against a server whose replies come from agent. It
-// returns a message for each violation of the protocol that the checks find, or nil if they find
-// none.
+// A ReplyCheckFunc runs the checks of dialect d against a server whose agent is the given one. It
+// returns a message for each violation of the protocol, or nil if there is none.
 type ReplyCheckFunc func(d *dialect.Dialect, agent reference.Agent) []string
 
 // CheckReplies runs check on the reply of each rule, in every served dialect to which the rule
-// applies. It returns one problem, an error, for each rule whose reply violates the protocol,
-// sorted by file and position. It skips rules without a reply of their own, and rules with
-// "violates: true". If several replies without raw frames have the same sequence of step kinds, it
-// checks only the first of them in each dialect, because the server encodes them in the same way.
+// applies. It returns one error for each rule whose reply violates the protocol, sorted by file and
+// position. Rules without a reply in the script, and rules with "violates: true", are skipped.
+//
+// A server encodes replies with the same sequence of step kinds in the same way. Of these,
+// CheckReplies therefore checks only the first one in each dialect, unless a reply has raw frames.
 func (s *RuleSet) CheckReplies(check ReplyCheckFunc) []Problem {
 	var problems []Problem
 	checked := map[string]bool{}
@@ -32,8 +32,12 @@ func (s *RuleSet) CheckReplies(check ReplyCheckFunc) []Problem {
 			if checked[shape] && !r.hasRawFrames() {
 				continue
 			}
+			reply := r.exampleReply(d)
+			if reply.Agent == nil {
+				continue // its templates need a real request
+			}
 			checked[shape] = true
-			if p, ok := r.checkReply(d, check); !ok {
+			if p, ok := r.checkReply(d, reply, check); !ok {
 				problems = append(problems, p)
 				break // one problem per rule is enough
 			}
@@ -43,9 +47,8 @@ func (s *RuleSet) CheckReplies(check ReplyCheckFunc) []Problem {
 	return problems
 }
 
-// stepSignature returns the names of the steps as one string, such as
-// "message(text()image())wait()". Each name is followed by the names of the parts of the step in
-// parentheses.
+// stepSignature returns the kinds of the steps as one string, such as
+// "message(text()image())wait()". The parentheses contain the kinds of the parts of a step.
 func stepSignature(steps []step) (text string) {
 	for _, s := range steps {
 		text += s.name + "(" + stepSignature(s.children) + ")"
@@ -53,14 +56,9 @@ func stepSignature(steps []step) (text string) {
 	return text
 }
 
-// checkReply runs check on the reply of the rule in dialect d. If the reply violates the protocol,
-// ok is false and p is the problem to report. Otherwise ok is true. It is also true if the reply
-// cannot be checked because its templates need a real request.
-func (r *Rule) checkReply(d *dialect.Dialect, check ReplyCheckFunc) (p Problem, ok bool) {
-	reply := r.exampleReply(d)
-	if reply.Agent == nil { // its templates need a real request
-		return p, true
-	}
+// checkReply runs check on reply, the reply of the rule in dialect d. If the reply violates the
+// protocol, p is the problem to report, and ok is false. Otherwise ok is true.
+func (r *Rule) checkReply(d *dialect.Dialect, reply Reply, check ReplyCheckFunc) (p Problem, ok bool) {
 	violations := check(d, reply.Agent(reply.Pace.Chunk, func(time.Duration) {}))
 	if len(violations) == 0 {
 		return p, true
@@ -79,9 +77,9 @@ func (r *Rule) checkReply(d *dialect.Dialect, check ReplyCheckFunc) (p Problem, 
 	return Problem{r.File, at.line, at.column, Error, text}, false
 }
 
-// exampleReply returns the reply of the rule to a minimal request in dialect d, in which each
-// capture group of the rule's regular expressions has the value "1". The reply has no agent if a
-// template fails, for example because it needs something that this request lacks.
+// exampleReply returns the reply of the rule to a minimal request in dialect d. Each capture group
+// of the rule's regular expressions has the value "1". If a template fails, for example because the
+// minimal request lacks something, the reply has no agent.
 func (r *Rule) exampleReply(d *dialect.Dialect) Reply {
 	match := map[string]string{}
 	for group := range r.groups {

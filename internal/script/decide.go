@@ -8,17 +8,18 @@ import (
 	"github.com/streamassay/streamassay/internal/fault"
 )
 
-// maxMismatches is the maximum number of rules for which a [Decision] gives the reason why they do
-// not match. The limit keeps messages short.
+// maxMismatches is the maximum number of rules for which a [Decision] states why they do not match.
+// The limit keeps messages short.
 const maxMismatches = 20
 
-// Decide returns the first rule that matches request f, with its reply. It counts the match in st,
-// toward the maximum number of matches of the rule and toward its quota, and sets the current steps
-// of the scenarios that the rule names for this purpose. If the quota is exhausted, Decide counts
-// and sets nothing, and the reply is a refusal with status 429. If a template of the reply fails,
-// the reply is a refusal with status 500. A refused request does not count as a turn. If no rule
-// matches, Decision.Rule is nil, and Decision.Mismatches gives the reasons. If s is nil or has no
-// rules, Decide returns the zero Decision.
+// Decide returns the first rule that matches request f, and its reply. It records the match in st:
+// it updates the match count and the quota of the rule, and the scenario steps that the rule sets.
+// If no rule matches, Decision.Rule is nil, and Decision.Mismatches has the reasons. If s is nil or
+// has no rules, Decide returns the zero Decision.
+//
+// If the quota is exhausted, Decide records nothing, and the reply is a refusal with status 429. If
+// a template of the reply fails, the reply is a refusal with status 500. A refused request does not
+// count as a turn.
 //
 // Decide may be called concurrently for different requests. Concurrent requests in one thread (a
 // conversation) are counted as turns in the order of the calls.
@@ -54,8 +55,8 @@ func (s *RuleSet) Decide(f *RequestContext, st *State) Decision {
 	return Decision{Mismatches: s.mismatches(f, st)}
 }
 
-// mismatches returns the reasons why the rules do not match request f, one for each rule and at
-// most maxMismatches in total. The rules with the most conditions that f meets come first.
+// mismatches returns the reasons why the rules do not match request f: one reason for each rule,
+// for at most maxMismatches rules. Rules of which f meets more conditions come first.
 func (s *RuleSet) mismatches(f *RequestContext, st *State) []Mismatch {
 	type rankedRule struct {
 		rule          *Rule

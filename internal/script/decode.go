@@ -16,10 +16,10 @@ import (
 // dropped.
 const maxProblems = 100
 
-// A decoder decodes one script file. It calls the UnmarshalYAML methods of this package only for
-// nodes that satisfy the schema. Methods with a context parameter get the decoder from the context,
-// and add to its problems the errors that the schema does not rule out. The methods return only
-// those errors that their comments mention.
+// A decoder decodes one script file. For this purpose, it calls the UnmarshalYAML methods of this
+// package, but only for nodes that satisfy the schema. A method with a context parameter gets the
+// decoder from the context. It adds errors that the schema does not rule out to the problems of the
+// decoder, and returns only errors that its comment mentions.
 type decoder struct {
 	file     string             // name of the file, for problems
 	dialects []*dialect.Dialect // the served dialects
@@ -35,8 +35,8 @@ type decoderContextKey struct{}
 // decoderOf returns the decoder in ctx, which must be the context that an UnmarshalYAML method got.
 func decoderOf(ctx context.Context) *decoder { return ctx.Value(decoderContextKey{}).(*decoder) }
 
-// decode decodes the node n into *dst; dst must be a pointer. It adds errors, such as a key for
-// which a struct has no field, to d.problems.
+// decode decodes the node n into the value to which dst points. It adds errors, such as an unknown
+// key, to d.problems.
 func (d *decoder) decode(n ast.Node, dst any) {
 	ctx := context.WithValue(context.Background(), decoderContextKey{}, d)
 	err := yaml.NewDecoder(strings.NewReader(""), yaml.Strict()).DecodeFromNodeContext(ctx, n, dst)
@@ -71,8 +71,8 @@ func (d *decoder) add(p Problem) {
 	}
 }
 
-// A textValue is a text in a script. If the script has a number or a boolean instead, the value is
-// the text as it is written in the file, such as "1.50".
+// A textValue is a text in a script. A number or a boolean in the script is converted to the text
+// that the file has for it, such as "1.50".
 type textValue string
 
 // UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The node n must be a
@@ -82,8 +82,7 @@ func (t *textValue) UnmarshalYAML(n ast.Node) error {
 	return nil
 }
 
-// A textList is a list of names in a script. The script may also have a single name instead of a
-// list.
+// A textList is a list of names in a script, in which a single name may replace a list of one name.
 type textList []string
 
 // UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The node n must be a
@@ -112,8 +111,7 @@ const maxDuration = 24 * time.Hour
 type durationValue time.Duration
 
 // UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The node n must be a
-// string or the number 0. For the number 0, UnmarshalYAML leaves *v unchanged, so *v must be 0
-// before the call. If the string is not a duration, UnmarshalYAML returns the error from
+// string or the number 0. If the string is not a duration, UnmarshalYAML returns the error from
 // [time.ParseDuration].
 func (v *durationValue) UnmarshalYAML(n ast.Node) error {
 	if n.Type() == ast.StringType {
@@ -121,5 +119,5 @@ func (v *durationValue) UnmarshalYAML(n ast.Node) error {
 		*v = durationValue(d)
 		return err
 	}
-	return nil
+	return nil // the number 0; *v is 0 before the call
 }

@@ -10,14 +10,13 @@ import (
 	"github.com/streamassay/streamassay/internal/yamltree"
 )
 
-// runOperation is the operation that starts a run. A rule that does not name any operation applies
-// to runOperation.
+// runOperation is the operation that starts a run. Rules that do not name an operation apply to it.
 const runOperation = "run"
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
-// be an integer, which is then the only value in the range, or an object with the optional members
-// min (default 1) and max (default: no upper limit). If min exceeds max, an error is added to the
-// problems of the file.
+// be an integer, for a range of one number, or an object with the optional members min (default 1)
+// and max (default: no upper limit). If min exceeds max, UnmarshalYAML adds an error to the
+// problems of the decoder.
 func (s *intRange) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	d := decoderOf(ctx)
 	if n.Type() != ast.MappingType {
@@ -36,9 +35,8 @@ func (s *intRange) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
 // be the expected text, or an object with one or more of the members equals, contains, matches and
-// exists. The capture groups of the regular expression in matches are added to the groups of the
-// rule. If the regular expression is invalid, UnmarshalYAML returns the error from
-// [regexp.Compile].
+// exists. UnmarshalYAML adds the capture groups of the regular expression in matches to the groups
+// of the decoder. If that expression is invalid, it returns the error from [regexp.Compile].
 func (t *textMatcher) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	if n.Type() != ast.MappingType {
 		text := scalarText(n)
@@ -84,9 +82,9 @@ func (all *headerMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error 
 }
 
 // A bodyMatchers holds the conditions on the body of a request. In a script, it is an object that
-// maps JSON pointers to the expected JSON values. Instead of an expected value, there may be an
-// object with conditions on the text of the value, such as {contains: a}. An expected value that is
-// itself an object is written as {equals: VALUE}.
+// maps JSON pointers to expected JSON values. An object in place of an expected value holds
+// conditions on the text of the value, such as {contains: a}. An expected value that is itself an
+// object must be written as {equals: VALUE}.
 type bodyMatchers []bodyMatcher
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
@@ -120,7 +118,7 @@ func (all *bodyMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	return nil
 }
 
-// A scenarioSteps lists scenarios, each with one of its steps. In a script, it is an object that
+// A scenarioSteps holds a list of scenarios with a step for each. In a script, it is an object that
 // maps the name of each scenario to the name of a step.
 type scenarioSteps []scenarioStep
 

@@ -16,11 +16,11 @@ type step struct {
 	name         string         // the kind of step, as the script names it
 	text         textTemplate   // the text; for an image, its URL
 	code         textTemplate   // the code of an error
-	calls        []toolCall     // tool calls, all open at the same time
+	calls        []toolCall     // the tool calls, all of which start before the first one ends
 	data         *valueTemplate // the payload of an interrupt or the data of a raw frame
 	children     stepList       // the parts of a message
 	wait         time.Duration  // the length of the pause of a "wait" step
-	hasTemplates bool           // a text of the step, of its calls or of its parts contains a template
+	hasTemplates bool           // the step, one of its calls or one of its parts contains a template
 }
 
 // A toolCall is a tool call in a scripted reply.
@@ -30,17 +30,15 @@ type toolCall struct {
 	result    *valueTemplate // nil means that the client runs the tool and sends the result in its next request
 }
 
-// stepKinds maps the name of each kind of step to the kind of event that a dialect must have in
-// order to express the step. All dialects can express the steps "raw", which is mapped to
-// Undecodable, and "wait", which is mapped to "".
+// stepKinds maps each kind of step to the kind of event that a dialect needs to express the step.
+// All dialects can express the steps "raw" and "wait".
 var stepKinds = map[string]spec.Kind{
 	"text": spec.MessageDelta, "reasoning": spec.ReasoningStart, "image": spec.ContentEnd, "message": spec.MessageDelta,
 	"tool": spec.ToolStart, "tools": spec.ToolStart, "client-tool": spec.ToolStart,
 	"interrupt": spec.Interrupt, "error": spec.RunError, "raw": spec.Undecodable, "wait": "",
 }
 
-// A stepList is a list of steps. In a script, a list of one step may also be written as the step
-// alone, such as a text.
+// A stepList is a list of steps. In a script, a single step may replace a list of one step.
 type stepList []step
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
@@ -106,9 +104,8 @@ func (d *decoder) decodeCall(n ast.Node) (c toolCall) {
 	return c
 }
 
-// checkStepOrder checks that each step in all can follow the steps before it. It adds an error to
-// d.problems for the first step that cannot. For example, a text cannot follow an error, because an
-// error ends the run.
+// checkStepOrder adds an error to d.problems for the first step in all that cannot follow the steps
+// before it. For example, a text cannot follow an error, because an error ends the run.
 func (d *decoder) checkStepOrder(all []step) {
 	after := ""
 	for _, s := range all {

@@ -19,29 +19,29 @@ import (
 // maxRules is the maximum number of rules in a rule set, and thus also in one file.
 const maxRules = 10_000
 
-// A ruleDefaults holds the settings that a file makes for all of its rules.
+// A ruleDefaults holds the settings that apply to all rules of a file.
 type ruleDefaults struct {
 	dialects textList  // dialects or families to which the rules apply; empty means all
-	Pace     paceValue // a rule overrides only those fields that it sets
-	Faults   faultList // not used by rules with faults of their own
+	Pace     paceValue // timing of the responses; a rule may override some of its fields
+	Faults   faultList // faults for rules that have no member "faults"
 }
 
-// A ruleDocument holds the members of a rule in a script. If Status is not nil, the response is
-// that error, and Reply is not used. Otherwise, the steps in Reply are sent or, if Reply is nil,
-// the server's own agent replies.
+// A ruleDocument holds the members of a rule in a script. The response to a matching request is
+// Status or, if Status is nil, a stream with the steps in Reply. If both are nil, the server's own
+// agent replies.
 type ruleDocument struct {
 	Name     textValue
 	Priority int           // rules of higher priority are tried first
 	When     conditions    // what a request must meet to match the rule
-	Reply    stepList      // the reply; nil: none
-	Status   *statusReply  // error response to send instead of an event stream; nil: none
-	Default  bool          // states explicitly that the server's own agent replies; has no effect
+	Reply    stepList      // steps of the reply; nil if there is none
+	Status   *statusReply  // error response to send instead of an event stream; nil if there is none
+	Default  bool          // the script states that the server's own agent replies; has no effect otherwise
 	Pace     paceValue     // timing of the response
 	Faults   faultList     // faults to inject into the response
 	Set      scenarioSteps // scenario steps to set when the rule matches
 	Times    int           // maximum number of matches; 0 means no limit
-	Quota    requestQuota
-	Violates bool // the raw frames of the reply violate the protocol on purpose
+	Quota    requestQuota  // maximum number of requests in a time window
+	Violates bool          // the raw frames of the reply violate the protocol on purpose
 }
 
 // A requestQuota limits the number of requests that a rule serves in a time window. A window begins
@@ -72,12 +72,12 @@ func (s *statusReply) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	return nil
 }
 
-// A paceValue is the pace of a reply, as a script states it.
+// A paceValue is the timing of a reply in a script (see [pace.Parse]).
 type paceValue struct{ pace.Pace }
 
-// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. It stores in
-// p.Pace the result of [pace.Parse] for the value of the node n. If [pace.Parse] does not accept
-// the value, an error is added to the problems of the file.
+// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. It decodes the
+// node n with [pace.Parse]. If that fails, UnmarshalYAML adds an error to the problems of the
+// decoder.
 func (p *paceValue) UnmarshalYAML(ctx context.Context, n ast.Node) (err error) {
 	var v any
 	if err = yaml.NodeToValue(n, &v); err == nil {
@@ -89,14 +89,14 @@ func (p *paceValue) UnmarshalYAML(ctx context.Context, n ast.Node) (err error) {
 	return nil
 }
 
-// A faultList is a list of faults in a script. Each item is the name of a fault, or an object whose
-// only member maps the name of a fault to its parameters. A nil faultList means that the script has
-// no such list; an empty list in the script becomes an empty faultList that is not nil.
+// A faultList is a list of faults in a script. Each item is the name of a fault, or an object that
+// maps the name of one fault to its parameters. A nil faultList means that the script has no such
+// list, not even an empty one.
 type faultList []fault.Spec
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
-// be an item or a list of items. For each invalid fault, an error is added to the problems of the
-// file.
+// be a fault or a list of faults. For each invalid fault, UnmarshalYAML adds an error to the
+// problems of the decoder.
 func (l *faultList) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	*l = faultList{}
 	for _, item := range itemsOf(n) {
@@ -115,8 +115,8 @@ func (l *faultList) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	return nil
 }
 
-// decodeRules returns the rules of the file whose top-level node is root, in the order of the file.
-// The argument value is the decoded value of root. Rules that violate the schema are left out.
+// decodeRules returns the rules of the file, in the order of the file, except those that violate
+// the schema. The argument root is the top-level node of the file, and value is its decoded value.
 // decodeRules adds the problems that it finds to d.problems.
 func (d *decoder) decodeRules(root ast.Node, value any) (all []*Rule) {
 	invalid := map[string]bool{}
@@ -148,8 +148,9 @@ func (d *decoder) decodeRules(root ast.Node, value any) (all []*Rule) {
 		if first := lines[name]; first > 0 {
 			d.errorf(at, "duplicate rule name %s, first used in line %d: names must be unique in a file",
 				quoteTruncated(name), first)
+		} else {
+			lines[name] = positionOf(n).line
 		}
-		lines[name] = positionOf(n).line
 		if !invalid["rules/"+strconv.Itoa(i)] {
 			all = append(all, d.decodeRule(n, name, defaults))
 		}
@@ -158,8 +159,8 @@ func (d *decoder) decodeRules(root ast.Node, value any) (all []*Rule) {
 }
 
 // checkDialectNames adds an error to d.problems for each unknown name in n, which is the name of a
-// dialect or family, or a list of such names. It accepts the names of known dialects that are not
-// served, because several mocks may share a script.
+// dialect or family or a list of such names. A known dialect need not be served, because several
+// mocks may share a script.
 func (d *decoder) checkDialectNames(n ast.Node) {
 	var names []string
 	for _, name := range dialect.Names() {
@@ -177,9 +178,9 @@ func (d *decoder) checkDialectNames(n ast.Node) {
 	}
 }
 
-// decodeRule decodes the node n and returns it as a rule with the given name. The argument defaults
-// holds the settings that apply if n does not have its own. decodeRule sets d.templates and
-// d.groups, and adds the problems that it finds to d.problems.
+// decodeRule decodes the node n as a rule with the given name. The defaults apply to settings that
+// the rule does not make. decodeRule sets d.templates and d.groups, and adds the problems that it
+// finds to d.problems.
 func (d *decoder) decodeRule(n ast.Node, name string, defaults ruleDefaults) *Rule {
 	d.templates, d.groups = nil, map[string]bool{}
 	at := positionOf(n)
@@ -197,14 +198,14 @@ func (d *decoder) decodeRule(n ast.Node, name string, defaults ruleDefaults) *Ru
 	return rule
 }
 
-// hasRawFrames reports whether the reply has raw frames, which are sent as they are written and may
-// violate the protocol.
+// hasRawFrames reports whether the reply has raw frames. These are sent unchanged and may violate
+// the protocol.
 func (r *Rule) hasRawFrames() bool {
 	return slices.ContainsFunc(r.Reply, func(s step) bool { return s.name == "raw" })
 }
 
-// appliesTo reports whether the rule applies to dialect d: its list of dialects is empty, or
-// contains the name or the family of d.
+// appliesTo reports whether the rule applies to dialect d. A rule applies to the dialects and
+// families that it lists, or to all dialects if it lists none.
 func (r *Rule) appliesTo(d *dialect.Dialect) bool {
 	return len(r.dialects) == 0 || slices.Contains(r.dialects, d.Name) || slices.Contains(r.dialects, d.Family)
 }

@@ -60,12 +60,13 @@ func errorAt(n ast.Node, format string, args ...any) error {
 	return &positionError{positionOf(n), fmt.Sprintf(format, args...)}
 }
 
-// parseYAML parses data, the content of a file. It returns the root node, and the value of the root
-// as encoding/json would decode it, except that integers are of type int64. The returned tree
-// contains no anchors or aliases: each alias is replaced by the node to which it refers, so the
-// same node may occur in several places. If the file has no content, root, value and err are nil.
-// If data is not valid YAML, exceeds a limit or uses a feature that scripts do not support,
-// parseYAML returns a *positionError.
+// parseYAML parses data, the content of a file. It returns the root node, and the value of that
+// node as encoding/json would decode it, except that integers are of type int64. If the file has no
+// content, all results are nil. If data is not valid YAML, exceeds a limit or uses a feature that
+// scripts do not support, parseYAML returns a *positionError.
+//
+// The returned tree has no anchors or aliases. In place of each alias is the node to which it
+// refers, so the same node may occur in several places.
 func parseYAML(data []byte) (root ast.Node, value any, err error) {
 	if len(data) > maxFileSize {
 		message := fmt.Sprintf("the file is too large: %d bytes, at most %d are allowed", len(data), maxFileSize)
@@ -123,8 +124,7 @@ func invalidUTF8Position(data []byte) filePosition {
 }
 
 // yamlError converts err, an error from the YAML parser, to a *positionError with the same
-// position, which is the zero value if err has none. The text of the result contains at most 200
-// bytes of the message of err.
+// position, which may be unknown. The text contains at most 200 bytes of the message of err.
 func yamlError(err error) error {
 	var where yaml.Error
 	if errors.As(err, &where) {
@@ -141,8 +141,8 @@ func yamlError(err error) error {
 // A resolvedNode is a node in which each alias has been replaced with the node to which it refers.
 type resolvedNode struct {
 	node  ast.Node
-	value any // as encoding/json decodes it, but with integers as int64
-	size  int // number of values, including this one; a long text counts as several
+	value any // the decoded value, as returned by parseYAML
+	size  int // number of values in the node, including itself; a long text counts as several
 }
 
 // An aliasResolver replaces the aliases in the tree of a file with the nodes to which they refer.
@@ -152,9 +152,10 @@ type aliasResolver struct {
 	anchors map[string]*resolvedNode
 }
 
-// resolve replaces all aliases in the node n, which is depth levels below the root, and returns the
-// result. It modifies n. It returns a *positionError if n exceeds a limit, has an alias without a
-// preceding anchor, or uses a feature that scripts do not support.
+// resolve replaces all aliases in the node n with the nodes to which they refer, and returns the
+// result. It modifies n. The argument depth is the number of levels between the root and n. resolve
+// returns a *positionError if n exceeds a limit, has an alias without a preceding anchor, or uses a
+// feature that scripts do not support.
 func (r *aliasResolver) resolve(n ast.Node, depth int) (*resolvedNode, error) {
 	if depth > maxDepth {
 		return nil, errorAt(n, "nested deeper than %d levels", maxDepth)
@@ -199,9 +200,10 @@ func (r *aliasResolver) resolve(n ast.Node, depth int) (*resolvedNode, error) {
 	return out, err
 }
 
-// resolveMembers replaces the aliases in the members of n, an object that is depth levels below the
-// root, and sets the value and the size of out. It returns a *positionError if a member cannot be
-// resolved, a key is not supported or occurs twice, or the object has too many members.
+// resolveMembers replaces the aliases in the members of the object n, and sets the value and the
+// size of out. The argument depth is the number of levels between the root and n. resolveMembers
+// returns a *positionError if a member cannot be resolved, a key is not supported or occurs twice,
+// or the object has too many members.
 func (r *aliasResolver) resolveMembers(n *ast.MappingNode, out *resolvedNode, depth int) error {
 	object := map[string]any{}
 	for _, m := range n.Values {
@@ -256,8 +258,8 @@ func scalarValue(n ast.Node) (any, error) {
 	return nil, errorAt(n, "unsupported value %s", truncate(strconv.Quote(n.GetToken().Value), 40))
 }
 
-// scalarText returns the text of the scalar n: the value of a string, and any other scalar as it is
-// written in the file, such as "1.50".
+// scalarText returns the text of the scalar n. For a string, this is its value. For any other
+// scalar, it is the notation in the file, such as "1.50".
 func scalarText(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.StringNode:
@@ -279,17 +281,17 @@ func member(n ast.Node, key string) *ast.MappingValueNode {
 	return nil
 }
 
-// lookup returns the node at a location below n. The location consists of the keys of members and
-// the indexes of items, counted from 0, that lead to the node. If there is no such node, lookup
-// returns the node at the longest existing prefix of the location.
+// lookup returns the node at a location in n. The location consists of the keys of members and the
+// indexes of items, counted from 0. If there is no such node, lookup returns the node at the
+// longest existing prefix of the location.
 func lookup(n ast.Node, location ...string) ast.Node {
 	found, _, _ := yamltree.Find(n, location...)
 	return found
 }
 
 // describe returns a description of n for messages, such as "a list", "an object with text and
-// wait" or "null". A string is described by its value in quotes, any other scalar by its text in
-// the file; both are truncated if they are long.
+// wait" or "null". For a string, it is the value in quotes. For any other scalar, it is the
+// notation in the file. Long values are truncated.
 func describe(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.SequenceNode:
@@ -318,9 +320,8 @@ func describe(n ast.Node) string {
 // beginning is quoted, with an ellipsis at the end.
 func quoteTruncated(text string) string { return strconv.Quote(truncate(text, 60)) }
 
-// truncate returns text if it has at most maxLen bytes. Otherwise it returns the beginning of text,
-// at most maxLen bytes and without a partial code point, followed by an ellipsis, which does not
-// count toward maxLen.
+// truncate returns text if it has at most maxLen bytes. Otherwise, it returns at most maxLen bytes
+// from the beginning of text, without a partial code point, followed by an ellipsis.
 func truncate(text string, maxLen int) string {
 	if shown := printable.Prefix(text, maxLen); len(shown) < len(text) {
 		return shown + "…"
@@ -328,8 +329,8 @@ func truncate(text string, maxLen int) string {
 	return text
 }
 
-// joinNames joins names with commas and a final "and", as in "a, b and c". It returns "" if there
-// are no names.
+// joinNames returns the names as one string, such as "a, b and c". It returns "" if there are no
+// names.
 func joinNames(names []string) string {
 	if len(names) < 2 {
 		return strings.Join(names, "")

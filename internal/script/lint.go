@@ -10,10 +10,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// lintRule checks that the conditions, templates, faults, steps and raw frames of the rule are
-// consistent and valid, and have an effect in the served dialects. The argument n is the node of
-// the rule. lintRule adds the problems that it finds to d.problems. It also completes the
-// conditions of the rule by calling inferLast.
+// lintRule checks that the parts of the rule are valid and consistent, and have an effect in the
+// served dialects. It adds the problems that it finds to d.problems. It also calls inferLast to
+// complete the conditions of the rule. The argument n is the node of the rule.
 func (d *decoder) lintRule(rule *Rule, n ast.Node) {
 	for _, w := range d.templates {
 		if w.tmpl.Tree == nil { // it has no content
@@ -48,12 +47,14 @@ func (d *decoder) lintRule(rule *Rule, n ast.Node) {
 	}
 }
 
-// inferLast sets c.Last, the kind of the last input that a request must have, if the rule at node n
-// does not state it and the other conditions in c imply it. A condition on a tool result implies a
-// tool result as the last input, and a condition on the answer to an interrupt implies such an
-// answer. A condition on the user's text or on the turn implies a message of the user; otherwise
-// the rule would also match the request that sends a tool result in the same turn. If conditions
-// contradict each other, inferLast adds an error to d.problems.
+// inferLast sets c.Last, the kind of the last input that a request must have, if the rule does not
+// state it but the other conditions imply it:
+//   - a condition on a tool result implies a tool result
+//   - a condition on the answer to an interrupt implies such an answer
+//   - a condition on the user's text or on the turn implies a message of the user
+//
+// If the conditions contradict each other, inferLast adds an error to d.problems. The argument n is
+// the node of the rule.
 func (d *decoder) inferLast(c *conditions, n ast.Node) {
 	need := ""
 	switch {
@@ -67,6 +68,7 @@ func (d *decoder) inferLast(c *conditions, n ast.Node) {
 	}
 	switch {
 	case c.Last == "" && need == "" && (c.Text != nil || c.Turn != nil):
+		// Otherwise, the rule would also match the request that sends a tool result in the same turn.
 		c.Last = lastUser
 	case c.Last == "":
 		c.Last = need
@@ -84,8 +86,7 @@ func supportsAny(dialects []*dialect.Dialect, kinds ...spec.Kind) bool {
 	})
 }
 
-// dialectNames returns the names of dialects as one text for a message: "a", "a and b" or "a, b and
-// c".
+// dialectNames returns the names of the dialects as one string for messages, such as "a, b and c".
 func dialectNames(dialects []*dialect.Dialect) string {
 	var all []string
 	for _, d := range dialects {
@@ -94,12 +95,11 @@ func dialectNames(dialects []*dialect.Dialect) string {
 	return joinNames(all)
 }
 
-// lintFaults adds warnings to d.problems about faults of the rule that have no effect in some
-// dialect, because the dialect lacks a kind of event that the fault requires. If the script lists
-// the dialects of the rule, there is a warning for each fault that has no effect in at least one
-// dialect in served. Otherwise, there is one only for each fault that has an effect in none of
-// them. The argument served holds the served dialects to which the rule applies, and at is the node
-// of the list of faults.
+// lintFaults adds warnings to d.problems about faults of the rule that have no effect, because a
+// dialect lacks a kind of event that the fault requires. If the script lists dialects for the rule,
+// a warning says which of the served dialects are affected. Otherwise, there is a warning only if
+// all of them are affected. The argument served holds the served dialects to which the rule
+// applies, and at is the node of the list of faults.
 func (d *decoder) lintFaults(rule *Rule, served []*dialect.Dialect, at ast.Node) {
 	for i, use := range rule.Faults {
 		var lacks []*dialect.Dialect
@@ -122,10 +122,10 @@ func (d *decoder) lintFaults(rule *Rule, served []*dialect.Dialect, at ast.Node)
 	}
 }
 
-// lintStep adds a warning to d.problems if no dialect in served can express the step s. It does the
-// same for each part of s. The warning says what is sent instead. If s is a client-tool step and
-// none of the dialects in served lets clients send the result of a tool, lintStep adds an error
-// instead of the warning. The argument served holds the served dialects to which the rule applies.
+// lintStep adds a warning to d.problems if no dialect in served can express the step s. The warning
+// states what is sent instead. If s is a client-tool step and in no dialect clients can send the
+// result of a tool, lintStep adds an error instead. It also checks the parts of s. The argument
+// served holds the served dialects to which the rule applies.
 func (d *decoder) lintStep(s *step, served []*dialect.Dialect) {
 	for i := range s.children {
 		d.lintStep(&s.children[i], served)
@@ -153,8 +153,8 @@ func (d *decoder) lintStep(s *step, served []*dialect.Dialect) {
 }
 
 // lintRawFrame adds an error to d.problems if s is a raw frame that violates the OpenAPI document
-// of one of the dialects in served. It skips frames with templates, because their text depends on
-// the request.
+// of one of the dialects in served. Frames with templates are skipped, because their text depends
+// on the request.
 func (d *decoder) lintRawFrame(s *step, served []*dialect.Dialect) {
 	if s.name != "raw" || s.hasTemplates {
 		return

@@ -12,12 +12,14 @@ import (
 // maxSources is the maximum number of script files in a rule set.
 const maxSources = 1000
 
-// Load parses script files and returns their rules in the order in which they are tried: by
-// descending priority, and rules of the same priority in source order. Unknown keys are errors. The
-// argument dialects lists the dialects that the mock serves; if it is empty, checks that depend on
-// a dialect are omitted. Load also returns the problems that it found, in the order of the files
-// and sorted by position within a file; warnings about rules that never match come last. If at
-// least one problem is an error, the rule set is nil.
+// Load parses script files and returns their rules in the order in which they are tried. Rules of
+// higher priority come first, and rules of the same priority are in source order. The argument
+// dialects lists the dialects that the mock serves. If it is empty, checks that depend on a dialect
+// are omitted.
+//
+// Load also returns the problems that it found, such as unknown keys. They are in the order of the
+// files, and sorted by position within a file. Warnings about rules that never match come last. If
+// at least one problem is an error, the rule set is nil.
 func Load(sources []Source, dialects []*dialect.Dialect) (*RuleSet, []Problem) {
 	s := &RuleSet{dialects: dialects}
 	var problems []Problem
@@ -49,9 +51,9 @@ func Load(sources []Source, dialects []*dialect.Dialect) (*RuleSet, []Problem) {
 	return s, append(problems, s.shadowedRules()...)
 }
 
-// LoadChecked loads scripts as [Load] does and, if that succeeds, checks their replies as
-// [RuleSet.CheckReplies] does. It returns all problems that were found; if at least one of them is
-// an error, the rule set is nil. If check is nil, replies are not checked.
+// LoadChecked loads scripts with [Load] and, if that succeeds and check is not nil, checks their
+// replies with [RuleSet.CheckReplies]. It returns all problems that were found. If at least one of
+// them is an error, the rule set is nil.
 func LoadChecked(sources []Source, dialects []*dialect.Dialect, check ReplyCheckFunc) (*RuleSet, []Problem) {
 	set, problems := Load(sources, dialects)
 	if set == nil || check == nil {

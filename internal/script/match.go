@@ -12,20 +12,20 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A conditions holds the conditions of one rule. A request matches the rule if it meets all
-// conditions that are set. Conditions that are nil or empty are not set.
+// A conditions holds the conditions of one rule. A request matches the rule if it meets all of
+// them. A condition that is nil or empty is always met.
 type conditions struct {
 	Operations    textList           `yaml:"operation"` // the request must be for one of these operations
 	Last          string             // the kind of the last input: user, tool or resume; "" means any
-	Turn          *intRange          // the number of the user's last message, counted from 1
+	Turn          *intRange          // the number of the turn, from 1; see State.recordTurn
 	Text          *textMatcher       // the text of the user's last message
 	Resume        *textMatcher       // the answer to an interrupt
 	ToolResult    *toolResultMatcher `yaml:"tool-result"` // a tool result after the user's last message
 	Offers        textList           // names of tools, all of which the client must offer
 	Thread        *textMatcher       // the id of the thread
 	Run           *textMatcher       // the id of the run
-	Headers       headerMatchers     `yaml:"header"` // all of them must hold
-	Body          bodyMatchers       // all of them must hold
+	Headers       headerMatchers     `yaml:"header"` // header fields; all conditions must be met
+	Body          bodyMatchers       // values in the body; all conditions must be met
 	ScenarioSteps scenarioSteps      `yaml:"state"` // current steps of scenarios; checked by State.claim
 }
 
@@ -34,18 +34,19 @@ type conditions struct {
 type intRange struct{ low, high int }
 
 // A textMatcher is a condition on a text that may be absent, such as a message or the value of a
-// header field. The text must meet all fields that are set. If none is set, the condition holds
-// even for an absent text.
+// header field. The text must meet all fields that are set. If no field is set, even an absent text
+// meets the condition.
 type textMatcher struct {
 	equals, contains *string
 	matches          *regexp.Regexp
-	// If exists is true, the text must exist; if false, it must be absent. If exists is nil, the
-	// text must exist if another field is set.
+
+	// exists states whether the text must be present (true) or absent (false). If exists is nil, the
+	// text must be present if another field is set.
 	exists *bool
 }
 
 // A toolResultMatcher is a condition on the result of a tool that the client ran: on the name of
-// the tool, the id of the call and the text of the result. Matchers that are nil always hold.
+// the tool, the id of the call and the text of the result. A nil matcher always matches.
 type toolResultMatcher struct{ Name, Call, Text *textMatcher }
 
 // A headerMatcher is a condition on the value of the request header field with the given name.
@@ -61,25 +62,24 @@ type bodyMatcher struct {
 	matcher *textMatcher // if not nil, the condition on the text of the value
 }
 
-// A matchContext holds the request with which a rule is compared, and what matching the conditions
-// of the rule has found in the request. It must be used for only one rule.
+// A matchContext holds a request that is compared with one rule, and what was found in the request
+// for the conditions of the rule. It must not be used for a second rule.
 type matchContext struct {
 	request       *RequestContext
 	state         *State
 	groups        map[string]string // text of each capture group, by number and name; nil if there are none
 	toolResult    *spec.Event       // the tool result that matched, see matchToolResult; nil if there is none
-	conditionsMet int               // the number of conditions that held
+	conditionsMet int               // the number of conditions that the request meets
 }
 
 // A mismatchReason returns a description of the condition that a request does not meet. A nil
-// mismatchReason means that the request meets all conditions. The type is a function because most
-// descriptions are never needed.
+// mismatchReason means that the request meets all conditions. It is a function because most
+// descriptions are never used.
 type mismatchReason func() string
 
-// match returns nil if the request in p meets the conditions of the rule. Otherwise, it returns the
-// reason, which is about the first condition that the request does not meet. It stores in p the
-// capture groups, the tool result that matched and the number of conditions that held. It does not
-// check the conditions on scenario steps; State.claim does.
+// match returns nil if the request in p meets the conditions of the rule, and otherwise a reason
+// that describes the first condition that the request does not meet. It sets the other fields of p.
+// It does not check the conditions on scenario steps; State.claim does.
 func (r *Rule) match(p *matchContext) mismatchReason {
 	f, c := p.request, &r.When
 	if !r.appliesTo(f.Dialect) {
@@ -146,9 +146,11 @@ func (c *conditions) matchIDs(p *matchContext) mismatchReason {
 }
 
 // matchToolResult returns nil if there is no condition on tool results, or if a tool result after
-// the user's last message meets it. Otherwise it returns a reason, which says why the last tool
-// result does not meet the condition or that there is no tool result. It sets p.toolResult to the
-// first result that meets the condition or, if there is no condition, to the last result.
+// the user's last message meets it. Otherwise, the reason is about the last tool result, or states
+// that there is none.
+//
+// It sets p.toolResult to the first tool result that meets the condition. If there is no condition,
+// it sets p.toolResult to the last one.
 func (c *conditions) matchToolResult(p *matchContext) (no mismatchReason) {
 	results := p.request.toolResults()
 	if len(results) > 0 {
@@ -167,7 +169,7 @@ func (c *conditions) matchToolResult(p *matchContext) (no mismatchReason) {
 	return no
 }
 
-// match returns nil if part, a tool result in the request of p, meets the condition, and otherwise
+// match returns nil if part, a tool result in the request in p, meets the condition, and otherwise
 // the reason why it does not.
 func (r *toolResultMatcher) match(p *matchContext, part *spec.Event) mismatchReason {
 	tool := p.toolName(part)
@@ -180,8 +182,9 @@ func (r *toolResultMatcher) match(p *matchContext, part *spec.Event) mismatchRea
 	return r.Text.match(p, "tool-result: text", part.Text, true)
 }
 
-// toolName returns the name of the tool that produced part, which is a tool result, or "" if the
-// name is unknown. If the client did not send the name, toolName looks it up by the id of the call.
+// toolName returns the name of the tool for part, a tool result, or "" if the name is unknown. If
+// the client did not send the name, toolName uses the name that State.recordCall stored for the
+// call.
 func (p *matchContext) toolName(part *spec.Event) string {
 	if part.Name != "" {
 		return part.Name
@@ -231,8 +234,9 @@ func (c *conditions) matchBody(p *matchContext) mismatchReason {
 }
 
 // match returns nil if text meets the condition or t is nil, and otherwise the reason why it does
-// not. The argument what names the text in the reason, and present states whether the request has
-// the text. If a regular expression matches, match stores its capture groups in p.groups.
+// not. The argument what is the name of the text in the reason, and present is whether the request
+// has the text. If t has a regular expression that matches, match adds its capture groups to
+// p.groups.
 func (t *textMatcher) match(p *matchContext, what, text string, present bool) mismatchReason {
 	switch {
 	case t == nil:
@@ -267,8 +271,8 @@ func (t *textMatcher) match(p *matchContext, what, text string, present bool) mi
 	return nil
 }
 
-// jsonToText returns v, a decoded JSON value, as text: a string without quotes, and any other value
-// encoded as JSON. It returns "" if v cannot be encoded.
+// jsonToText returns v, a decoded JSON value, as text. A string is returned without quotes, and any
+// other value as JSON. The result is "" if v cannot be encoded.
 func jsonToText(v any) string {
 	if text, ok := v.(string); ok {
 		return text

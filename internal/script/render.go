@@ -15,24 +15,25 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A renderedStep is a step of a reply with each of its templates replaced by the result.
+// A renderedStep is a step of a reply in which each template has been replaced by its result.
 type renderedStep struct {
-	name       string // the kind of step
-	text, code string // for an interrupt, text is the payload; for a raw frame, it is the whole frame
-	calls      []renderedCall
-	children   []renderedStep // the parts of a message
-	wait       time.Duration
+	name     string // the kind of step
+	text     string // the text of the step, the payload of an interrupt, or a whole raw frame
+	code     string // the code of an error
+	calls    []renderedCall
+	children []renderedStep // the parts of a message
+	wait     time.Duration
 }
 
-// A renderedCall is a tool call with each of its templates replaced by the result.
+// A renderedCall is a tool call in which each template has been replaced by its result.
 type renderedCall struct {
 	name, arguments, result string
 	hasResult               bool // the server runs the tool; if false, the client does
 }
 
 // renderSteps executes the templates of the steps with the data in v and returns the rendered
-// steps. If a template fails, renderSteps returns nil and a pointer to the element of steps that
-// contains the template, and v.err is the error. Otherwise the pointer is nil.
+// steps. If a template fails, v.err is the error, and at points to the element of steps that
+// contains the template. Otherwise, at is nil.
 func renderSteps(steps []step, v *templateData) (all []renderedStep, at *step) {
 	for i := range steps {
 		b := steps[i].render(v)
@@ -44,8 +45,8 @@ func renderSteps(steps []step, v *templateData) (all []renderedStep, at *step) {
 	return all, nil
 }
 
-// render executes the templates of the step with the data in v and returns the rendered step. It
-// stops at the first template that fails, and stores the error in v.err.
+// render executes the templates of the step with the data in v and returns the rendered step. If a
+// template fails, render sets v.err and executes no further templates.
 func (s *step) render(v *templateData) renderedStep {
 	b := renderedStep{name: s.name, wait: s.wait, text: v.render(s.text), code: v.render(s.code)}
 	if s.data != nil && v.err == nil {
@@ -68,9 +69,9 @@ func (s *step) render(v *templateData) renderedStep {
 	return b
 }
 
-// renderReply returns the reply of the rule to the request in p. The caller must have called
-// [Rule.match] with p, and it must have succeeded. If a template fails, the reply is a refusal with
-// status 500.
+// renderReply returns the reply of the rule to the request in p. It must be called after a call of
+// [Rule.match] with p that returned nil. If a template fails, the reply is a refusal with status
+// 500.
 func (r *Rule) renderReply(p *matchContext) Reply {
 	reply := Reply{Pace: r.Pace.Pace, Faults: r.Faults}
 	switch {
@@ -93,10 +94,9 @@ func (r *Rule) renderReply(p *matchContext) Reply {
 	return reply
 }
 
-// renderFailure returns a refusal with status 500 for a template of rule r that failed with the
-// error err. The argument line is the line to report, in the file of r. The argument what is the
-// name of the step or member that contains the template. The message of the refusal contains all of
-// these.
+// renderFailure returns a refusal with status 500 for a template of rule r that failed with err.
+// The message of the refusal contains the file and the name of the rule, line (the line of the step
+// or of the rule), what (the step or member that contains the template) and err.
 func renderFailure(r *Rule, line int, what string, err error) *fault.CannedResponse {
 	return &fault.CannedResponse{
 		Status:  http.StatusInternalServerError,
@@ -104,8 +104,8 @@ func renderFailure(r *Rule, line int, what string, err error) *fault.CannedRespo
 	}
 }
 
-// renderRefusal returns the response that s, the error status of rule r, describes. It executes the
-// templates of s for the request in p. If a template fails, the response has status 500.
+// renderRefusal executes the templates of s, the error status of rule r, for the request in p, and
+// returns the resulting response. If a template fails, the response has status 500.
 func (s *statusReply) renderRefusal(r *Rule, p *matchContext) *fault.CannedResponse {
 	v := newTemplateData(p)
 	text, code := v.render(s.Text), v.render(s.Problem)
@@ -115,13 +115,12 @@ func (s *statusReply) renderRefusal(r *Rule, p *matchContext) *fault.CannedRespo
 	return &fault.CannedResponse{Status: s.Code, Code: code, Message: text, RetryAfter: time.Duration(s.RetryAfter)}
 }
 
-// A player emits the events of one scripted reply. It splits texts into the pieces that chunk
-// specifies, calls pause for delays, and records in state the tool calls that the client is to run.
+// A player emits the events of one scripted reply.
 type player struct {
 	*reference.EventEmitter
-	chunk pace.ChunkSize
-	pause func(time.Duration)
-	state *State
+	chunk pace.ChunkSize      // the size of the pieces of a text
+	pause func(time.Duration) // called for each delay in the script
+	state *State              // records the tool calls that the client is to run
 }
 
 func (p *player) playSteps(steps []renderedStep) {
@@ -158,7 +157,7 @@ func (p *player) playStep(b *renderedStep) {
 	}
 }
 
-// compactJSON removes insignificant white space from text if it is JSON, and returns any other text
+// compactJSON removes insignificant white space from text if it is JSON. It returns any other text
 // unchanged.
 func compactJSON(text string) string {
 	var b bytes.Buffer

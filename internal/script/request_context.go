@@ -20,10 +20,9 @@ const (
 	lastResume = "resume"
 )
 
-// analyze sets f.lastInput and f.userText from the parsed request. If the request starts a run,
-// analyze also counts the turn in st, and sets f.turn and f.undoTurn. If f has already been
-// analyzed, analyze does nothing; a request that is passed to several rule sets is thus counted
-// once.
+// analyze sets f.lastInput and f.userText. If the request starts a run, analyze also counts the
+// turn in st, and sets f.turn and f.undoTurn. After the first call, analyze does nothing, so a
+// request that is passed to several rule sets is counted once.
 func (f *RequestContext) analyze(st *State) {
 	if f.analyzed {
 		return
@@ -59,8 +58,8 @@ func (f *RequestContext) analyze(st *State) {
 	f.turn, f.undoTurn = st.recordTurn(thread, f.Parsed.Run, info)
 }
 
-// toolResults returns the results of tools that the client ran, in the order of the request. Only
-// results that follow the user's last message are included.
+// toolResults returns the results of client tools that follow the user's last message, in the order
+// of the request.
 func (f *RequestContext) toolResults() (all []spec.Event) {
 	for _, part := range f.Parsed.Parts {
 		switch part.Kind {
@@ -73,8 +72,8 @@ func (f *RequestContext) toolResults() (all []spec.Event) {
 	return all
 }
 
-// bodyJSON returns the request body as decoded by decodeJSON, or nil if the body is not valid JSON.
-// It decodes the body only once.
+// bodyJSON returns the request body as decoded by decodeJSON, or nil if it is not valid JSON. It
+// caches the result.
 func (f *RequestContext) bodyJSON() any {
 	if !f.bodyParsed {
 		f.bodyParsed = true
@@ -83,9 +82,9 @@ func (f *RequestContext) bodyJSON() any {
 	return f.parsedBody
 }
 
-// decodeJSON returns the value of data, which must be a single JSON value. Numbers have the type
-// json.Number and the form that canonicalNumbers gives them. decodeJSON returns nil if data is not
-// valid JSON.
+// decodeJSON returns the value of data, which must be a single JSON value. The numbers in the
+// result have the type json.Number and are in canonical form (see canonicalNumbers). decodeJSON
+// returns nil if data is not valid JSON.
 func decodeJSON(data []byte) (v any) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
@@ -98,10 +97,10 @@ func decodeJSON(data []byte) (v any) {
 	return canonicalNumbers(v)
 }
 
-// canonicalNumbers returns v, a decoded JSON value, with its numbers in a canonical form, so that
-// 1, 1.0 and 1e0 are equal. Numbers with a fraction or an exponent get their shortest form;
-// integers keep all their digits. The numbers in v must have the type json.Number. Lists and
-// objects in v are modified in place.
+// canonicalNumbers returns v, a decoded JSON value, with its numbers in canonical form, so that 1,
+// 1.0 and 1e0 are equal. A number with a fraction or an exponent gets its shortest form, and an
+// integer keeps all its digits. The numbers in v must have the type json.Number. Lists and objects
+// in v are modified in place.
 func canonicalNumbers(v any) any {
 	switch v := v.(type) {
 	case json.Number:
@@ -125,9 +124,9 @@ func canonicalNumbers(v any) any {
 	return v
 }
 
-// lookupPointer returns the value in v, a decoded JSON value, to which pointer refers. The argument
-// pointer must be a valid JSON pointer (RFC 6901). The second result is false if there is no such
-// value, or if pointer is "" and v is nil.
+// lookupPointer returns the value in v, a decoded JSON value, to which the JSON pointer refers (RFC
+// 6901). The pointer must be valid. The second result is false if there is no such value, or if
+// pointer is "" and v is nil.
 func lookupPointer(v any, pointer string) (any, bool) {
 	if pointer == "" {
 		return v, v != nil

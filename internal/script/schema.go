@@ -22,22 +22,21 @@ import (
 	"github.com/streamassay/streamassay/internal/near"
 )
 
-// schemaText is the JSON Schema of scripts, as JSON.
+// schemaText is the text of the JSON Schema of scripts.
 //
 //go:embed schema.json
 var schemaText []byte
 
-// Schema returns a copy of the JSON Schema of scripts (draft 2020-12), against which [Load]
-// validates scripts, and which editors can use. The schema describes the structure of a script.
-// Names, templates and the order of steps are checked only by [Load]. The keyword errorMessage,
-// which some editors also support, holds the message to show for a value that violates the part of
-// the schema that contains the keyword.
+// Schema returns a copy of the JSON Schema of scripts (draft 2020-12), for editors. [Load]
+// validates scripts against it, and also checks what it does not describe: names, templates and the
+// order of steps. The keyword errorMessage, which some editors support, holds the message for a
+// value that violates the schema with the keyword.
 func Schema() []byte { return bytes.Clone(schemaText) }
 
 // SchemaID is the "$id" of the JSON Schema of scripts.
 const SchemaID = "https://github.com/streamassay/streamassay/internal/script/schema.json"
 
-// A schemaNode is a JSON object in the decoded schema.
+// A schemaNode is a JSON object in the decoded JSON Schema of scripts.
 type schemaNode = map[string]any
 
 // schemaDocument returns the JSON Schema of scripts as a decoded JSON value.
@@ -49,9 +48,9 @@ var schemaDocument = sync.OnceValue(func() any {
 	return doc
 })
 
-// compiledSchema returns the JSON Schema of scripts, compiled for validation. It validates two
-// formats of strings that are specific to scripts: "go-duration" and "re2", the syntax of package
-// regexp.
+// compiledSchema returns the JSON Schema of scripts, compiled for validation. It also validates the
+// formats "go-duration" (see checkDuration) and "re2" (the syntax of package regexp), which are
+// specific to scripts.
 var compiledSchema = sync.OnceValue(func() *jsonschema.Schema {
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
@@ -66,8 +65,8 @@ var compiledSchema = sync.OnceValue(func() *jsonschema.Schema {
 	return c.MustCompile(SchemaID)
 })
 
-// textFormat returns a function that validates values of a JSON Schema format. The function applies
-// check to strings and accepts all other values.
+// textFormat returns a validation function for a JSON Schema format. The function applies check to
+// strings, and accepts all other values.
 func textFormat(check func(text string) error) func(any) error {
 	return func(v any) error {
 		if text, ok := v.(string); ok {
@@ -77,8 +76,8 @@ func textFormat(check func(text string) error) func(any) error {
 	}
 }
 
-// checkDuration returns an error unless text is a duration in the notation of [time.ParseDuration],
-// from 0 to maxDuration.
+// checkDuration returns an error unless text is a duration from 0 to maxDuration in the notation of
+// [time.ParseDuration].
 func checkDuration(text string) error {
 	d, err := time.ParseDuration(text)
 	if err == nil && (d < 0 || d > maxDuration) {
@@ -88,9 +87,9 @@ func checkDuration(text string) error {
 }
 
 // checkSchema adds an error to d.problems for each violation of the schema in value, the decoded
-// value of the node root; equal errors are added only once. It returns the locations of the
+// value of the node root. Equal errors are added only once. It returns the locations of the
 // violations, or nil if there are none. A location consists of the keys and indexes that lead from
-// root to the invalid value. One location may occur several times.
+// root to the invalid value; it may occur several times.
 func (d *decoder) checkSchema(root ast.Node, value any) (locations [][]string) {
 	err, _ := compiledSchema().Validate(value).(*jsonschema.ValidationError)
 	if err == nil {
@@ -115,10 +114,9 @@ type schemaViolation struct {
 	message  string   // the message for the user
 }
 
-// appendViolations appends the violations that e describes to the slice all, and returns the
-// extended slice. The error e must come from validating the value of root. Where a value has to
-// match one of several schemas, only the violations of those schemas that accept its type are
-// appended.
+// appendViolations appends the violations that e describes to all, and returns the result. The
+// argument e is an error from validating the value of root. If a value had to match one of several
+// schemas, only the violations of those schemas that accept its type are appended.
 func appendViolations(all []schemaViolation, root ast.Node, e *jsonschema.ValidationError) []schemaViolation {
 	node, schema := lookup(root, e.InstanceLocation...), schemaAt(e.SchemaURL)
 	text, _ := schema["errorMessage"].(string)
@@ -166,8 +164,8 @@ func appendViolations(all []schemaViolation, root ast.Node, e *jsonschema.Valida
 	return all
 }
 
-// schemaAt returns the object in the JSON Schema of scripts to which the fragment of schemaURL, a
-// JSON pointer, refers. It returns nil if there is no such object.
+// schemaAt returns the object in the JSON Schema of scripts to which schemaURL refers. The fragment
+// of that URL is a JSON pointer. The result is nil if there is no such object.
 func schemaAt(schemaURL string) schemaNode {
 	u, err := url.Parse(schemaURL)
 	if err != nil {
@@ -195,8 +193,8 @@ func acceptsType(s schemaNode, n ast.Node) bool {
 }
 
 // defaultMessage returns the message for a violation of a schema that has no errorMessage. The
-// argument violated is the keyword that the value violates. The message is a predicate, such as
-// "needs name", which follows the name of the value.
+// argument violated is the violated keyword. The message is a verb phrase that follows the name of
+// the value, such as "needs name".
 func defaultMessage(violated jsonschema.ErrorKind) string {
 	switch k := violated.(type) {
 	case *kind.Required:
@@ -214,13 +212,13 @@ func defaultMessage(violated jsonschema.ErrorKind) string {
 	return "is not valid: " + violated.LocalizedString(message.NewPrinter(language.English))
 }
 
-// pathPrefix matches the parts of the path of a node that messages leave out: the path of the rule
-// that contains the node, and all indexes.
+// pathPrefix matches the parts of the path of a node that nameOf omits: the path of the rule that
+// contains the node, and all indexes.
 var pathPrefix = regexp.MustCompile(`^\$(\.rules\[\d+\])?\.?|\[\d+\]`)
 
-// nameOf returns the name of a node for messages, such as "when.text.matches" or "an item of
-// reply". The name consists of the keys that lead from the rule to the node, without indexes. The
-// name of a whole rule is "a rule", and that of the whole script is "a script".
+// nameOf returns the name of a node for messages. The name consists of the keys that lead from the
+// rule to the node, without indexes, such as "when.text.matches" or "an item of reply". The name of
+// a whole rule is "a rule", and that of the whole script is "a script".
 func nameOf(n ast.Node) string {
 	path := n.GetPath()
 	switch name := truncate(pathPrefix.ReplaceAllString(path, ""), 80); {

@@ -20,8 +20,8 @@ import (
 
 // A Source is the content of one script file.
 type Source struct {
-	Name string // file name for problem messages
-	Data []byte // content, YAML
+	Name string // file name for messages
+	Data []byte // YAML text
 }
 
 // A Severity is the severity of a problem: error or warning.
@@ -41,8 +41,8 @@ func (l Severity) String() string {
 	return "error"
 }
 
-// A Problem is a defect of a script, with its position. The message says what is wrong and, in most
-// cases, how to correct it.
+// A Problem is a defect of a script. The message describes the defect and, in most cases, how to
+// correct it.
 type Problem struct {
 	File         string // name of the source
 	Line, Column int    // from 1, columns in code points; 0 if the problem concerns the whole file
@@ -64,8 +64,8 @@ func (p Problem) String() string {
 }
 
 // compare returns a negative number if p is reported before q, a positive number if p is reported
-// after q, and 0 if they are equal. Both must be problems of the same file. Problems are sorted by
-// position; at the same position, errors precede warnings, and messages are in alphabetical order.
+// after q, and 0 if they are equal. Both must be problems of the same file. They are ordered by
+// position, then by severity (errors first), and then by message.
 func (p Problem) compare(q Problem) int {
 	return cmp.Or(cmp.Compare(p.Line, q.Line), cmp.Compare(p.Column, q.Column), cmp.Compare(p.Severity, q.Severity),
 		cmp.Compare(p.Message, q.Message))
@@ -94,17 +94,17 @@ type Rule struct {
 	Line int    // line of the rule in the file, from 1
 	ruleDocument
 
-	counterKey string          // key of its counter and quota in a State; reloading the file does not change it
+	counterKey string          // key of its match count and quota in a State; the same after a reload of the file
 	column     int             // column of the rule in the file, from 1
 	dialects   textList        // names of dialects or families; empty means all dialects
 	groups     map[string]bool // capture groups of its regular expressions, by number and name
 }
 
-// A scenarioStep names a scenario and one of its steps. Each scenario has a current step, which
-// rules can require and set.
+// A scenarioStep is one step of a scenario. A scenario is a named state machine: it has a current
+// step, which rules can require and set.
 type scenarioStep struct{ scenario, step string }
 
-// A RequestContext holds the facts about one request that rules and templates use. It may be passed
+// A RequestContext holds what rules and templates need to know about one request. It may be passed
 // to several rule sets one after the other, but must not be used concurrently.
 type RequestContext struct {
 	Dialect   *dialect.Dialect
@@ -115,7 +115,7 @@ type RequestContext struct {
 	Now       time.Time    // time of the request
 
 	analyzed   bool   // the fields below are set
-	turn       int    // number of the user's last message, from 1; 0 if unknown
+	turn       int    // number of the turn, from 1; 0 if unknown; see State.recordTurn
 	lastInput  string // user, tool or resume; "" if the request has no such input
 	userText   string // text of the last message of the user
 	parsedBody any    // the body as a JSON value
@@ -123,27 +123,27 @@ type RequestContext struct {
 	undoTurn   func() // reverses the counting of the turn; nil if it was not counted
 }
 
-// A Decision is the outcome of trying the rules on a request: the rule that matched and its reply,
-// or the reasons why no rule matched.
+// A Decision is the result of [RuleSet.Decide]: the rule that matched and its reply, or the reasons
+// why no rule matched.
 type Decision struct {
 	Rule       *Rule      // nil if no rule matched
 	Mismatches []Mismatch // if no rule matched, the reasons for at most 20 rules
 	Reply      Reply      // the reply of Rule; the zero value if no rule matched
 }
 
-// A Mismatch names a rule that did not match, and gives the reason, which describes the first
-// condition that the request does not meet.
+// A Mismatch states why a rule did not match a request.
 type Mismatch struct {
-	Rule, Reason string // Rule is the name of the rule
+	Rule   string // name of the rule
+	Reason string // description of the first condition that the request does not meet
 }
 
-// A Reply describes the response to a request. The zero value means that the agent of the server
-// replies as if there were no script.
+// A Reply describes the response to a request. The zero value means that the server's own agent
+// replies, as if there were no script.
 type Reply struct {
 	Refusal *fault.CannedResponse // an error response to send instead of a stream; nil means none
-	// Agent returns the agent that produces the reply. The agent splits texts into the pieces that
-	// chunk specifies. It calls pause with each delay that the script asks for in addition to the
-	// pace; pause must wait for that time. If Agent is nil, the server's own agent replies.
+	// Agent returns the agent that produces the reply. The agent splits texts into pieces of the size
+	// chunk. For each "wait" step, it calls pause, which must wait for the given time. If Agent is
+	// nil, the server's own agent replies.
 	Agent  func(chunk pace.ChunkSize, pause func(time.Duration)) reference.Agent
 	Pace   pace.Pace    // the timing of the response
 	Faults []fault.Spec // faults to inject into the response

@@ -8,12 +8,11 @@ import (
 )
 
 // maxRulePairs is the maximum number of pairs of rules that shadowedRules compares. It limits the
-// time for very large scripts, at the cost of some missing warnings.
+// time for very large scripts, for which some warnings may then be missing.
 const maxRulePairs = 5_000_000
 
-// shadowedRules returns a warning for each rule that can never match because a rule that is tried
-// earlier matches every request that it would match. After maxRulePairs comparisons, shadowedRules
-// stops and returns the warnings found so far.
+// shadowedRules returns a warning for each rule that can never match, because an earlier rule
+// matches all of its requests. It compares at most maxRulePairs pairs of rules.
 func (s *RuleSet) shadowedRules() (all []Problem) {
 	var shadowing []*Rule
 	pairs := 0
@@ -36,9 +35,8 @@ func (s *RuleSet) shadowedRules() (all []Problem) {
 	return all
 }
 
-// displayName returns r.Name in the form in which messages show it: with "rule " before it, as in
-// "rule greeting". If r.Name already begins with "rule ", it is returned unchanged. An example is
-// "rule 3", which is the Name of a rule to which the script gives none.
+// displayName returns the name of r for messages, such as "rule greeting". This is r.Name with the
+// prefix "rule ", unless r.Name already has that prefix, like the default name "rule 3".
 func (r *Rule) displayName() string {
 	if strings.HasPrefix(r.Name, "rule ") {
 		return r.Name
@@ -47,8 +45,7 @@ func (r *Rule) displayName() string {
 }
 
 // describe returns the name and the line of r for a message about the rule other. It adds the file
-// of r if the two rules are in different files, and the priority of r if that is higher than the
-// priority of other.
+// of r if other is in a different file, and the priority of r if it is higher than that of other.
 func (r *Rule) describe(other *Rule) string {
 	where := fmt.Sprintf("line %d", r.Line)
 	if r.File != other.File {
@@ -60,8 +57,8 @@ func (r *Rule) describe(other *Rule) string {
 	return fmt.Sprintf("%s (%s)", r.displayName(), where)
 }
 
-// shadows reports whether it is certain that r matches every request that other matches. It ignores
-// conditions on scenario steps and maximum numbers of matches, so r must have neither.
+// shadows reports whether r certainly matches every request that other matches. It ignores scenario
+// steps and the maximum number of matches, so r must have no conditions on these.
 func (r *Rule) shadows(other *Rule) bool {
 	a, b := &r.When, &other.When
 	switch {
@@ -79,9 +76,8 @@ func (r *Rule) shadows(other *Rule) bool {
 	return a.coversRest(b)
 }
 
-// coversRest reports whether it is certain that every request that meets the conditions in other
-// also meets the conditions in c. It compares only the conditions on offered tools, header fields
-// and values in the body.
+// coversRest reports whether every request that meets other certainly meets c. It considers only
+// the conditions on offered tools, header fields and values in the body.
 func (c *conditions) coversRest(other *conditions) bool {
 	if len(c.Offers) > 0 && (len(other.Offers) == 0 || !isSubset(c.Offers, other.Offers)) {
 		return false
@@ -104,25 +100,25 @@ func (c *conditions) coversRest(other *conditions) bool {
 	return true
 }
 
-// isSubset reports whether every string in the set these is also in the set those. Each argument
-// lists the strings of a set, except that an empty list stands for the set of all possible strings.
+// isSubset reports whether the set these is a subset of the set those. Each argument lists the
+// strings of a set, but an empty list stands for the set of all strings.
 func isSubset(these, those []string) bool {
 	isMissing := func(one string) bool { return !slices.Contains(those, one) }
 	return len(those) == 0 || len(these) > 0 && !slices.ContainsFunc(these, isMissing)
 }
 
-// covers reports whether every integer in the range other is also in the range s.
+// covers reports whether the range s contains every integer in the range other.
 func (s *intRange) covers(other intRange) bool {
 	return s.low <= other.low && (s.high == 0 || other.high != 0 && other.high <= s.high)
 }
 
-// covers reports whether it is certain that r matches every tool result that other matches.
+// covers reports whether r certainly matches every tool result that other matches.
 func (r *toolResultMatcher) covers(other *toolResultMatcher) bool {
 	return r.Name.covers(other.Name) && r.Call.covers(other.Call) && r.Text.covers(other.Text)
 }
 
-// covers reports whether it is certain that t matches every text that other matches. Both t and
-// other may be nil; a nil matcher matches every text, even an absent one.
+// covers reports whether t certainly matches every text that other matches. Both may be nil. A nil
+// matcher matches every text, and also an absent one.
 func (t *textMatcher) covers(other *textMatcher) bool {
 	switch {
 	case t == nil:
@@ -142,8 +138,8 @@ func (t *textMatcher) covers(other *textMatcher) bool {
 	return t.matches == nil || other.matches != nil && t.matches.String() == other.matches.String()
 }
 
-// hasNoTextCondition reports whether the matcher imposes no condition on the content of the text.
-// It may still require that the text exists or is absent.
+// hasNoTextCondition reports whether the matcher has no condition on the content of the text. It
+// may still require that the text is present or absent.
 func (t *textMatcher) hasNoTextCondition() bool {
 	return t.equals == nil && t.contains == nil && t.matches == nil
 }

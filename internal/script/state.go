@@ -16,10 +16,10 @@ const (
 	maxScenarios = 2_000  // scenarios
 )
 
-// InitialStep is the current step of a scenario whose step has not been set.
+// InitialStep is the current step of a scenario until a rule or [State.SetStep] sets another.
 const InitialStep = "started"
 
-// A State holds what rules remember between the requests of one test: scenario steps, match counts,
+// A State holds what rules store between the requests of one test: scenario steps, match counts,
 // quotas and the turns of threads. It must be created with [NewState]. It is safe for concurrent
 // use.
 type State struct {
@@ -27,8 +27,8 @@ type State struct {
 	scenarios    boundedMap[string]      // current steps, by name of the scenario
 	counters     boundedMap[int]         // match counts, by Rule.counterKey, and counters of templates
 	quotaWindows boundedMap[quotaWindow] // by Rule.counterKey
-	threads      boundedMap[turnCounter] // by dialect and id of the thread
-	clientCalls  boundedMap[string]      // names of the tools that the client runs, by call id
+	threads      boundedMap[turnCounter] // by "DIALECT/THREAD"
+	clientCalls  boundedMap[string]      // names of the tools that the client runs, by id of the tool call
 }
 
 // A quotaWindow is the current time window of a rule's quota.
@@ -37,22 +37,20 @@ type quotaWindow struct {
 	used  int // number of requests served in the window
 }
 
-// A turnCounter records the number of turns that a thread (a conversation) has had, and the run
-// of the latest turn.
+// A turnCounter records the latest turn of a thread (a conversation).
 type turnCounter struct {
-	turns int
-	run   string // id of the run; "" if the request did not name one
+	turns int    // number of the turn, from 1
+	run   string // id of the run of the turn; "" if the request did not name one
 }
 
-// NewState returns an empty state, in which no rule has matched and all scenarios are at
-// InitialStep.
+// NewState returns an empty state: no rule has matched, and all scenarios are at [InitialStep].
 func NewState() *State {
 	s := &State{}
 	s.Reset()
 	return s
 }
 
-// Reset removes everything from the state, so that it equals a new one from [NewState].
+// Reset empties the state, so that it equals a new one from [NewState].
 func (s *State) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,8 +61,8 @@ func (s *State) Reset() {
 	s.clientCalls = boundedMap[string]{max: maxCalls}
 }
 
-// ScenarioSteps returns a new map from the name of each scenario to its current step. Scenarios
-// whose step has not been set are not in the map; they are at InitialStep.
+// ScenarioSteps returns a new map from the names of scenarios to their current steps. It omits
+// scenarios whose step has not been set. They are at [InitialStep].
 func (s *State) ScenarioSteps() map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,12 +81,16 @@ func (s *State) SetStep(scenario, step string) {
 	s.scenarios.put(scenario, step)
 }
 
-// claim counts a match of rule r at the time now; the conditions of r other than those on scenario
-// steps must already be met. It updates the counter and the quota of r, sets the scenario steps
-// that r sets, and returns "" and 0. If a scenario is not at the step that r requires, or r has
-// reached its maximum number of matches, claim changes nothing and returns the reason and 0. If the
-// quota is exhausted, claim changes nothing and returns "" and the time until the quota is renewed.
-// All of this is one atomic operation, so that concurrent requests cannot exceed a limit.
+// claim counts a match of rule r at the time now, if the state permits it. The request must already
+// meet all conditions of r other than those on scenario steps. There are three outcomes:
+//   - r matches: claim updates the match count and the quota, sets the scenario steps that r
+//     sets, and returns "" and 0.
+//   - r does not match, because a scenario is not at the required step or r has reached its
+//     maximum number of matches: claim changes nothing, and returns the reason and 0.
+//   - The quota of r is exhausted: claim changes nothing, and returns "" and the time until the
+//     quota is renewed.
+//
+// claim is atomic, so concurrent requests cannot exceed a limit.
 func (s *State) claim(r *Rule, now time.Time) (why string, after time.Duration) {
 	if r.Times == 0 && r.Quota.Requests == 0 &&
 		len(r.Set) == 0 && len(r.When.ScenarioSteps) == 0 {
@@ -112,9 +114,9 @@ func (s *State) claim(r *Rule, now time.Time) (why string, after time.Duration) 
 	return "", 0
 }
 
-// spendQuota takes one request, sent at the time now, from the quota of rule r. If the quota is
-// exhausted, it takes nothing and returns how long until the quota is renewed. Otherwise, or if r
-// has no quota, it returns 0. The caller must hold s.mu.
+// spendQuota counts one request, sent at the time now, in the quota of rule r, and returns 0. If
+// the quota is exhausted, it does not count the request and returns the time until the quota is
+// renewed. If r has no quota, it does nothing and returns 0. The caller must hold s.mu.
 func (s *State) spendQuota(r *Rule, now time.Time) (after time.Duration) {
 	if r.Quota.Requests == 0 {
 		return 0
@@ -132,29 +134,30 @@ func (s *State) spendQuota(r *Rule, now time.Time) (after time.Duration) {
 	return 0
 }
 
-// nextCount increments the counter with the given name and returns its new value; the first value
-// is 1. These counters are independent of the match counts of rules.
+// nextCount increments the counter with the given name and returns its new value, which is 1 the
+// first time. These counters are independent of the match counts of rules.
 func (s *State) nextCount(name string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n, _ := s.counters.get("seq\x00" + name)
-	s.counters.put("seq\x00"+name, n+1)
+	n, _ := s.counters.get("\x00seq\x00" + name)
+	s.counters.put("\x00seq\x00"+name, n+1)
 	return n + 1
 }
 
 // recordTurn determines the number n of the turn to which a request belongs, and stores it for the
-// thread, unless thread is "". Turns are counted from 1; n is 0 if no user message is known. The
+// thread unless thread is "". Turns are counted from 1; n is 0 if no user message is known. The
 // argument run is the id of the run that the request names, or "". The argument info describes the
 // user messages of the request.
 //
-// If the request contains the history of the thread, n is the number of its user messages, so that
-// a client can return to an earlier turn. Otherwise, a request that ends with a user message begins
-// a new turn, and any other request belongs to the latest turn, but n is never less than the number
-// of user messages in the request. A request that names the run of the latest turn repeats the
-// request of that turn, and does not begin a new one.
+// If the request contains the history of the thread, n is the number of its user messages, so a
+// client can return to an earlier turn. Otherwise:
+//   - A request that ends with a user message begins a new turn, unless it repeats the latest one
+//     by naming the same run.
+//   - Any other request belongs to the latest turn.
+//   - n is at least the number of user messages in the request.
 //
 // The function undo, which is never nil, restores the previous state of the thread, unless a
-// different request has changed the state in the meantime.
+// different request has changed it since.
 func (s *State) recordTurn(thread, run string, info userMessageFacts) (n int, undo func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,24 +185,24 @@ func (s *State) recordTurn(thread, run string, info userMessageFacts) (n int, un
 	}
 }
 
-// A userMessageFacts describes the user messages of a request, which determine the number of the
-// turn.
+// A userMessageFacts describes the user messages of a request as far as they determine the turn to
+// which it belongs.
 type userMessageFacts struct {
 	userMessages int  // the number of user messages
 	hasHistory   bool // an assistant message comes between two user messages
 	endsWithUser bool // the last input is a user message
 }
 
-// recordCall stores the name of the tool that the client is to run for the tool call with the given
-// id. It is needed because clients may send the result of a call without the name of the tool.
+// recordCall stores the name of the client tool for the tool call with the given id, because
+// clients may send the result of a call without the name of the tool.
 func (s *State) recordCall(id, tool string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clientCalls.put(id, tool)
 }
 
-// toolName returns the name of the tool that recordCall stored for the tool call with the given id.
-// It returns "" if no name was stored or if it was dropped to limit memory.
+// toolName returns the name that recordCall stored for the tool call with the given id. It returns
+// "" if there is none, or if it was dropped to limit memory.
 func (s *State) toolName(id string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -207,10 +210,9 @@ func (s *State) toolName(id string) string {
 	return tool
 }
 
-// A boundedMap is a map that holds at most max entries and drops those that have not been used
-// recently. It keeps two generations of entries. Each call of put or get for an entry moves it to
-// the recent generation. If an entry does not fit in the recent generation, which is limited to
-// max/2 entries, that generation becomes the old one, and the previous old generation is dropped.
+// A boundedMap is a map with at most max entries, which drops entries that have not been used
+// recently. Entries that are stored or read go to the generation recent. When it is full, with
+// max/2 entries, it becomes the generation old, and the previous old generation is dropped.
 type boundedMap[T any] struct {
 	max         int
 	recent, old map[string]T
@@ -235,14 +237,13 @@ func (m *boundedMap[T]) put(key string, v T) {
 	m.recent[key] = v
 }
 
-// maxKeyLength is the maximum length, in bytes, of a key of a boundedMap. It limits the memory for
-// keys. Longer keys are truncated to this length, so keys that differ only beyond it are treated as
-// equal.
+// maxKeyLength is the length, in bytes, to which the keys of a boundedMap are truncated to limit
+// memory. Keys that are equal up to this length are considered equal.
 const maxKeyLength = 1024
 
-// blockedReason returns the reason why the state prevents rule r from matching: a scenario is
-// not at the required step, or r has reached its maximum number of matches. It returns "" if
-// neither is the case. The caller must hold s.mu.
+// blockedReason returns the reason why rule r cannot match in this state: a scenario is not at the
+// required step, or r has reached its maximum number of matches. It returns "" if there is no such
+// reason. The caller must hold s.mu.
 func (s *State) blockedReason(r *Rule) string {
 	for _, want := range r.When.ScenarioSteps {
 		at, ok := s.scenarios.get(want.scenario)

@@ -28,10 +28,11 @@ const (
 	maxTemplateActions = 1000 // actions in one template
 )
 
-// A textTemplate is a text in a script. If the text contains template actions, it is compiled.
+// A textTemplate is a text in a script that may contain template actions (see package
+// text/template).
 type textTemplate struct {
-	node ast.Node           // the node of the text; nil if the script does not have the text
-	text string             // the text as in the script
+	node ast.Node           // the node of the text; nil if the script lacks the text
+	text string             // the text in the script
 	tmpl *template.Template // nil if the text has no template actions
 }
 
@@ -39,8 +40,8 @@ type textTemplate struct {
 // its exported fields, and the functions that [templateData.funcs] returns.
 type templateData struct {
 	Text   string            // text of the last message of the user
-	Turn   int               // number of the user's last message, from 1; 0 if unknown
-	Match  map[string]string // groups of the rule's regular expressions, by name and number
+	Turn   int               // number of the turn, from 1; 0 if unknown; see State.recordTurn
+	Match  map[string]string // text of the capture groups of the rule's regular expressions, by name and number
 	Thread string            // id of the thread; "" if the request names none
 	Run    string            // id of the run; "" if the request names none
 	Tool   string            // name of the client tool whose result the request contains; "" if none
@@ -50,13 +51,13 @@ type templateData struct {
 
 	request   *RequestContext
 	state     *State
-	remaining int   // number of bytes that the results of further templates in the reply may have
-	spare     int   // number of bytes that repeat and words may still return; a template may discard them
-	err       error // error of the first template that failed in the method render; nil: none did
+	remaining int   // number of bytes that further templates of the reply may return
+	spare     int   // number of bytes that the functions repeat and words may still return
+	err       error // error of the first template for which the method render failed; nil if none did
 }
 
-// newTemplateData returns the data for the templates of the reply to the request in p. The groups
-// and the tool result are those that [Rule.match] has stored in p.
+// newTemplateData returns the data for the templates of the reply to the request in p. [Rule.match]
+// must have set the capture groups and the tool result in p.
 func newTemplateData(p *matchContext) *templateData {
 	v := &templateData{
 		Text: p.request.userText, Turn: p.request.turn, Match: p.groups,
@@ -75,7 +76,7 @@ func newTemplateData(p *matchContext) *templateData {
 }
 
 // funcs returns the functions, by name, that templates may call in addition to those of
-// text/template. The functions use the request and the state in v.
+// text/template. They use the request and the state in v.
 func (v *templateData) funcs() template.FuncMap {
 	return template.FuncMap{
 		"header":  func(name string) string { return v.request.Request.Header.Get(name) },
@@ -96,9 +97,9 @@ func (v *templateData) funcs() template.FuncMap {
 	}
 }
 
-// bodyValue returns the text of the value in the request body to which pointer refers: a string
-// without quotes, any other value as JSON. It returns "" if the value is missing or null, or if the
-// body is not JSON. It returns an error if pointer is not a valid JSON pointer.
+// bodyValue returns the value in the request body to which the JSON pointer refers, as text: a
+// string without quotes, or any other value as JSON. It returns "" if the value is missing or null,
+// or if the body is not JSON. It returns an error if pointer is not a valid JSON pointer.
 func (v *templateData) bodyValue(pointer string) (string, error) {
 	if !isJSONPointer(pointer) {
 		return "", fmt.Errorf("%s is not a JSON pointer (e.g. /messages/0/role)", quoteTruncated(pointer))
@@ -110,8 +111,8 @@ func (v *templateData) bodyValue(pointer string) (string, error) {
 	return jsonToText(found), nil
 }
 
-// rng returns the source of randomness of the request. If the request has none, rng first gives it
-// one with a fixed seed.
+// rng returns the source of randomness of the request. If the request has none, rng sets it to one
+// with a fixed seed.
 func (v *templateData) rng() *rand.Rand {
 	if v.request.Rand == nil {
 		v.request.Rand = rand.New(rand.NewPCG(1, 1))
@@ -119,7 +120,7 @@ func (v *templateData) rng() *rand.Rand {
 	return v.request.Rand
 }
 
-// NewUUID returns the text of a UUID of version 4 (RFC 9562) whose random bits are drawn from r.
+// NewUUID returns a random UUID of version 4 (RFC 9562), in text form, whose bits are taken from r.
 func NewUUID(r *rand.Rand) string {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:8], r.Uint64())
@@ -128,12 +129,12 @@ func NewUUID(r *rand.Rand) string {
 	return id.String()
 }
 
-// seq increments the counter with the given name and returns its new value; the first value is 1.
-// The name consists of all arguments, joined with spaces. Without arguments, the name is empty.
+// seq increments the counter with the given name and returns its new value, which is 1 the first
+// time. The name consists of all arguments, joined with spaces; it may be empty.
 func (v *templateData) seq(name ...string) int { return v.state.nextCount(strings.Join(name, " ")) }
 
-// now returns the time of the request in UTC. The arguments, joined with spaces, are the layout, as
-// in [time.Time.Format]. Without arguments, the layout is [time.RFC3339].
+// now returns the time of the request in UTC. The layout for [time.Time.Format] consists of all
+// arguments, joined with spaces. Without arguments, it is [time.RFC3339].
 func (v *templateData) now(layout ...string) string {
 	if len(layout) == 0 {
 		return v.request.Now.UTC().Format(time.RFC3339)
@@ -142,7 +143,7 @@ func (v *templateData) now(layout ...string) string {
 }
 
 // random returns a random integer from low to high, both inclusive. It returns an error if high is
-// less than low or exceeds it by 1<<31 or more.
+// less than low, or if high-low is 1<<31 or more.
 func (v *templateData) random(low, high int) (int, error) {
 	if high < low || uint(high)-uint(low) >= 1<<31 {
 		return 0, fmt.Errorf("random %d %d: the second number must be the larger one, by less than 2147483648", low, high)
@@ -163,7 +164,7 @@ var fillerWords = strings.Fields("a the one this every river stone light garden 
 	"letter table window morning quiet small large early late green open slow and or but " +
 	"under over between after before says takes gives keeps finds holds turns")
 
-// randomWords returns n random words, separated by spaces, and subtracts their estimated length, 6
+// randomWords returns n random words, separated by spaces. It subtracts their estimated length, 6
 // bytes per word, from v.spare. It returns an error if n is negative or exceeds maxTextSize/10, or
 // if v.spare becomes negative.
 func (v *templateData) randomWords(n int) (string, error) {
@@ -180,8 +181,9 @@ func (v *templateData) randomWords(n int) (string, error) {
 	return strings.Join(words, " "), nil
 }
 
-// repeat returns n copies of text, without a separator, and subtracts the length of the result from
-// v.spare. It returns an error if n is negative or the result would exceed maxTextSize or v.spare.
+// repeat returns n copies of text, without a separator, and subtracts their length from v.spare. It
+// returns an error if n is negative, or if the result would have more than maxTextSize or v.spare
+// bytes.
 func (v *templateData) repeat(n int, text string) (string, error) {
 	if n < 0 || n > maxTextSize || n*len(text) > maxTextSize {
 		return "", fmt.Errorf("repeat %d: the result must have at most %d bytes", n, maxTextSize)
@@ -212,9 +214,9 @@ func compileTemplate(text string) (textTemplate, error) {
 	return textTemplate{text: text, tmpl: t}, nil
 }
 
-// simplifyTemplateError returns an error whose text is that of err, an error from text/template,
-// without the parts that give the name of the template and the line. If err reports an unknown
-// function, the text suggests a function with a similar name.
+// simplifyTemplateError returns err, an error from text/template, without the name of the template
+// and the line in its text. If err is about an unknown function, the text suggests a function with
+// a similar name.
 func simplifyTemplateError(err error) error {
 	text := strings.TrimPrefix(err.Error(), "template: ")
 	text = strings.TrimPrefix(text, ":")
@@ -237,8 +239,8 @@ func simplifyTemplateError(err error) error {
 var errTooLong = fmt.Errorf("too much text: more than %d bytes in one text, or %d in the reply",
 	maxTextSize, maxReplySize)
 
-// A limitedBuilder is a [strings.Builder] that accepts only a limited number of bytes. A write that
-// exceeds the limit writes nothing and fails with errTooLong, and so do all writes after it.
+// A limitedBuilder is a [strings.Builder] with a limited number of bytes. A write that exceeds the
+// limit, and each write after it, writes nothing and returns errTooLong.
 type limitedBuilder struct {
 	strings.Builder
 	remaining int // number of bytes that can still be written; negative once a write has failed
@@ -251,8 +253,8 @@ func (b *limitedBuilder) Write(data []byte) (int, error) {
 	return b.Builder.Write(data)
 }
 
-// render returns the result of w.render(v). If that or an earlier call has failed, it returns "", and
-// v.err is the error.
+// render returns the result of w.render(v). If that call fails, it sets v.err and returns "". If
+// v.err is already set, it returns "" without calling w.render.
 func (v *templateData) render(w interface {
 	render(*templateData) (string, error)
 }) (text string) {
@@ -263,8 +265,9 @@ func (v *templateData) render(w interface {
 }
 
 // render executes the template with the data in v and returns its result, whose length it subtracts
-// from v.remaining. If the text has no template actions, render returns the text itself. It returns
-// an error if the template fails or the result exceeds maxTextSize or v.remaining.
+// from v.remaining. If the text has no template actions, the result is the text itself, and v is
+// not changed. render returns an error if the template fails, or if the result exceeds maxTextSize
+// or v.remaining.
 func (w textTemplate) render(v *templateData) (string, error) {
 	if w.tmpl == nil {
 		return w.text, nil

@@ -12,10 +12,10 @@ import (
 	"github.com/streamassay/streamassay/internal/near"
 )
 
-// allowedFuncs lists the names of the functions that scripts can call: those that
-// templateData.funcs returns, and the predefined functions of text/template for logic, comparison
-// and indexing. The other predefined functions are excluded; printf, for example, can produce a
-// large text from small input.
+// allowedFuncs lists the names of the functions that templates in scripts may call: those of
+// templateData.funcs, and the predefined functions of text/template for logic, comparison and
+// indexing. Other predefined functions are excluded, because they could, for example, produce a
+// large text (printf).
 var allowedFuncs = slices.AppendSeq(
 	[]string{"and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "len", "index", "slice"},
 	maps.Keys((&templateData{}).funcs()))
@@ -36,11 +36,10 @@ type templateChecker struct {
 	groups map[string]bool // capture groups of the rule's regular expressions, by number and name
 }
 
-// check returns an error for the first node at or below n that scripts may not use: an unknown
-// function, field or group; an invalid JSON pointer; the template data as a whole; or an action
-// such as "range", which might run for an unbounded time. The only control structures allowed are
-// "if" and "with". If inWith is true, n is in the body of a "with" action, where the dot may be any
-// value and fields are not checked.
+// check returns an error for the first node in n that a template in a script must not contain.
+// These nodes are unknown functions, fields and groups, invalid JSON pointers, the template data as
+// a whole, and control structures other than "if" and "with". The argument inWith is true if n is
+// in the body of a "with" action. There, the dot may be any value, so check accepts all fields.
 func (c templateChecker) check(n parse.Node, inWith bool) error {
 	switch n := n.(type) {
 	case *parse.ListNode:
@@ -80,7 +79,7 @@ func (c templateChecker) check(n parse.Node, inWith bool) error {
 			return c.checkField(n.Ident[1:])
 		}
 	case *parse.TextNode, *parse.CommentNode, *parse.StringNode, *parse.NumberNode, *parse.BoolNode, *parse.NilNode:
-	case *parse.RangeNode:
+	case *parse.RangeNode: // might run for an unbounded time
 		return errors.New("range is not allowed in scripts: write the text out")
 	default:
 		return fmt.Errorf("%s is not allowed in scripts", n)
@@ -88,8 +87,7 @@ func (c templateChecker) check(n parse.Node, inWith bool) error {
 	return nil
 }
 
-// checkEach calls c.check for each of the nodes, with the argument inWith. It returns the first
-// error, or nil if there is none.
+// checkEach calls c.check for each of the nodes, and returns the first error.
 func checkEach[N parse.Node](c templateChecker, nodes []N, inWith bool) error {
 	for _, n := range nodes {
 		if err := c.check(n, inWith); err != nil {
@@ -99,8 +97,8 @@ func checkEach[N parse.Node](c templateChecker, nodes []N, inWith bool) error {
 	return nil
 }
 
-// checkBranch checks b, an "if" or "with" action, in the same way as check. The argument inWith
-// applies to the condition and the else branch of b, and bodyInWith applies to its body.
+// checkBranch is like check, for b, an "if" or "with" action. The argument inWith applies to the
+// condition and the else branch of b, and bodyInWith applies to its body.
 func (c templateChecker) checkBranch(b parse.BranchNode, inWith, bodyInWith bool) error {
 	if err := c.check(b.Pipe, inWith); err != nil {
 		return err
@@ -111,10 +109,10 @@ func (c templateChecker) checkBranch(b parse.BranchNode, inWith, bodyInWith bool
 	return c.check(b.ElseList, inWith)
 }
 
-// checkField returns an error unless path leads from the template data to a value that exists. The
+// checkField returns an error unless path leads to an existing value in the template data. The
 // elements of path are the names in a template, such as Match and city for .Match.city. An empty
-// path refers to the template data as a whole, which is an error because that cannot be inserted as
-// text.
+// path stands for the template data as a whole. It is an error, because the data cannot be inserted
+// as text.
 func (c templateChecker) checkField(path []string) error {
 	switch {
 	case len(path) == 0:

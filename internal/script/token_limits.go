@@ -6,9 +6,9 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// A yamlComplexityLimiter counts the levels of nesting, the members of objects and the list entries
-// without a value in the tokens of a file, so that a file with too many of them is rejected before
-// it is parsed. The YAML parser takes time quadratic in these numbers.
+// A yamlComplexityLimiter counts, in the tokens of a file, the levels of nesting, the members of
+// objects, and the list entries without a value. The YAML parser takes quadratic time for these, so
+// a file that exceeds a limit is rejected before it is parsed.
 type yamlComplexityLimiter struct {
 	line, lineOpeners int         // the current line, and the number of tokens in it that open a level
 	flowMembers       []int       // for each open brace, the number of members so far; -1 for an open bracket
@@ -17,9 +17,8 @@ type yamlComplexityLimiter struct {
 	emptyEntries      int         // number of list entries without a value
 }
 
-// checkTokens checks the tokens of a file against the limits on nesting, on the number of members
-// of an object, and on the number of list entries without a value. It returns a *positionError for
-// the first token that exceeds a limit, or nil if none does.
+// checkTokens returns a *positionError for the first token of a file that exceeds a limit of
+// yamlComplexityLimiter, or nil if no token does.
 func checkTokens(tokens token.Tokens) error {
 	s := yamlComplexityLimiter{blockMembers: map[int]int{}}
 	for i, tk := range tokens {
@@ -71,9 +70,10 @@ func (s *yamlComplexityLimiter) check(tk, before *token.Token) string {
 	return ""
 }
 
-// countMember counts a member of an object and returns the number of members of that object so far.
-// The argument tk is the colon of the member, and before is the token that precedes the colon. If
-// the member is directly within brackets, as in [a: 1], countMember counts nothing and returns -1.
+// countMember counts a member of an object, and returns the number of members of that object so
+// far. The argument tk is the colon of the member, and before is the token before the colon. A
+// member directly within brackets, as in [a: 1], is not counted; for such a member, the result is
+// -1.
 func (s *yamlComplexityLimiter) countMember(tk, before *token.Token) int {
 	if n := len(s.flowMembers); n > 0 {
 		if s.flowMembers[n-1] >= 0 {
@@ -91,8 +91,8 @@ func (s *yamlComplexityLimiter) countMember(tk, before *token.Token) int {
 	return s.blockMembers[column]
 }
 
-// closeBlocks drops the counters of objects in block style that begin to the right of column. These
-// objects are complete when a token starts at column.
+// closeBlocks drops the counters of the objects in block style that are complete when a token
+// starts at the given column. These are the objects that begin to the right of it.
 func (s *yamlComplexityLimiter) closeBlocks(column int) {
 	if s.maxColumn <= column {
 		return

@@ -11,9 +11,9 @@ import (
 )
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
-// be a scalar; a number or a boolean stands for its text in the file. If the text contains template
-// actions, it is compiled and added to the templates of the rule. If a template is invalid, an
-// error is added to the problems of the file.
+// be a scalar. A number or a boolean is converted to its text in the file. UnmarshalYAML compiles a
+// text with template actions, and adds it to the templates of the decoder. If the template is
+// invalid, UnmarshalYAML adds an error to the problems of the decoder.
 func (w *textTemplate) UnmarshalYAML(ctx context.Context, n ast.Node) (err error) {
 	d := decoderOf(ctx)
 	if *w, err = compileTemplate(scalarText(n)); err != nil {
@@ -26,22 +26,22 @@ func (w *textTemplate) UnmarshalYAML(ctx context.Context, n ast.Node) (err error
 }
 
 // A valueTemplate is a value in a script, such as the arguments of a tool call, that may contain
-// templates. A string is sent as plain text without quotes, because results are often plain text
-// and arguments may already be encoded. Any other value is sent as JSON.
+// templates. A string is sent without quotes, because it may be plain text or encoded JSON. Any
+// other value is sent as JSON.
 type valueTemplate struct {
 	text  *textTemplate // the value, if it is a string
 	parts []valuePart   // the JSON of any other value
 }
 
-// A valuePart is a part of a JSON text: literal JSON, or a template whose result becomes a JSON
-// string.
+// A valuePart is a part of a JSON text: literal JSON, or a template whose result is encoded as a
+// JSON string.
 type valuePart struct {
 	literal  string
 	template *textTemplate // nil for a literal
 }
 
-// compileValue returns the value of n, a node of any type, with its templates compiled. It adds an
-// error to d.problems for each template that is invalid and each value that JSON cannot represent.
+// compileValue returns the value of the node n with its templates compiled. It adds an error to
+// d.problems for each invalid template and each value that JSON cannot represent.
 func (d *decoder) compileValue(n ast.Node) *valueTemplate {
 	v := &valueTemplate{}
 	if n.Type() == ast.StringType || n.Type() == ast.LiteralType {
@@ -55,8 +55,8 @@ func (d *decoder) compileValue(n ast.Node) *valueTemplate {
 	return v
 }
 
-// writeJSON appends the value of n to b as compact JSON, with the members of objects in source
-// order. When it reaches a string with template actions, it moves the content of b to v.parts and
+// writeJSON appends the value of n to v.parts and b as compact JSON, with the members of objects in
+// source order. At each string with template actions, it moves the content of b to v.parts and
 // appends the template to v.parts. The caller must finally append the rest of b to v.parts.
 func (d *decoder) writeJSON(b *bytes.Buffer, n ast.Node, v *valueTemplate) {
 	switch n := n.(type) {
@@ -98,10 +98,9 @@ func (d *decoder) writeJSON(b *bytes.Buffer, n ast.Node, v *valueTemplate) {
 	b.WriteString(text)
 }
 
-// render executes the templates of v with the given data. If the value is a string, the result is
-// its text without quotes; otherwise the result is compact JSON. If v is nil, which means that the
-// script has no value, the result is "{}". render returns an error if a template fails or the
-// result is too long.
+// render executes the templates of v with the given data. The result is the text of a string,
+// without quotes, or compact JSON for any other value. If v is nil, the script has no value, and
+// the result is "{}". render returns an error if a template fails or the result is too long.
 func (v *valueTemplate) render(data *templateData) (string, error) {
 	switch {
 	case v == nil:
@@ -131,8 +130,8 @@ func (v *valueTemplate) render(data *templateData) (string, error) {
 	return b.String(), nil
 }
 
-// renderJSON is like render, but its result is always JSON, and v must not be nil. A string is
-// encoded as JSON unless the string is itself valid JSON.
+// renderJSON is like render, but its result is always JSON: a string that is not itself valid JSON
+// is encoded as a JSON string. v must not be nil.
 func (v *valueTemplate) renderJSON(data *templateData) (string, error) {
 	text, err := v.render(data)
 	if err != nil || v.text == nil || json.Valid([]byte(text)) {
@@ -141,8 +140,8 @@ func (v *valueTemplate) renderJSON(data *templateData) (string, error) {
 	return encodeJSON(text)
 }
 
-// encodeJSON returns v as compact JSON, without escaping <, > and &. It returns an error if v cannot
-// be encoded.
+// encodeJSON returns v as compact JSON, without escaping <, > and &. It returns an error if v
+// cannot be encoded.
 func encodeJSON(v any) (string, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -30,12 +30,14 @@ const (
 )
 
 // NewCommand returns a transcriber that runs a program for each recording and returns the output of
-// the program. line consists of the program and its arguments, separated by white space, except
-// within '...' or "...". Backslashes have no special meaning, and no shell is involved. In the
-// arguments, {} stands for the path of the WAV file, which is in a temporary directory, and {rate}
-// for the number of frames per second. Without {}, the program reads the file from its standard
-// input. NewCommand returns an error if line names no program, if a closing quote is missing, or if
-// the program is not found.
+// the program. line consists of the program and its arguments, separated by white space. A word
+// that contains white space must be in single or double quotes. Backslashes have no special
+// meaning, and no shell is involved.
+//
+// In the arguments, {} stands for the path of the WAV file, which is in a temporary directory, and
+// {rate} for the number of frames per second. If {} does not occur, the program reads the file from
+// its standard input. NewCommand returns an error if line names no program, a closing quote is
+// missing, or the program is not found.
 func NewCommand(line string, cfg Config) (Transcriber, error) {
 	words, err := splitCommand(line)
 	if err != nil {
@@ -132,8 +134,8 @@ func runCommand(ctx context.Context, words []string, wav []byte) (string, error)
 var errOutputTooLong = fmt.Errorf("the output of the command exceeds %d bytes", maxOutput)
 
 // An outputBuffer keeps the first maxOutput bytes of the output of a command and discards the rest.
-// Each call of Write that discards bytes also calls onFull, which should end the command. Write
-// never returns an error.
+// When Write discards bytes, it calls onFull, which should end the command. Write never returns an
+// error.
 type outputBuffer struct {
 	buf    bytes.Buffer // not embedded, since its ReadFrom has no limit
 	onFull func()
@@ -158,9 +160,9 @@ func (t *stderrTail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// lastLine returns at most maxErrorText bytes of the last line of the standard error, without
-// unprintable characters. It puts ": " in front of the line, for use in an error message. It
-// returns "" if the command wrote no text.
+// lastLine returns the last line of the standard error, preceded by ": ", for use in an error
+// message. It keeps at most the first maxErrorText bytes of the line and omits unprintable
+// characters. It returns "" if the command wrote no text.
 func (t *stderrTail) lastLine() string {
 	text := strings.TrimSpace(string(t.buf))
 	text = text[strings.LastIndexByte(text, '\n')+1:]

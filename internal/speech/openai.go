@@ -26,14 +26,14 @@ const (
 // An openAIClient is a client of a server that is compatible with OpenAI's transcription API.
 type openAIClient struct {
 	Config
-	url    string // of the transcription endpoint
+	url    string // URL of the transcription endpoint
 	client *http.Client
 }
 
-// NewOpenAI returns a transcriber that uses a server compatible with OpenAI's API. base is the URL
-// below which the server provides that API, such as https://HOST/v1. NewOpenAI returns an error
-// unless base is an http or https URL without user information, query or fragment. The
-// transcriber's errors do not quote responses, which may repeat the API key.
+// NewOpenAI returns a transcriber that uses a server compatible with OpenAI's API. base is the base
+// URL of that API, such as https://HOST/v1. NewOpenAI returns an error unless base is an http or
+// https URL without user information, query or fragment. The transcriber's errors do not quote
+// responses, which may repeat the API key.
 func NewOpenAI(base string, cfg Config) (Transcriber, error) {
 	cfg = cfg.withDefaults()
 	u, err := url.Parse(base)
@@ -106,10 +106,9 @@ func (s *openAIClient) send(ctx context.Context, form []byte, contentType string
 	return s.client.Do(req)
 }
 
-// retryAfter returns how long to wait before repeating a request whose results are res and err. The
-// result ok is false if the request should not be repeated, because err is nil and the status of
-// res does not mean a temporary failure, or because the server asks for a wait of more than
-// maxRetryDelay.
+// retryAfter returns the time to wait before a request is repeated that ended with res and err. The
+// result ok is true if err is not nil, or if the status of res means a temporary failure, unless
+// the server asks for a wait of more than maxRetryDelay.
 func retryAfter(res *http.Response, err error) (delay time.Duration, ok bool) {
 	if err != nil {
 		return retryDelay, true

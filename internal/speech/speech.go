@@ -32,8 +32,8 @@ type Transcriber func(ctx context.Context, wav []byte) (string, error)
 type Config struct {
 	APIKey        string        // bearer token for NewOpenAI; "" means that none is sent
 	Model         string        // name of the model, for NewOpenAI; "" means whisper-1
-	Timeout       time.Duration // for one recording, waiting included; 0 means a minute
-	MaxConcurrent int           // recordings processed at a time; 0 means one per processor
+	Timeout       time.Duration // time limit for one recording, including the time in a queue; 0 means a minute
+	MaxConcurrent int           // number of recordings processed at the same time; 0 means one per processor
 }
 
 // withDefaults returns a copy of c in which fields that are "", 0 or negative have their default
@@ -69,10 +69,9 @@ func Scripted(_ context.Context, wav []byte) (string, error) {
 }
 
 // withLimits returns a transcriber that calls next for valid WAV files and returns the error of
-// ParseWAV for all others. It makes at most cfg.MaxConcurrent calls of next at a time. cfg.Timeout
-// limits the duration of each call, including the wait for its turn. Both must be positive. A call
-// that fails after its timeout, or after its ctx is done, returns an error that wraps
-// ErrUnavailable.
+// ParseWAV for others. At most cfg.MaxConcurrent calls of next run at the same time; others wait.
+// cfg.Timeout limits the duration of each call, including the wait. Both must be positive. If a
+// call fails because of its timeout or its ctx, the error wraps ErrUnavailable.
 func withLimits(next Transcriber, cfg Config) Transcriber {
 	slots := make(chan struct{}, cfg.MaxConcurrent)
 	return func(ctx context.Context, wav []byte) (string, error) {

@@ -14,7 +14,7 @@ type WAVInfo struct {
 	Format   string // pcm, float, alaw or ulaw
 	Channels int
 	Rate     int // frames per second
-	Bits     int // per sample
+	Bits     int // bits per sample
 	Duration time.Duration
 	Comment  string // ICMT chunk in a LIST chunk of type INFO; "": none
 }
@@ -39,10 +39,10 @@ const extensibleGUID = "\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71
 // maxComment is the maximum number of bytes that are read from a comment. The rest is ignored.
 const maxComment = 4 << 10
 
-// ParseWAV returns the description of a WAV file. If the header of the data chunk states no size or
-// one that is too large, ParseWAV takes the rest of the file as the data: recorders that cannot
-// seek leave the sizes at 0 or at their maximum, and files may be truncated. The error wraps
-// ErrEmpty if there are no samples, ErrTooLarge if data exceeds MaxBytes, and otherwise ErrNotWAV.
+// ParseWAV returns the description of a WAV file. If the header of the data chunk states the size 0
+// or a size that is too large, the data extends to the end of the file: recorders that cannot seek
+// write such sizes, and files may be truncated. The error wraps ErrEmpty if there are no samples,
+// ErrTooLarge if the file exceeds MaxBytes, and otherwise ErrNotWAV.
 func ParseWAV(data []byte) (WAVInfo, error) {
 	switch {
 	case len(data) == 0:

@@ -88,8 +88,8 @@ func appendLines(dst []byte, prefix string, text []byte) []byte {
 }
 
 // cutLine splits text after its first line. It returns the line without its line end, the text
-// after that line end, and whether there is a line end. If there is none, line is text and rest is
-// nil. If there is one, rest begins with a further line, which is empty if rest is.
+// after the line end, and whether there is a line end. If more is true, rest contains at least one
+// further line, which may be empty; otherwise rest is nil.
 func cutLine(text []byte) (line, rest []byte, more bool) {
 	i := indexLineEnd(text)
 	if i < 0 {

@@ -6,9 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// A block collects the field lines of an event since the last blank line. The positions in it are
-// offsets from the first byte of the block, because the bytes may move in memory until the block
-// ends.
+// A block collects the field lines of an event since the last blank line. Positions are offsets
+// from the first byte of the block, because its bytes may be copied to other memory before it ends.
 type block struct {
 	isOpen bool
 	item   Item // item of the lines so far
@@ -19,7 +18,7 @@ type block struct {
 
 	fieldNames []string // names of all fields in order
 
-	// Strings of the previous block. They are used again if they recur, as in most streams.
+	// Strings of the previous block, to be used again if this block has the same ones.
 	lastFieldNames []string
 	lastEventName  string
 }

@@ -3,10 +3,10 @@ package sse
 import "unicode/utf8"
 
 // Close ends the stream. If the stream ended within an item, Close returns that incomplete item and
-// true. Clients must discard the item, but checks may need it as evidence. Otherwise, and after an
-// error, Close returns a zero Item and false. An unterminated last line counts as a line of the
-// incomplete item. An id in that item does not become the last event ID. Complete items that were
-// not consumed are dropped.
+// true. Clients must discard such an item, but it may be evidence for checks. Otherwise, and after
+// an error, Close returns a zero Item and false. An unterminated last line counts as a line of the
+// incomplete item. An id in that item does not become the last event ID. If the caller has stopped
+// an iteration over complete items early, the remaining ones are dropped.
 func (d *Decoder) Close() (rest Item, ok bool) {
 	if d.paused {
 		d.decodeLines(func(Item) bool { return true })
@@ -18,8 +18,8 @@ func (d *Decoder) Close() (rest Item, ok bool) {
 	return rest, ok
 }
 
-// incompleteItem returns the bytes at the end of d.buf that belong to no complete item as an Item
-// whose field Incomplete is true.
+// incompleteItem returns an Item, with Incomplete set, for the bytes at the end of d.buf that
+// belong to no complete item.
 func (d *Decoder) incompleteItem() (item Item) {
 	tail := d.buf[d.start:len(d.buf):len(d.buf)]
 	comment := len(tail) > 0 && tail[0] == ':'

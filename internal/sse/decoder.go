@@ -19,9 +19,9 @@ var ErrTooLarge = errors.New("the event is too large")
 // byteOrderMark is a character that is ignored at the beginning of a stream.
 const byteOrderMark = "\ufeff"
 
-// minJoinBytes is the minimum number of bytes to copy at a time in order to complete an event that
-// began in an earlier piece. With fewer bytes, decoding would take many steps if events arrive in
-// small pieces.
+// minJoinBytes is the minimum number of bytes that decodeHeld appends to an event that began in an
+// earlier piece, if the current piece has that many. It limits the number of attempts to complete
+// the event.
 const minJoinBytes = 512
 
 // A Decoder decodes one stream. Between pieces, it holds only the event that is not yet complete.
@@ -90,16 +90,15 @@ func Items(body []byte, limit int) iter.Seq2[Item, error] {
 }
 
 // Feed returns an iterator over the items that p, the next piece of the stream, completes. The
-// iterator yields each item as soon as the item is known to be complete. How the stream is divided
-// into pieces does not affect the items. An item that lies entirely in p may alias p. Other items
-// alias memory that the decoder does not write again. The caller may reuse p once the iteration is
-// over and the items of p are no longer needed, because the decoder copies the bytes of p that it
-// has not decoded by then.
+// iterator yields each item as soon as it is complete. The items do not depend on how the stream is
+// divided into pieces. An item that lies entirely in p may alias p; other items alias memory that
+// the decoder does not write again. The caller may reuse p when the iteration has ended and the
+// items of p are no longer needed, because the decoder copies the bytes that it has not decoded.
 //
 // The bytes are decoded during the iteration, which may be done only once. If the iteration is
-// stopped early, the remaining items are the first ones of the next call to Feed, whose argument
-// may be nil. If decoding fails, the iteration ends, and Err returns the error. After that, or
-// after a call to Close, the iterator yields no items.
+// stopped early, the next call to Feed, whose argument may be nil, returns the remaining items
+// first. If decoding fails, the iteration ends, and Err returns the error. After that, or after a
+// call to Close, the iterator yields no items.
 func (d *Decoder) Feed(p []byte) iter.Seq[Item] {
 	return func(yield func(Item) bool) {
 		more := d.err == nil && !d.closed
@@ -120,7 +119,8 @@ func (d *Decoder) Feed(p []byte) iter.Seq[Item] {
 
 // decodeHeld decodes the incomplete item in d.buf together with its continuation in p, and the
 // items after it. It appends only a part of p to d.buf, so that a large p is not copied as a whole.
-// rest is the part of p that has not been decoded. more is false if decoding has to stop.
+// The result rest is the part of p that has not been decoded. The result more is false if decoding
+// must stop.
 func (d *Decoder) decodeHeld(p []byte, yield func(Item) bool) (rest []byte, more bool) {
 	held := len(d.buf)
 	n := min(len(p), max(held, minJoinBytes))
@@ -144,8 +144,7 @@ func (d *Decoder) pendingStart() int {
 }
 
 // discard removes the first n bytes of d.buf, which belong to complete items, and adjusts the
-// positions to the shorter d.buf. It does not adjust d.nextLF, because decodeLines determines that
-// position anew.
+// positions. It does not adjust d.nextLF, because decodeLines determines it again.
 func (d *Decoder) discard(n int) {
 	d.buf = d.buf[n:]
 	d.offset, d.start, d.scan = d.offset+n, d.start-n, d.scan-n
@@ -154,8 +153,8 @@ func (d *Decoder) discard(n int) {
 	}
 }
 
-// retain keeps the bytes that belong to no complete item, which are the end of d.buf and then p, in
-// memory of the decoder, because the caller of Feed may reuse the memory of its argument. After an
+// retain copies the bytes that belong to no complete item to memory of the decoder, because the
+// caller of Feed may reuse its memory. These bytes are the end of d.buf, followed by p. After an
 // error or a call to Close, retain releases d.buf instead.
 func (d *Decoder) retain(p []byte) {
 	if d.err != nil || d.closed {
@@ -175,7 +174,7 @@ func (d *Decoder) retain(p []byte) {
 }
 
 // decodeLines decodes the complete lines of d.buf and calls yield with the items that they
-// complete. It returns false if decoding has to stop, and then has set d.err or d.paused.
+// complete. It returns false if decoding must stop: d.err or d.paused is then set.
 func (d *Decoder) decodeLines(yield func(Item) bool) bool {
 	d.nextLF, d.paused = -1, false // d.buf may have grown
 	if !d.skipByteOrderMark() {
@@ -222,8 +221,8 @@ func (d *Decoder) skipByteOrderMark() bool {
 	return true
 }
 
-// lineEnd returns the position in d.buf of the end of the current line, or -1 if d.buf does not
-// contain it. It searches each byte only once for LF and once for CR, even if the stream contains
+// lineEnd returns the position in d.buf of the end of the current line, or -1 if the line is
+// incomplete. It searches each byte only once for LF and once for CR, even if the stream contains
 // only one of the two.
 func (d *Decoder) lineEnd() int {
 	if d.nextLF < d.scan {
@@ -243,9 +242,8 @@ func (d *Decoder) lineEnd() int {
 	return -1
 }
 
-// checkLimit reports whether the current item is within the limit. If it is not, checkLimit sets
-// d.err. The item includes the current line up to the position end. An end of -1 stands for
-// len(d.buf).
+// checkLimit reports whether the current item, up to the position end in d.buf, is within the
+// limit. If it is not, checkLimit sets d.err. If end is -1, the item extends to the end of d.buf.
 func (d *Decoder) checkLimit(end int) bool {
 	if end < 0 {
 		end = len(d.buf)
@@ -287,9 +285,9 @@ func (d *Decoder) decodeLine(at, end int, yield func(Item) bool) bool {
 	return true
 }
 
-// endBlock ends the current block, whose bytes end before the position end in d.buf, and returns it
-// as an item. If the block has an id, that becomes the last event ID. The caller must set the
-// fields End and EndsWithCR of the item.
+// endBlock ends the current block, which extends to the position end in d.buf, and returns it as an
+// item. If the block has an id, it becomes the last event ID. The caller must set the fields End
+// and EndsWithCR of the item.
 func (d *Decoder) endBlock(end int) Item {
 	item := d.block.end(d.buf[d.blockStart:end:end])
 	if item.HasID {

@@ -15,11 +15,11 @@ type FrameSplitter struct {
 	scan int    // offset up to which rest was searched for the end of that line
 }
 
-// Split returns an iterator over the frames that p, the next piece of the stream, completes. If p
-// ends with the CR of a blank line, the frame is complete. If the next piece then begins with LF,
-// that LF is a separate frame without lines. The frames alias p or the memory of the splitter, and
-// are valid until the next call to Split. If the iteration is stopped early, the part of p that was
-// not yielded is lost.
+// Split returns an iterator over the frames that p, the next piece of the stream, completes. A
+// frame is complete after the CR of its blank line, even if the CR is the last byte of p. If the
+// next piece then begins with LF, that LF is a separate frame without lines. The frames alias p or
+// the memory of the splitter, and are valid until the next call to Split. If the iteration is
+// stopped early, the frames of p that were not yielded are lost.
 func (s *FrameSplitter) Split(p []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		held := s.rest
@@ -46,9 +46,8 @@ func (s *FrameSplitter) Split(p []byte) iter.Seq[[]byte] {
 // one. It returns nil if there are none. The bytes are valid until the next call to Split.
 func (s *FrameSplitter) Rest() []byte { return s.rest }
 
-// frameEnd returns the length of the first frame of p, or -1 if that frame is incomplete. In the
-// latter case, frameEnd stores how far it has searched, and the argument of the next call must
-// begin with p.
+// frameEnd returns the length of the first frame of p, or -1 if that frame is incomplete. After a
+// result of -1, the next call continues the search, so its argument must begin with the same bytes.
 func (s *FrameSplitter) frameEnd(p []byte) int {
 	for {
 		if s.line > 0 && s.line < len(p) && p[s.line-1] == '\r' && p[s.line] == '\n' {
@@ -126,9 +125,9 @@ func HasFields(frame []byte) bool {
 	return false
 }
 
-// splitField returns the name and the value of the field in line. If the value begins with a space,
-// that space is left out. If line has no colon, it is the name, and value is empty. If line is a
-// comment, name is empty.
+// splitField returns the name and the value of the field in line. It omits a space at the beginning
+// of the value. If line has no colon, the whole line is the name. If line is a comment, name is
+// empty.
 func splitField(line []byte) (name, value []byte) {
 	colon := bytes.IndexByte(line, ':')
 	if colon < 0 {

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// A memory is a Store that keeps everything in maps. One lock guards all maps. It is held so
-// briefly that finer locks would not be faster.
+// A memory is a Store that keeps everything in maps. One lock guards all maps; every method holds
+// it only briefly.
 type memory struct {
 	*Notifier
 	maxRuns  int      // limit on the number of ended runs
@@ -31,11 +31,11 @@ type memory struct {
 type memThread struct {
 	Thread
 	name            string
-	messages        []*Message    // pointers, so that readers share them; never changed
+	messages        []*Message    // shared with readers, so never changed
 	droppedMessages int64         // number of messages that were dropped
 	runs            int           // number of runs that are kept
 	running         []*memRun     // runs that have not ended
-	element         *list.Element // of memory.byOwner
+	element         *list.Element // of the owner's list in memory.byOwner
 }
 
 // A memRun is a run together with the log of its events.
@@ -45,7 +45,7 @@ type memRun struct {
 	info            StartRunResult
 	log             []LogEntry
 	size            int64 // bytes of the events in log
-	keepEvents      bool  // events are added to log
+	keepEvents      bool  // Append adds events to log
 	finished        bool  // the run has ended
 	cancelRequested bool  // Cancel was called
 }
@@ -157,8 +157,8 @@ func (m *memory) Append(ctx context.Context, run RunRef, update RunUpdate) (firs
 	return first, r.cancelRequested, nil
 }
 
-// finishRun marks a run as ended. It then drops the oldest ended runs until the number of ended
-// runs and the size of their events are within the limits.
+// finishRun marks a run as ended. It then drops ended runs, those that ended first, until the
+// limits on their number and the size of their events are met.
 func (m *memory) finishRun(r *memRun) {
 	t := r.thread
 	i := slices.Index(t.running, r)

@@ -39,7 +39,7 @@ func (m *memory) EventsAfter(ctx context.Context, run RunRef, position int64, li
 	return r.log[from:to:to], r.finished && to == len(r.log), nil // entries never change
 }
 
-// messages returns all messages of a thread that are kept, oldest first, or nil if the thread does
+// messages returns the messages of a thread that are kept, oldest first, or nil if the thread does
 // not exist. Callers must not modify them.
 func (m *memory) messages(thread string) []*Message {
 	m.mu.Lock()
@@ -84,9 +84,9 @@ func (m *memory) DayMessages(ctx context.Context, thread, before string) (
 	return day, messages, latestDay(all, day) != "", nil
 }
 
-// latestDay returns the latest day, in UTC and in the form "2006-01-02", of a message that is not
-// hidden. If before, a day in the same form, is not "", only messages of earlier days are
-// considered. latestDay returns "" if no message meets these conditions.
+// latestDay returns the latest day on which there is a message that is not hidden, or "" if there
+// is none. If before is not "", only earlier days are considered. Days are in UTC and have the form
+// "2006-01-02".
 func latestDay(messages []*Message, before string) (day string) {
 	for _, message := range messages {
 		if message.Hidden {
@@ -127,5 +127,5 @@ func (m *memory) Secret(ctx context.Context) ([]byte, error) {
 
 func (m *memory) Ping(ctx context.Context) error { return ctx.Err() }
 
-// Close does nothing, so that streams that are still open can finish reading.
+// Close does nothing, so that open streams can still read from the store.
 func (m *memory) Close() error { return nil }

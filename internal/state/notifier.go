@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// MaxCanceled is the capacity of the channel that Canceled returns, in runs, for a store that only
-// one process uses.
+// MaxCanceled is the capacity, in runs, of the channel that [Store].Canceled returns, for stores
+// that only one process uses.
 const MaxCanceled = 1024
 
 // A Notifier implements the methods Watch and Canceled of [Store].
@@ -17,10 +17,10 @@ type Notifier struct {
 	setWatched func(thread string, watched bool)
 }
 
-// NewNotifier returns a notifier without watchers. The channel that Canceled returns holds up to
-// maxCanceled runs. If setWatched is not nil, the notifier calls it, never concurrently, when a
-// thread gets its first watcher (watched is true) and when its last one leaves. The function must
-// not call methods of the notifier.
+// NewNotifier returns a notifier without watchers. The channel that Canceled returns has the
+// capacity maxCanceled. If setWatched is not nil, the notifier calls it with watched true when a
+// thread gets its first watcher, and with false when the last one stops watching. Calls of
+// setWatched do not overlap, and setWatched must not call methods of the notifier.
 func NewNotifier(maxCanceled int, setWatched func(thread string, watched bool)) *Notifier {
 	if setWatched == nil {
 		setWatched = func(string, bool) {}
@@ -50,7 +50,7 @@ func (b *Notifier) Watch(thread string) (changed <-chan struct{}, stop func()) {
 	})
 }
 
-// Notify wakes all watchers of a thread by sending to their channels. It never blocks.
+// Notify wakes all watchers of a thread by sending a value to their channels. It never blocks.
 func (b *Notifier) Notify(thread string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -62,8 +62,8 @@ func (b *Notifier) Notify(thread string) {
 	}
 }
 
-// NotifyCanceled sends run to the channel that Canceled returns. If the channel is full, it drops
-// run; the process that executes the run then learns from Append that it was canceled.
+// NotifyCanceled sends run to the channel that Canceled returns. If the channel is full, run is not
+// sent; the process that executes the run then learns from Append that it was canceled.
 func (b *Notifier) NotifyCanceled(run RunRef) {
 	select {
 	case b.canceled <- run:

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// MaxMessages is the number of the latest messages of a thread that are always kept. Older messages
-// are dropped in batches of about TrimStep.
+// MaxMessages is the number of messages of a thread, the latest ones, that are always kept. Older
+// messages are dropped in batches of about TrimStep.
 const (
 	MaxMessages = 10_000
 	TrimStep    = MaxMessages / 8
@@ -51,7 +51,7 @@ type RunRequest struct {
 	Owner      string // the user; "" is the anonymous user
 	TaskID     string // an id that the caller chose, stored with the run
 	StartedAt  time.Time
-	KeepEvents bool      // whether events are stored, so that clients can resume the run's stream
+	KeepEvents bool      // events are stored, so that clients can resume the run's stream
 	Messages   []Message // messages that the request adds to the thread
 }
 
@@ -62,13 +62,13 @@ type StartRunResult struct {
 	Existed       bool      // the run existed before and is unchanged
 	TaskID        string    // the TaskID of the request that started the run
 	StartedAt     time.Time // when the run was started
-	FirstMessage  int64     // number of the first message that the run added, or would have added if it had any
+	FirstMessage  int64     // number of the first message of the run, or of the next message if it has none
 }
 
 // A Thread is the state of a conversation.
 type Thread struct {
 	Owner         string // the user; "" is the anonymous user
-	Tag           uint32 // differs from that of an earlier or later thread of the same name
+	Tag           uint32 // distinguishes the thread from earlier and later ones with the same name
 	LastPosition  int64  // position of the latest event of its runs; 0 if there is none
 	LastForgotten int64  // greatest position among the events that are no longer kept; 0 if there is none
 }
@@ -123,8 +123,8 @@ type Resetter interface {
 
 // A Store keeps threads, their messages and the logs of their runs. Its methods are safe for
 // concurrent use. They return an error if the medium fails, for example because a disk is full or a
-// server is unreachable, and return within seconds even if the context has no deadline. Once the
-// medium works again, so does the store.
+// server is unreachable. They return within seconds even if the context has no deadline. A store
+// continues to work after a failure of its medium has ended.
 type Store interface {
 	// StartRun adds a run to its thread. If the run exists already, it is left unchanged
 	// and Existed is set. The error is ErrNotOwner if the thread belongs to another user.
@@ -139,16 +139,16 @@ type Store interface {
 	Thread(ctx context.Context, name string) (Thread, error)
 
 	// EventsAfter returns the events of a run beyond a position: at most limit events and
-	// about [MaxReadBytes] bytes, but at least one event if there is any. A result without
-	// events means that there are none yet. ended reports whether the run can have no
-	// further events. The error is ErrNotFound if the run does not exist.
+	// about [MaxReadBytes] bytes, but at least one event if there is any. entries is empty if
+	// there are none yet. ended reports whether the run has ended and no event
+	// follows the entries. The error is ErrNotFound if the run does not exist.
 	EventsAfter(ctx context.Context, run RunRef, position int64, limit int) (
 		entries []LogEntry, ended bool, err error)
 
-	// Watch returns a channel, with a capacity of one, on which a value is sent after any process
-	// has started a run of the thread or appended to one. If the channel is full, no further value
-	// is sent. There may also be values without such a change. The caller must call stop when it no
-	// longer needs the channel; the channel is not closed.
+	// Watch returns a channel that receives a value after any process has started a run of the
+	// thread or appended to one. It may also receive values without such a change. The capacity of
+	// the channel is one; while it is full, no value is sent. The caller must call stop when it no
+	// longer needs the channel. The channel is never closed.
 	Watch(thread string) (changed <-chan struct{}, stop func())
 
 	// Cancel requests that a run be stopped, or all runs of the thread if Run is "". The process
@@ -156,9 +156,9 @@ type Store interface {
 	// exist are ignored.
 	Cancel(ctx context.Context, run RunRef) error
 
-	// Canceled returns a channel, the same for each call, of the runs for which any process called
-	// Cancel, whether this process executes the run or not. While the channel is full, further runs
-	// are not sent; Append reports their cancellation nevertheless.
+	// Canceled returns a channel that receives the runs for which any process called Cancel, even
+	// those that other processes execute. Every call returns the same channel. While it is full,
+	// runs are not sent; Append reports their cancellation nevertheless.
 	Canceled() <-chan RunRef
 
 	// Messages returns up to limit messages of a thread, oldest first: the last ones whose numbers
@@ -166,14 +166,14 @@ type Store interface {
 	// a thread that does not exist.
 	Messages(ctx context.Context, thread string, before int64, limit int) ([]Message, error)
 
-	// DayMessages returns the latest day ("2006-01-02", in UTC) that has messages which are not
-	// hidden, and those messages, oldest first. If the parameter before is not "", only days
-	// earlier than that are considered. more reports whether a day earlier than the result has
-	// such messages. day is "" if no day that is considered has any.
+	// DayMessages returns the messages of the latest day, oldest first, and that day ("2006-01-02",
+	// in UTC). If before is not "", only days before that day are considered. Hidden messages are
+	// ignored. more reports whether there are messages of earlier days. If there are no messages,
+	// day is "".
 	DayMessages(ctx context.Context, thread, before string) (day string, messages []Message, more bool, err error)
 
-	// LatestThread returns the thread in which the owner's latest run was started, among those
-	// whose names begin with prefix, or "" if there is none.
+	// LatestThread returns the owner's thread in which a run was started most recently, or "" if
+	// there is none. Only threads whose names begin with prefix are considered.
 	LatestThread(ctx context.Context, owner, prefix string) (thread string, err error)
 
 	// ClaimOrphans returns runs whose process is gone and assigns those runs to this
@@ -211,9 +211,9 @@ type Config struct {
 	ThreadTag func(thread string) uint32
 }
 
-// RandomTag returns a random number at which the numbering of the threads in a new store starts.
-// Because cursors contain the tag of their thread, a cursor from another store, or from this store
-// before its data was lost, is unlikely to be accepted.
+// RandomTag returns a random number from which a new store numbers its threads. Cursors contain the
+// number of their thread, its tag. As the tags of a store begin at random, a store is unlikely to
+// accept a cursor that another store issued, or that it issued itself before its data was lost.
 func RandomTag() uint32 {
 	var b [4]byte
 	_, _ = rand.Read(b[:]) // never fails

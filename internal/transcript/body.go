@@ -11,20 +11,17 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A parsedBody is the result of parsing the body of a request or a response: its bytes, the
-// arrivals of its pieces, the steps to play it back, the error with which it ended, and its
-// trailer. The arrivals are nil if the timing is unknown, and the error is nil if the body is
-// complete.
+// A parsedBody is the result of parsing the body of a request or a response.
 type parsedBody struct {
 	body    []byte
-	reads   []spec.Arrival
-	steps   []PlaybackStep
-	end     error
+	reads   []spec.Arrival // arrivals of the pieces of the body; nil if the timing is unknown
+	steps   []PlaybackStep // steps to send the body again
+	end     error          // error with which the body ended; nil if the body is complete
 	trailer spec.Header
 }
 
 // A bodyParser separates the body in a section of a transcript from the directives in that section.
-// If there are no directives, it does not copy the body; otherwise it copies the body once.
+// It does not copy a body without directives.
 type bodyParser struct {
 	position
 	stream     bool // the body is an event stream
@@ -38,7 +35,7 @@ type bodyParser struct {
 	ended      bool              // the body has ended, so that only trailer directives may follow
 	plain      bool              // the last line was neither raw nor base64
 	endGiven   bool              // a directive marks the end of the body
-	wants      []ExpectedFinding // what the want directives state; the caller of parse sets Exchange
+	wants      []ExpectedFinding // findings of the want directives; the caller of parse sets their field Exchange
 }
 
 // parse parses data, the part of a section after its head, and sets b.parsedBody to the result. If
@@ -186,9 +183,9 @@ func (b *bodyParser) addBase64(data []byte) (err error) {
 
 // addWait executes a wait directive: it ends the current piece of the body, so that the next line
 // begins a new piece. The parameter arg is the time between the arrivals of the two pieces, or
-// between the request and the first piece. It may be followed by the word mid-line, which means
-// that the body paused within a line; the newline before the directive is then removed. addWait
-// returns an error if arg is invalid.
+// between the request and the first piece. The word mid-line may follow. It means that the body
+// paused within a line, so the newline before the directive is removed. addWait returns an error if
+// arg is invalid.
 func (b *bodyParser) addWait(arg string) error {
 	arg, midLine := cutMidLine(arg)
 	d, err := time.ParseDuration(arg)
@@ -205,10 +202,10 @@ func (b *bodyParser) addWait(arg string) error {
 	return nil
 }
 
-// addEnd executes a directive that ends the body, such as cut. The parameter word is the name of
-// the directive. The parameter arg may contain the word mid-line, which means that the body ended
-// within a line, so that the newline before the directive is removed. Unless word is end, arg may
-// also contain a reason in parentheses. addEnd returns an error if arg contains anything else.
+// addEnd executes the directive word, which ends the body, such as cut. The parameter arg is its
+// argument. It may contain the word mid-line, which means that the body ended within a line, so the
+// newline before the directive is removed. It may also contain a reason in parentheses, except for
+// the directive end. addEnd returns an error if arg is invalid.
 func (b *bodyParser) addEnd(word, arg string) error {
 	why, midLine := cutMidLine(arg)
 	if inner, ok := strings.CutPrefix(why, "("); why != "" {
@@ -253,12 +250,11 @@ func cutMidLine(arg string) (rest string, ok bool) {
 	return strings.TrimSpace(rest), ok
 }
 
-// trimBeforeMidLine prepares the body for a directive. The parameter wanted states whether the
-// directive has the word mid-line, which means that the body paused or ended within a line. If so,
-// trimBeforeMidLine removes the newline at the end of the body, or returns an error if no line of
-// the body precedes the directive. Otherwise it does nothing.
-func (b *bodyParser) trimBeforeMidLine(wanted bool) error {
-	if !wanted {
+// trimBeforeMidLine removes the newline at the end of the body if midLine is true, which means that
+// the next directive has the word mid-line. It returns an error if no line of the body precedes the
+// directive.
+func (b *bodyParser) trimBeforeMidLine(midLine bool) error {
+	if !midLine {
 		return nil
 	}
 	if len(b.body) == b.pieceStart || !b.plain {
@@ -273,8 +269,8 @@ func (b *bodyParser) trimNewline() {
 	b.body = bytes.TrimSuffix(b.body, []byte(newline(b.crlf)))
 }
 
-// flushPiece ends the current piece of the body: it appends the arrival of the piece to b.reads,
-// and a step that sends the piece to b.steps. It does nothing if the piece is empty.
+// flushPiece ends the current piece of the body: it appends to b.reads the arrival of the piece,
+// and to b.steps a step that sends the piece. It does nothing if the piece is empty.
 func (b *bodyParser) flushPiece() {
 	end := len(b.body)
 	if end == b.pieceStart {
@@ -285,9 +281,9 @@ func (b *bodyParser) flushPiece() {
 	b.pieceStart = end
 }
 
-// finish ends the body at the end of the section. It removes the newline at the end, which belongs
-// to the archive, unless the body is an event stream, a directive marks the end of the body, or the
-// last line is encoded.
+// finish ends the body at the end of the section. It removes the last newline, which belongs to the
+// archive. The newline belongs to the body, and is kept, if the body is an event stream, if a
+// directive marks the end of the body, or if the last line is encoded.
 func (b *bodyParser) finish() {
 	if !b.endGiven && !b.stream && b.plain && len(b.body) > b.pieceStart {
 		b.trimNewline() // it belongs to the archive

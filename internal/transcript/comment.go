@@ -139,7 +139,7 @@ func (t *Transcript) parseComment(comment string) error {
 	return nil
 }
 
-// writeComment writes the comment of the transcript t to b: first the prose, then the settings. It
+// writeComment writes the comment of the transcript t to b: the prose, followed by the settings. It
 // uses hide to replace secrets.
 func writeComment(b *bytes.Buffer, t *Transcript, hide secretRedactor) {
 	var prose []string

@@ -11,18 +11,17 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A curlInvocation is what is known about a call of curl: the request that it sent, its exit code,
-// and a note.
-type curlInvocation struct {
+// A curlRecord describes a call of curl that was recorded.
+type curlRecord struct {
 	request  spec.Request
 	exitCode *int   // nil if unknown
-	note     string // of the person who made the recording; may be ""
+	note     string // note of the person who made the recording; "" if there is none
 }
 
 // curlExitErrors maps exit codes of curl to the error with which the response ended. It omits codes
-// that mean that the response is complete, or that leave open how it ended. The codes above
-// 100 are not from curl: 124 is the exit code of the timeout command, and the others are those with
-// which a shell reports that a signal ended curl.
+// that mean that the response is complete, or that do not determine how it ended. The codes above
+// 100 are not from curl: 124 is the exit code of the timeout command, and shells use the others if
+// a signal ended curl.
 var curlExitErrors = map[int]error{
 	1:  spec.ErrNotHTTP,    // unsupported protocol, such as HTTP/0.9
 	8:  spec.ErrNotHTTP,    // weird server reply
@@ -43,12 +42,13 @@ var curlExitErrors = map[int]error{
 
 // parseCurl parses data, the output of "curl -i": one or several heads, followed by the body of the
 // last response, without transfer coding. The parameter name is the name of the recording, and run
-// describes the call of curl. Interim responses are dropped. Responses that curl itself handled (a
-// redirect with -L, an authentication challenge, a proxy's response) are dropped too, as curl does
-// not print their bodies. A trailer counts as part of the body, because the output does not
-// distinguish the two. parseCurl returns an error if a head is invalid or there is no final
-// response, unless run has an exit code that explains this.
-func parseCurl(name string, data []byte, run curlInvocation) (*Transcript, error) {
+// describes the call of curl. parseCurl returns an error if a head is invalid, or if there is no
+// final response and the exit code in run does not explain this.
+//
+// parseCurl drops interim responses, and responses that curl handled itself, because curl does not
+// print their bodies: a redirect with -L, an authentication challenge, the response of a proxy. It
+// treats a trailer as part of the body, because the output does not separate them.
+func parseCurl(name string, data []byte, run curlRecord) (*Transcript, error) {
 	p := &sectionReader{position: position{name, 1}, data: bytes.TrimPrefix(data, []byte("\ufeff"))}
 	x := spec.Exchange{Request: run.request}
 	if run.exitCode != nil {
@@ -91,12 +91,11 @@ func startsWithHead(data []byte) bool {
 	return err == nil
 }
 
-// finishCurlExchange completes the response of x, an exchange that was recorded with curl. The
-// argument run describes the call of curl. It sets the framing, removes the Content-Encoding of a
-// body that curl has decoded, and marks a body as truncated if it is too short and the exit code is
-// unknown. The result describes removed fields and contradictions between head and body; it is nil
-// if there are none.
-func finishCurlExchange(x *spec.Exchange, run curlInvocation) (notes []string) {
+// finishCurlExchange completes the response of x, an exchange that was recorded with curl as run
+// describes. It sets the framing and removes the Content-Encoding of a body that curl has decoded.
+// If the exit code is unknown, it marks a body that is too short as truncated. The notes describe
+// removed fields and contradictions between head and body.
+func finishCurlExchange(x *spec.Exchange, run curlRecord) (notes []string) {
 	r := &x.Response
 	if r.Status == 0 {
 		return nil
@@ -124,11 +123,12 @@ func finishCurlExchange(x *spec.Exchange, run curlInvocation) (notes []string) {
 	return nil
 }
 
-// parseCurlHead parses the next head in the output of "curl -i", which is a status line with header
-// fields, and removes it from s.data. The result complete reports whether the head ends with an
-// empty line. The parameter end is the error with which the response ended, or nil. If end is not
-// nil, an incomplete head is not an error. If end wraps spec.ErrNotHTTP, an invalid status line is
-// not an error either; parseCurlHead then empties s.data.
+// parseCurlHead parses the next head in the output of "curl -i", a status line with header fields,
+// and removes it from s.data. The result complete reports whether the head ends with an empty line.
+//
+// The parameter end is the error with which the response ended, or nil. If it is not nil, an
+// incomplete head is accepted. If it wraps spec.ErrNotHTTP, an invalid status line is also
+// accepted, and s.data becomes empty.
 func (s *sectionReader) parseCurlHead(end error) (r spec.Response, complete bool, err error) {
 	line, ended := s.nextLine()
 	parts, err := splitCurlStatus(line)
@@ -159,9 +159,8 @@ func (s *sectionReader) parseCurlHead(end error) (r spec.Response, complete bool
 }
 
 // appendHeaderLine parses line, which must not be empty, as a header field "NAME: VALUE" and
-// appends the field to h. A line that begins with a space or a tab is an obsolete form of
-// continuation (RFC 9112 section 5.2), whose text belongs to the value of the last field in h.
-// appendHeaderLine returns an error if line has neither form, or if h has no field to continue.
+// appends the field to h. A line that begins with a space or a tab continues the value of the last
+// field in h, which is an obsolete syntax (RFC 9112, section 5.2). Any other line is an error.
 func appendHeaderLine(h *spec.Header, line string) error {
 	if n := len(*h); n > 0 && (line[0] == ' ' || line[0] == '\t') {
 		(*h)[n-1].Value += " " + strings.Trim(line, " \t")

@@ -24,7 +24,7 @@ type curlRequestFile struct {
 	Body     json.RawMessage `json:"body"`      // string, {"hex": "…"} or any other JSON value
 	BodyRaw  *string         `json:"body_raw"`  // the body itself; alternative to Body
 	CurlExit *int            `json:"curl_exit"` // exit code of curl; nil: unknown
-	Note     string          `json:"note"`      // of the person who made the recording
+	Note     string          `json:"note"`      // note of the person who made the recording
 }
 
 // parseCurlInvocation parses NAME.request.json, the request that belongs to curl's output:
@@ -44,7 +44,7 @@ type curlRequestFile struct {
 // The parameter name is the file name, and data is the content of the file. If data is malformed,
 // or if curl_exit is a code that does not say how the response ended, parseCurlInvocation returns
 // an error that begins with the file name.
-func parseCurlInvocation(name string, data []byte) (run curlInvocation, err error) {
+func parseCurlInvocation(name string, data []byte) (run curlRecord, err error) {
 	if isBodyOnly(data) {
 		run.request.Body = data
 		return run, nil
@@ -127,8 +127,8 @@ func decodeStrictly(name string, data []byte, v any) error {
 	return jsonError(name, data, err)
 }
 
-// notUTF8 returns the error for a file that is not UTF-8. The parameter name is the name of the
-// file, and data is its content. The error states the line of the first invalid byte.
+// notUTF8 returns the error for the file called name, whose content data is not UTF-8. The error
+// states the line of the first invalid byte.
 func notUTF8(name string, data []byte) error {
 	good := 0
 	for good < len(data) {
@@ -142,9 +142,8 @@ func notUTF8(name string, data []byte) error {
 		"not UTF-8, which JSON requires: encode binary bodies in hex (.request.json) or base64 (.har)")
 }
 
-// jsonError converts err, an error from package json, to an error that begins with the file name
-// and, where known, the line of the mistake. The parameter name is the name of the file, and data
-// is the content of the file, which package json could not decode.
+// jsonError converts err, with which package json failed to decode data, the content of the file
+// called name. The result begins with the file name and, where known, the line of the mistake.
 func jsonError(name string, data []byte, err error) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return position{name, lineNumber(data, syntax.Offset)}.errorAt("not JSON: %w", err)
@@ -213,9 +212,8 @@ func parseHeaders(raw json.RawMessage) (h spec.Header, err error) {
 	return h, nil
 }
 
-// headerValues returns the values of a header field that is a member of a JSON object. The
-// parameter value is the decoded value of the member. For nil, there are no values, and ok is true.
-// If value is not a string, a list of strings or nil, ok is false.
+// headerValues returns the values of a header field, given the decoded JSON value of its member: a
+// string, a list of strings or nil, which has no values. For any other value, ok is false.
 func headerValues(value any) (values []string, ok bool) {
 	switch value := value.(type) {
 	case nil:

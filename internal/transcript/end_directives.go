@@ -8,10 +8,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// endDirectives lists the directives that state how a body ended, except "end", which stands for a
-// complete body. Each directive is listed with the error that it represents. An error that wraps a
-// different error in the list precedes that error, because endDirective uses the first directive
-// whose error matches.
+// endDirectives lists the directives that end an incomplete body, each with the error that it
+// represents. The directive "end", which ends a complete body, is not in the list. An error
+// precedes the errors that it wraps, because endDirective uses the first match.
 var endDirectives = []struct {
 	word string
 	err  error
@@ -34,10 +33,10 @@ func endDirectiveNames() (all []string) {
 	return all
 }
 
-// endDirective returns the directive for err, the error with which a body ended. The result word is
-// the name of the directive, and why is the part of the text of err that this name does not
-// express. If err is nil, word is "end" and why is "". If no directive represents err, word is
-// "cut" and why is the text of err.
+// endDirective returns the directive for err, the error with which a body ended: its name, word,
+// and its reason, why. The reason is the text of err without the text that the name stands for. If
+// err is nil, word is "end" and why is "". If no directive represents err, word is "cut" and why is
+// the text of err.
 func endDirective(err error) (word, why string) {
 	if err == nil {
 		return "end", ""
@@ -51,9 +50,9 @@ func endDirective(err error) (word, why string) {
 	return "cut", oneLine(err.Error())
 }
 
-// endError returns the error with which a body ended, according to the directive called word; it is
-// nil for "end". If why is not "", the error wraps the one in endDirectives, and its text ends with
-// why, the reason. The result ok is false if there is no such directive.
+// endError returns the error with which a body ended, according to the directive called word. The
+// error is nil for "end". If why, the reason, is not "", the error wraps the one in endDirectives
+// and its text ends with why. If there is no such directive, ok is false.
 func endError(word, why string) (err error, ok bool) {
 	for _, e := range endDirectives {
 		switch {
@@ -78,9 +77,9 @@ func oneLine(s string) string {
 	}, s))
 }
 
-// excerpt returns line for use in an error message. Control characters are replaced with spaces,
-// and white space at both ends is removed. A line of more than about 80 bytes is shortened and ends
-// with an ellipsis.
+// excerpt returns line for use in an error message: without control characters and without white
+// space at both ends. If the line has more than about 80 bytes, it is cut and ends with an
+// ellipsis.
 func excerpt(line string) string {
 	const maxBytes = 80
 	for i := range line {

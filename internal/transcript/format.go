@@ -47,9 +47,8 @@ func Format(t *Transcript) []byte {
 	return b.Bytes()
 }
 
-// writeRequest writes to b the section of a transcript that contains the request r, without the
-// marker line. It uses hide to replace secrets. It writes nothing for a request that was not
-// recorded.
+// writeRequest writes to b the section of the request r, without the marker line. It uses hide to
+// replace secrets. It writes nothing for a request that was not recorded.
 func writeRequest(b *bytes.Buffer, r spec.Request, hide secretRedactor) {
 	if r.Method == "" && r.Target == "" && len(r.Header) == 0 && len(r.Body) == 0 {
 		return
@@ -75,10 +74,9 @@ func writeRequest(b *bytes.Buffer, r spec.Request, hide secretRedactor) {
 	w.end(bodyEnd{word: "end", lastLineEncoding: writeLines(b, body, w.crlf), stream: isEventStream(header)})
 }
 
-// writeResponse writes to b the section of a transcript that contains the response r, without the
-// marker line. It uses hide to replace secrets. The argument method is the method of the request to
-// which r is the response. The framing of a response is written only if it is not the one that the
-// method and the head of the response imply.
+// writeResponse writes to b the section of the response r, without the marker line. It uses hide to
+// replace secrets. The argument method is the method of the request. The framing is written only if
+// the method and the head do not imply it.
 func writeResponse(b *bytes.Buffer, method string, r spec.Response, hide secretRedactor) {
 	word, why := endDirective(r.End)
 	why = hide.String(why)
@@ -110,11 +108,11 @@ type sectionWriter struct {
 	crlf bool
 }
 
-// framing writes a directive that states the framing f. It writes nothing if f equals evident,
-// which is the framing that the head implies, or if no directive can state f.
-func (w sectionWriter) framing(f, evident spec.Framing) {
+// framing writes a directive that states the framing f. It writes nothing if the head of the
+// response already implies f, that is, if f equals implied, or if no directive can state f.
+func (w sectionWriter) framing(f, implied spec.Framing) {
 	switch {
-	case f == evident:
+	case f == implied:
 	case f == spec.FramingUnknown:
 		w.WriteString(directivePrefix + " framing unknown\n")
 	case slices.Contains(framings, f):
@@ -171,10 +169,9 @@ func (w sectionWriter) fields(h spec.Header) {
 	}
 }
 
-// timedBody writes body in pieces, with a wait directive before each of them. Each element of reads
-// holds the offset at which a piece ends and the time when the piece arrived. If body continues
-// after the last of these pieces, the rest is written without a directive. The result states how
-// the last line was written, because the end directive depends on that.
+// timedBody writes body in pieces, each after a wait directive. The elements of reads hold the end
+// and the arrival time of each piece. The rest of body, after the last of these pieces, has no
+// directive. The result describes how the last line was written.
 func (w sectionWriter) timedBody(body []byte, reads []spec.Arrival) (last lastLineEncoding) {
 	done, clock := 0, time.Duration(0)
 	for _, read := range reads {
@@ -192,19 +189,18 @@ func (w sectionWriter) timedBody(body []byte, reads []spec.Arrival) (last lastLi
 	return last
 }
 
-// A bodyEnd states how a body ends: the name of the end directive (word), the reason (why) and the
-// trailer. The other fields determine whether a directive must state this end.
+// A bodyEnd describes the end of a body, and whether a directive must state it.
 type bodyEnd struct {
-	word, why string
+	word, why string // name and reason of the directive
 	lastLineEncoding
 	stream   bool // the body is an event stream
-	required bool // write a directive even if Parse assumes the same end without one
+	required bool // write the directive even if Parse assumes the same end without one
 	trailer  spec.Header
 }
 
-// end writes the directive for e, the end of a body, and then the trailer, if there is one. If
-// e.required is false and Parse assumes the same end without a directive, end writes neither; a body
-// with a trailer must have e.required set.
+// end writes the directive for e, the end of a body, followed by the trailer. It writes nothing if
+// e.required is false and Parse assumes the same end without a directive. If there is a trailer,
+// e.required must be true.
 func (w sectionWriter) end(e bodyEnd) {
 	assumed := e.word == "end" && (!e.plain || e.newlineAdded != e.stream)
 	if assumed && !e.required {

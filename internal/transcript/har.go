@@ -59,11 +59,13 @@ type harField struct {
 }
 
 // parseHAR parses data, an HTTP archive (HAR), as one conversation, in the order in which the
-// requests started. The parameter name is the file name, for errors. Request targets are complete
-// paths, from which [Transcript.StripBasePath] can remove the base path of a dialect. Bodies have
-// no arrival times, since archives do not contain them. Entries that cannot be judged, such as
-// those without a response, are left out, and the notes of the transcript give the reasons.
-// parseHAR returns an error if the archive or an entry is malformed or no entry is left.
+// requests started. The parameter name is the file name, for errors. parseHAR returns an error if
+// the archive or an entry is malformed, or if no entry is left.
+//
+// Request targets are complete paths, from which [Transcript.StripBasePath] can remove the base
+// path of a dialect. Bodies have no arrival times, because archives do not contain them. Entries
+// that cannot be judged, such as those without a response, are left out, and the notes of the
+// transcript give the reasons.
 func parseHAR(name string, data []byte) (*Transcript, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !utf8.Valid(data) {
@@ -112,19 +114,18 @@ func parseHAR(name string, data []byte) (*Transcript, error) {
 	return t, nil
 }
 
-// A harExchange is an entry of an HTTP archive, converted to an exchange. The field note describes
-// how the exchange differs from the recorded messages; it is "" if it does not differ.
+// A harExchange is an entry of an HTTP archive, converted to an exchange.
 type harExchange struct {
 	spec.Exchange
 	started time.Time // when the request started
 	origin  string    // scheme and host of the URL, such as "https://example.com"
-	note    string
+	note    string    // how the exchange differs from the recorded messages; "" if it does not
 }
 
-// parseEntry converts raw, one entry of an HTTP archive, to an exchange. If the entry is
-// well-formed but cannot be judged, such as one without a response, the result why is the reason,
-// and the caller must leave out the exchange; otherwise why is "". If the entry is malformed,
-// parseEntry returns an error that begins with the JSON path of the mistake within the entry.
+// parseEntry converts raw, one entry of an HTTP archive, to an exchange. If the exchange cannot be
+// judged, for example because it has no response, why is the reason, and the caller must leave it
+// out; otherwise why is "". If the entry is malformed, parseEntry returns an error that begins with
+// the JSON path of the mistake within the entry.
 func parseEntry(raw json.RawMessage) (h harExchange, why string, err error) {
 	var e harEntry
 	if err := json.Unmarshal(raw, &e); err != nil {
@@ -212,8 +213,8 @@ func fieldsOf(fields []harField) (h spec.Header) {
 }
 
 // body returns the body of the request r. If the body is unknown or was reconstructed from form
-// parameters, the result note says so; otherwise note is "". If the body is malformed, body returns
-// an error that begins with the JSON path of the mistake within postData.
+// parameters, note says so; otherwise it is "". If the body is malformed, the error begins with the
+// JSON path of the mistake within postData.
 func (r harRequest) body() (body []byte, note string, err error) {
 	p := r.PostData
 	switch {
@@ -234,9 +235,9 @@ func (r harRequest) body() (body []byte, note string, err error) {
 	return nil, "the request body is unknown: the archive has its params, but not its text", nil
 }
 
-// decodeText decodes text, a body in an HTTP archive. The encoding must be "base64", in upper or
-// lower case, or "" for text that is not encoded. Otherwise, or if text is not valid base64,
-// decodeText returns an error that begins with the JSON path of the invalid member.
+// decodeText decodes text, a body in an HTTP archive. The encoding is "base64", in upper or lower
+// case, or "" for text that is not encoded. If the encoding or the text is invalid, the error
+// begins with the JSON path of the invalid member.
 func decodeText(text, encoding string) ([]byte, error) {
 	switch strings.ToLower(encoding) {
 	case "":
@@ -269,9 +270,8 @@ func (r harResponse) missingReason() string {
 }
 
 // setResponse converts r, a response in an HTTP archive, and stores it in h.Response. If the result
-// differs from the recorded response, note describes the difference; otherwise note is "". If r is
-// malformed, setResponse returns an error that begins with the JSON path of the mistake within the
-// response.
+// differs from the recorded response, note describes the difference; otherwise it is "". If r is
+// malformed, the error begins with the JSON path of the mistake within the response.
 func (h *harExchange) setResponse(r harResponse) (note string, err error) {
 	if r.Status < 100 || r.Status > 999 {
 		return "", fmt.Errorf(".status: invalid status %d: want three digits, or 0", r.Status)

@@ -52,9 +52,9 @@ func (s *sectionReader) nextLine() (line string, ended bool) {
 // lastLineAt returns the position of the line that nextLine returned last.
 func (s *sectionReader) lastLineAt() position { return position{s.file, s.line - 1} }
 
-// parseHead parses everything before the body of the section and removes it from s.data. It calls
-// split to split the start line into its parts, unless the start line is a raw directive. If the
-// section has no start line, the startLine of the result is nil. parseHead returns an error if the
+// parseHead parses everything before the body of the section and removes it from s.data. The
+// function split splits a start line into its parts; it is not called if a raw directive states the
+// parts. If the section has no start line, h.startLine is nil. parseHead returns an error if the
 // head is invalid.
 func (s *sectionReader) parseHead(split func(string) ([]string, error)) (h sectionHead, err error) {
 	if started, err := s.parsePreamble(&h); err != nil || !started {
@@ -83,9 +83,9 @@ func (s *sectionReader) parseHead(split func(string) ([]string, error)) (h secti
 }
 
 // parsePreamble parses the directives before the start line, stores them in h and removes them from
-// s.data. The result started is true if the start line follows. It is false if the section ends
-// first, or if a directive that belongs to a body follows. parsePreamble returns an error if a
-// directive is invalid.
+// s.data. It reports whether the start line follows. If not, the section has no start line: it
+// ends, or continues with a directive of the body. parsePreamble returns an error if a directive is
+// invalid.
 func (s *sectionReader) parsePreamble(h *sectionHead) (started bool, err error) {
 	for len(bytes.TrimSpace(s.data)) > 0 {
 		line, _, _ := bytes.Cut(s.data, []byte("\n"))
@@ -138,10 +138,9 @@ var framings = []spec.Framing{
 	spec.FramingNone, spec.FramingLength, spec.FramingChunked, spec.FramingClose, spec.FramingHTTP2,
 }
 
-// framingOf returns the framing of the response r, which is how the end of the body is marked, as
-// far as the head implies it. The parameter method is the method of the request. framingOf returns
-// spec.FramingUnknown if the head does not imply a framing, for example because the recording lacks
-// fields.
+// framingOf returns the framing of the response r to a request with the given method: how the end
+// of the body is marked. If the head does not imply a framing, for example because the recording
+// lacks fields, the result is spec.FramingUnknown.
 func framingOf(method string, r spec.Response) spec.Framing {
 	coding := strings.ToLower(lastHeaderValue(r.Header, "Transfer-Encoding"))
 	switch {
@@ -186,9 +185,8 @@ func canonicalProto(s string) string {
 	return s
 }
 
-// splitRequest splits line, a request line, into two parts: method and target. The method is "" if
-// the line has "?" in its place, and the target is "" if the line has none. splitRequest returns an
-// error if the line is malformed.
+// splitRequest splits line, a request line, into method and target. A method of "?" becomes "", and
+// a missing target is "". splitRequest returns an error if the line is malformed.
 func splitRequest(line string) ([]string, error) {
 	parts := strings.Fields(line)
 	if n := len(parts); n > 1 && httpVersion.MatchString(parts[n-1]) {
@@ -206,9 +204,8 @@ func splitRequest(line string) ([]string, error) {
 	return parts, nil
 }
 
-// splitResponse splits line, a status line, into three parts: protocol, status and reason. The
-// protocol is "" if the line has "HTTP/?" in its place. splitResponse returns an error if the line
-// is malformed.
+// splitResponse splits line, a status line, into protocol, status and reason. The protocol "HTTP/?"
+// becomes "". splitResponse returns an error if the line is malformed.
 func splitResponse(line string) ([]string, error) {
 	proto, rest, _ := strings.Cut(line, " ")
 	status, reason, _ := strings.Cut(strings.TrimSpace(rest), " ")
@@ -233,9 +230,9 @@ func parseHeadField(line string) (spec.HeaderField, error) {
 	return parseField(line)
 }
 
-// parseField parses a header field, which is written as NAME: VALUE or as two Go string literals in
-// double quotes, the name and the value, separated by spaces. It returns an error if line has
-// neither form.
+// parseField parses a header field. The field is written as NAME: VALUE, or as two Go string
+// literals in double quotes: the name, spaces and the value. parseField returns an error if line
+// has neither form.
 func parseField(line string) (spec.HeaderField, error) {
 	if strings.HasPrefix(line, `"`) {
 		parts, err := parseQuotedStrings(line)
@@ -256,9 +253,9 @@ func parseField(line string) (spec.HeaderField, error) {
 	return spec.HeaderField{Name: name, Value: strings.Trim(value, " \t")}, nil
 }
 
-// parseQuotedStrings parses s, which consists of Go string literals in double quotes, separated by
-// spaces, and returns their values. It returns an error if s contains anything else or no literal
-// at all.
+// parseQuotedStrings returns the values of the Go string literals in s. The literals must be in
+// double quotes and separated by spaces. parseQuotedStrings returns an error if s contains anything
+// else or no literal at all.
 func parseQuotedStrings(s string) (parts []string, err error) {
 	for rest := strings.TrimSpace(s); rest != ""; rest = strings.TrimLeft(rest, " ") {
 		quoted, err := strconv.QuotedPrefix(rest)

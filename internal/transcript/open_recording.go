@@ -49,11 +49,12 @@ func Open(path string) (*Transcript, error) {
 }
 
 // Read reads one conversation from r, such as standard input. The parameter name becomes the name
-// of the transcript and is used in errors. Read recognizes the format by the content: the output of
-// "curl -i" begins with a status line, an HTTP archive begins with a brace, and a transcript has a
-// section "1.request". Anything else is the body of an event stream. Read returns an error if r
-// cannot be read, is empty, contains more than [MaxFileBytes] bytes, or is not valid in the
-// recognized format.
+// of the transcript and is used in errors. Read returns an error if r cannot be read, is empty,
+// contains more than [MaxFileBytes] bytes, or is invalid.
+//
+// Read recognizes the format by the content: the output of "curl -i" begins with a status line, an
+// HTTP archive begins with a brace, and a transcript has a section "1.request". Anything else is
+// the body of an event stream.
 func Read(name string, r io.Reader) (*Transcript, error) {
 	data, err := io.ReadAll(io.LimitReader(r, MaxFileBytes+1))
 	start := bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\ufeff")), " \t\r\n")
@@ -65,7 +66,7 @@ func Read(name string, r io.Reader) (*Transcript, error) {
 	case len(start) == 0:
 		return nil, fmt.Errorf("%s: empty input", name)
 	case bytes.HasPrefix(start, []byte("HTTP/")):
-		return parseCurl(name, start, curlInvocation{})
+		return parseCurl(name, start, curlRecord{})
 	case start[0] == '{':
 		return parseHAR(name, data)
 	case bytes.Contains(data, []byte("-- 1.request --")):
@@ -75,10 +76,12 @@ func Read(name string, r io.Reader) (*Transcript, error) {
 }
 
 // OpenAll reads the files with the given paths and returns their conversations, in the order of
-// their first files. Each file is a conversation of its own, with one exception: the files
-// NAME.1.http, NAME.2.http and so on, if none is missing, are the exchanges of one conversation
-// named NAME.*.http. A path that occurs twice is read once. OpenAll stops at the first file that
-// cannot be read or is invalid, and returns the error.
+// their first files. It stops at the first file that cannot be read or is invalid, and returns the
+// error.
+//
+// Each file is a conversation of its own, unless it is a part of one. The files NAME.1.http,
+// NAME.2.http and so on are the parts of one conversation named NAME.*.http if none is missing. A
+// path that occurs twice is read once.
 func OpenAll(paths []string) ([]*Transcript, error) {
 	parts := map[string][]string{} // by conversation, in order
 	for _, path := range paths {
@@ -118,9 +121,9 @@ func OpenAll(paths []string) ([]*Transcript, error) {
 	return all, nil
 }
 
-// conversationPart determines whether the file at path is a numbered part of a conversation. If it
-// is, conversationPart returns the name of the conversation and the number of the part, counted
-// from 1: for "a.2.http", it returns "a.*.http" and 2. For any other file, it returns path and 0.
+// conversationPart returns the name of the conversation of which the file at path is a part, and
+// the number of the part, from 1. For "a.2.http", it returns "a.*.http" and 2. If the file is not a
+// numbered part, it returns path and 0.
 func conversationPart(path string) (group string, n int) {
 	rest, ok := strings.CutSuffix(path, ".http")
 	dot := strings.LastIndexByte(rest, '.')
@@ -134,9 +137,9 @@ func conversationPart(path string) (group string, n int) {
 	return rest[:dot] + ".*.http", n
 }
 
-// openParts reads the parts of one conversation and returns the conversation, with group as its
-// name. The parameter files holds the paths of the parts in order. If a file cannot be read or is
-// invalid, openParts returns the error of the first such file.
+// openParts reads the parts of the conversation called group, from the files with the given paths,
+// in order. If a file cannot be read or is invalid, openParts returns the error of the first such
+// file.
 func openParts(group string, files []string) (*Transcript, error) {
 	t := &Transcript{Name: group, Files: files}
 	for _, path := range files {
@@ -184,8 +187,8 @@ func readFile(path string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// readError returns an error for the file at path, which cannot be read because of err. The text
-// contains the path only once, even if the text of err contains it as well.
+// readError returns err as an error about the file at path, which cannot be read. The text contains
+// the path only once, even if the text of err contains it as well.
 func readError(path string, err error) error {
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		err = pathErr.Err
@@ -223,7 +226,7 @@ func openCurl(path string, data []byte) (*Transcript, error) {
 	request, err := readFile(beside)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return parseCurl(path, data, curlInvocation{})
+		return parseCurl(path, data, curlRecord{})
 	case err != nil:
 		return nil, err
 	}

@@ -12,8 +12,8 @@ import (
 
 // Parse parses data, the content of a transcript. The parameter name becomes the name of the
 // transcript and is used in errors. If data is invalid or larger than [MaxFileBytes], Parse returns
-// an error, which states the line and what is expected there. Bodies and playback steps may alias
-// data, so the caller must not modify data afterwards.
+// an error. An error about invalid data states the line and what is expected there. Bodies and
+// playback steps may alias data, so the caller must not modify data afterwards.
 func Parse(name string, data []byte) (*Transcript, error) {
 	if len(data) > MaxFileBytes {
 		return nil, tooLarge(name)
@@ -135,8 +135,8 @@ func (t *Transcript) parseResponse(s *sectionReader) error {
 	return nil
 }
 
-// expect adds an expected finding to t for each check in checks, which holds ids of checks. The
-// findings are at the given part of the last exchange.
+// expect adds the expected findings of want directives to t. They are at the given part of the last
+// exchange; checks holds the ids of the checks.
 func (t *Transcript) expect(part ExchangePart, checks []string) {
 	for _, check := range checks {
 		t.ExpectedFindings = append(t.ExpectedFindings, ExpectedFinding{
@@ -145,7 +145,7 @@ func (t *Transcript) expect(part ExchangePart, checks []string) {
 	}
 }
 
-// statusLine returns the protocol, the status and the reason that parts contains in this order. It
+// statusLine returns the parts of a status line: the protocol, the status and the reason. It
 // returns an error if there are not exactly three parts or the status is not a number.
 func statusLine(parts []string) (proto string, status int, reason string, err error) {
 	if len(parts) != 3 {

@@ -5,15 +5,15 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A secretRedactor replaces the secrets of a transcript in what Format writes. Its method Bytes is
-// for bodies: it overwrites secrets byte by byte, so that lines, offsets and arrivals stay valid.
+// A secretRedactor replaces the secrets of a transcript for Format. Bodies must be redacted with
+// the method Bytes, which keeps their length, so that lines, offsets and arrivals stay valid.
 type secretRedactor struct {
 	*redact.Redactor
 	fields redact.SecretNames // header fields to redact, besides credentials
 }
 
-// header returns a copy of h without secrets. A placeholder replaces the whole value of a
-// credential or of a field that r.fields lists. In all other fields, it replaces only the secrets.
+// header returns a copy of h without secrets. Credentials and the fields in r.fields lose their
+// whole value; in other fields, only the secrets are replaced.
 func (r secretRedactor) header(h spec.Header) spec.Header {
 	out := make(spec.Header, 0, len(h))
 	for _, f := range h {

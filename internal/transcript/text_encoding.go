@@ -65,16 +65,16 @@ func isPlainLine(line []byte) bool {
 		countUnprintable(line) == 0
 }
 
-// A lastLineEncoding states how the last line of a body was written to a transcript. The directive
-// that marks the end of the body depends on this.
+// A lastLineEncoding describes how the last line of a body was written to a transcript. It
+// determines whether a directive must mark the end of the body.
 type lastLineEncoding struct {
-	plain        bool // not encoded
-	newlineAdded bool // the newline after it is not part of the body
+	plain        bool // the line is not encoded
+	newlineAdded bool // the newline after the line is not part of the body
 }
 
-// writeLines writes piece, a piece of a body, to b. It encodes each line that a transcript cannot
-// contain as it is. If crlf is true, the lines of the body end with CR LF. The result states how
-// the last line was written.
+// writeLines writes piece, a piece of a body, to b, and encodes lines that a transcript cannot
+// contain as they are. If crlf is true, the lines of the body end with CR LF. The result describes
+// how the last line was written.
 func writeLines(b *bytes.Buffer, piece []byte, crlf bool) (last lastLineEncoding) {
 	for line := range bytes.Lines(piece) {
 		text, hasNewline := bytes.CutSuffix(line, []byte(newline(crlf)))
@@ -98,8 +98,8 @@ func newline(crlf bool) string {
 	return "\n"
 }
 
-// writeEncoded writes line to b in encoded form: as a raw directive, which contains a Go string
-// literal, if most of the line is readable, and otherwise as one or more base64 directives.
+// writeEncoded writes line to b in encoded form. If most of the line is readable, it writes a raw
+// directive, which contains a Go string literal. Otherwise it writes one or more base64 directives.
 func writeEncoded(b *bytes.Buffer, line []byte) {
 	if countUnprintable(line) <= 2+len(line)/8 {
 		b.WriteString(directivePrefix + " " + rawDirective + " ")

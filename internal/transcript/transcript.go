@@ -9,12 +9,11 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// MaxFileBytes is the maximum size of a recording, in bytes. Larger files are an error, because a
-// file is read into memory as a whole.
+// MaxFileBytes is the maximum size of a recording, in bytes. It is limited because recordings are
+// read into memory.
 const MaxFileBytes = 1 << 30
 
-// TimeResolution is the resolution of the times in a transcript. Times are truncated to it, never
-// rounded, so that their order is preserved when they are added up.
+// TimeResolution is the resolution of the times in a transcript. More precise times are truncated.
 const TimeResolution = time.Microsecond
 
 // A Transcript is one recorded conversation with what is known about it, such as its dialect and
@@ -53,7 +52,7 @@ type Transcript struct {
 	RedactHeaders, Secrets []string
 }
 
-// An ExpectedFinding names a check that is known to fail at a certain event. It represents the
+// An ExpectedFinding names a check that is known to fail at a certain event, as stated by the
 // directive ":@ want".
 type ExpectedFinding struct {
 	Check    string       // ID of the check
@@ -77,17 +76,19 @@ const (
 type PlaybackStep struct {
 	Data []byte // the bytes to send; nil for a directive
 
-	// Directive is "" for data. For a directive, it is the name: wait, or one of those that end the
-	// body, which are end, cut, reset, left, left-after-end, open, idle, endless and not-http. The
-	// package comment describes the directives. The Argument of wait is a duration in the format of
-	// time.ParseDuration. The Argument of end is "", and that of the other directives is the reason
-	// for the end, or "" if none is known.
+	// Directive is "" for data. Otherwise it is the name of a directive that the package comment
+	// describes: wait, or one that ends the body (end, cut, reset, left, left-after-end, open,
+	// idle, endless, not-http).
+	//
+	// The Argument of wait is a duration in the format of time.ParseDuration. The Argument of end
+	// is "". For the other directives, it is the reason for the end, or "" if the reason is
+	// unknown.
 	Directive, Argument string
 }
 
-// StripBasePath removes the path of base, a URL or a path, from the request targets of the
-// conversation: a recording contains complete paths, whereas a dialect describes only those below
-// its base. Targets outside this path are not changed.
+// StripBasePath removes the path of base, a URL or a path, from the beginning of the request
+// targets. Recordings contain complete paths, but dialects describe paths relative to their base.
+// Targets that do not begin with the path are not changed.
 func (t *Transcript) StripBasePath(base string) {
 	if u, err := url.Parse(base); err == nil {
 		base = u.EscapedPath()
@@ -121,9 +122,9 @@ func playbackSteps(r spec.Response) []PlaybackStep {
 	return all
 }
 
-// recordableArrivals returns the arrivals of the response r in the form in which Format writes
-// them: times are truncated to [TimeResolution] and never decrease, and the ends of the pieces
-// increase up to the end of the body. Empty pieces are left out.
+// recordableArrivals returns the arrivals of the response r as Format writes them. Times are
+// truncated to [TimeResolution] and never decrease. The last piece ends at the end of the body.
+// Empty pieces are left out.
 func recordableArrivals(r spec.Response) []spec.Arrival {
 	var out []spec.Arrival
 	end, clock := 0, time.Duration(0)

@@ -10,8 +10,8 @@ import (
 )
 
 // A cursorEncoding is a form in which a cursor, the position from which a client resumes a stream,
-// can be sent: an encoding of the cursor between a prefix and a suffix. Cursors are opaque to
-// clients, so any text that is valid as an SSE id and as a header value is legal.
+// can be sent. It consists of a prefix, the encoded cursor and a suffix. Cursors are opaque to
+// clients, so a server may send any text that is valid as an SSE id and as a header value.
 type cursorEncoding struct {
 	prefix, suffix string
 	encode         func([]byte) string
@@ -41,9 +41,8 @@ func (v *Variation) EncodeCursor(text string) string {
 // wrap converts text, a cursor as written by the reference server, to the form f.
 func (f cursorEncoding) wrap(text string) string { return f.prefix + f.encode([]byte(text)) + f.suffix }
 
-// DecodeCursor reverses [Variation.EncodeCursor] for every variation. It returns the cursor from
-// which text was encoded. If text does not have the form of an encoded cursor, it returns text
-// unchanged.
+// DecodeCursor returns the cursor from which [Variation.EncodeCursor] of any variation has made
+// text. If text does not have the form of an encoded cursor, DecodeCursor returns it unchanged.
 func DecodeCursor(text string) string {
 	for _, form := range cursorEncodings {
 		inner, hasPrefix := strings.CutPrefix(text, form.prefix)
@@ -58,8 +57,8 @@ func DecodeCursor(text string) string {
 	return text
 }
 
-// allowsAnyCursor reports whether the document of dialect d allows requests to resume a stream from
-// cursors in all forms of cursorEncodings.
+// allowsAnyCursor reports whether a request may resume a stream from a cursor in any form of
+// cursorEncodings, according to the document of dialect d.
 func allowsAnyCursor(d *dialect.Dialect) bool {
 	o, ok := d.TemplateOperation("listen")
 	if !ok || !hasKind(d, spec.SlotCursor) {

@@ -10,13 +10,13 @@ import (
 	"github.com/streamassay/streamassay/internal/sse"
 )
 
-// A fieldLine is one field of a frame. If the name is "", it is a comment.
+// A fieldLine is one field of a frame, or a comment if name is "".
 type fieldLine struct{ name, value string }
 
 // parseFrame returns the lines of frame. The result ok is true if frame has the form in which the
-// reference server writes frames: lines that end with LF, and then a blank line. The lines are
-// comments and at most one id field, one event field and one data field; if there is an id or event
-// field, there is also a data field. If ok is false, the returned lines may be incomplete.
+// reference server writes frames: lines that end with LF, followed by a blank line. They are
+// comments and at most one data field, one id field and one event field, the last two only together
+// with a data field. If ok is false, the returned lines may be incomplete.
 func parseFrame(frame []byte) (lines []fieldLine, ok bool) {
 	if bytes.ContainsAny(frame, "\r\x00") {
 		return nil, false
@@ -38,10 +38,9 @@ func hasData(fields []fieldLine) bool {
 	return slices.ContainsFunc(fields, func(l fieldLine) bool { return l.name == "data" })
 }
 
-// encodeFields appends the lines of a frame to dst in the encoding that the variation prescribes,
-// and returns the extended slice. It does not append the blank line at the end. The argument lines
-// contains the lines of the frame, and frame holds its original bytes, which determine the random
-// choices.
+// encodeFields appends the lines of a frame to dst, encoded as the variation prescribes, and
+// returns the extended slice. It does not append the blank line at the end. Random choices depend
+// on frame, the original bytes of the frame.
 func (v *Variation) encodeFields(dst, frame []byte, lines []fieldLine) []byte {
 	r := v.rng("frame", frame)
 	var fields []fieldLine
@@ -75,7 +74,7 @@ func (v *Variation) encodeFields(dst, frame []byte, lines []fieldLine) []byte {
 }
 
 // encodeData encodes value, the JSON text in the data field of a frame, in a different way with the
-// same meaning. It returns the result as data fields, one for each line of the new text.
+// same meaning. The result is one data field for each line of the new text.
 func (v *Variation) encodeData(r *rand.Rand, value string) (all []fieldLine) {
 	text := v.rewriteJSON(r, []byte(value), v.profile.frameShape, v.Has(MultilineData))
 	for one := range strings.SplitSeq(string(text), "\n") {
@@ -84,9 +83,9 @@ func (v *Variation) encodeData(r *rand.Rand, value string) (all []fieldLine) {
 	return all
 }
 
-// addFields inserts into the fields of a frame, at random, fields that do not change its event,
-// such as unknown fields and retry fields, and returns the result. It inserts only fields that the
-// traits of the variation allow.
+// addFields returns the fields of a frame with additional ones at random positions. These do not
+// change the event of the frame: unknown fields, retry fields, and others that the traits of the
+// variation allow.
 func (v *Variation) addFields(r *rand.Rand, fields []fieldLine) []fieldLine {
 	add := func(t Trait, name, value string) {
 		taken := slices.ContainsFunc(fields, func(l fieldLine) bool { return l.name == name })
@@ -135,9 +134,9 @@ func (v *Variation) commentText(r *rand.Rand) string {
 	return commentTexts[r.IntN(len(commentTexts))]
 }
 
-// appendLineEnd appends one of the variation's line ends to dst and returns the extended slice. If
-// dst ends with CR, it appends CR in place of LF, because CR and LF would form a single line end
-// instead of two.
+// appendLineEnd appends one of the variation's line ends to dst and returns the extended slice.
+// After a CR, it appends CR instead of LF, because LF would complete that line end and not add
+// another one.
 func (v *Variation) appendLineEnd(r *rand.Rand, dst []byte) []byte {
 	end := v.lineEnds[r.IntN(len(v.lineEnds))]
 	if end == "\n" && bytes.HasSuffix(dst, []byte("\r")) {

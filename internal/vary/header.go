@@ -54,8 +54,7 @@ func varyMediaType(r *rand.Rand, text string) string {
 }
 
 // changeHeaderCase changes the case of the names of header fields in h, except framingHeaders. The
-// old names stay in h with nil values, so that net/http neither sends these names nor adds defaults
-// for them.
+// old names stay in h with nil values, so that net/http does not add default values for them.
 func changeHeaderCase(r *rand.Rand, h http.Header) {
 	convert := []func(string) string{strings.ToLower, strings.ToUpper, alternateCase}[r.IntN(3)]
 	for _, name := range slices.Sorted(maps.Keys(h)) { // the result must not depend on the order of the map

@@ -11,7 +11,7 @@ import (
 // A variationConstraints describes which variations the document and the catalogue of a dialect
 // allow.
 type variationConstraints struct {
-	frameShape, replyShape *dialect.SchemaSummary   // of the data of frames, and of JSON response bodies
+	frameShape, replyShape *dialect.SchemaSummary   // shapes of the data of frames, and of JSON response bodies
 	unknownEvent           dialect.UnknownEventForm // form of events of unknown types
 	forbidden              map[Trait]bool           // traits that no variation may have
 	keepAliveText          string                   // text that all comments must have; "" if any text is allowed
@@ -21,9 +21,8 @@ type variationConstraints struct {
 // time.
 var profiles sync.Map // *dialect.Dialect → *variationConstraints
 
-// profileOf returns the profile of dialect d, that is, which variations the dialect allows. It
-// keeps the profile in a cache, so that later calls return the same one. It is safe for concurrent
-// use.
+// profileOf returns the profile of dialect d: the constraints on its variations. It caches the
+// profile, so that later calls return the same one. It is safe for concurrent use.
 func profileOf(d *dialect.Dialect) *variationConstraints {
 	known, ok := profiles.Load(d)
 	if !ok {
@@ -32,8 +31,7 @@ func profileOf(d *dialect.Dialect) *variationConstraints {
 	return known.(*variationConstraints)
 }
 
-// newProfile derives the profile of dialect d, that is, which variations the dialect allows, from
-// the document and the catalogue of d.
+// newProfile derives the profile of dialect d from the document and the catalogue of d.
 func newProfile(d *dialect.Dialect) *variationConstraints {
 	b := &variationConstraints{}
 	b.frameShape, b.replyShape = d.Shapes()

@@ -25,8 +25,8 @@ type jsonRewriter struct {
 
 // rewriteJSON returns text, a JSON text, in a different encoding with the same meaning. If text is
 // not valid JSON, it returns text unchanged. Random choices are drawn from r. The argument s is the
-// shape of the value, which is what the document says about the members of the value. If
-// allowNewlines is true, there may be line feeds between tokens.
+// shape of the value: what the document says about its members. If allowNewlines is true, the
+// result may contain line feeds between tokens.
 func (v *Variation) rewriteJSON(r *rand.Rand, text []byte, s *dialect.SchemaSummary, allowNewlines bool) []byte {
 	if !json.Valid(text) {
 		return text
@@ -92,10 +92,10 @@ func (p *jsonRewriter) rewriteList(s *dialect.SchemaSummary) {
 	p.appendJoined('[', p.rewriteEach(']', func() { p.rewriteValue(items) }), ']')
 }
 
-// rewriteEach takes the next value, an object or array, from the input. The argument end is its
-// closing bracket. At the beginning of each member or item, rewriteEach calls rewrite, which must
-// take the member or item from the input and append it rewritten to the output. rewriteEach returns
-// what the calls appended, and leaves the output as it was.
+// rewriteEach takes the next value, an object or array that ends with the bracket end, from the
+// input. For each member or item, it calls rewrite, which must take the member or item from the
+// input and append it rewritten to the output. rewriteEach returns the rewritten members or items
+// and leaves the output unchanged.
 func (p *jsonRewriter) rewriteEach(end byte, rewrite func()) (all [][]byte) {
 	p.input = p.input[1:]
 	for p.skipSpace(); p.input[0] != end; p.skipSpace() {
@@ -109,8 +109,8 @@ func (p *jsonRewriter) rewriteEach(end byte, rewrite func()) (all [][]byte) {
 	return all
 }
 
-// capture calls write, which appends to the output, and returns what write appended. It then
-// restores the output to what it was before the call.
+// capture calls write, which appends to the output, and returns what write appended. It leaves the
+// output unchanged.
 func (p *jsonRewriter) capture(write func()) []byte {
 	outer := p.output
 	p.output = nil
@@ -122,7 +122,8 @@ func (p *jsonRewriter) capture(write func()) []byte {
 
 // memberShape returns the shape of a member of an object whose shape is s. The argument literal is
 // the name of the member as a JSON string. The result is nil if the document does not describe the
-// member, or if the object as a whole is the value of one field of an event (a slot).
+// member. It is also nil if the object as a whole is the value of a slot, a field of an event: its
+// members are then arbitrary.
 func memberShape(s *dialect.SchemaSummary, literal []byte) *dialect.SchemaSummary {
 	var name string
 	if s.HasSlot || json.Unmarshal(literal, &name) != nil {
@@ -228,7 +229,7 @@ func (p *jsonRewriter) rewriteNumber(text []byte, s *dialect.SchemaSummary) {
 }
 
 // rewriteString appends literal, a JSON string, to the output. If the variation has the trait
-// [Escapes], it escapes some of the characters, which it chooses at random.
+// [Escapes], some of its characters, chosen at random, become escape sequences.
 func (p *jsonRewriter) rewriteString(literal []byte) {
 	if !p.variation.Has(Escapes) {
 		p.output = append(p.output, literal...)
@@ -252,9 +253,9 @@ func (p *jsonRewriter) rewriteString(literal []byte) {
 	p.output = append(p.output, '"')
 }
 
-// rewriteChar appends r, an unescaped character of a JSON string in the input, to the output. It
-// decides at random whether to write the character as an escape sequence. The argument raw holds
-// the bytes of the character in the input.
+// rewriteChar appends r, an unescaped character of a JSON string, to the output, either as an
+// escape sequence or unchanged, at random. The argument raw holds the bytes of the character in the
+// input.
 func (p *jsonRewriter) rewriteChar(r rune, raw []byte) {
 	chance := p.rng.IntN(8)
 	switch {

@@ -16,9 +16,9 @@ type StreamEncoder struct {
 	rng       *rand.Rand
 	started   bool     // EncodeFrame was called
 	frames    int      // number of frames with data so far
-	lastByte  byte     // last byte returned; LF at first
+	lastByte  byte     // last byte that EncodeFrame returned; initially LF
 	joinNext  bool     // the result of CanJoin
-	segments  [][]byte // the latest result of split, whose memory is reused
+	segments  [][]byte // the latest result of split; its memory is reused
 }
 
 // NewStream returns an encoder for one stream. The seed determines the text between frames and the
@@ -29,11 +29,12 @@ func (v *Variation) NewStream(seed uint64) *StreamEncoder {
 }
 
 // EncodeFrame encodes one frame or comment and returns it as a list of segments. The caller must
-// flush after each segment, except that it need not flush after the last one if CanJoin returns
-// true. The argument dst provides memory: the segments may use its free capacity, but they do not
-// include its bytes. The segments are valid until the next call. If the frame does not have the
-// form in which the reference server writes frames, its bytes are not changed. At the start of the
-// stream, a byte order mark may precede them even then.
+// flush after each segment, except that the flush after the last one is optional if CanJoin returns
+// true. If the frame does not have the form in which the reference server writes frames, its bytes
+// are not changed. The first segment of a stream may begin with a byte order mark.
+//
+// The segments may use the free capacity of dst, but do not include its bytes. They are valid until
+// the next call.
 func (s *StreamEncoder) EncodeFrame(dst, frame []byte) (segments [][]byte) {
 	out := dst[len(dst):]
 	if !s.started && s.variation.Has(ByteOrderMark) {
@@ -64,10 +65,9 @@ func (s *StreamEncoder) EncodeFrame(dst, frame []byte) (segments [][]byte) {
 // next frame, without a flush between them.
 func (s *StreamEncoder) CanJoin() bool { return s.joinNext }
 
-// insertIgnored appends to dst, at random, what may precede the next frame without changing what
-// the stream means: comments, blank lines, retry fields and, after the first frame with data,
-// events of unknown types. It returns the extended slice. The argument next contains the lines of
-// the next frame.
+// insertIgnored appends to dst, at random, additions that clients must ignore: comments, blank
+// lines, retry fields and, after the first frame with data, events of unknown types. It returns the
+// extended slice. The argument next contains the lines of the frame that follows.
 func (s *StreamEncoder) insertIgnored(dst []byte, next []fieldLine) []byte {
 	v, r := s.variation, s.rng
 	if v.Has(BlankLines) && r.IntN(4) == 0 {
@@ -102,10 +102,10 @@ func (s *StreamEncoder) appendBlankLine(dst []byte) []byte {
 // must ignore.
 var unknownEventTypes = []string{"x.unknown", "UNKNOWN_EVENT", "", "constructor", "x.message"}
 
-// newUnknownEvent returns the data, as a JSON text, of an event of an unknown type. The argument
-// next contains the lines of the frame before which the event is to be sent. newUnknownEvent
-// returns nil if that frame has no JSON object as data, or if it lacks a member whose value the
-// event must share with it. The dialect must allow events of unknown types.
+// newUnknownEvent returns the data, a JSON text, of an event of an unknown type. The argument next
+// contains the lines of the frame that follows the event. Some members of its data are copied to
+// the event, as the dialect requires. If a member is missing, or the data is not a JSON object,
+// newUnknownEvent returns nil. The dialect must allow events of unknown types.
 func (v *Variation) newUnknownEvent(r *rand.Rand, next []fieldLine) []byte {
 	i := slices.IndexFunc(next, func(l fieldLine) bool { return l.name == "data" })
 	var beside map[string]json.RawMessage
@@ -131,9 +131,8 @@ func (v *Variation) newUnknownEvent(r *rand.Rand, next []fieldLine) []byte {
 // more segments would make tests slow.
 const maxSegments = 200
 
-// split divides an encoded frame into segments, which are to be flushed one by one, and returns
-// them. The segments share the memory of the frame. The list of segments is valid until the next
-// call.
+// split divides an encoded frame into segments, which are to be flushed one by one. The segments
+// share the memory of frame. The list of segments is valid until the next call.
 func (s *StreamEncoder) split(frame []byte) [][]byte {
 	s.segments = s.segments[:0]
 	if len(frame) == 0 {
@@ -151,10 +150,9 @@ func (s *StreamEncoder) split(frame []byte) [][]byte {
 	return append(s.segments, frame[from:])
 }
 
-// splitOffsets returns the offsets at which to divide an encoded frame into segments. A segment is
-// a part of a frame that is sent on its own, with a flush after it. The offsets are in no
-// particular order and may be repeated, and may include 0, which divides nothing. The frame must
-// not be empty.
+// splitOffsets returns the offsets at which to divide an encoded frame into segments, in no
+// particular order. Offsets may be repeated; an offset of 0 has no effect. The frame must not be
+// empty.
 func (s *StreamEncoder) splitOffsets(frame []byte) (at []int) {
 	r := s.rng
 	if s.variation.Has(SingleByteSegments) && len(frame) <= maxSegments && r.IntN(4) == 0 {

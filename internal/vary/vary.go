@@ -85,8 +85,8 @@ func New(seed uint64, d *dialect.Dialect) *Variation {
 }
 
 // chooseLineEnds chooses the line ends of the variation at random, from those that the dialect
-// allows. The variation then has exactly one of the traits CRLF, CR and MixedLineEnds, or none of
-// them if lines end with LF.
+// allows. The choice is LF or one of the traits CRLF, CR and MixedLineEnds, of which the variation
+// then has no other.
 func (v *Variation) chooseLineEnds(r *rand.Rand) {
 	choice := []Trait{"", CRLF, CR, MixedLineEnds}[r.IntN(4)]
 	if !v.profile.allows(choice) {
@@ -109,8 +109,8 @@ func (v *Variation) Has(t Trait) bool { return slices.Contains(v.traits, t) }
 func (v *Variation) Traits() []Trait { return slices.Clone(v.traits) }
 
 // rng returns a source of random numbers whose sequence depends only on the seed of the variation
-// and on the arguments, so that equal frames are encoded in the same way. The argument purpose
-// separates the sequences for different purposes.
+// and the arguments, so that equal frames are encoded in the same way. For a different purpose, the
+// sequence differs.
 func (v *Variation) rng(purpose string, data []byte) *rand.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(purpose))
@@ -119,8 +119,8 @@ func (v *Variation) rng(purpose string, data []byte) *rand.Rand {
 	return rand.New(rand.NewPCG(v.seed, h.Sum64()))
 }
 
-// requiresCheck reports whether dialect d has a requirement of level MUST or SHOULD that is judged
-// by the check with the given id.
+// requiresCheck reports whether dialect d has a requirement of level MUST or SHOULD that the check
+// with the given id judges.
 func requiresCheck(d *dialect.Dialect, check string) bool {
 	return slices.ContainsFunc(d.Requirements, func(r spec.Requirement) bool {
 		return r.Level != spec.May && slices.Contains(r.Checks, check)

@@ -10,16 +10,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// maxSizeLine is the maximum size, in bytes, of the line before a chunk, including its line end and
-// the line end after the data of the previous chunk. The line contains the size of the chunk and
-// may contain extensions.
+// maxSizeLine is the maximum size, in bytes, of the line with the size of a chunk and its
+// extensions. It includes two line ends: that of the line itself, and the one after the data of the
+// previous chunk.
 const maxSizeLine = 4 << 10
 
-// bodyReader returns a reader of the body of resp without its framing, and sets resp.Framing to how
-// the end of the body is marked (RFC 9112 section 6.3). The argument method is the method of the
-// request, and br is positioned after the head of the response. The reader returns io.EOF only at
-// the marked end of the body, which may be the end of the connection. If there is a trailer, the
-// reader stores it in resp.Trailer. bodyReader returns an error if Content-Length is invalid.
+// bodyReader returns a reader of the body of resp without its framing. It sets resp.Framing, which
+// states how the end of the body is marked (RFC 9112 section 6.3). The argument method is the
+// method of the request; br must be positioned after the head of the response. The reader returns
+// io.EOF only at the marked end of the body, which may be the end of the connection. It stores a
+// trailer in resp.Trailer. bodyReader returns an error if Content-Length is invalid.
 func bodyReader(br *bufio.Reader, method string, resp *spec.Response) (io.Reader, error) {
 	if hasNoBody(method, resp.Status) {
 		resp.Framing = spec.FramingNone
@@ -101,8 +101,8 @@ func (c *fixedLengthReader) Read(p []byte) (int, error) {
 	return n, unexpectedEOF(err)
 }
 
-// A chunkedReader reads a chunked body (RFC 9112 section 7.1). No Read crosses the end of a
-// chunk, so that chunk boundaries appear among the recorded arrivals.
+// A chunkedReader reads a chunked body (RFC 9112 section 7.1). A Read returns bytes of one chunk
+// only, so that chunk boundaries appear among the recorded arrivals.
 type chunkedReader struct {
 	fixedLengthReader              // reads the current chunk
 	inChunk           bool         // the line end after the chunk's data is still to be read

@@ -16,19 +16,19 @@ import (
 )
 
 // maxHead is the maximum size, in bytes, of everything before a body, including interim responses.
-// It is also the maximum size of the trailer after a body.
+// It is also the maximum size of a trailer.
 const maxHead = 256 << 10
 
-// A connReader reads from a connection. Whenever bytes arrive, it records the time and restarts the
-// idle timeout of the watchdog.
+// A connReader reads from a connection. It records when bytes arrive, and restarts the idle timeout
+// of the watchdog whenever they do.
 type connReader struct {
 	conn     net.Conn
 	watchdog *watchdog
 	lastRead time.Time // when bytes last arrived
 }
 
-// Read reads from the connection. If it got any bytes, it records the time and restarts the idle
-// timeout.
+// Read reads from the connection. If it receives any bytes, it records the time and restarts the
+// idle timeout.
 func (t *connReader) Read(p []byte) (int, error) {
 	n, err := t.conn.Read(p)
 	if n > 0 {
@@ -185,8 +185,8 @@ func parseStatusLine(line string) (proto string, status int, reason string, ok b
 }
 
 // readFields reads header fields up to and including the empty line after them. It returns an error
-// if a line is invalid, if the lines exceed the budget, or if the connection ends. Even then it
-// returns the fields that it has read.
+// if a line is invalid, the lines exceed the budget, or the connection ends. The result contains
+// the fields before the error.
 func readFields(br *bufio.Reader, budget *byteBudget) (spec.Header, error) {
 	var fields spec.Header
 	for {

@@ -68,8 +68,8 @@ func isPersistent(resp *spec.Response) bool {
 }
 
 // isStale reports whether resp, recorded from a reused connection, shows that the server closed the
-// connection without any response. A server may close an idle connection at any time, so the
-// request must then be sent again (RFC 9112, section 9.3.1).
+// connection without any response. A server may close an idle connection at any time (RFC 9112,
+// section 9.3.1), so the client then sends the request again.
 func isStale(resp spec.Response) bool {
 	return resp.Status == 0 && (errors.Is(resp.End, spec.ErrTruncated) || errors.Is(resp.End, spec.ErrReset))
 }

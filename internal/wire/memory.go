@@ -11,21 +11,20 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// unreservedBytes is the maximum number of bytes that the bodies of a conversation may have in
-// total while the conversation has no slot of the [MemoryLimiter]. Small conversations thus never
-// wait for a slot.
+// unreservedBytes is the maximum size in bytes, in total, of the bodies of a conversation that has
+// no slot of the [MemoryLimiter]. Conversations within this size never wait for a slot.
 const unreservedBytes = 1 << 20
 
 // errMemoryExceeded ends an exchange whose conversation has reached its memory limit. It wraps
-// [spec.ErrClientLeft], because no single response exceeded a limit.
+// [spec.ErrClientLeft], because the client stops reading a response that is itself within all
+// limits.
 var errMemoryExceeded = fmt.Errorf("%w: the conversation exceeds its memory limit", spec.ErrClientLeft)
 
 // A MemoryLimiter bounds the memory for the bodies of recorded conversations. A conversation whose
 // bodies have more than 1 MiB in total needs one of a fixed number of slots, which it keeps until
-// [Client.ReleaseMemory] is called. If no slot is free, the conversation waits, and its responses
-// are not read in the meantime. If the bodies of a conversation exceed the maximum size for one
-// conversation, its current exchange ends with an error that wraps spec.ErrClientLeft. A
-// MemoryLimiter is safe for concurrent use.
+// [Client.ReleaseMemory] is called. While it waits for a free slot, its responses are not read. If
+// the bodies of a conversation exceed the maximum size for one conversation, its current exchange
+// ends with an error that wraps spec.ErrClientLeft. A MemoryLimiter is safe for concurrent use.
 type MemoryLimiter struct {
 	slots    chan struct{} // has one element for each slot in use
 	maxBytes int           // maximum size of the bodies of one conversation, in addition to unreservedBytes
@@ -48,10 +47,10 @@ type conversationMemory struct {
 	hasSlot bool
 }
 
-// reserve adds n bytes to the memory of the conversation. If the conversation then needs a slot and
-// does not have one, reserve waits for a slot, and pauses the timeouts of w meanwhile. It returns
-// an error if the conversation exceeds its limit, or if the exchange ends during the wait. The
-// caller must then not keep the n bytes, although they remain counted until ReleaseMemory is called.
+// reserve adds n bytes to the memory of the conversation. If the conversation then needs a slot,
+// reserve waits for one, and pauses the timeouts of w meanwhile. It returns an error if the
+// conversation exceeds its limit, or if the exchange ends during the wait; the caller must then
+// discard the bytes. They remain counted until ReleaseMemory is called.
 func (h *conversationMemory) reserve(w *watchdog, n int) error {
 	if h.limiter == nil {
 		return nil
@@ -94,10 +93,10 @@ func (r *MemoryLimiter) acquire(ctx context.Context) error {
 	}
 }
 
-// Use calls the function do while the conversation holds a slot of Config.Memory. If the
-// conversation has no slot, Use waits for one and gives it back after the call. It is intended for
-// work that needs as much memory as a large body. It returns false, without calling the function,
-// if ctx is done before a slot is free.
+// Use calls do while the conversation holds a slot of Config.Memory. If the conversation has no
+// slot, Use waits for one and gives it back after the call. If ctx is done before a slot is free,
+// Use returns false without calling do. It is intended for work that needs as much memory as a
+// large body.
 func (c *Client) Use(ctx context.Context, do func()) bool {
 	h := c.memory
 	h.mu.Lock()

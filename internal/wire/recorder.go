@@ -9,8 +9,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// maxReads is the maximum number of arrivals that are kept for a body, to limit memory. When it is
-// reached, the arrivals are merged in pairs.
+// maxReads is the maximum number of arrivals that are recorded for a body, to limit memory. When it
+// is reached, every two successive arrivals are merged.
 const maxReads = 1 << 20
 
 // A recorder records the response of one exchange. It ends the exchange when the response reaches a
@@ -18,7 +18,7 @@ const maxReads = 1 << 20
 type recorder struct {
 	resp     *spec.Response
 	watchdog *watchdog
-	stopWhen StopWhen     // when to leave; Frames counts down with each complete event
+	stopWhen StopWhen     // when to stop reading; each complete event decrements Frames
 	decoder  *sse.Decoder // decodes the events that Frames counts
 	maxBody  int          // maximum number of bytes in the body
 
@@ -28,8 +28,8 @@ type recorder struct {
 	memory     *conversationMemory // memory of the conversation
 }
 
-// recordBody records the body of the response. It returns nil if the body is complete, and
-// otherwise the reason why it ended early. The argument body is a reader of the body without its
+// recordBody reads and records the body of the response. It returns nil if the body is complete,
+// and otherwise the reason why it ended early. The argument body reads the body without its
 // framing; it must return io.EOF only at the marked end of the body. The function arrived returns
 // the time at which the last bytes arrived.
 func (h *recorder) recordBody(body io.Reader, arrived func() time.Time) error {
@@ -54,11 +54,10 @@ func (h *recorder) recordBody(body io.Reader, arrived func() time.Time) error {
 	}
 }
 
-// recordPiece records a copy of piece, which is the next part of the body. The argument at is the
-// time from the sending of the request to the arrival of piece, without the time for which the
-// timeouts were paused. If recordPiece returns an error, the client must stop reading, because a
-// limit was reached or a condition in h.stopWhen is met. The part of piece above a limit is not
-// recorded.
+// recordPiece records a copy of piece, the next part of the body. The argument at is the time from
+// the sending of the request to the arrival of piece, not counting pauses of the timeouts. An error
+// means that the client must stop reading, because a limit was reached or a condition in h.stopWhen
+// is met. Bytes of piece beyond the limit are not recorded.
 func (h *recorder) recordPiece(piece []byte, at time.Duration) error {
 	room := h.maxBody - len(h.resp.Body)
 	over := len(piece) > room
@@ -99,7 +98,7 @@ func (h *recorder) recordPiece(piece []byte, at time.Duration) error {
 
 // checkStop calls the functions in h.stopWhen with the response so far. It returns
 // spec.ErrClientLeft if Until returns true, and nil otherwise. If Linger returns a positive
-// duration, checkStop makes the client leave after that time.
+// duration, checkStop starts a timer that ends the exchange after that time.
 func (h *recorder) checkStop() error {
 	if h.stopWhen.Linger != nil && h.watchdog.lingers == nil {
 		if d, end := h.stopWhen.Linger(*h.resp); d > 0 {
@@ -112,9 +111,9 @@ func (h *recorder) checkStop() error {
 	return nil
 }
 
-// truncateAt cuts the recorded body, and the record of when its bytes arrived, at the offset end,
-// which is the end of the last event that StopWhen.Frames counts. A client that disconnects there
-// would not have received the bytes after it.
+// truncateAt truncates the recorded body and its arrivals at the offset end, where the last event
+// that StopWhen.Frames counts ends. A client that disconnects there does not receive the bytes
+// after it.
 func (h *recorder) truncateAt(end int) {
 	// The decoder does not wait for the LF of a CR LF. If it has arrived, it belongs to
 	// the blank line.
@@ -131,9 +130,9 @@ func (h *recorder) truncateAt(end int) {
 	}
 }
 
-// mergeArrivals returns the given arrivals unchanged if there are fewer than limit. Otherwise it
-// halves their number by merging every two successive arrivals into the later one. In that case it
-// overwrites the slice reads, and the result shares its memory.
+// mergeArrivals returns reads unchanged if it has fewer than limit elements. Otherwise it halves
+// the number of elements: of every two successive arrivals, it keeps the later one. The result then
+// overwrites reads.
 func mergeArrivals(reads []spec.Arrival, limit int) []spec.Arrival {
 	if len(reads) < limit {
 		return reads

@@ -24,9 +24,9 @@ type outgoingRequest struct {
 	body                       []byte
 }
 
-// newMessage returns r as it is sent, with the header fields of the client added and the path of
-// the base URL before the request target. It does not modify r. It returns an error if the method,
-// the target, a header field or the host is invalid.
+// newMessage returns the request r in the form in which it is sent: with the header fields of the
+// client, and with the path of the base URL before the request target. It returns an error if the
+// method, the target, a header field or the host is invalid.
 func (c *Client) newMessage(r spec.Request) (*outgoingRequest, error) {
 	m := &outgoingRequest{
 		method: r.Method, scheme: c.cfg.Base.Scheme, host: strings.TrimSuffix(c.cfg.Base.Host, ":"), body: r.Body,
@@ -64,8 +64,8 @@ func (c *Client) newMessage(r spec.Request) (*outgoingRequest, error) {
 	return m, nil
 }
 
-// http1Head returns the head of the request in HTTP/1.1: the request line, the header fields and
-// the empty line.
+// http1Head returns the head of the request as sent in HTTP/1.1: the request line, the header
+// fields and the empty line.
 func (m *outgoingRequest) http1Head() []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", m.method, m.path, m.host)
@@ -154,9 +154,8 @@ func checkHeader(h spec.Header) error {
 	return nil
 }
 
-// withBasicAuth returns h with an Authorization field for basic authentication, which contains the
-// name and password in user. It returns h unchanged if user is nil or h already has an
-// Authorization field.
+// withBasicAuth returns h with an Authorization field for basic authentication as user. It returns
+// h unchanged if user is nil or h already has an Authorization field.
 func withBasicAuth(h spec.Header, user *url.Userinfo) spec.Header {
 	if user == nil || h.Has("Authorization") {
 		return h

@@ -44,13 +44,13 @@ type Config struct {
 	// for Base itself, with no slash appended.
 	IsEndpoint bool
 
-	// Header has the fields that are added to every request that does not have a field of the same
-	// name. It may contain secrets. Neither exchanges nor errors contain it.
+	// Header is added to every request, except for fields that the request has itself. It may
+	// contain secrets, so it appears neither in exchanges nor in errors.
 	Header spec.Header
 
-	// IdleTimeout limits the time in which nothing is sent or received, beginning with the start of
-	// the connection (spec.ErrIdleTimeout). It also limits the time from the first byte of a head
-	// to the end of the head (spec.ErrLimitExceeded).
+	// IdleTimeout is the maximum time for which nothing is sent or received
+	// (spec.ErrIdleTimeout). It also limits the time from the first byte of a head to its end
+	// (spec.ErrLimitExceeded), and the time for connecting to the server.
 	IdleTimeout   time.Duration
 	TotalTimeout  time.Duration // time limit for one complete response (spec.ErrLimitExceeded)
 	MaxBodyBytes  int           // maximum number of bytes in a body (spec.ErrLimitExceeded)
@@ -76,7 +76,7 @@ type Client struct {
 	name    string              // base URL without secrets, for errors
 	started time.Time           // start of the conversation
 	memory  *conversationMemory // shared by all Clients of the conversation
-	idle    *idleConnHolder     // shared in the same way; nil if connections are not reused
+	idle    *idleConnHolder     // also shared by them; nil if connections are not reused
 }
 
 // NewClient returns a client for a conversation that begins now. It does not connect to the server
@@ -138,22 +138,22 @@ func (c *Client) AtRoot() *Client {
 	return &other
 }
 
-// A StopWhen specifies when the client leaves, which means that it stops reading a response of its
-// own accord. The response's End is then spec.ErrClientLeft, except in the case of Linger. With the
-// zero value, the client reads the response to its end.
+// A StopWhen specifies when the client leaves, that is, stops reading a response that has not
+// ended. The response's End is then spec.ErrClientLeft, except in the case of Linger. With the zero
+// value, the client reads the response to its end.
 type StopWhen struct {
 	// Frames is the number of events after which the client leaves. If it is 0, events are not
-	// counted. Comments and blocks without data do not count, nor do events after one that exceeds
-	// Config.MaxEventBytes. The record ends with the blank line of the last event.
+	// counted. Comments, blocks without data, and the events after one that exceeds
+	// Config.MaxEventBytes do not count. The record ends with the blank line of the last event.
 	Frames int
 
-	// Elapsed is how long after sending the request the client leaves. If it is 0, there is no such
-	// limit.
+	// Elapsed is the time after which the client leaves, counted from the sending of the request.
+	// If it is 0, there is no such limit.
 	Elapsed time.Duration
 
-	// Until is called when more of the response has arrived: once with the head alone, and then
-	// after each piece of the body. If it returns true, the client leaves. It must not modify the
-	// response. Nothing is read until it returns. It may be nil.
+	// Until is called when the head of the response has arrived, and again after each piece of the
+	// body. If it returns true, the client leaves. It must not modify the response. Nothing is read
+	// until it returns. It may be nil.
 	Until func(r spec.Response) bool
 
 	// Linger is called in the same way as Until, and may be nil. Once it returns a positive
@@ -206,9 +206,9 @@ func (c *Client) Do(ctx context.Context, r spec.Request, limit StopWhen) (spec.E
 	return c.exchange(ctx, conn, m, x, limit)
 }
 
-// exchange sends the request m over conn, and returns x with the response recorded in it. Before
-// the call, x has no response. exchange closes conn or keeps it for the next request. It returns
-// the same errors as [Client.Do].
+// exchange sends the request m over conn and records the response in x.Response, which must be
+// zero. It returns x, and the same errors as [Client.Do]. It closes conn or keeps it for the next
+// request.
 func (c *Client) exchange(
 	ctx context.Context, conn net.Conn, m *outgoingRequest, x spec.Exchange, limit StopWhen,
 ) (spec.Exchange, error) {
@@ -228,8 +228,8 @@ func (c *Client) exchange(
 	return x, c.localError(ctx, &x.Response)
 }
 
-// localError returns an error if resp ended because of the client or the network and not because of
-// the target. Otherwise it returns nil. The argument ctx is the context of the exchange.
+// localError returns an error if the client or the network, rather than the target, is the reason
+// why resp ended. Otherwise it returns nil. The argument ctx is the context of the exchange.
 func (c *Client) localError(ctx context.Context, resp *spec.Response) error {
 	if cause := context.Cause(ctx); cause != nil && errors.Is(resp.End, cause) {
 		return c.fail(fmt.Sprintf("the exchange was cancelled: %v", cause), cause)
@@ -249,7 +249,7 @@ func (c *Client) localError(ctx context.Context, resp *spec.Response) error {
 func (c *Client) fail(why string, err error) error { return &MeasurementError{c.name, why, err} }
 
 // A watchdog closes the connection of an exchange when a time limit is reached or the caller
-// cancels the exchange. The reason is then the cause of the watchdog's context.
+// cancels the exchange. It stores the reason as the cause of its context.
 type watchdog struct {
 	ctx        context.Context
 	sentAt     time.Time     // when the client began to send the request
@@ -263,7 +263,7 @@ type watchdog struct {
 	reads      atomic.Int64            // number of reads that got bytes, over HTTP/1
 	lingers    *time.Timer             // set by the goroutine that reads the response; nil if there is none
 	hangUp     context.CancelCauseFunc // ends the exchange for the given reason
-	stop       func() bool             // ends the watch; the first call returns whether the connection is still open
+	stop       func() bool             // stops the timers; the first call returns whether the connection is still open
 }
 
 // newWatchdog returns a watchdog for an exchange over conn. The argument parent is the context of
@@ -335,8 +335,8 @@ func (w *watchdog) runPaused(wait func() error) error {
 }
 
 // watchHead ends the exchange if the head of the response is not complete within the idle timeout,
-// counted from the call. If nothing more arrives in that time, the idle timer ends the exchange
-// instead. The caller must call stop when the head is complete.
+// counted from the call. It leaves that to the idle timer if no bytes arrive in this time. The
+// caller must call stop when the head is complete.
 func (w *watchdog) watchHead() (stop func()) {
 	began := w.reads.Load()
 	t := time.AfterFunc(w.timeout, func() {
@@ -348,9 +348,9 @@ func (w *watchdog) watchHead() (stop func()) {
 	return func() { t.Stop() }
 }
 
-// endError returns the reason why a response ended early. The argument err is the error from the
-// read that failed. If the client itself closed the connection, the reason is the cause of w.ctx.
-// Otherwise it is what [peerError] returns for err.
+// endError returns the reason why a response ended early, where err is the error from the read that
+// failed. If the client itself closed the connection, the reason is the cause of w.ctx; otherwise
+// it is the result of [peerError].
 func (w *watchdog) endError(err error) error {
 	if cause := context.Cause(w.ctx); cause != nil {
 		return cause

@@ -51,10 +51,12 @@ func Line(n ast.Node) int {
 	return n.GetToken().Position.Line
 }
 
-// Find follows path from n. The elements of path are keys of mappings and decimal indexes of
-// sequences, counted from 0. Find returns the last node that it reaches, the line of that node,
-// from 1, and the number of steps that it made. The line of the value of a field is the line of its
-// key. If steps is less than len(path), the tree does not contain the rest of the path.
+// Find returns the node at the end of path, which begins at n. The elements of path are keys of
+// mappings and decimal indexes of sequences, counted from 0. If the tree does not contain the whole
+// path, Find returns the last node on it that exists.
+//
+// The result line is the line of the node, counted from 1; for the value of a field, it is the line
+// of the key. The result steps is the number of elements of path that were found.
 func Find(n ast.Node, path ...string) (found ast.Node, line, steps int) {
 	line = Line(n)
 	for _, step := range path {
@@ -68,8 +70,8 @@ func Find(n ast.Node, path ...string) (found ast.Node, line, steps int) {
 }
 
 // child returns the value of the field of n whose key is step, and the line of that key. If n is a
-// sequence, it returns the item whose index is step, and the line of that item. It returns nil and
-// 0 if there is no such field or item.
+// sequence, it returns the item with the index step, and the line of that item. If there is no such
+// field or item, it returns nil and 0.
 func child(n ast.Node, step string) (ast.Node, int) {
 	if list, ok := Content(n).(*ast.SequenceNode); ok {
 		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(list.Values) {

@@ -12,10 +12,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A catalogueContent is the content of a catalogue file. If Extends is not "", it is the version
-// whose catalogue the file extends. The resulting catalogue then has the requirements of that
-// version, except those whose ids are in Without, and also those in Requirements, which replace
-// requirements with the same id. If Extends is "", the catalogue has only those in Requirements.
+// A catalogueContent is the content of a catalogue file. The catalogue consists of its
+// Requirements. If Extends is not "", the catalogue also has the requirements of that version,
+// except those whose ids are in Without or occur in Requirements.
 type catalogueContent struct {
 	Extends      string             `yaml:"extends"`
 	Without      []string           `yaml:"without"`
@@ -23,14 +22,13 @@ type catalogueContent struct {
 }
 
 // readCatalogue reads the catalogue of a version from the directory dir in files. The argument
-// version is either a version, such as "2026-04", or the name of a document file. readCatalogue
-// returns the requirements of the catalogue (see catalogueContent) and its sources: the catalogue's
-// own file, followed by those of the catalogues that it extends.
+// version is either a version, such as "2026-04", or the name of a document file. The results are
+// the requirements of the catalogue and its sources: its own file first, then the files of the
+// catalogues that it extends.
 //
-// The parameter extending lists the catalogue files that extend this one, so that a cycle is
-// detected. It is nil in calls from other functions. readCatalogue returns an error if a file is
-// missing or invalid, if a catalogue extends itself, or if it leaves out a requirement that the
-// extended catalogue does not have.
+// readCatalogue returns an error if a file is missing or invalid, if a catalogue extends itself, or
+// if its field Without has an id that the extended catalogue lacks. It detects cycles by the
+// argument extending, which is nil except in recursive calls.
 func readCatalogue(files fs.FS, dir, version string, extending []string) (
 	list []spec.Requirement, sources []sourceFile, err error,
 ) {

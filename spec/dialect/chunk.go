@@ -13,10 +13,10 @@ type chunkRule struct {
 	id         func(*spec.Event) *string // returns the slot with the id of that message or call
 	start, end spec.Kind                 // the kinds of the implied events
 
-	// The function by is nil unless several messages or calls can be open at once. It returns the slot
-	// that distinguishes them, such as the slot "index": a chunk without an id belongs to the message or
-	// call whose chunks have the same value in that slot. The field until is the kind of the events
-	// that end all open messages and calls, or "" if by is nil.
+	// If several messages or calls can be open at once, by returns the slot that distinguishes their
+	// chunks, such as the slot "index". A chunk without an id then belongs to the message or call
+	// whose chunks have the same value in that slot. An event of the kind until ends all open messages
+	// and calls. Otherwise, by is nil and until is "".
 	by    func(*spec.Event) *string
 	until spec.Kind
 }
@@ -52,19 +52,18 @@ func chunkCheck(n node) (pointer, message string) {
 
 // An openSpan is a message or tool call that a chunk of a stream started and that has not ended yet.
 type openSpan struct {
-	kinds *chunkRule // the x-chunk extension of the schema of its chunks
-	key   string     // what all its chunks have in the slot that kinds.by returns, such as an index; "" if kinds.by is nil
-	end   spec.Event // the event that ends it, if the stream has none; its position in the stream is not set
+	rule *chunkRule // the x-chunk of its chunks
+	key  string     // the value of the slot rule.by in its chunks, such as an index; "" if rule.by is nil
+	end  spec.Event // the end to add if the stream does not contain one; without a position in the stream
 }
 
-// openSpans lists the open messages and tool calls of a stream, in the order of their starts. In
-// each lane (see [spec.Event.Lane]), at most one of those whose chunkRule.by is nil is open.
+// openSpans lists the open messages and tool calls of a stream, in the order of their starts.
+// Unless chunkRule.by is set, at most one of them is open in each lane (see [spec.Event].Lane).
 type openSpans []openSpan
 
-// appendEvents appends to events the starts and ends that the event e implies, and returns the
-// result. These events precede e, which is not appended itself. appendEvents also updates the list
-// o. If e is a chunk without an id that continues an open message or call, appendEvents sets the id
-// of that message or call in e.
+// appendEvents appends the starts and ends that the event e implies to events, and returns the
+// result. The implied events precede e, which the caller appends. appendEvents also updates o. If e
+// is a chunk without an id that continues an open message or call, appendEvents sets that id in e.
 //
 // The argument e is the event of a frame or an event that a frame carries. Its kind must be neither
 // Undecodable nor Unrecognized, because an event of these kinds may belong to any message or call.
@@ -78,12 +77,12 @@ func (o *openSpans) appendEvents(events []spec.Event, chunk *chunkRule, e *spec.
 		return events
 	}
 	*o = slices.DeleteFunc(*o, func(open openSpan) bool {
-		switch isEnd := e.Kind == open.end.Kind && *open.kinds.id(e) == *open.kinds.id(&open.end); {
+		switch isEnd := e.Kind == open.end.Kind && *open.rule.id(e) == *open.rule.id(&open.end); {
 		case isEnd:
 			return true
 		case open.end.Lane != e.Lane && e.Kind.Subject() != "run":
 			return false // e is about another agent within the agent
-		case open.kinds.by != nil && e.Kind != open.kinds.until && (chunk != open.kinds || key != open.key):
+		case open.rule.by != nil && e.Kind != open.rule.until && (chunk != open.rule || key != open.key):
 			return false // e belongs to another message or call, or to none
 		}
 		events = append(events, impliedBy(e, open.end))
@@ -101,18 +100,18 @@ func (o *openSpans) appendEvents(events []spec.Event, chunk *chunkRule, e *spec.
 	return append(events, impliedBy(e, start))
 }
 
-// setID reports whether a chunk continues an open message or tool call and, if it does, sets *id to
-// the id of that message or call. Before the call, *id is the id that the chunk states, or "". The
-// argument rule is the x-chunk of the chunk's variant, key is as in openSpan, and lane is the
-// chunk's lane.
+// setID reports whether an open message or tool call is continued by a chunk. The argument id
+// points to the id in the chunk, which may be "". If there is such a message or call, setID sets
+// *id to its id. The other arguments are the x-chunk of the chunk, its key (see openSpan) and its
+// lane.
 //
-// A chunk can continue only a message or call that was started by a chunk with the same x-chunk and
-// key. If the chunk states an id, it continues the one with this id. Otherwise, it continues the
-// one that was started first in its lane or, if none is open there and lane is "", in any lane.
+// Only messages and calls with the same rule and key are considered. A chunk with an id continues
+// the one with that id. A chunk without an id continues the first one in its lane. If none is open
+// there and lane is "", it continues the first one in any lane.
 func (o *openSpans) setID(id *string, rule *chunkRule, key, lane string) bool {
 	find := func(matches func(openSpan) bool) int {
 		return slices.IndexFunc(*o, func(open openSpan) bool {
-			return open.kinds == rule && open.key == key && matches(open)
+			return open.rule == rule && open.key == key && matches(open)
 		})
 	}
 	i := find(func(open openSpan) bool { return *id == *rule.id(&open.end) || *id == "" && open.end.Lane == lane })

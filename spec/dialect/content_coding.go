@@ -26,16 +26,16 @@ func HasContentCoding(r spec.Response) bool {
 	return r.Header.ContentCoding() != "" && len(r.Body) > 0
 }
 
-// DecodeContent returns r with the content coding of its body removed (RFC 9110 section 8.4). The
-// result has no arrival times, since these apply to the encoded body. It keeps the Content-Encoding
-// field, so DecodeContent must not be called again with the result. If [HasContentCoding] is false
-// for r, the result is r.
+// DecodeContent returns r with the content coding of its body removed (RFC 9110 section 8.4), or r
+// itself if [HasContentCoding] is false for it. The result has no Arrivals, since these apply to
+// the encoded body. It still has the Content-Encoding field, so it must not be passed to
+// DecodeContent again.
 //
-// A truncated body is decoded as far as possible. If the decoded body exceeds 64 MiB or, in an
-// event stream, 200,000 events and comments, the rest of the body is dropped, and the End of the
-// result wraps spec.ErrLimitExceeded. If the coding is unknown or the body is invalid, the result
-// has no body, and its End wraps spec.ErrClientLeft, so that the response counts neither for nor
-// against the server.
+// A truncated body is decoded as far as possible. A decoded body is cut off after 64 MiB or, if it
+// is an event stream, after 200,000 events and comments; the End of the result then wraps
+// spec.ErrLimitExceeded. If the coding is unknown or the body is invalid, the result has no body,
+// and its End wraps spec.ErrClientLeft, so that the response counts neither for nor against the
+// server.
 func DecodeContent(r spec.Response) spec.Response {
 	if !HasContentCoding(r) {
 		return r
@@ -59,10 +59,10 @@ func DecodeContent(r spec.Response) spec.Response {
 	return r
 }
 
-// decompress returns body with its content coding, which is in lower case, removed. The result has
-// at most maxDecoded+1 bytes; that length means that the body is too large. If body is
-// truncated, decompress returns the part that it can decode. It returns an error if coding is not
-// gzip, x-gzip or deflate, or if body is invalid or ends before its data begins.
+// decompress returns body with its content coding removed. The coding must be in lower case. The
+// result is cut off at maxDecoded+1 bytes, so that the caller can detect that it is too large. If
+// body is truncated, decompress returns the part that it can decode. It returns an error if coding
+// is not gzip, x-gzip or deflate, or if body is invalid or ends before its data begins.
 func decompress(coding string, body []byte) ([]byte, error) {
 	var r io.Reader
 	var err error

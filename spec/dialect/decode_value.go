@@ -47,11 +47,11 @@ const (
 	withViolations                     // Exercised and Violations; the value is validated
 )
 
-// decode sets the kind, slots and parts of e from the JSON value v, which must match the variant,
-// and the further fields that the mode calls for (see decodeMode). If the variant has no x-kind,
-// the kind is [spec.Unrecognized]. A slot stays unchanged if v has no value of an allowed type for
-// it. If the values for a slot are in the items of a list, they are concatenated, and those for the
-// slot "text" are also appended to e.Texts.
+// decode sets the kind, slots and parts of e from the JSON value v, which must match the variant.
+// It also sets the fields that the mode requires. If the variant has no x-kind, the kind is
+// [spec.Unrecognized]. A slot is unchanged if v has no value of an allowed type for it. If several
+// items of a list have values for the same slot, the slot holds their concatenation; for the slot
+// "text", the values are also appended to e.Texts.
 func (w *variant) decode(e *spec.Event, v any, mode decodeMode) {
 	e.Kind = w.kind
 	if e.Kind == "" {
@@ -128,9 +128,10 @@ func (w *variant) checkSchema(e *spec.Event, v any) {
 	}
 }
 
-// decodeParts returns the parts of v (see nestedParts) as events. The Frame of a part that is to
-// become an event of its own is separateFrame, that of any other part is -1. Unless mode is
-// contentsOnly, the parts have Exercised, but never Violations, because v is validated as a whole.
+// decodeParts returns the parts of v (see nestedParts) as events. The Frame of a part is
+// separateFrame if the part is to become an event of its own, otherwise -1. Unless mode is
+// contentsOnly, the field Exercised of the parts is set. Their field Violations is always empty,
+// because v is validated as a whole.
 func (w *variant) decodeParts(v any, mode decodeMode) (parts []spec.Event) {
 	for _, site := range w.parts {
 		for _, found := range valuesAt(v, site.path) {
@@ -155,8 +156,8 @@ func (w *variant) decodeParts(v any, mode decodeMode) (parts []spec.Event) {
 }
 
 // exercisedRequirements returns the ids of the requirements of the variant that the value v
-// exercises, each once, without those that are named in violations. The argument violations must
-// have all violations of v.
+// exercises and does not violate. Each id occurs once. The argument violations must contain all
+// violations of v.
 func (w *variant) exercisedRequirements(v any, violations []spec.Violation) (ids []string) {
 	for _, at := range w.requirements {
 		violated := func(b spec.Violation) bool { return b.Requirement == at.id }
@@ -170,8 +171,8 @@ func (w *variant) exercisedRequirements(v any, violations []spec.Violation) (ids
 	return ids
 }
 
-// isExercised reports whether v exercises the requirement l.id, as described for memberRequirement.
-// The argument v is a whole value of the variant, not the value at l.path.
+// isExercised reports whether v exercises the requirement l (see [memberRequirement]). The argument
+// v is a value of the variant as a whole, not only its member at l.path.
 func (l memberRequirement) isExercised(v any) bool {
 	if l.matchesForm != nil {
 		return slices.ContainsFunc(valuesAt(v, l.path), func(v any) bool { return l.matchesForm(v) == nil })

@@ -27,9 +27,9 @@ func (o *Operation) parameterWith(slot string) (p parameter, ok bool) {
 	return o.parameters[i], true
 }
 
-// FixedText returns the value that the document fixes for the given slot in frames or replies of
-// kind k, by x-write, a single-valued enum, const or default. A string is returned unchanged and
-// any other value as JSON text. The result is "" if the document fixes none.
+// FixedText returns the constant that the document states for the given slot in frames or replies
+// of kind k, by x-write, an enum with one value, const or default. A string is returned unchanged,
+// and any other value as JSON. FixedText returns "" if the document states no such constant.
 func (o *Operation) FixedText(k spec.Kind, slot string) string {
 	if m := o.memberWith(k, slot); m != nil {
 		return slotText(m.fixedValue)
@@ -83,8 +83,8 @@ func (o *Operation) FailureCode(status string) string {
 func (o *Operation) KeepAlive() string { return o.promised.KeepAlive }
 
 // SnapshotStatus returns the status of incomplete parts of kind k, such as [spec.ToolCall], in
-// frames of o. The reference server sends such a part repeatedly while it grows, each time as a
-// whole (x-snapshots). SnapshotStatus returns "" if the document does not provide for that.
+// frames of o. It returns "" if the document does not let the server send such a part repeatedly,
+// as a growing snapshot (x-snapshots).
 func (o *Operation) SnapshotStatus(k spec.Kind) string {
 	for _, w := range o.frameVariants {
 		if m := w.layout.fieldForSlot("status"); m != nil && w.kind == k && w.node.get("x-snapshots").value == true {
@@ -95,10 +95,12 @@ func (o *Operation) SnapshotStatus(k spec.Kind) string {
 }
 
 // FormatTime returns t as text in the format of the member that carries the given slot, such as
-// "created", in frames or replies of kind k. If the member is a string or has no type, the format
-// is RFC 3339, in UTC. If it is a number, the result is the number of seconds since January 1, 1970
-// UTC or, if the minimum in the schema is too large for seconds, of milliseconds. FormatTime
-// returns "" if no member carries the slot, or if the type of the member cannot represent a time.
+// "created", in frames or replies of kind k. It returns "" if no member carries the slot, or if the
+// type of the member cannot represent a time.
+//
+// If the member is a string or has no type, the format is RFC 3339 in UTC. If it is a number, the
+// format is Unix time in seconds. If its minimum is at least 1e11, which is implausible for
+// seconds, the format is Unix time in milliseconds.
 func (o *Operation) FormatTime(k spec.Kind, slot string, t time.Time) string {
 	m := o.memberWith(k, slot)
 	if m == nil {
@@ -117,14 +119,13 @@ func (o *Operation) FormatTime(k spec.Kind, slot string, t time.Time) string {
 	return ""
 }
 
-// noSlots is an event with empty slots, for calls of variantFor that should choose by the kind
-// alone. Such an event fits every variant except those that have x-encloses.
+// noSlots is an event with empty slots, for calls of variantFor in which only the kind should
+// matter. It fits every variant except those with x-encloses.
 var noSlots spec.Event
 
-// memberWith returns the member that carries the given slot in the variant with which o encodes
-// events of kind k. It looks for a variant of frames first, and then for one of responses that are
-// not streams, in the order of their statuses. It returns nil if there is no variant, or if the
-// first one has no such member.
+// memberWith returns the member that carries the given slot in events of kind k, or nil if there is
+// none. It considers only one variant of that kind: the first of the frames or, if no frame has the
+// kind, the first of the other responses, ordered by status.
 func (o *Operation) memberWith(k spec.Kind, slot string) *objectField {
 	w := variantFor(o.frameVariants, k, &noSlots)
 	for _, status := range slices.Sorted(maps.Keys(o.responses)) {

@@ -52,8 +52,8 @@ func (d *Dialect) RequiresCredentials() bool {
 }
 
 // Denials returns, by reason, the requirements on refusals of valid requests without permission
-// (x-denied), for all operations together. A requirement that several operations name occurs once
-// for each of them. The Level of the requirements is not set.
+// (x-denied). It combines those of all operations, so a requirement that several operations name
+// occurs several times. The Level of the requirements is not set.
 func (d *Dialect) Denials() spec.DenialRequirements {
 	all := spec.DenialRequirements{}
 	for _, o := range d.operations {

@@ -24,7 +24,7 @@ type Dialect struct {
 	Version      string             // "2026-04"
 	Title        string             // title of the document
 	Base         string             // path of the server's URL in the document, such as "/api/v1/agent"; may be ""
-	IsEndpoint   bool               // no path is prescribed: "/" stands for the base URL, and Base is an example
+	IsEndpoint   bool               // the URL of the server is {endpoint}, which prescribes no path; Base is an example
 	Requirements []spec.Requirement // the requirements of its catalogue that are about servers
 	File         string             // path of its document; "" if it is embedded
 
@@ -65,10 +65,9 @@ func newRegistry(files fs.FS) *registry {
 	return s
 }
 
-// findDefault returns the version of the given family whose document, one of the given files, has
-// "x-default: true". If several documents have it, the last of them in the order of s.names applies.
-// If none has it, the version is "". The error is non-nil if a document of the family cannot be
-// read.
+// findDefault returns the version of the given family whose document has "x-default: true", or ""
+// if there is none. If several documents have it, findDefault returns the last of these versions in
+// the order of s.names. It returns an error if it cannot read or parse a document of the family.
 func (s *registry) findDefault(files fs.FS, family string) (chosen string, err error) {
 	for _, name := range s.names {
 		version, ok := strings.CutPrefix(name, family+"@")
@@ -113,8 +112,8 @@ func IsDefault(name string) bool {
 // catalogue is invalid.
 func Open(name string) (*Dialect, error) { return embeddedRegistry().open(name) }
 
-// All returns all embedded dialects, in the order of [Names]. If some of them cannot be opened, All
-// returns the error of the first of these, and the slice must not be used.
+// All returns all embedded dialects, in the order of [Names]. If a dialect cannot be opened, All
+// returns an error, and the slice must not be used.
 func All() ([]*Dialect, error) {
 	names := Names()
 	all := make([]*Dialect, len(names))
@@ -202,9 +201,9 @@ func (d *Dialect) addOperations() {
 	}
 }
 
-// Document returns the OpenAPI document as YAML. If the document extends that of another version,
-// the result is the merged document; otherwise it is the file as written, which the caller must not
-// modify. Document returns an error if the merged document cannot be encoded.
+// Document returns the OpenAPI document as YAML: the content of its file or, if it extends the
+// document of another version, the merged document. The caller must not modify the result. Document
+// returns an error if the merged document cannot be encoded.
 func (d *Dialect) Document() ([]byte, error) {
 	if len(d.document.sources) == 1 {
 		return d.document.sources[0].data, nil
@@ -224,8 +223,8 @@ func (d *Dialect) Operations() []*Operation { return slices.Clone(d.operations) 
 func (d *Dialect) Catalogue() []spec.Requirement { return slices.Clone(d.requirements) }
 
 // Kinds returns the kinds of all events and parts that the document describes, sorted. For each
-// slot that these events or the parameters of requests carry, the result also contains the kind
-// "slot.NAME". If the document has an x-chunk, the result contains [spec.SlotChunk].
+// slot that they or the parameters of requests carry, the result also has a kind "slot.NAME", such
+// as [spec.SlotSeq]. If the document has an x-chunk, the result also has [spec.SlotChunk].
 func (d *Dialect) Kinds() []spec.Kind { return slices.Clone(d.kinds()) }
 
 // findKinds computes the result of [Dialect.Kinds].
@@ -277,9 +276,9 @@ func (d *Dialect) Plan(checks []*spec.Check) spec.Plan {
 	return spec.NewPlan(checks, d.Requirements, d.Kinds())
 }
 
-// ClientPlan returns the plan for judging clients of the dialect. It has one obligation for each of
-// the given checks that is named by a requirement on clients, and for each check of clients that
-// needs no kind, even if no requirement names it. See also [spec.NewClientPlan].
+// ClientPlan returns the plan for judging clients of the dialect. It has an obligation for each of
+// the given checks that a requirement on clients names. It also has one for each check of clients
+// that needs no kind. See also [spec.NewClientPlan].
 func (d *Dialect) ClientPlan(checks []*spec.Check) spec.Plan {
 	return spec.NewClientPlan(checks, d.ClientRequirements, d.Requirements, d.Kinds())
 }

@@ -22,7 +22,7 @@ import (
 // such as "/components/schemas/Run". Schemas are compiled by pointer, and a schema error names the
 // pointer of the schema that was violated.
 type document struct {
-	url          string         // absolute URL under which the compiler knows the document
+	url          string         // absolute URL that identifies the document in the compiler
 	root         map[string]any // the document as decoded JSON
 	sources      []sourceFile   // its file, and those of the documents that it extends
 	compiler     *jsonschema.Compiler
@@ -93,9 +93,10 @@ func readTree(files fs.FS, dir, version string, extending []string) (
 	return mergePatch(baseTree, tree).(map[string]any), append([]sourceFile{f}, sources...), nil
 }
 
-// readSource reads the file with the given name. The name in the result is the same or, if files is
-// a [boundedDir], the path of the file as the user gave it. The argument extending lists the files
-// that extend this one. readSource returns an error if the file is one of them or cannot be read.
+// readSource reads the file with the given name. If files is a [boundedDir], the name in the result
+// is the path of the file as the user gave it, otherwise the given name. readSource returns an
+// error if the file cannot be read, or if its name is in extending, the list of files that extend
+// this one.
 func readSource(files fs.FS, name string, extending []string) (sourceFile, error) {
 	if slices.Contains(extending, name) {
 		return sourceFile{}, fmt.Errorf("%s: extends itself", name)
@@ -151,9 +152,8 @@ func (s *document) compile(pointer string) (*jsonschema.Schema, error) {
 }
 
 // validator returns a function that validates a decoded JSON value against the schema at the given
-// JSON pointer. The schema is compiled in the first call, since most runs need few schemas of a
-// document. The function panics if the schema is invalid, which [Dialect.Validate] and the tests of
-// this package rule out. It is safe for concurrent use.
+// JSON pointer. The function compiles the schema in its first call and is safe for concurrent use.
+// It panics if the schema is invalid, which [Dialect.Validate] must have ruled out.
 func (s *document) validator(pointer string) func(v any) error {
 	compiled := sync.OnceValues(func() (*jsonschema.Schema, error) { return s.compile(pointer) })
 	return func(v any) error {
@@ -289,7 +289,7 @@ func (n node) members() iter.Seq2[string, node] {
 }
 
 // strings returns the strings in n: its value if that is a string, or the strings at any depth of
-// nested arrays if it is an array. A number counts as a string.
+// nested arrays if it is an array. Numbers are returned in their JSON form.
 func (n node) strings() (all []string) {
 	switch v := n.value.(type) {
 	case string:

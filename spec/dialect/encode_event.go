@@ -25,13 +25,12 @@ func (o *Operation) CanEncode(e spec.Event) bool {
 	return w != nil
 }
 
-// Carrier returns the kind of the frames in which the stream of o carries events of kind k as items
-// of a list (x-parts: events). To send such events, encode an event of the returned kind with these
-// events as its Parts. Carrier returns "" if events of kind k can be sent in a frame or an envelope
-// of their own, or not at all.
+// Carrier returns the kind of the events whose frames carry events of kind k in a list (x-parts:
+// events). Such events must be sent as the Parts of an event of the returned kind. Carrier returns
+// "" if events of kind k are sent in frames or envelopes of their own, or cannot be sent.
 func (o *Operation) Carrier(k spec.Kind) spec.Kind { return o.carriers[k] }
 
-// initCarriers sets o.carriers, from which [Operation.Carrier] gets its result.
+// initCarriers sets o.carriers to the results of [Operation.Carrier] by kind.
 func (o *Operation) initCarriers() {
 	o.carriers = map[spec.Kind]spec.Kind{}
 	for _, w := range o.frameVariants {
@@ -46,15 +45,15 @@ func (o *Operation) initCarriers() {
 	}
 }
 
-// HasEnvelopes reports whether the stream of o has envelopes. An envelope is a frame that stands
-// for no event of its own, only for the events that it carries.
+// HasEnvelopes reports whether the stream of o has envelopes. An envelope is a frame that
+// represents no event itself but only carries other events.
 func (o *Operation) HasEnvelopes() bool {
 	return slices.ContainsFunc(o.frameVariants, (*variant).isEnvelope)
 }
 
-// frameFor returns the variant of the frame in which e is encoded, and the event to encode as that
-// frame. This event is e itself or, if the frame is an envelope, a new event whose only part is the
-// result of chunkFor for e. Both results are nil if the stream of o has no frame for e.
+// frameFor returns the variant of the frame in which e is sent, and the event to encode with that
+// variant. This event is e itself or, if the frame is an envelope, a new event with e, as changed
+// by chunkFor, as its only part. Both results are nil if the stream of o has no frame for e.
 func (o *Operation) frameFor(e *spec.Event) (*variant, *spec.Event) {
 	if w := variantFor(o.frameVariants, e.Kind, e); w != nil {
 		return w, e
@@ -77,9 +76,9 @@ func (o *Operation) frameFor(e *spec.Event) (*variant, *spec.Event) {
 	return nil, nil
 }
 
-// chunkFor returns a copy of e to encode in place of e. ok reports whether one of the variants can
-// encode the copy. If the x-chunk of that variant has the member "by", the copy is changed: the
-// start of a message or call becomes its first chunk, and a later chunk loses its id.
+// chunkFor returns e in the form in which one of the variants can encode it. ok is false if none
+// can. The form differs from e only if the variant has an x-chunk with the member "by": the start
+// of a message or call becomes its first chunk, and a later chunk loses its id.
 func chunkFor(variants []*variant, e *spec.Event) (part spec.Event, ok bool) {
 	part = *e
 	for _, w := range variants {
@@ -96,9 +95,9 @@ func chunkFor(variants []*variant, e *spec.Event) (part spec.Event, ok bool) {
 }
 
 // EndStatus returns the status with which the reference server ends a run, if the document makes
-// the status depend on the events of the run (x-after). The function occurred must report whether
-// the run had an event of the given kind. EndStatus returns "" if the document has no x-after for
-// the ends of runs.
+// this status depend on whether certain events occurred in the run (x-after). The function occurred
+// must report whether the run had an event of the given kind. EndStatus returns "" if no variant
+// for the end of a run has an x-after.
 func (o *Operation) EndStatus(occurred func(spec.Kind) bool) string {
 	depends, status := false, ""
 	for _, w := range o.frameVariants {
@@ -121,8 +120,8 @@ func (o *Operation) EndStatus(occurred func(spec.Kind) bool) string {
 }
 
 // variantFor returns the first of the variants that has kind k and can encode e, or nil if there is
-// none. A chunk needs a variant with an x-chunk. If no variant fits and k is [spec.ReasoningDelta],
-// variantFor looks for a variant of kind [spec.MessageDelta] instead.
+// none. If e.IsChunk is true, the variant must have an x-chunk. If no variant of kind
+// [spec.ReasoningDelta] can encode e, variantFor returns one of kind [spec.MessageDelta] instead.
 func variantFor(variants []*variant, k spec.Kind, e *spec.Event) *variant {
 	for _, w := range variants {
 		if w.kind == k && w.canEncode(e) && (!e.IsChunk || w.chunk != nil) {
@@ -135,8 +134,9 @@ func variantFor(variants []*variant, k spec.Kind, e *spec.Event) *variant {
 	return nil
 }
 
-// canEncode reports whether each slot that has a fixed value in the variant is empty in e or has
-// the same value in e. If the variant is for steps, the type of e must also equal w.encloses.
+// canEncode reports whether e contradicts no constant of the variant: each slot with a constant
+// value is empty in e or has that value. If the variant is for steps, the type of e must also equal
+// w.encloses.
 func (w *variant) canEncode(e *spec.Event) bool {
 	if w.kind.Subject() == "step" && w.encloses != e.Type {
 		return false
@@ -203,9 +203,9 @@ func (o *Operation) AppendEvent(dst []byte, e *spec.Event) ([]byte, error) {
 	return append(dst, "\n\n"...), nil
 }
 
-// AppendCursor appends to dst an SSE id field with the given cursor, for the frame that follows,
-// and returns the result. If the frames of o have no id fields, it returns dst unchanged.
-// AppendCursor is not needed before [Operation.AppendEvent], which writes this field if the event
+// AppendCursor appends to dst an SSE id field with the given cursor and returns the result. The
+// field belongs to the frame that is appended next. If the frames of o have no id fields,
+// AppendCursor returns dst unchanged. [Operation.AppendEvent] writes this field itself if the event
 // has a cursor.
 func (o *Operation) AppendCursor(dst []byte, cursor string) []byte {
 	if o.cursorAsID {
@@ -230,11 +230,11 @@ type EncodedResponse struct {
 	Body      []byte
 }
 
-// EncodeResponse encodes e as the complete response of o with the status e.StatusCode or, if that
-// is 0, with the lowest documented status from 200 to 299. If the document describes no body for
-// the status, the result has none. A JSON body is encoded as the first variant that fits e or, if
-// none fits, as the first variant. Any other body is the text of e or, if that is empty, the
-// example in the document.
+// EncodeResponse encodes e as a response of o that is not a stream. The status is e.StatusCode or,
+// if that is 0, the lowest documented status from 200 to 299. The response has no body if the
+// document describes none for the status. A JSON body is encoded with the first variant that fits e
+// or, if none fits, with the first variant. Any other body is the text of e or, if that is empty,
+// the example in the document.
 func (o *Operation) EncodeResponse(e spec.Event) EncodedResponse {
 	if e.StatusCode == 0 {
 		e.StatusCode = o.successStatus
@@ -289,10 +289,10 @@ func (o *Operation) Container(k spec.Kind) (messageType, role string, ok bool) {
 	return within.get("type").text(), within.get("role").text(), within.exists()
 }
 
-// findVariant returns the first of the given variants that has kind k or, if there is none, the
-// first among the variants of their parts, recursively, up to a nesting depth of maxDepth. The
-// argument depth is the depth of the given variants, 0 for those that are not parts. findVariant
-// returns nil if it finds none.
+// findVariant returns the first of the given variants that has kind k. If there is none, it
+// searches the variants of their parts, recursively, up to a nesting depth of maxDepth. It returns
+// nil if it finds none. The argument depth is the nesting depth of the given variants; it is 0
+// except in recursive calls.
 func findVariant(variants []*variant, k spec.Kind, depth int) *variant {
 	for _, w := range variants {
 		if w.kind == k {

@@ -11,7 +11,7 @@ import (
 
 // appendJSON appends to dst the encoding of e as a compact JSON object, with members ordered by
 // name, and returns the result as out. hasContent reports whether at least one member has a value
-// from e, and not only a constant of the document.
+// from e, rather than a constant of the document.
 func (f *objectLayout) appendJSON(dst []byte, e *spec.Event) (out []byte, hasContent bool) {
 	dst = append(dst, '{')
 	first := len(dst)
@@ -29,9 +29,9 @@ func (f *objectLayout) appendJSON(dst []byte, e *spec.Event) (out []byte, hasCon
 	return append(dst, '}'), hasContent
 }
 
-// appendJSON appends to dst the value that the member has for e, as JSON, and returns the result as
-// out. present is false if the object should not have the member; the caller then discards out.
-// hasContent reports whether the value comes from e and is not a constant.
+// appendJSON appends to dst the value of the member m in the encoding of e, as JSON, and returns
+// the result as out. present is false if the object should lack the member; the caller must then
+// discard out. hasContent reports whether the value comes from e, rather than from the document.
 func (m *objectField) appendJSON(dst []byte, e *spec.Event) (out []byte, present, hasContent bool) {
 	switch {
 	case m.variants != nil:
@@ -56,10 +56,9 @@ func (m *objectField) appendJSON(dst []byte, e *spec.Event) (out []byte, present
 	return append(dst, m.encodedDefault...), m.required, false
 }
 
-// appendParts appends to dst the value of a member that holds parts of an event. If the member is a
-// list, the value has all those of the given parts that the member can hold, otherwise only the
-// first of them. If there are none, the value is m.encodedDefault. The results are as in
-// [objectField.appendJSON].
+// appendParts is like appendJSON for a member whose value consists of parts of an event. If the
+// member is a list, its value has all of the given parts that one of m.variants can encode,
+// otherwise only the first of them. If there are none, the value is m.encodedDefault.
 func (m *objectField) appendParts(dst []byte, parts []spec.Event) (out []byte, present, hasContent bool) {
 	begin := len(dst)
 	for i := range parts {

@@ -7,11 +7,12 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// UseEndpoint replaces the path with "/" in those requests of the given recordings that were sent
-// to the endpoint of the server. It modifies the recordings, which must all be of the same server.
-// It does nothing if d.IsEndpoint is false. A path is considered that of the endpoint if it is "/"
-// or d.Base, or if at least one POST request to it succeeded and either started a run or is valid
-// as a request to the endpoint.
+// UseEndpoint replaces the path of each request to the endpoint of the server with "/". It modifies
+// the given recordings, all of which must be of the same server. It does nothing if d.IsEndpoint is
+// false.
+//
+// The endpoint has the path "/", d.Base, or any path with at least one successful POST request that
+// either started a run or is valid as a request to the endpoint.
 func (d *Dialect) UseEndpoint(list ...*spec.Trace) {
 	if !d.IsEndpoint {
 		return
@@ -47,9 +48,9 @@ func (d *Dialect) startsRun(x spec.Exchange) bool {
 	return false
 }
 
-// AtEndpoint returns r with the target that a client appends to the base URL of the server. If
-// d.IsEndpoint and the path of r is "/", the slash is removed, so that only the query remains, if
-// there is one. Otherwise r is returned unchanged.
+// AtEndpoint returns r with a target that a client can append to the base URL of the server. If
+// d.IsEndpoint is true and the path of r is "/", the result has an empty path. Otherwise, the
+// result is r.
 func (d *Dialect) AtEndpoint(r spec.Request) spec.Request {
 	if d.IsEndpoint && (r.Target == "/" || strings.HasPrefix(r.Target, "/?")) {
 		r.Target = r.Target[1:]

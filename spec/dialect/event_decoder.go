@@ -177,7 +177,7 @@ func (t *eventDecoder) decodeFrames() iter.Seq[spec.Event] {
 		if err := dec.Err(); err != nil {
 			yield(spec.Event{
 				Kind: spec.Undecodable, Frame: t.frameIndex, Err: err,
-				Flaws: []spec.EncodingFlaw{{Kind: spec.FlawTooLarge, Detail: err.Error()}},
+				Flaws: []spec.DecodeFlaw{{Kind: spec.FlawTooLarge, Detail: err.Error()}},
 			})
 			return
 		}
@@ -188,7 +188,7 @@ func (t *eventDecoder) decodeFrames() iter.Seq[spec.Event] {
 			}
 			yield(spec.Event{
 				Kind: spec.Incomplete, Frame: t.frameIndex, Line: rest.Line, Offset: rest.Offset, Raw: rest.Raw, Fields: rest.Fields,
-				Flaws: []spec.EncodingFlaw{{Kind: spec.FlawUnterminated, Detail: "no blank line follows"}},
+				Flaws: []spec.DecodeFlaw{{Kind: spec.FlawUnterminated, Detail: "no blank line follows"}},
 			})
 		}
 	}
@@ -201,7 +201,7 @@ func (t *eventDecoder) decodeFrame(item sse.Item) []spec.Event {
 		Frame: t.frameIndex, Line: item.Line, Offset: item.Offset, Raw: item.Raw, EndsWithCR: item.EndsWithCR, Fields: item.Fields,
 	}
 	if item.InvalidUTF8 {
-		e.Flaws = append(e.Flaws, spec.EncodingFlaw{Kind: spec.FlawUTF8, Detail: "not valid UTF-8"})
+		e.Flaws = append(e.Flaws, spec.DecodeFlaw{Kind: spec.FlawUTF8, Detail: "not valid UTF-8"})
 	}
 	t.buffer = t.buffer[:0]
 	if item.Kind == sse.Comment {
@@ -260,9 +260,9 @@ func (w *variant) chunkOf(k spec.Kind) *chunkRule {
 	return nil
 }
 
-// takeSeparate removes from e.Parts the parts that are events of their own, and returns them. They
-// get the position, the bytes, the wire name and the SSE fields of e, and the thread and run of e
-// where they have none of their own.
+// takeSeparate removes from e.Parts the parts that are events of their own (see separateFrame), and
+// returns them. It sets their position, bytes, wire name and SSE fields to those of e. If such a
+// part has no thread or no run, it gets that of e.
 func takeSeparate(e *spec.Event) (events []spec.Event) {
 	if !slices.ContainsFunc(e.Parts, isSeparate) {
 		return nil
@@ -282,8 +282,8 @@ func takeSeparate(e *spec.Event) (events []spec.Event) {
 	return events
 }
 
-// separateFrame is a value of [spec.Event.Frame]. It marks a part as an event of its own while the
-// frame that carries the part is being decoded.
+// separateFrame is the [spec.Event].Frame of a part that is to become an event of its own. It is
+// set only while the frame that carries the part is being decoded.
 const separateFrame = -2
 
 func isSeparate(part spec.Event) bool { return part.Frame == separateFrame }
@@ -304,12 +304,12 @@ func (d *Dialect) decodeFrameData(o *Operation, e *spec.Event, data []byte, mode
 	v, err := decode(data)
 	if err != nil {
 		e.Err = fmt.Errorf("%s is %w", eventName, err)
-		e.Flaws = append(e.Flaws, spec.EncodingFlaw{Kind: spec.FlawJSON, Detail: err.Error()})
+		e.Flaws = append(e.Flaws, spec.DecodeFlaw{Kind: spec.FlawJSON, Detail: err.Error()})
 		return nil
 	}
 	if jsonType(v) != "object" {
 		e.Err = errors.New(schemaError{got: v, expected: "expected an object"}.text(eventName))
-		e.Flaws = append(e.Flaws, spec.EncodingFlaw{Kind: spec.FlawJSON, Detail: e.Err.Error()})
+		e.Flaws = append(e.Flaws, spec.DecodeFlaw{Kind: spec.FlawJSON, Detail: e.Err.Error()})
 		return nil
 	}
 	w := matchVariant(o.frameVariants, v)
@@ -324,11 +324,10 @@ func (d *Dialect) decodeFrameData(o *Operation, e *spec.Event, data []byte, mode
 	return w
 }
 
-// inheritSubject changes the kind of e from a kind of messages to the corresponding kind of
-// reasoning if the message of e started as reasoning, since in some dialects the two kinds of
-// messages differ only in the event that starts them. If e is itself the start of reasoning,
-// inheritSubject records the id of the message. In dialects that have deltas of reasoning, it does
-// nothing.
+// inheritSubject changes the kind of e from one of messages to the corresponding one of reasoning,
+// such as message.delta to reasoning.delta, if the message of e started as reasoning. It serves
+// dialects in which reasoning differs from messages only in the event that starts it. In dialects
+// that have deltas of reasoning, it does nothing.
 func (t *eventDecoder) inheritSubject(e *spec.Event) {
 	subject, phase := e.Kind.Subject(), e.Kind.Phase()
 	switch {
@@ -344,11 +343,10 @@ func (t *eventDecoder) inheritSubject(e *spec.Event) {
 	}
 }
 
-// decodeBody returns the event for the body of a response that is not an event stream. The event
-// has the kind of the schema that the body matches. The kind is Undecodable if the body has more
-// than t.limit bytes or is not valid JSON, and Unrecognized if the body matches no schema. If the
-// media type of the body is not JSON, or if the document describes no JSON body for the status of
-// the response, the body is not parsed, and the kind is Unrecognized.
+// decodeBody returns the event for the body of a response that is not an event stream. Its kind is
+// that of the schema that the body matches, or Unrecognized if there is none. The kind is also
+// Unrecognized if the body is not of a JSON media type, or if the document describes no JSON body
+// for the status. It is Undecodable if the body has more than t.limit bytes or is not valid JSON.
 func (t *eventDecoder) decodeBody() spec.Event {
 	r := t.exchange.Response
 	e := spec.Event{
@@ -356,11 +354,11 @@ func (t *eventDecoder) decodeBody() spec.Event {
 		StatusCode: r.Status, MediaType: r.Header.MediaType(),
 	}
 	if !utf8.Valid(r.Body) && isUTF8(r.Header) {
-		e.Flaws = append(e.Flaws, spec.EncodingFlaw{Kind: spec.FlawUTF8, Detail: "not valid UTF-8"})
+		e.Flaws = append(e.Flaws, spec.DecodeFlaw{Kind: spec.FlawUTF8, Detail: "not valid UTF-8"})
 	}
 	if len(r.Body) > t.limit {
 		e.Err = fmt.Errorf("the body has more than %d bytes", t.limit)
-		e.Flaws = append(e.Flaws, spec.EncodingFlaw{Kind: spec.FlawTooLarge, Detail: e.Err.Error()})
+		e.Flaws = append(e.Flaws, spec.DecodeFlaw{Kind: spec.FlawTooLarge, Detail: e.Err.Error()})
 		return e
 	}
 	content, documented := t.operation.responseFor(r.Status)
@@ -371,7 +369,7 @@ func (t *eventDecoder) decodeBody() spec.Event {
 	v, err := decode(r.Body)
 	if err != nil {
 		e.Err = err
-		e.Flaws = append(e.Flaws, spec.EncodingFlaw{Kind: spec.FlawJSON, Detail: err.Error()})
+		e.Flaws = append(e.Flaws, spec.DecodeFlaw{Kind: spec.FlawJSON, Detail: err.Error()})
 		return e
 	}
 	if w := matchVariant(content.variants, v); w != nil {
@@ -393,9 +391,10 @@ func isUTF8(h spec.Header) bool {
 	return isJSON(h.MediaType()) || strings.EqualFold(params["charset"], "utf-8")
 }
 
-// arrivalTime returns the time from the sending of the request to the arrival of the last byte of e
-// or, for a BodyEnd, of the body. It returns 0 if that time is unknown, and for the request and the
-// head of the response. It must be called for the events of the exchange in their order.
+// arrivalTime returns the time at which the last byte of e arrived, measured from the sending of
+// the request. For a BodyEnd, this is the last byte of the body. The result is 0 if the time is
+// unknown, and for the request and the head of the response. arrivalTime must be called for the
+// events of an exchange in their order.
 func (t *eventDecoder) arrivalTime(e spec.Event) time.Duration {
 	arrivals := t.exchange.Response.Arrivals
 	if len(arrivals) == 0 || e.Kind == spec.HTTPRequest || e.Kind == spec.HTTPResponse {

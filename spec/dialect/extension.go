@@ -11,27 +11,27 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// nameMaps lists the keywords whose values are objects with member names that the author of a
-// document chooses.
+// nameMaps lists the keywords whose values are objects with arbitrary member names, such as the
+// names of properties.
 var nameMaps = []string{
 	"properties", "patternProperties", "dependentSchemas", "dependentRequired", "$defs", "schemas", "headers", "responses",
 	"examples", "parameters", "paths", "callbacks", "links", "requestBodies", "securitySchemes", "pathItems", "variables",
 	"mapping", "content", "encoding", "scopes", "webhooks", "x-without", "x-settings",
 }
 
-// literals lists the keywords whose values are data, so that no member inside them is a keyword.
+// literals lists the keywords whose values are data. The members of objects in these values are not
+// keywords, even if they have the name of one.
 var literals = []string{"example", "default", "enum", "const", "value", "x-write"}
 
-// keywords returns an iterator over the names and values of the members of all objects in the
-// document, in the order of their names within each object. It leaves out everything inside data,
-// such as examples. It also leaves out the members whose names the author of the document chooses,
-// such as those of "properties", but not what is inside their values.
+// keywords returns an iterator over the keywords in the document and their values. Within an
+// object, they are ordered by name. It leaves out names that are not keywords: those in data, such
+// as examples, and those that the author of the document chooses, such as the names of properties.
 func (s *document) keywords() iter.Seq2[string, node] {
 	return func(yield func(string, node) bool) { s.lookup("").walk(yield) }
 }
 
-// walk is like [document.keywords], for the members of n and of the values within n. It calls visit
-// for each of them until visit returns false, and then returns false itself.
+// walk calls visit for each keyword in n, at any depth, in the order of [document.keywords]. It
+// stops when visit returns false, and reports whether visit always returned true.
 func (n node) walk(visit func(name string, member node) bool) bool {
 	for _, item := range n.items() {
 		if !item.walk(visit) {
@@ -88,8 +88,8 @@ var (
 	slotCheck = nameCheck("slot", slices.Collect(maps.Keys(slotFields)))
 )
 
-// nameCheck returns a check that accepts only the strings in names. The parameter what is the noun
-// for such a name in messages, such as "kind".
+// nameCheck returns a check that accepts only the strings in names. The argument what, such as
+// "kind", is the noun that messages use for such a string.
 func nameCheck[T ~string](what string, names []T) extensionCheck {
 	known := make([]string, len(names))
 	for i, name := range names {
@@ -118,9 +118,9 @@ func oneOfCheck(values ...any) extensionCheck {
 	}
 }
 
-// memberCheck returns a check that requires an object. The object must have no members other than
-// those in checked, whose values must pass the checks there, and those in unchecked, which may have
-// any value. No member is required.
+// memberCheck returns a check that accepts only objects. A member named in checked must pass the
+// check that checked has for it. A member named in unchecked may have any value. Other members are
+// not allowed, and no member is required.
 func memberCheck(checked map[string]extensionCheck, unchecked ...string) extensionCheck {
 	known := slices.AppendSeq(slices.Clone(unchecked), maps.Keys(checked))
 	return func(n node) (pointer, message string) {
@@ -152,10 +152,10 @@ func settingsCheck(n node) (pointer, message string) {
 	return "", ""
 }
 
-// refusalCheck returns a check for one refusal requirement or a list of them. A refusal requirement
-// may have the members that an entry of x-error may have, the members whose names are in more, and
-// those in checked, whose values must pass the checks there. It must have the member "requirement"
-// or the member "inherit".
+// refusalCheck returns a check for one refusal requirement or a list of them. Each must be an
+// object with the member "requirement" or "inherit". It may have the members of an entry of
+// x-error, the members named in more, and those in checked, whose values must pass the checks
+// there.
 func refusalCheck(checked map[string]extensionCheck, more ...string) extensionCheck {
 	members := append(more, "requirement", "status", "code", "text", "in-band", "accept", "inherit", "comment")
 	return func(n node) (pointer, message string) {

@@ -10,8 +10,8 @@ import (
 // the form in which requests repeat it.
 type History []string
 
-// historyPlaceholder is a string that stands for the messages of a [History] when it is an item of
-// a list in a template.
+// historyPlaceholder is an item of a list in a template. In a request, the messages of the
+// [History] take its place.
 const historyPlaceholder = "{{history}}"
 
 // RepeatsHistory reports whether requests for the operation of r repeat the messages of their
@@ -21,8 +21,8 @@ func (d *Dialect) RepeatsHistory(r spec.Request) bool {
 	return o != nil && o.historyMember() != ""
 }
 
-// historyMember returns the name of the member of request bodies that repeats the history, which is
-// a list with the placeholder in a template. It returns "" if there is none.
+// historyMember returns the name of the member of the body in which requests repeat the history. In
+// a template, this member is a list with the historyPlaceholder. The result is "" if there is none.
 func (o *Operation) historyMember() string {
 	isPlaceholder := func(item any) bool { return item == historyPlaceholder }
 	for _, template := range o.Templates() {
@@ -36,11 +36,11 @@ func (o *Operation) historyMember() string {
 	return ""
 }
 
-// AppendRequest appends to h those messages of the request r that h does not contain, and returns
-// the result. Messages are the same if their compact JSON is equal. If a message occurs more often
-// in r than in h, the additional ones are appended. AppendRequest returns h if requests for the
-// operation of r do not repeat the history, or if the body of r is not valid JSON. Like the
-// built-in function append, it may store the messages in the free capacity of h.
+// AppendRequest appends the messages of the request r that h lacks to h, and returns the result. It
+// compares messages as compact JSON; if a message occurs more often in r than in h, it appends the
+// additional ones. AppendRequest returns h unchanged if requests for the operation of r do not
+// repeat the history, or if the body of r is not valid JSON. Like the built-in function append, it
+// may write to the free capacity of h.
 func (d *Dialect) AppendRequest(h History, r spec.Request) History {
 	o := d.Operation(r)
 	v, err := decode(r.Body)
@@ -60,11 +60,10 @@ func (d *Dialect) AppendRequest(h History, r spec.Request) History {
 	return h
 }
 
-// EncodeMessages encodes the given events, which stand for messages, in the form in which requests
-// for the operation of r repeat messages. The kinds of the events must be those that messages have
-// in requests, such as [spec.InputAssistant]. An event that the document does not allow among the
-// repeated messages is left out. The result is nil if requests for that operation do not repeat
-// messages.
+// EncodeMessages encodes events that represent messages in the form in which requests for the
+// operation of r repeat messages. The kinds of the events must be those of messages in requests,
+// such as [spec.InputAssistant]. EncodeMessages leaves out an event if the document does not allow
+// its kind there. It returns nil if requests for that operation do not repeat messages.
 func (d *Dialect) EncodeMessages(r spec.Request, events []spec.Event) (h History) {
 	o := d.Operation(r)
 	if o == nil {

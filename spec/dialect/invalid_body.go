@@ -7,8 +7,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// breakContentType adds requests whose content type is not documented, and requests whose body is
-// not a JSON object. The argument media is the media type object of the JSON body in the document.
+// breakContentType adds to m.requests copies of the valid request with an undocumented content
+// type, and copies with a body that is not a JSON object. The argument media is the media type
+// object of the JSON body in the document.
 func (m *invalidRequestBuilder) breakContentType(media node) {
 	for _, other := range []string{"text/plain", "application/x-www-form-urlencoded"} {
 		m.add("header Content-Type is "+other, m.withContentType(other), m.valid)
@@ -23,14 +24,13 @@ func (m *invalidRequestBuilder) breakContentType(media node) {
 	}
 }
 
-// A malformedBody is a request body that is not a JSON object. The name says what is wrong with it,
-// such as "body is empty".
+// A malformedBody is a request body that is not a JSON object. Its name describes the defect, such
+// as "body is empty".
 type malformedBody struct{ name, body string }
 
-// malformedBodies returns malformed variants of valid, which is the JSON text of an object. The
-// result includes variants that are not valid UTF-8 (RFC 3629) only if notUTF8 is true. It never
-// includes variants with numbers such as NaN or with surrogates, because widely used parsers accept
-// them.
+// malformedBodies returns malformed variants of valid, which is the JSON text of an object. If
+// notUTF8 is true, some of them are not valid UTF-8 (RFC 3629). Numbers such as NaN and surrogates
+// are not among the defects, because widely used parsers accept them.
 func malformedBodies(valid string, notUTF8 bool) []malformedBody {
 	inside := strings.TrimSuffix(valid, "}")
 	all := []malformedBody{
@@ -63,15 +63,14 @@ func (m *invalidRequestBuilder) withContentType(media string) spec.Request {
 	return r
 }
 
-// A bodySizeLimit is the x-max-bytes of a media type. The maximum size of a body is maxBytes, in
-// bytes, or 0 if there is none. The other fields state how to make a body that exceeds the maximum
-// and one that does not. The fields over and under are their approximate sizes in bytes. To make
-// either body, the JSON merge patch in merge is applied to a valid body, and the string at fillPath
-// is replaced with one of the right length.
+// A bodySizeLimit is the x-max-bytes of a media type: the maximum size of a body, and how to make a
+// body that exceeds it and one that does not. Such a body is made from a valid one by applying the
+// merge patch and then replacing the string at fillPath with one of the required length.
 type bodySizeLimit struct {
-	maxBytes, over, under int
-	merge                 any
-	fillPath              []string
+	maxBytes    int      // maximum size of a body in bytes; 0 if there is none
+	over, under int      // sizes in bytes of a body that exceeds the maximum, and of one that does not
+	merge       any      // JSON merge patch (RFC 7396)
+	fillPath    []string // location of the string in the body
 }
 
 // bodyLimitOf returns the x-max-bytes of a media type object. If there is none, the result sets no
@@ -89,9 +88,10 @@ func bodyLimitOf(media node) (m bodySizeLimit) {
 // isExceeded reports whether body has more bytes than the limit allows.
 func (m bodySizeLimit) isExceeded(body []byte) bool { return m.maxBytes > 0 && len(body) > m.maxBytes }
 
-// breakBodySize adds two requests whose body has more bytes than limit allows. It adds nothing if
-// limit.maxBytes is 0. The second one consists mostly of three-byte characters, for servers that
-// count characters instead of bytes. The argument v is the decoded body of the valid request.
+// breakBodySize adds two requests whose body has more bytes than limit allows. The second body
+// consists mostly of three-byte characters, so a server that counts characters accepts it. If
+// limit.maxBytes is 0, breakBodySize adds nothing. The argument v is the decoded body of the valid
+// request.
 func (m *invalidRequestBuilder) breakBodySize(limit bodySizeLimit, v any) {
 	if limit.maxBytes == 0 {
 		return

@@ -8,15 +8,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A violatedConstraints is the set of constraints that one additional list item has been made to
-// violate so far, so that only one request is made for each (see breakFurtherItems). Each key
-// consists of the id of the requirement on the refusal and the violated keyword of the schema.
-type violatedConstraints map[[2]string]bool
+// A coveredConstraints is a set of constraints. It holds those that the requests for one
+// additional list item already violate, so that breakFurtherItems makes only one request for each
+// constraint. A key consists of the id of the requirement on the refusal and the violated keyword
+// of the schema.
+type coveredConstraints map[[2]string]bool
 
-// isNew reports whether f does not yet contain the constraint that v violates, and adds the
-// constraint to f. The requirement in its key is that of the first refusal in v.Refusals that is
-// demanded (see isDemanded). If none is demanded, isNew returns false and adds nothing.
-func (f violatedConstraints) isNew(v spec.Violation) bool {
+// isNew adds the constraint that v violates to f, and reports whether f lacked it. The requirement
+// in its key is that of the first demanded refusal in v.Refusals (see isDemanded). If there is
+// none, isNew adds nothing and returns false.
+func (f coveredConstraints) isNew(v spec.Violation) bool {
 	i := slices.IndexFunc(v.Refusals, isDemanded)
 	if i < 0 {
 		return false
@@ -27,24 +28,26 @@ func (f violatedConstraints) isNew(v spec.Violation) bool {
 	return !known
 }
 
-// isDemanded reports whether the document demands the refusal r. It returns true unless the
-// requirement of r has level MAY.
+// isDemanded reports whether the document demands the refusal r, rather than only allowing it at
+// level MAY.
 func isDemanded(r spec.RefusalRequirement) bool { return r.Level != spec.May }
 
-// addDemanded is like add with m.valid as the valid counterpart, but adds the request bad only if
-// the document demands its refusal (see isDemanded).
+// addDemanded calls add for the request bad, with m.valid as its valid counterpart. It does nothing
+// if the document does not demand that bad be refused (see isDemanded).
 func (m *invalidRequestBuilder) addDemanded(name string, bad spec.Request) {
 	if v := m.dialect.ValidateRequest(bad); len(v) == 1 && slices.ContainsFunc(v[0].Refusals, isDemanded) {
 		m.add(name, bad, m.valid)
 	}
 }
 
-// breakFurtherItems adds requests in which a list in the body has one additional item that violates
-// the schema of the items. Servers that validate only the first items accept such requests. The
-// argument items is that schema, and list, at and depth are the list itself, its location in the
-// body and its nesting depth. The additional item is a changed copy of the last item or of an
-// earlier item of a different kind; keepsVariant decides which of the earlier items are copied.
-// Items that are not objects are skipped.
+// breakFurtherItems adds requests in which a list in the body has one more item, which violates the
+// schema of the items. A server that validates only the first items accepts such requests. The
+// argument items is the schema of the items, and list, at and depth are the list, its location in
+// the body and its nesting depth.
+//
+// The additional item is an invalid copy of the last item or of an earlier item with a different
+// schema. Whether an earlier item is used depends on keepsVariant. Only items that are objects are
+// used.
 func (m *invalidRequestBuilder) breakFurtherItems(items node, list []any, at []string, depth int) {
 	if m.base != nil {
 		return
@@ -61,7 +64,7 @@ func (m *invalidRequestBuilder) breakFurtherItems(items node, list []any, at []s
 			continue
 		}
 		itemKind := m.itemKind
-		m.further, m.itemKind = violatedConstraints{}, " after a valid item"
+		m.further, m.itemKind = coveredConstraints{}, " after a valid item"
 		if len(list) > 1 {
 			m.itemKind += fmt.Sprintf(" like item %d", i)
 		}
@@ -72,8 +75,8 @@ func (m *invalidRequestBuilder) breakFurtherItems(items node, list []any, at []s
 	}
 }
 
-// anotherItem returns a copy of item, an item of a list, in which the members that identify the
-// item have other values. These are its id, its name and the name of its function.
+// anotherItem returns a copy of item, an item of a list, with different values for the members that
+// identify it: its id, its name and the name of its function.
 func anotherItem(item any) any {
 	for _, at := range [][]string{{"id"}, {"name"}, {"function", "name"}} {
 		if text, ok := firstAt(item, at).(string); ok {

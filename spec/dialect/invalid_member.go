@@ -7,13 +7,13 @@ import (
 	"strconv"
 )
 
-// breakAbsentMember adds requests with invalid values for a member or item that the valid request
-// does not have. The argument n is the schema of that value, at is its location in the body, and
-// depth is the nesting depth of the object or array that would contain it.
+// breakAbsentMember adds requests with an invalid value for a member or item that the valid request
+// lacks. The argument n is the schema of the value, at is its location in the body, and depth is
+// the nesting depth of the object or array that would contain it.
 //
-// The valid counterpart of each request is the original request without the value, because the
-// server need not be able to use every value that the schema allows. If a limit is tested, however,
-// the counterpart has a value just within the limit.
+// The valid counterpart of such a request lacks the value, because a server may be unable to use
+// every value that the schema allows. If the request exceeds a limit, however, its counterpart has
+// a value that is just within the limit.
 func (m *invalidRequestBuilder) breakAbsentMember(n node, at []string, depth int) {
 	v, ok := exampleValue(n, depth)
 	if !ok || m.addedSchemas[n.pointer] {
@@ -26,11 +26,11 @@ func (m *invalidRequestBuilder) breakAbsentMember(n node, at []string, depth int
 	m.breakAddedValue(n, v, at, depth)
 }
 
-// breakItemKinds adds requests in which a list has an additional, invalid item of a kind that the
-// list does not contain yet. The argument items is the schema of the items, and the kinds are its
-// alternatives (anyOf and oneOf). If it has none, it is itself the only kind, and requests are
-// added only if the list is empty. The arguments list, at and depth are the list itself, its
-// location in the body and its nesting depth.
+// breakItemKinds adds requests in which a list has one more item, which is invalid and matches a
+// kind of item that the list lacks. The argument items is the schema of the items. Its alternatives
+// (anyOf and oneOf) are the kinds. If it has no alternatives, it is itself the only kind, and
+// breakItemKinds uses it only if the list is empty. The arguments list, at and depth are the list,
+// its location in the body and its nesting depth.
 func (m *invalidRequestBuilder) breakItemKinds(items node, list []any, at []string, depth int) {
 	choices := slices.Concat(items.get("anyOf").items(), items.get("oneOf").items())
 	if len(choices) == 0 && len(list) == 0 && items.exists() {
@@ -48,8 +48,9 @@ func (m *invalidRequestBuilder) breakItemKinds(items node, list []any, at []stri
 	}
 }
 
-// itemKindName returns a name for n, which is one of several alternative schemas of a list item:
-// its title or the name of its component or, if it has neither, "without a name".
+// itemKindName returns a name for n, one of several alternative schemas of a list item. This is its
+// title or, if it has none, the name of its component. If it has neither, the result is "without a
+// name".
 func itemKindName(n node) string {
 	if title := n.get("title").text(); title != "" {
 		return title
@@ -61,9 +62,10 @@ func itemKindName(n node) string {
 	return name
 }
 
-// breakAddedValue adds requests in which v, a value that is added to the body at the given location,
-// is replaced with invalid ones. The argument n is the schema of v, and depth is the nesting depth of
-// the object or array around it. breakAddedValue returns false if a request with v is not valid.
+// breakAddedValue adds the value v to the body of the valid request, and adds requests in which an
+// invalid value takes its place. The argument n is the schema of v, at is its location in the body,
+// and depth is the nesting depth of the object or array around it. If the valid request would be
+// invalid with v, breakAddedValue adds no requests and returns false.
 func (m *invalidRequestBuilder) breakAddedValue(n node, v any, at []string, depth int) bool {
 	valid, base := m.valid, m.base
 	extended := withBodyValue(valid, at, v)

@@ -9,31 +9,28 @@ import (
 // pairSeparator separates the names of two violations in the name of a request that has both.
 const pairSeparator = ", and "
 
-// A requestEdit is a change that makes a valid request violate one constraint. The function apply
-// returns a changed copy of its argument, and violation is the violation that results.
+// A requestEdit is a change that makes a valid request violate one constraint.
 type requestEdit struct {
-	name      string
-	violation spec.Violation
-	apply     func(spec.Request) spec.Request
+	name      string                          // name of the invalid request
+	violation spec.Violation                  // the violation that results from the change
+	apply     func(spec.Request) spec.Request // returns a changed copy of its argument
 }
 
-// addEdit adds the request that change makes from m.valid, on the same conditions as add. The name
-// of the request is the given name followed by m.itemKind. Its valid counterpart is one of these:
+// addEdit calls add for the request that change returns for m.valid. The name of that request is
+// the given name followed by m.itemKind. The argument valid is its valid counterpart. However, if
+// m.valid has an added value, the counterpart may be *m.base, the request without that value.
 //
-//   - the argument valid, if m.base is nil, that is, if no value was added to m.valid
-//   - the argument valid, if a value was added, the target or body of valid differs from that of
-//     m.valid, and the call is not part of breakFurtherItems
-//   - *m.base, in all other cases
-//
-// If the request was added, m.base is nil and m.apart is false, addEdit also appends the change to
-// m.edits, from which addPairs makes its requests.
+// If the request was added and may be combined with others, addEdit also appends the change to
+// m.edits, for addPairs.
 func (m *invalidRequestBuilder) addEdit(name string, valid spec.Request, change func(spec.Request) spec.Request) {
 	if name += m.itemKind; !m.isWanted(name) {
 		return
 	}
 	bad := change(m.valid)
 	isUnchanged := string(valid.Body) == string(m.valid.Body) && valid.Target == m.valid.Target
-	if m.base != nil && (isUnchanged || m.further != nil) { // a limit may be on the sum of all items
+	// If valid differs from m.valid, it has a value just within a limit, and is kept. The items that
+	// breakFurtherItems adds are an exception, because a limit may be on the sum of all items.
+	if m.base != nil && (isUnchanged || m.further != nil) {
 		valid = *m.base
 	}
 	if m.add(name, bad, valid) && m.base == nil && !m.apart {
@@ -45,8 +42,9 @@ func (m *invalidRequestBuilder) addEdit(name string, valid spec.Request, change 
 // request. A few are enough to find out whether a server reports either of two violations.
 const maxPairs = 6
 
-// addPairs adds up to maxPairs requests with two violations. Each combines two edits that are far
-// apart in m.edits, and thus in the request, so that they do not affect each other.
+// addPairs adds up to maxPairs requests with two violations. Each of them combines two changes from
+// m.edits. The two are far apart in that list, so they change different places in the request and
+// do not affect each other.
 func (m *invalidRequestBuilder) addPairs() {
 	n, made := len(m.edits), 0
 	step := max(1, n/(2*maxPairs))
@@ -60,8 +58,8 @@ func (m *invalidRequestBuilder) addPairs() {
 	}
 }
 
-// addPair adds a request with the changes of both a and b, provided that the request has exactly
-// the violations of these two edits. It reports whether it added the request.
+// addPair adds a request with the changes of both a and b, and reports whether it did. It does not
+// add a request whose violations are not exactly those of these two changes.
 func (m *invalidRequestBuilder) addPair(a, b requestEdit) bool {
 	name := a.name + pairSeparator + b.name
 	if m.only != "" && m.only != name || m.names[name] {

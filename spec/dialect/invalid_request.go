@@ -15,13 +15,13 @@ import (
 // two (see [Dialect.InvalidRequests]). Valid is its counterpart: a valid request that differs from
 // it as little as possible.
 type InvalidRequest struct {
-	Name           string // says what is wrong: "body /runId has 129 characters"
+	Name           string // describes the violation, such as "body /runId has 129 characters"
 	Request, Valid spec.Request
 }
 
-// InvalidRequests derives from the valid request r the requests that violate one constraint each,
-// and a few that violate two. The order is always the same. Violations for which the document does
-// not specify a refusal are left out. If r is not valid, the result is nil.
+// InvalidRequests returns invalid requests that differ from the valid request r. Most of them
+// violate one constraint, and a few violate two. It leaves out violations for which the document
+// does not specify a refusal. The order is deterministic. If r is not valid, the result is nil.
 func (d *Dialect) InvalidRequests(r spec.Request) []InvalidRequest {
 	return d.UnseenInvalidRequests(r, &SeenInvalidRequests{})
 }
@@ -29,24 +29,24 @@ func (d *Dialect) InvalidRequests(r spec.Request) []InvalidRequest {
 // A SeenInvalidRequests records which invalid requests of one operation have already been derived.
 // The zero value is empty.
 type SeenInvalidRequests struct {
-	// KeepVariant limits the number of requests. Of the values of a wrong type, a few typical ones
-	// are always tried. KeepVariant is called once for each of the others, such as true or "", once
-	// for each list item from which an invalid item can be made, except the last item of the list,
-	// and once for each file over a size limit, except the first file. It reports whether to derive
-	// requests with that value, item or file. If KeepVariant is nil, no such requests are derived.
+	// KeepVariant limits the number of requests. Some of them are variants of others: with a further
+	// value of a wrong type, such as true or "", with an invalid copy of a list item other than the
+	// last one, or with a further file that exceeds a size limit. KeepVariant is called once for each
+	// such value, item and file, and reports whether to derive requests with it. If KeepVariant is
+	// nil, no variants are derived.
 	KeepVariant func() bool
 
-	// names has two keys for each request with one violation, both of which are made by
-	// invalidRequestBuilder.key: one for the violated constraint, and one for the schema whose
-	// value the request changes. For a request with two violations, the key is its name.
+	// names has two keys for each request with one violation: one for the violated constraint, and
+	// one for the schema whose value the request changes (see invalidRequestBuilder.key). For a
+	// request with two violations, it has one key, which is the name of the request.
 	names        map[string]bool
 	schemaPaths  map[string]bool // pointers of the keywords that were violated
 	addedSchemas map[string]bool // pointers of the schemas of values that were added to be made invalid
 }
 
-// UnseenInvalidRequests is like [Dialect.InvalidRequests], but leaves out the requests that the set
-// seen contains, and also derives the requests that seen.KeepVariant selects. It adds the requests
-// that it returns to seen.
+// UnseenInvalidRequests is like [Dialect.InvalidRequests], but leaves out the requests that are in
+// seen, and includes the variants that seen.KeepVariant selects. It adds the returned requests to
+// seen.
 func (d *Dialect) UnseenInvalidRequests(r spec.Request, seen *SeenInvalidRequests) []InvalidRequest {
 	return d.invalidRequests(r, seen, "")
 }
@@ -63,8 +63,8 @@ func (o *Operation) TemplatesBySimplicity() []string {
 }
 
 // InvalidRequestByName returns the invalid request with the given name that is derived from the
-// valid request r. This may also be one that is derived only if [SeenInvalidRequests.KeepVariant]
-// selects it. ok is false if there is no request with that name.
+// valid request r. It also finds variants (see [SeenInvalidRequests].KeepVariant). ok is false if
+// there is no request with that name.
 func (d *Dialect) InvalidRequestByName(r spec.Request, name string) (m InvalidRequest, ok bool) {
 	if all := d.invalidRequests(r, &SeenInvalidRequests{}, name); len(all) > 0 {
 		return all[0], true
@@ -72,8 +72,8 @@ func (d *Dialect) InvalidRequestByName(r spec.Request, name string) (m InvalidRe
 	return m, false
 }
 
-// invalidRequests is like [Dialect.UnseenInvalidRequests], but if only is not "", it returns only
-// the request with that name, without calling seen.KeepVariant.
+// invalidRequests is like [Dialect.UnseenInvalidRequests]. However, if only is not "", it returns
+// only the request with that name, and does not call seen.KeepVariant.
 func (d *Dialect) invalidRequests(r spec.Request, seen *SeenInvalidRequests, only string) []InvalidRequest {
 	if seen.names == nil {
 		*seen = SeenInvalidRequests{seen.KeepVariant, map[string]bool{}, map[string]bool{}, map[string]bool{}}
@@ -87,9 +87,9 @@ func (d *Dialect) invalidRequests(r spec.Request, seen *SeenInvalidRequests, onl
 	return m.requests
 }
 
-// An invalidRequestBuilder derives invalid requests from one valid request. In methods with these
-// parameters, n is the schema of a value of the body, v or list is the valid value, at is its
-// location in the body, and depth is its nesting depth.
+// An invalidRequestBuilder derives invalid requests from one valid request and adds them to its
+// field requests. In the methods, a parameter n is the schema of a value of the body, v or list is
+// the value itself, at is its location in the body, and depth is its nesting depth.
 type invalidRequestBuilder struct {
 	*SeenInvalidRequests
 	dialect  *Dialect
@@ -103,7 +103,7 @@ type invalidRequestBuilder struct {
 	requests []InvalidRequest    // the result
 	edits    []requestEdit       // the edits of requests that may be combined in pairs
 	validity map[string]bool     // results of isValid, by request
-	further  violatedConstraints // nil except during breakFurtherItems
+	further  coveredConstraints // nil except during breakFurtherItems
 
 	// onTry, unless nil, is called with each candidate for an invalid request, its name and its
 	// violations, before it is decided whether to add the candidate.
@@ -136,25 +136,25 @@ func (m *invalidRequestBuilder) build() {
 	}
 }
 
-// isWanted reports whether to make the request with the given name. It returns false if the request
-// has already been made. If m.only is not "", isWanted returns true only for that name or, if that
-// request has two violations, for the two requests that have one of these violations each.
+// isWanted reports whether to make the request with the given name. It returns false for a request
+// that was made before. If m.only is not "", it returns true only for m.only and, if m.only is a
+// request with two violations, for the two requests that have one of them each.
 func (m *invalidRequestBuilder) isWanted(name string) bool {
 	return !m.names[m.key(name, m.schema)] && (m.only == "" || slices.Contains(strings.Split(m.only, pairSeparator), name))
 }
 
-// wantsWithin reports whether any request that changes the value at the given location in the body,
-// or a value inside it, may be wanted. It returns false only if m.only is the name of a request
+// wantsWithin reports whether a request may be wanted that changes the value at the given location
+// in the body or a value inside it. The result is false only if m.only is the name of a request
 // that changes something else.
 func (m *invalidRequestBuilder) wantsWithin(at []string) bool {
 	return strings.Contains(m.only, "body "+jsonPointer(at)) || m.only == ""
 }
 
-// key returns a key for m.names. Requests with the same key are considered equivalent. The argument
+// key returns a key for m.names; requests with the same key are considered equivalent. The argument
 // name is the name of the request, and schema is the JSON pointer of the violated keyword or of the
-// schema whose value the request changes. If the request changes a message or tool (m.part is not
-// ""), the indexes of list items in its name do not count, so that the same change in two messages
-// of the same kind has the same key.
+// schema whose value the request changes. If the request changes a message or tool (m.part), the
+// key omits the indexes of list items, so that a change is made in only one of several messages of
+// the same kind.
 func (m *invalidRequestBuilder) key(name, schema string) string {
 	if m.part != "" {
 		name = itemIndex.ReplaceAllString(name, "/#")
@@ -165,11 +165,11 @@ func (m *invalidRequestBuilder) key(name, schema string) string {
 // itemIndex matches the index of a list item in a JSON pointer.
 var itemIndex = regexp.MustCompile(`/[0-9]+\b`)
 
-// add adds the request bad to m.requests, under the given name and with its valid counterpart, and
-// reports whether it did. It adds the request only if the name is wanted (see isWanted), if bad
-// violates exactly one constraint, for which the document specifies a refusal, if the counterpart
-// is valid, and if there is no request with that name and violation yet. If m.valid has an added
-// value, only one request per constraint is added.
+// add adds the request bad to m.requests under the given name, with valid as its valid counterpart,
+// and reports whether it did. It does nothing unless isWanted returns true for the name, bad
+// violates exactly one constraint, the document specifies how bad is refused, and valid is valid.
+// It also skips a request that is equivalent to one that was added before (see key). If m.valid has
+// an added value, add adds only one request per constraint.
 func (m *invalidRequestBuilder) add(name string, bad, valid spec.Request) bool {
 	if !m.isWanted(name) {
 		return false
@@ -196,7 +196,7 @@ func (m *invalidRequestBuilder) add(name string, bad, valid spec.Request) bool {
 	return true
 }
 
-// isValid reports whether r is valid. It keeps the result, since many invalid requests have the
+// isValid reports whether r is valid. It caches the result, because many invalid requests have the
 // same valid counterpart.
 func (m *invalidRequestBuilder) isValid(r spec.Request) bool {
 	key := fmt.Sprintf("%s %s %v %s", r.Method, r.Target, r.Header, r.Body)
@@ -211,7 +211,7 @@ func (m *invalidRequestBuilder) isValid(r spec.Request) bool {
 	return valid
 }
 
-// breakMethod adds requests that use methods which the document does not define for the path.
+// breakMethod adds requests with methods that the document does not define for the path.
 func (m *invalidRequestBuilder) breakMethod() {
 	for _, method := range []string{"PUT", "DELETE", "PATCH"} {
 		bad := m.valid
@@ -254,8 +254,8 @@ func (m *invalidRequestBuilder) breakParameter(p parameter, path map[string]stri
 	}
 }
 
-// breakValue adds requests in which the value v of the body, or a value within v, is replaced with
-// values that violate its schema. The argument n is the schema of v, at is the location of v in the
+// breakValue adds requests in which the value v of the body, or a value inside v, is replaced with
+// one that violates its schema. The argument n is the schema of v, at is the location of v in the
 // body, and depth is its nesting depth. breakValue does nothing if depth exceeds maxDepth.
 func (m *invalidRequestBuilder) breakValue(n node, v any, at []string, depth int) {
 	if depth > maxDepth {
@@ -301,17 +301,16 @@ func (m *invalidRequestBuilder) addFurtherWrongTypes(n node, at []string) {
 	m.apart = false
 }
 
-// keepsVariant reports whether to derive requests with the next of the values, list items and files
-// that [SeenInvalidRequests.KeepVariant] selects from. It returns what KeepVariant returns, or
-// false if KeepVariant is nil. If m.only is not "", it returns true without calling KeepVariant.
+// keepsVariant returns the result of KeepVariant (see [SeenInvalidRequests]), or false if
+// KeepVariant is nil. If m.only is not "", it returns true without calling KeepVariant.
 func (m *invalidRequestBuilder) keepsVariant() bool {
 	return m.only != "" || m.KeepVariant != nil && m.KeepVariant()
 }
 
-// addBodyEdit adds a request in which one value of the body is replaced with v, or removed if v is
-// removed{}. The argument n is the schema of the value or, if the value is removed or added, of the
-// object around it. The argument what, such as "is missing", follows the location in the name of
-// the request, and valid is the valid counterpart.
+// addBodyEdit adds a request in which the value of the body at the given location is replaced with
+// v, or removed if v is removed{}. The argument n is the schema of the value or, if the value is
+// removed or added, of the object around it. The name of the request is the location followed by
+// what, such as "is missing". The argument valid is its valid counterpart.
 func (m *invalidRequestBuilder) addBodyEdit(n node, at []string, what string, valid spec.Request, v any) {
 	m.schema = n.pointer
 	defer func() { m.schema = "" }()
@@ -345,10 +344,10 @@ func (m *invalidRequestBuilder) breakMembers(n node, v map[string]any, at []stri
 	}
 }
 
-// applicableSchemas returns the schemas that apply to the value v: n, and recursively those in its
-// allOf and one alternative in its oneOf or anyOf. The alternative is the first one that v matches
-// and for which hasDiscriminators is true or, if there is none, the first one that v matches, if
-// any. applicableSchemas returns nil if n does not exist.
+// applicableSchemas returns the schemas that apply to the value v: n and, recursively, those in its
+// allOf and one alternative in its oneOf or anyOf. This alternative is the first one that v matches
+// and whose discriminators v has (see hasDiscriminators). If there is none, it is the first one
+// that v matches. applicableSchemas returns nil if n has no value.
 func (s *document) applicableSchemas(n node, v any) []node {
 	n = n.deref()
 	if !n.exists() {
@@ -369,8 +368,8 @@ func (s *document) applicableSchemas(n node, v any) []node {
 	return list
 }
 
-// hasDiscriminators reports whether v has all properties for which the schema n has a single-valued
-// enum, whatever their values in v. It returns true if there are no such properties.
+// hasDiscriminators reports whether v has all properties for which the schema n has an enum with a
+// single value. The values of these properties do not matter.
 func hasDiscriminators(n node, v any) bool {
 	object, _ := v.(map[string]any)
 	for name, property := range n.get("properties").members() {
@@ -381,7 +380,7 @@ func hasDiscriminators(n node, v any) bool {
 	return true
 }
 
-// removed is a placeholder for the value of a member that is to be removed.
+// A removed value stands for the value of a member that is to be removed (see withBodyValue).
 type removed struct{}
 
 // withBodyValue returns a copy of r in which one value of the JSON body is replaced with v, or
@@ -396,10 +395,11 @@ func withBodyValue(r spec.Request, at []string, v any) spec.Request {
 	return r
 }
 
-// replaceAt returns a copy of in, a decoded JSON value, in which the value at one location is
-// replaced with v. The location must exist except for its last part: if an object lacks that
-// member, or an array ends before that index, v is added. If v is removed{}, at must lead to a
-// member of an object, which the copy then lacks. The copy shares all other values with in.
+// replaceAt returns a copy of in, a decoded JSON value, in which the value at the location at is
+// replaced with v. The elements of at are names of members and indexes of items. Everything but the
+// value itself must exist; if the value is a missing member or the next item of an array, v is
+// added. If v is removed{}, the value must be a member of an object, and the copy lacks that
+// member. The copy shares all other values with in.
 func replaceAt(in any, at []string, v any) any {
 	if len(at) == 0 {
 		return v

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// An invalidSample is a value that violates one keyword of a schema (bad), together with the
-// closest value that does not violate it (valid). If valid is nil, the closest value is the
-// original value in the request. The name says what is wrong with bad, such as "is null".
+// An invalidSample is a value that violates one keyword of a schema, together with a similar value
+// that does not.
 type invalidSample struct {
-	name       string
-	bad, valid any
+	name  string // describes the violation, such as "is null"
+	bad   any    // the invalid value
+	valid any    // the similar valid value; nil for the original value in the request
 }
 
 // nearMisses maps a format to strings that resemble values of the format but are not valid, such as
@@ -35,9 +35,9 @@ var otherWords = map[string][]string{
 	"cancelled": {"canceled"},
 }
 
-// invalidValues returns invalid samples to try in place of the valid value v. Each is intended to
-// violate one keyword of the schema n itself, but may violate others too or even be valid, so
-// callers must validate it. Keywords of schemas within n are not considered.
+// invalidValues returns samples of invalid values to try in place of the valid value v. Each is
+// meant to violate one keyword of the schema n, but not of a schema inside n. A sample may happen
+// to violate other keywords too, or to be valid, so callers must validate it.
 func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidSample) {
 	add := func(bad, valid any, format string, args ...any) {
 		list = append(list, invalidSample{fmt.Sprintf(format, args...), bad, valid})
@@ -117,10 +117,10 @@ func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidSamp
 }
 
 // furtherWrongTypes returns values of types that the schema n does not allow, in addition to those
-// that invalidValues returns. A server that converts values to the documented type may accept them,
-// and a server that only tests for empty or zero values may treat them as absent. If n allows
-// numbers, the booleans and the empty string are left out, because widely used parsers convert them
-// to numbers. The result is nil if n has neither a type nor an enum.
+// that invalidValues returns. Some servers convert such values to the documented type, or treat
+// empty and zero values as absent. If n allows numbers, the result has no booleans and no empty
+// string, because widely used parsers convert them to numbers. The result is nil if n has neither a
+// type nor an enum.
 func furtherWrongTypes(n node) (list []invalidSample) {
 	types := n.get("type").strings()
 	candidates := []any{true, false, "", map[string]any{}, json.Number("0"), json.Number("1.5")}
@@ -138,14 +138,14 @@ func furtherWrongTypes(n node) (list []invalidSample) {
 	return list
 }
 
-// farOff is the distance from a minimum or maximum at which a second invalid number is tried, after
-// the number next to the limit. Some servers refuse only the number next to the limit.
+// farOff is the distance of a second invalid number from a minimum or maximum. Some servers refuse
+// only the number next to the limit, which is tried first.
 const farOff = 100
 
-// unlistedValues returns invalid samples in which an object takes the place of v, a list: an empty
-// object, which a server may mistake for an absent list, and, if the only item of v is an object,
-// that item. The argument types has the types that the schema of v names. If it names any type
-// other than array, the result is nil.
+// unlistedValues returns samples in which an object takes the place of the list v. One is an empty
+// object, which a server may mistake for an absent list. If v has a single item and that is an
+// object, the other sample is this item. The argument types lists the types that the schema of v
+// allows. Unless that is array alone, the result is nil.
 func unlistedValues(types []string, v any) (list []invalidSample) {
 	if !slices.Equal(types, []string{"array"}) {
 		return nil
@@ -173,9 +173,9 @@ func intValue(n node) (int, bool) {
 	return i, err == nil
 }
 
-// invalidLists returns lists to try in place of items, a valid list. Each is intended to violate
-// one of the keywords maxItems, minItems, contains and prefixItems of the schema n, but a list may
-// turn out to be valid, so callers must validate it.
+// invalidLists returns samples of lists to try in place of items, a valid list. Each is meant to
+// violate one of the keywords maxItems, minItems, contains and prefixItems of the schema n. A
+// sample may happen to be valid, so callers must validate it.
 func invalidLists(n node, items []any) (list []invalidSample) {
 	if k, ok := intValue(n.get("maxItems")); ok && len(items) > 0 && k+1 > len(items) {
 		many := slices.Concat(items, slices.Repeat(items[len(items)-1:], k+1-len(items)))

@@ -7,14 +7,13 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A bodyViolationCache remembers the violations of the bodies of requests for one operation. It
-// exists because each request is validated several times: before it is sent, by a server in the
-// same process, and when the exchange is judged. It is safe for concurrent use. The zero value is
-// empty.
+// A bodyViolationCache caches the violations of request bodies for one operation, because each
+// request is validated several times: before it is sent, by a server in the same process, and when
+// the exchange is judged. It is safe for concurrent use. The zero value is empty.
 type bodyViolationCache struct {
 	mu         sync.Mutex
 	violations map[string][]spec.Violation // by body; empty for a valid body
-	bytes      int                         // of all bodies
+	bytes      int                         // total size of the bodies
 }
 
 // Limits of a bodyViolationCache, in bytes, so that it takes little memory. When a new body would

@@ -21,23 +21,23 @@ import (
 
 const formMediaType = "multipart/form-data"
 
-// A formFile is a file in a form: its name, its media type, possibly with parameters, and its
-// content.
+// A formFile is a file in a form.
 type formFile struct {
-	name, media string
-	data        []byte
+	name  string // file name
+	media string // media type, possibly with parameters
+	data  []byte // content
 }
 
 // A formFileProperty describes a property of a documented form whose value is a file.
 type formFileProperty struct {
-	kind         spec.Kind      // of the decoded part
+	kind         spec.Kind      // kind of the part as which the file is decoded
 	node         node           // its schema
 	mediaTypes   []string       // accepted media types; empty means any
 	requirements map[string]any // media type → id (a string) of the requirement that it is accepted
 }
 
-// fileParts returns those properties of a documented form that are files (x-kind), by name. The
-// argument media is the media type object of the form.
+// fileParts returns, by name, the properties of a documented form that are files. These are the
+// properties with x-kind. The argument media is the media type object of the form.
 func fileParts(media node) map[string]formFileProperty {
 	files := map[string]formFileProperty{}
 	for name, property := range media.get("schema").get("properties").members() {
@@ -69,8 +69,8 @@ func (s formFileProperty) acceptsMediaType(media string) bool {
 }
 
 // hasExactMediaTypes reports whether the document lists the media types of the property and none of
-// them is a range, such as image/*. The media type then decides whether a file is accepted,
-// whatever its content is.
+// them is a range, such as image/*. A server can then decide by the media type alone whether to
+// accept a file.
 func (s formFileProperty) hasExactMediaTypes() bool {
 	return len(s.mediaTypes) > 0 && !slices.ContainsFunc(s.mediaTypes, func(one string) bool {
 		return strings.HasSuffix(one, "/*")
@@ -120,11 +120,11 @@ func decodeForm(r spec.Request, files map[string]formFileProperty) (map[string]a
 	}
 }
 
-// readField reads part, one field of a multipart form, and adds its value to form, the map that
-// decodeForm returns. The argument files is as in decodeForm. If form already has a field with that
-// name, the error is a duplicateFormFieldError. A file without a Content-Type is treated as
-// text/plain (RFC 7578, section 4.4). If readField returns an error, because the field is invalid
-// or part cannot be read, form is unchanged.
+// readField reads part, one field of a multipart form, and adds its value to form under the name of
+// the field. The argument files is as in decodeForm. A file without a Content-Type gets the media
+// type text/plain (RFC 7578, section 4.4). If form already has a field with that name, the error is
+// a duplicateFormFieldError. readField also returns an error if the field is invalid or cannot be
+// read. In case of an error, it does not change form.
 func readField(form map[string]any, part *multipart.Part, files map[string]formFileProperty) error {
 	head := 0
 	for name, values := range part.Header {
@@ -192,9 +192,9 @@ func encodeForm(form map[string]any) (body []byte, media string) {
 	return b.Bytes(), w.FormDataContentType()
 }
 
-// withFiles returns a copy of an example form in which each description of a file is replaced with
-// a formFile. Such a description is an object with the members filename, contentType, base64 and
-// zeros. The member zeros is the number of zero bytes to append to the data.
+// withFiles returns a copy of an example form in which a formFile replaces each description of a
+// file. A description is an object with the members filename, contentType, base64 (the content) and
+// zeros (the number of zero bytes to append to the content).
 func withFiles(form map[string]any) map[string]any {
 	out := map[string]any{}
 	for name, v := range form {
@@ -208,10 +208,11 @@ func withFiles(form map[string]any) map[string]any {
 	return out
 }
 
-// validateForm decodes the form in the body of r. It returns the form, as decodeForm does, and the
-// violations of the schema of b. The lengths of files are counted in bytes. If the body is too
-// large or cannot be decoded, the form is nil, and the only violation says so. The argument outer
-// lists the places in the document that contain b, innermost first.
+// validateForm decodes the form in the body of r with decodeForm. It returns the form and its
+// violations of the schema of b, which counts the length of a file in bytes. If the body is too
+// large or is not a valid form, the form is nil, and the result has a single violation that
+// describes the problem. The argument outer lists the places in the document that contain b,
+// innermost first.
 func (d *Dialect) validateForm(
 	b documentedRequestBody, r spec.Request, outer []documentLocation,
 ) (any, []spec.Violation) {
@@ -281,9 +282,9 @@ func (b documentedRequestBody) fileEvents(form any) (parts []spec.Event, exercis
 // noteText is the content of test files that are plain text, whatever their declared media type.
 const noteText = "This is a text, and nothing else.\n"
 
-// wrongTypeFiles holds files that no document accepts. Neither the declared media type nor the
-// content of any of them is that of an accepted file, because a server may check either. Some of
-// the files have a name or a media type that is, or resembles, that of an image or of audio.
+// wrongTypeFiles holds files that every server must refuse, whether it checks the declared media
+// type or the content of a file. Some of them have a name or a media type that resembles those of
+// accepted images or recordings.
 var wrongTypeFiles = []formFile{
 	{"note.txt", "text/plain", []byte(noteText)},
 	{"image.png", "text/plain", []byte(noteText)},
@@ -297,8 +298,8 @@ var wrongTypeFiles = []formFile{
 	{"speech.mp3", "audio/mpeg", bytes.Repeat(append([]byte{0xff, 0xfb, 0x90, 0}, make([]byte, 413)...), 38)}, // one second of silence
 }
 
-// breakForm adds requests that violate what the document specifies for the form b. They are derived
-// from the form in the body of the valid request.
+// breakForm adds requests whose form violates what the document specifies for the form b. The
+// requests are derived from the form in the body of the valid request.
 func (m *invalidRequestBuilder) breakForm(b documentedRequestBody) {
 	bad := m.withContentType(jsonMediaType)
 	bad.Body = []byte("{}")
@@ -336,15 +337,15 @@ func (m *invalidRequestBuilder) breakForm(b documentedRequestBody) {
 	}
 }
 
-// withFormField returns a copy of the valid request whose body is the given form, but with the
-// named field set to v, or removed if v is nil. If no field remains, the form gets a text field
-// "note".
+// withFormField returns a copy of the valid request with the given form as its body. In that form,
+// the named field has the value v or, if v is nil, is absent. If no field remains, the form gets a
+// text field "note", because an empty form is not valid multipart.
 func (m *invalidRequestBuilder) withFormField(form map[string]any, name string, v any) spec.Request {
 	changed := maps.Clone(form)
 	if changed[name] = v; v == nil {
 		delete(changed, name)
 	}
-	if len(changed) == 0 { // an empty form is not valid multipart
+	if len(changed) == 0 {
 		changed["note"] = "nothing"
 	}
 	r := m.valid
@@ -353,8 +354,8 @@ func (m *invalidRequestBuilder) withFormField(form map[string]any, name string, 
 	return r
 }
 
-// breakFile adds requests that violate what the document specifies for f, the file in the field of
-// form with the given name. The argument part describes that field.
+// breakFile adds requests with invalid files in place of f, the file in the field of form with the
+// given name. The argument part is the documented property for that field.
 func (m *invalidRequestBuilder) breakFile(form map[string]any, name string, f formFile, part formFileProperty) {
 	where := "body /" + name
 	m.add(where+" is empty, of type "+f.media, m.withFormField(form, name, formFile{f.name, f.media, nil}), m.valid)
@@ -378,9 +379,9 @@ func (m *invalidRequestBuilder) breakFile(form map[string]any, name string, f fo
 	}
 }
 
-// padFile returns a copy of data, extended to at least size bytes in a way that does not change
-// what decoders see. The added bytes are zeros, which decoders ignore after the end of the content.
-// In a RIFF file (WAV), they form a JUNK chunk.
+// padFile returns a copy of data, extended to at least size bytes such that decoders still find the
+// same content. It appends zeros, which decoders ignore after the end of the content. In a RIFF
+// file (WAV), it appends them as a JUNK chunk.
 func padFile(data []byte, size int) []byte {
 	const head = 8
 	out := make([]byte, max(size, len(data)))

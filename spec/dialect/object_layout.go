@@ -7,8 +7,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An objectLayout lists the members that the schemas of an object in a variant describe. It is used
-// to encode the object.
+// An objectLayout describes how to encode an object in a value of a variant. It lists the members
+// that the schemas of the object describe.
 type objectLayout struct{ fields []*objectField } // by name
 
 // An objectField describes one member of an object: its types, the slot it carries, and how to
@@ -32,8 +32,8 @@ type objectField struct {
 }
 
 // layoutOf returns the layout of the object at the given path in values of the variant. The
-// argument schemas has all schemas that apply to the object, and depth is its nesting depth. If
-// depth exceeds maxDepth, the layout is empty.
+// argument schemas holds all schemas that apply to the object. The argument depth is the nesting
+// depth of the object; if it exceeds maxDepth, the layout is empty.
 func (w *variant) layoutOf(schemas []node, path []string, depth int) *objectLayout {
 	f := &objectLayout{}
 	if depth > maxDepth {
@@ -70,8 +70,8 @@ func (w *variant) layoutOf(schemas []node, path []string, depth int) *objectLayo
 	return f
 }
 
-// addMembers adds to f.fields the members that the schema n describes, and to the argument required
-// the names of the members that n requires. It does not follow the allOf of n.
+// addMembers adds the members that the schema n describes to f.fields. It also sets required[name]
+// for each member that n requires. It does not follow the allOf of n.
 func (f *objectLayout) addMembers(n node, required map[string]bool) {
 	for _, name := range n.get("required").strings() {
 		required[name] = true
@@ -86,9 +86,9 @@ func (f *objectLayout) addMembers(n node, required map[string]bool) {
 	}
 }
 
-// withSlotChoice returns the given schemas, all of which apply to the same value. If none of them
-// has an x-slot, withSlotChoice appends the first alternative of a oneOf in them that has one,
-// because the slot is encoded in the form of that alternative.
+// withSlotChoice returns the given schemas, which all apply to the same value. If none of them has
+// an x-slot, withSlotChoice looks for an alternative with an x-slot in their oneOf keywords, and
+// appends the first one that it finds. The value is then encoded in the form of that alternative.
 func withSlotChoice(schemas []node) []node {
 	hasSlot := func(s node) bool { return s.get("x-slot").exists() }
 	if slices.ContainsFunc(schemas, hasSlot) {
@@ -104,9 +104,8 @@ func withSlotChoice(schemas []node) []node {
 	return schemas
 }
 
-// withAllOf returns the schema n followed by the schemas of its allOf, recursively. The argument
-// depth is 0 or, if the caller is itself recursive, the depth of its recursion. If depth exceeds
-// maxDepth, the result is only n.
+// withAllOf returns the schema n and, recursively, the schemas of its allOf, with n first. If depth
+// exceeds maxDepth, it returns only n. Callers that are not recursive themselves pass 0 as depth.
 func withAllOf(n node, depth int) []node {
 	all := []node{n}
 	if depth > maxDepth {
@@ -118,8 +117,8 @@ func withAllOf(n node, depth int) []node {
 	return all
 }
 
-// readSchemas sets the types, the slot and the fixed value of m, and whether m is nullable, from
-// m.schemas.
+// readSchemas sets the fields of m that depend on m.schemas: types, nullable, slot, slotPointer,
+// fixedValue and hasFixedValue.
 func (m *objectField) readSchemas() {
 	m.types = m.firstKeyword("type").strings()
 	m.nullable = len(m.types) == 0 || slices.Contains(m.types, "null")

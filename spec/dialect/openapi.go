@@ -44,9 +44,10 @@ func (d *Dialect) errorAt(pointer, format string, args ...any) *FileError {
 	return errorAt(d.document.sources, pointer, fmt.Sprintf(format, args...))
 }
 
-// openAPIPointer returns the JSON pointer to the innermost value for which err, an error from
-// validating the document, has a position. If err has none, it is the pointer to the section, path
-// or operation that err names, or "" if there is none. The argument text is the document as YAML.
+// openAPIPointer returns the JSON pointer to the value that err, a validation error of package
+// openapi3, is about. This is the innermost value whose position err contains. If err contains no
+// position, it is the section, path or operation that err names. If err names none, the result is
+// "". The argument text is the document as YAML.
 func openAPIPointer(err error, text []byte) string {
 	at := ""
 	var origin *openapi3.Origin
@@ -78,13 +79,14 @@ func openAPIPointer(err error, text []byte) string {
 	return at
 }
 
-// wrongType matches the errors of the loader that name a field with a value of the wrong type.
+// wrongType matches an error of the OpenAPI loader about a field of the wrong type. Its groups are
+// the JSON type of the value and the name of the field.
 var wrongType = regexp.MustCompile(`cannot unmarshal (\w+) into field (?:\w+\.)*(\w+) of type`)
 
-// loadError returns an error that describes err, an error of the OpenAPI loader, and has a
-// position, which err lacks. The position is that of the first member that is a reference without a
-// target, a reference of an unsupported form, or a value with the name and the type in the message
-// of err. If there is no such member, it is the beginning of the document.
+// loadError converts err, an error of the OpenAPI loader, to an error with a position, which err
+// lacks. It searches the document for a likely cause: a reference without a target, a reference of
+// an unsupported form, or the value of the wrong type that err mentions. If it finds none, the
+// position is the beginning of the document.
 func (d *Dialect) loadError(err error) error {
 	message := "not valid OpenAPI: " + lastCause(err)
 	wrong := wrongType.FindStringSubmatch(err.Error())
@@ -105,8 +107,9 @@ func (d *Dialect) loadError(err error) error {
 	return d.errorAt("", "%s", message)
 }
 
-// lastCause returns the reason at the end of the message of err, an error of the OpenAPI loader, on
-// one line. It omits the failed attempts that the message lists before that reason.
+// lastCause returns the last part of the message of err, an error of the OpenAPI loader, on one
+// line. That part is the reason for the failure. The earlier parts are about attempts to decode the
+// document in other ways.
 func lastCause(err error) string {
 	text := err.Error()
 	if i := strings.LastIndex(text, "json: "); i >= 0 {

@@ -11,7 +11,7 @@ import (
 
 // An Operation is one operation of a dialect's document: one method on one path.
 type Operation struct {
-	Name                string // "POST /runs"
+	Name                string // method and path, such as "POST /runs"
 	IsStream            bool   // its successful response is an event stream
 	StartsRun           bool   // it takes a prompt, and thus starts a run
 	RequiresCredentials bool   // its requests need credentials
@@ -40,11 +40,11 @@ type Operation struct {
 	wireNames        map[spec.Kind]string          // names of frames by kind
 	sentinel         string                        // in-band terminator of the stream; "" if there is none
 	writesSentinel   bool                          // the reference server ends the stream with the sentinel
-	eventField       string                        // the member that it repeats as SSE event field; "" if there is none
-	cursorAsID       bool                          // it sends the cursor as SSE id
+	eventField       string                        // the member that is also sent as SSE event field; "" if there is none
+	cursorAsID       bool                          // the cursor is sent as SSE id
 	responses        map[string]documentedResponse // by documented status: "200", "4XX", "default"
 	successStatus    int                           // the lowest documented status from 200 to 299; 0 if there is none
-	anySuccess       bool                          // other successful statuses are documented too
+	anySuccess       bool                          // further statuses from 200 to 299 are documented
 	successMediaType string                        // media type of successStatus
 	replyKind        spec.Kind                     // kind of an unstreamed successful response; "" if there is none
 }
@@ -63,15 +63,15 @@ type documentedRequestBody struct {
 type documentedResponse struct {
 	mediaType string     // spec.EventStream if documented, else the first media type; "" without a body
 	variants  []*variant // the variants of the body or, in an event stream, of the frames
-	example   string     // a body; used if the response is not JSON
+	example   string     // an example of a body that is not JSON
 }
 
 // A parameter is one documented parameter of an operation, in its path, query or header.
 type parameter struct {
 	name, in string // in is "path", "query" or "header"
-	slot     string // "" if it carries none
+	slot     string // the slot that it carries; "" if it carries none
 	required bool
-	omission string          // x-absent: id of the requirement on requests that leave it out; "" if there is none
+	omission string          // x-absent: id of the requirement on requests that omit it; "" if there is none
 	node     node            // the parameter object
 	schema   node            // its schema
 	validate func(any) error // validates a value against the schema
@@ -107,9 +107,9 @@ func (d *Dialect) addPath(path string, item node) {
 	}
 }
 
-// requiresCredentials reports whether requests for an operation need credentials. This depends on
-// the keyword security of the operation object op or, if op does not have it, on that of the
-// document. The result is false if credentials are optional.
+// requiresCredentials reports whether the requests for an operation must have credentials,
+// according to the keyword security of the operation object op. If op lacks that keyword, it uses
+// the one of the document. The result is false if credentials are optional.
 func requiresCredentials(op node) bool {
 	list := op.get("security")
 	if !list.exists() {
@@ -155,8 +155,8 @@ func (o *Operation) omittedRequirements(r spec.Request, body any, path map[strin
 
 const jsonMediaType = "application/json"
 
-// addBodies adds to o the media types, the templates and the members with x-absent of a requestBody
-// object. The argument request is that object; it has no value if the operation has no body.
+// addBodies adds what a requestBody object describes to o: the media types, the templates and the
+// members with x-absent. The argument request has no value if the operation has no body.
 func (o *Operation) addBodies(request node) {
 	o.bodyRequired = request.get("required").value == true
 	for media, content := range request.get("content").members() {
@@ -187,7 +187,8 @@ func (o *Operation) addBodies(request node) {
 	_, o.StartsRun = o.templates["prompt"]
 }
 
-// addResponses adds to o the x-stream and the documented responses of the operation object op.
+// addResponses sets the fields of o that depend on the x-stream and the responses of the operation
+// object op.
 func (o *Operation) addResponses(op node) {
 	if stream := op.get("x-stream"); stream.exists() {
 		o.IsStream = true
@@ -236,9 +237,9 @@ func (o *Operation) addResponses(op node) {
 	o.initWireNames()
 }
 
-// responseFor returns what the document specifies for responses with the given status. It looks for
-// an entry for the status itself, then for its class, such as 4XX, and then for "default". The
-// second result is false if the document has none of these.
+// responseFor returns what the document specifies for responses with the given status. It uses the
+// entry for the status itself, the entry for its class, such as 4XX, or the entry "default", in
+// this order. The second result is false if the document has none of them.
 func (o *Operation) responseFor(status int) (documentedResponse, bool) {
 	for _, key := range []string{strconv.Itoa(status), strconv.Itoa(status/100) + "XX", "default"} {
 		if r, ok := o.responses[key]; ok {
@@ -305,10 +306,10 @@ func (o *Operation) matchPath(r spec.Request) (values map[string]string, ok bool
 	return values, true
 }
 
-// set returns a copy of r in which the parameter has the value *v, or which lacks the parameter if
-// v is nil. A path parameter is set by replacing its placeholder, such as {threadId}, in the
-// target. It can thus be set only once and cannot be removed: if v is nil, or if r.Target no longer
-// has the placeholder, the copy is equal to r.
+// set returns a copy of r in which the parameter has the value *v or, if v is nil, is absent. For a
+// path parameter, set replaces the placeholder, such as {threadId}, in the target. If v is nil, or
+// if the target has no placeholder because it was replaced before, a path parameter does not
+// change.
 func (p parameter) set(r spec.Request, v *string) spec.Request {
 	path, query, _ := strings.Cut(r.Target, "?")
 	switch p.in {

@@ -14,17 +14,18 @@ import (
 )
 
 // ValidateRequest returns the violations of the request r, each with the refusals that the document
-// requires for it. It returns nil if r is valid. If the document has no operation for r, the only
-// violation says so. That violation has refusals only if the document has the path of r, but not
-// its method, and the method is neither OPTIONS nor HEAD.
+// requires for it. It returns nil if r is valid.
+//
+// If the document has no operation for r, this is the only violation. It has refusals only if
+// another operation has the same path and the method is neither OPTIONS nor HEAD.
 func (d *Dialect) ValidateRequest(r spec.Request) []spec.Violation {
 	_, violations := d.validateRequest(r)
 	return violations
 }
 
-// validateRequest implements [Dialect.ValidateRequest]. It also returns the decoded body of r,
-// which is nil if the document has no operation for r, if r has no body, or if validateBody does
-// not decode the body.
+// validateRequest returns the violations of r (see [Dialect.ValidateRequest]) and, as value, the
+// decoded body of r. The value is nil if the document has no operation for r, if r has no body, or
+// if validateBody does not decode the body.
 func (d *Dialect) validateRequest(r spec.Request) (value any, violations []spec.Violation) {
 	o, path := d.findOperation(r)
 	if o == nil {
@@ -62,8 +63,9 @@ func (d *Dialect) validateRequest(r spec.Request) (value any, violations []spec.
 }
 
 // violations returns the violations that err describes. The argument err is the result of
-// validating v, a value in a request, and may be nil. The argument location is as in newViolation,
-// and outer as in schemaErrors.
+// validating v, a value in a request; it may be nil. The argument location is the part of the
+// request (see newViolation), and outer lists the places in the document that enclose the schema
+// (see schemaErrors).
 func (d *Dialect) violations(location string, v any, err error, outer []documentLocation) (all []spec.Violation) {
 	for _, b := range d.document.schemaErrors(v, err, outer) {
 		all = append(all, d.newViolation(location, b))
@@ -71,9 +73,9 @@ func (d *Dialect) violations(location string, v any, err error, outer []document
 	return all
 }
 
-// newViolation returns the violation for b, a schema error in a request. It sets the Refusals of
-// the violation to those that the document requires, with their levels, and its Requirement to that
-// of the first refusal. location is the part of the request, such as "query runId" or "body".
+// newViolation returns the violation for b, a schema error in a request. The Refusals of the
+// violation are those that the document requires, with their levels. Its Requirement is that of the
+// first refusal. The argument location is the part of the request, such as "query runId" or "body".
 func (d *Dialect) newViolation(location string, b schemaError) spec.Violation {
 	violation := b.violation(location, partName(location))
 	violation.Refusals = d.document.refusalsFor(b)
@@ -98,10 +100,11 @@ func partName(location string) string {
 }
 
 // validateBody decodes and validates the body of r, a request for o. It returns the decoded body
-// and the violations of the body, including those of its media type and size. A body without a
-// media type is treated as one of the first documented media type. The decoded body is nil if there
-// is no body, if the body is too large or malformed, or if its media type is not documented, has no
-// schema, or is neither JSON nor that of a form.
+// and the violations of the body, including those of its media type and size. If r has no
+// Content-Type, validateBody assumes the first documented media type.
+//
+// The decoded body is nil if there is no body, or if the body is too large or malformed. It is also
+// nil if its media type is not documented, has no schema, or is neither JSON nor that of a form.
 func (d *Dialect) validateBody(o *Operation, r spec.Request) (any, []spec.Violation) {
 	if len(o.bodies) == 0 || len(r.Body) == 0 && !o.bodyRequired {
 		return nil, nil
@@ -172,10 +175,9 @@ func allowedMethods(path node) (all []string) {
 	return all
 }
 
-// exercisedBy returns the ids of the requirements on the parameter and on its schema that a request
-// exercises if it has the value v for the parameter. A requirement on the keyword minimum or
-// maximum is exercised only if v equals that bound, since any other value proves nothing about the
-// end of the range. The ids are in no particular order.
+// exercisedBy returns the ids of the requirements on the parameter and its schema that a request
+// exercises if the parameter has the value v. A requirement on the keyword minimum or maximum is
+// exercised only if v equals that bound. The ids are in no particular order.
 func (p parameter) exercisedBy(v string) (ids []string) {
 	for _, at := range slices.Compact([]string{p.node.pointer, p.schema.pointer, p.schema.deref().pointer}) {
 		byKeyword, ok := p.node.doc.requirements[at].(map[string]any)
@@ -185,6 +187,7 @@ func (p parameter) exercisedBy(v string) (ids []string) {
 		}
 		for keyword, id := range byKeyword {
 			end, isNumber := intValue(p.schema.deref().get(keyword))
+			// A value other than the bound proves nothing about the end of the range.
 			isEnd := keyword == "minimum" || keyword == "maximum"
 			if !isEnd || isNumber && v == strconv.Itoa(end) {
 				ids = append(ids, requirementIDs(id)...)
@@ -194,10 +197,10 @@ func (p parameter) exercisedBy(v string) (ids []string) {
 	return ids
 }
 
-// typedValue returns v, the text of the parameter in a request, as a decoded JSON value for
-// validation. It returns v itself if the schema of the parameter allows strings or names no type.
-// Otherwise, it returns a bool if the schema allows booleans and v is true or false, a json.Number
-// if v is a number as JSON writes it, and v in all other cases.
+// typedValue converts v, the text of the parameter in a request, to a decoded JSON value for
+// validation. The result is v itself if the schema of the parameter allows strings or names no
+// type. Otherwise, it is a bool if the schema allows booleans and v is true or false, and a
+// json.Number if v is a JSON number. It is v in all other cases.
 func (p parameter) typedValue(v string) any {
 	types := p.schema.get("type").strings()
 	switch {
@@ -211,12 +214,13 @@ func (p parameter) typedValue(v string) any {
 	return v
 }
 
-// ParseRequest decodes r as an event of kind [spec.HTTPRequest]. The Violations of the event state
-// what is wrong with r. The StatusCode and MediaType of the event are those that the document
-// specifies for a successful response. StatusCode is 0 if the document specifies several successful
-// statuses, or if it has no operation for r. If the Method of r is "", r was not recorded: the Err
-// of the event is then [spec.ErrRequestNotRecorded], and r is treated as a request for the first
-// operation that streams.
+// ParseRequest decodes r as an event of kind [spec.HTTPRequest]. The Violations of the event are
+// those of r. Its StatusCode and MediaType are those that the document specifies for a successful
+// response. StatusCode is 0 if the document specifies several successful statuses, or if it has no
+// operation for r.
+//
+// If the Method of r is "", the request was not recorded. The Err of the event is then
+// [spec.ErrRequestNotRecorded], and its Operation is the first one that streams.
 func (d *Dialect) ParseRequest(r spec.Request) spec.Event {
 	facts := &spec.RequestFacts{Method: r.Method, Target: r.Target}
 	e := spec.Event{

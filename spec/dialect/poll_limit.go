@@ -2,10 +2,10 @@ package dialect
 
 import "strconv"
 
-// MaxPollLimit returns, in decimal, the largest number of polls without an event that a request of
-// the given template, such as "listen", may ask for. This is the maximum of the parameter with the
-// slot "limit". MaxPollLimit returns "" if the dialect has no such template or parameter, or if the
-// parameter has no maximum.
+// MaxPollLimit returns the maximum, in decimal, of the parameter with the slot "limit" in requests
+// of the given template, such as "listen". The parameter is the number of polls without an event
+// after which a stream ends. MaxPollLimit returns "" if the dialect has no such template or
+// parameter, or if the parameter has no maximum.
 func (d *Dialect) MaxPollLimit(template string) string {
 	if longest, ok := d.parameterBound(template, "limit", "maximum"); ok {
 		return strconv.Itoa(longest)
@@ -13,10 +13,9 @@ func (d *Dialect) MaxPollLimit(template string) string {
 	return ""
 }
 
-// MaxRunID returns the maximum length, in characters, of the run id in a request of the given
-// template, such as "listen". This is the maximum length of the parameter with the slot "run".
-// MaxRunID returns 0 if the dialect has no such template or parameter, or if the length of the
-// parameter has no maximum.
+// MaxRunID returns the maximum length, in characters, of the parameter with the slot "run" in
+// requests of the given template, such as "listen". It returns 0 if the dialect has no such
+// template or parameter, or if the parameter has no maxLength.
 func (d *Dialect) MaxRunID(template string) int {
 	longest, _ := d.parameterBound(template, "run", "maxLength")
 	return longest

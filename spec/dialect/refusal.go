@@ -8,8 +8,8 @@ import (
 
 // UnknownSlotViolation returns the violation of a request for o in which the parameter that carries
 // the given slot has a well-formed but unknown value, such as a cursor that the server never
-// issued. The violation has no refusals if o has no such parameter, or if the document does not
-// specify how such a request is refused (x-error).
+// issued. The violation has no refusals if o has no such parameter, or if the document has no
+// x-error for this case.
 func (d *Dialect) UnknownSlotViolation(o *Operation, slot string) spec.Violation {
 	p, ok := o.parameterWith(slot)
 	if !ok {
@@ -20,11 +20,10 @@ func (d *Dialect) UnknownSlotViolation(o *Operation, slot string) spec.Violation
 	})
 }
 
-// PartViolation returns the violation to report for a request for o whose body contains an
-// unacceptable file of kind k, such as a recording without speech. Servers use PartViolation for
-// errors that no schema detects. The argument keyword, such as "minLength", selects the entries of
-// x-error that state how the request is refused. The violation has no refusals if no body of o has
-// a file of kind k.
+// PartViolation returns the violation that a server reports if the body of a request for o contains
+// an unacceptable file of kind k, such as a recording without speech. It is for errors that no
+// schema detects. The argument keyword, such as "minLength", selects the entries of x-error for the
+// refusal. The violation has no refusals if no body of o has a file of kind k.
 func (d *Dialect) PartViolation(o *Operation, k spec.Kind, keyword string) spec.Violation {
 	for _, b := range o.bodies {
 		for name, p := range b.node.get("schema").get("properties").members() {
@@ -39,11 +38,11 @@ func (d *Dialect) PartViolation(o *Operation, k spec.Kind, keyword string) spec.
 	return spec.Violation{Location: o.Name, Message: o.Name + " has no such part"}
 }
 
-// TextRequirement returns the id of the requirement on the text of an answer. The id is taken from
-// the first variant for message deltas or, in a dialect without message deltas, from the first
-// variant for content parts or ends of messages. It is the id of the requirement on the member that
-// carries the slot "text" or, if that member has none, of the default requirement of the variant.
-// TextRequirement returns "" if the dialect has no such variant.
+// TextRequirement returns the id of the requirement on the text of an answer. This is the
+// requirement on the member with the slot "text" in message deltas. In a dialect without message
+// deltas, it is the requirement on that member in content parts or ends of messages. If the member
+// has no requirement, the default requirement of its variant is used. TextRequirement returns "" if
+// the dialect has none of these events.
 func (d *Dialect) TextRequirement() string {
 	for _, k := range []spec.Kind{spec.MessageDelta, spec.ContentEnd, spec.ContentPart, spec.MessageEnd} {
 		for _, o := range d.operations {

@@ -13,11 +13,10 @@ import (
 )
 
 // requestForms returns the forms of r, a request for o. There is one form for each feature of r
-// that other valid requests may lack. Some features are about how r is encoded (see encodingForms)
-// or about its header fields (see fieldForms). The others are about the body: a member that is left
-// out, null, unknown, long or not of its usual type, or a list with no items or several. Features
-// of the body that many requests have, such as an optional member, are usual forms (see
-// [spec.RequestForm]). The argument v is the decoded body of r, or nil if there is none.
+// that other valid requests may lack. These features concern how r is encoded (see encodingForms),
+// its header fields (see fieldForms), and its body. In the body, they are members that are absent,
+// null, unknown, long or of an unusual type, lists with no items or with several, and the usual
+// forms (see addUsual). The argument v is the decoded body of r, or nil if there is none.
 func (d *Dialect) requestForms(o *Operation, r spec.Request, v any) []spec.RequestForm {
 	forms := append(encodingForms(r), o.fieldForms(r)...)
 	if len(o.bodies) == 0 {
@@ -29,8 +28,8 @@ func (d *Dialect) requestForms(o *Operation, r spec.Request, v any) []spec.Reque
 	return c.forms
 }
 
-// encodingForms returns the forms of r that concern only how it is encoded, such as white space
-// before its JSON. According to HTTP and JSON, none of them changes what r means.
+// encodingForms returns the forms of r that concern only its encoding, such as white space before
+// its JSON. None of them changes the meaning of r.
 func encodingForms(r spec.Request) (forms []spec.RequestForm) {
 	add := func(has bool, name string) {
 		if has {
@@ -47,9 +46,8 @@ func encodingForms(r spec.Request) (forms []spec.RequestForm) {
 	return forms
 }
 
-// fieldForms returns the forms of r that concern its header fields. These are the absence of a
-// field that the document declares optional (x-without), and a field with a value that the document
-// gives as an example.
+// fieldForms returns the forms of r that concern its header fields: optional fields that it lacks
+// (x-without), and fields with a value that the document gives as an example.
 func (o *Operation) fieldForms(r spec.Request) (forms []spec.RequestForm) {
 	for _, f := range o.OptionalHeaders {
 		if r.Header != nil && !r.Header.Has(f.Name) {
@@ -71,15 +69,16 @@ type requestFormCollector struct {
 	forms   []spec.RequestForm
 }
 
-// add adds a form. Its name consists of what and the JSON pointer for at, a location in the body.
-// requirement is the id of the requirement that the form exercises, or "" if there is none.
+// add adds a form. Its name consists of what, such as "with null for", and the JSON pointer of the
+// location at in the body. The argument requirement is the id of the requirement that the form
+// exercises, or "" if there is none.
 func (c *requestFormCollector) add(what string, at []string, requirement string) {
 	c.forms = append(c.forms, spec.RequestForm{Name: what + " " + jsonPointer(at), Requirement: requirement})
 }
 
-// visit adds the forms of v and of the values inside it. n is the schema of v, and at is the
-// location of v in the body. outer is the id of the innermost requirement on the values around v,
-// or "" if there is none.
+// visit adds the forms of v and of the values inside v. The argument n is the schema of v, and at
+// is the location of v in the body. The argument outer is the id of the requirement on the
+// innermost value around v that has one, or "" if there is none.
 func (c *requestFormCollector) visit(n node, v any, at []string, outer string) {
 	if len(at) > maxDepth {
 		return
@@ -106,9 +105,9 @@ func (c *requestFormCollector) visit(n node, v any, at []string, outer string) {
 	}
 }
 
-// visitObject adds the forms of the object v and of the values inside it. The arguments n and at
-// are as in visit. The argument own is the id of the requirement on v or, if v has none, of the
-// innermost requirement on the values around v. It is "" if there is none either.
+// visitObject adds the forms of the object v and of the values inside v. The arguments n and at are
+// as in visit. The argument own is the id of the requirement on v or, if v has none, on the
+// innermost value around v that has one. It is "" if there is none.
 func (c *requestFormCollector) visitObject(n node, v map[string]any, at []string, own string) {
 	members := c.dialect.document.membersOf(n, v, len(at) > 0)
 	for _, m := range members {
@@ -142,10 +141,10 @@ func (c *requestFormCollector) visitObject(n node, v map[string]any, at []string
 	}
 }
 
-// addUsual adds a usual form (see [spec.RequestForm]) for the documented member m, whose value is
-// v. It does so only if v is one of the strings of an enumeration, such as "audio" for the type of
-// a content part, or if the member is optional and v is neither null nor an empty list. The
-// argument own is as in visitObject.
+// addUsual adds a form with IsUsual (see [spec.RequestForm]) for the documented member m, whose
+// value is v. There is such a form for a member with an enumeration of strings, such as the type of
+// a content part, and for an optional member that is neither null nor an empty list. Otherwise,
+// addUsual does nothing. The argument own is as in visitObject.
 func (c *requestFormCollector) addUsual(m documentedMember, v any, own string) {
 	name := ""
 	text, isText := v.(string)
@@ -171,8 +170,8 @@ func (s *document) hasKind(n node, v any, k spec.Kind) bool {
 }
 
 // valueRequirement returns the id of the requirement that a request exercises by containing the
-// value v. n is the schema of v. Requirements on values around or inside v do not count.
-// valueRequirement returns "" if there is no such requirement.
+// value v. It returns "" if there is none. The argument n is the schema of v. Requirements on
+// values around or inside v do not count.
 func (d *Dialect) valueRequirement(n node, v any) string {
 	for _, n := range d.document.applicableSchemas(n, v) {
 		if id := d.formRequirement(n, false); id != "" {
@@ -183,9 +182,9 @@ func (d *Dialect) valueRequirement(n node, v any) string {
 }
 
 // formRequirement returns the id of the requirement that a request exercises by having a value for
-// a member with the given schema or, if absent is true, by leaving it out. It considers only
-// requirements that are judged by the check with the id acceptCheck, and returns "" if there is
-// none.
+// a member with the given schema. If absent is true, it is the requirement that a request exercises
+// by omitting the member. formRequirement considers only requirements that the check acceptCheck
+// judges. It returns "" if there is none.
 func (d *Dialect) formRequirement(member node, absent bool) string {
 	var ids []string
 	if absent {

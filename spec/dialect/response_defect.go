@@ -22,17 +22,17 @@ const (
 	WrongValue    DefectKind = "value"   // a value is not in the enumeration
 )
 
-// A PossibleDefect is a defect with which a frame or reply violates one requirement of the document
-// (x-requirement) and nothing else.
+// A PossibleDefect is a kind of defect that can make a frame or reply violate one requirement of
+// the document (x-requirement) and no other constraint.
 type PossibleDefect struct {
 	Requirement string // id of the requirement
 	Kind        DefectKind
-	Locations   []string // where the defect can occur: sorted JSON pointers with "*" for each array index
+	Locations   []string // sorted JSON pointers to the places where it can occur, with "*" for array indexes
 }
 
-// Refusals returns the requirements on the refusals of requests that violate the document
-// (x-error), sorted by their ids. A requirement that occurs several times in the document occurs as
-// often in the result. The Level of the requirements is not set.
+// Refusals returns the requirements on refusals of invalid requests (x-error), sorted by id. A
+// requirement that the document names several times occurs as often in the result. The Level of the
+// requirements is not set.
 func (d *Dialect) Refusals() (all []spec.RefusalRequirement) {
 	for _, at := range slices.Sorted(maps.Keys(d.document.refusals)) {
 		for _, entry := range refusalList(node{d.document, at + "/x-error", d.document.refusals[at]}) {
@@ -50,8 +50,8 @@ func (d *Dialect) Refusals() (all []spec.RefusalRequirement) {
 }
 
 // ResponseDefects returns the defects that frames and successful replies of the dialect can have,
-// sorted by requirement and kind. It finds them by modifying examples, which it makes from the
-// schemas of the frames and replies.
+// sorted by requirement and kind. It finds them by modifying example values, which it makes from
+// the schemas.
 func (d *Dialect) ResponseDefects() (all []PossibleDefect) {
 	type defect struct {
 		requirement string
@@ -98,10 +98,10 @@ func (d *Dialect) successVariants() (lists [][]*variant) {
 	return lists
 }
 
-// Apply introduces the defect into a copy of data, at the first location where that is possible,
-// and returns the copy, as compact JSON, and true. The argument data is the data of a frame or the
-// body of a reply to a request for o. For a reply, status is its status code; for a frame, status
-// is 0. If data cannot have the defect, Apply returns data unchanged and false.
+// Apply returns a copy of data with the defect, as compact JSON, and true. The argument data is the
+// data of a frame, or the body of a reply to a request for o. For a reply, status is its status
+// code; for a frame, status is 0. If the defect is possible at several locations, Apply uses the
+// first one. If it is not possible, Apply returns data unchanged and false.
 func (x PossibleDefect) Apply(o *Operation, status int, data []byte) ([]byte, bool) {
 	variants := o.frameVariants
 	if status != 0 {
@@ -122,9 +122,9 @@ func (x PossibleDefect) Apply(o *Operation, status int, data []byte) ([]byte, bo
 
 // A defectiveValue is a frame or reply that violates one requirement.
 type defectiveValue struct {
-	value       any
-	requirement string
-	location    string // of the violation: a JSON pointer with "*" for each array index
+	value       any    // the frame or reply
+	requirement string // id of the violated requirement
+	location    string // JSON pointer to the violation, with "*" for array indexes
 }
 
 // defects returns an iterator over copies of v, each of which has one defect of the given kind. v
@@ -148,9 +148,9 @@ func (s *document) defects(variants []*variant, v any, kind DefectKind) iter.Seq
 	}
 }
 
-// defectOf returns v as a defective value, with the requirement and the location of its only
-// violation. ok is false if v does not match any of the variants, or if it does not have exactly
-// one violation.
+// defectOf returns v, a frame or reply with exactly one violation, together with the requirement
+// and the location of the violation. ok is false if v matches none of the variants, or if it has no
+// violation or several.
 func (s *document) defectOf(variants []*variant, v any) (f defectiveValue, ok bool) {
 	w := matchVariant(variants, v)
 	if w == nil {
@@ -170,16 +170,18 @@ func (s *document) defectOf(variants []*variant, v any) (f defectiveValue, ok bo
 	return f, true
 }
 
-// A valueEdit describes a replacement of the value at one location in a frame or reply. The values
-// are tried in order until one of them causes exactly one violation.
+// A valueEdit describes how to replace or remove the value at one location in a frame or reply.
 type valueEdit struct {
-	at     []string // member names and array indexes
-	values []any    // removed{} for a member to remove
+	at []string // location of the value: member names and array indexes
+
+	// values has the replacements to try until one of them causes exactly one violation. The value
+	// removed{} removes the member.
+	values []any
 }
 
-// edits returns the edits that may give v, or a value inside v, a defect of the given kind. An edit
-// may add a member that v lacks. n is the schema of v, at is the location of v in the frame or
-// reply, and depth is its nesting depth. edits returns nil if depth exceeds maxDepth.
+// edits returns edits that may give v, or a value inside v, a defect of the given kind. Some of
+// them add members that v lacks. The argument n is the schema of v, at is the location of v in the
+// frame or reply, and depth is its nesting depth. edits returns nil if depth exceeds maxDepth.
 func (s *document) edits(n node, v any, at []string, kind DefectKind, depth int) (all []valueEdit) {
 	if depth > maxDepth {
 		return nil
@@ -213,9 +215,10 @@ func (s *document) edits(n node, v any, at []string, kind DefectKind, depth int)
 var wrongValues = []any{json.Number("7"), "alien", true, false, []any{}, map[string]any{}}
 
 // wrongValuesFor returns those of wrongValues that may give a property with the schema n a defect
-// of the given kind. For [WrongType], these are the values whose type n does not name. For
-// [WrongValue], these are the values of a type that n names, provided that n has an enumeration.
-// For [MissingMember], there are none.
+// of the given kind:
+//   - for [WrongType], the values whose type n does not name
+//   - for [WrongValue], the values whose type n names, if n has an enumeration
+//   - for [MissingMember], none
 func wrongValuesFor(n node, kind DefectKind) []any {
 	types := typesOf(withAllOf(n, 0))
 	return slices.DeleteFunc(slices.Clone(wrongValues), func(v any) bool {
@@ -229,10 +232,10 @@ func wrongValuesFor(n node, kind DefectKind) []any {
 	})
 }
 
-// maxItems returns the number of examples to make of the variant, which is at least 1. The examples
-// that [variant.example] returns for the items from 0 to maxItems-1 cover all variants of the parts
-// of a value and, for each of them, all variants of the parts inside that part. They may lack
-// variants of parts that are nested more deeply.
+// maxItems returns the number of examples to make of the variant, which is at least 1. Together,
+// the examples that [variant.example] returns for the items from 0 to maxItems-1 contain all
+// variants of the parts of a value, and all variants of the parts of these parts. They need not
+// contain all variants of parts that are nested more deeply.
 func (w *variant) maxItems() int {
 	n := 1
 	for _, part := range w.parts {
@@ -247,10 +250,10 @@ func (w *variant) maxItems() int {
 	return n
 }
 
-// example returns a value of the variant in which every slot that the reference server can write
-// has a value. A member for parts has a single part, and the argument item selects the variant of
-// that part: if there are n variants, the part is the result of calling example for the variant
-// with index item%n, with item/n as its item. The value may violate the schema.
+// example returns an example value of the variant. It need not be valid. Each slot that the
+// reference server can write has a value. A member for parts has one part, and item selects its
+// variant: of n variants, it is the one with the index item%n. The part is made by example with
+// item/n as the item. The argument depth is the nesting depth of the value.
 func (w *variant) example(item, depth int) any {
 	if slices.Contains(w.node.get("type").strings(), "string") {
 		return exampleText([]node{w.node})
@@ -258,7 +261,8 @@ func (w *variant) example(item, depth int) any {
 	return w.layout.example(item, depth)
 }
 
-// example returns an object with the layout f, as described at [variant.example].
+// example returns an example of an object with the layout f. The arguments are as in
+// [variant.example]. If depth exceeds maxDepth, the object is empty.
 func (f *objectLayout) example(item, depth int) map[string]any {
 	out := map[string]any{}
 	if depth > maxDepth {
@@ -284,8 +288,7 @@ func (f *objectLayout) example(item, depth int) map[string]any {
 	return out
 }
 
-// exampleValue returns a value that all schemas of the member allow, or "x" if it does not find
-// one.
+// exampleValue returns a value that all schemas of the member allow, or "x" if it finds none.
 func (m *objectField) exampleValue() any {
 	samples := []any{
 		"1", json.Number("1"), "2026-03-15", "2026-03-15T10:00:00Z", exampleText(m.schemas), true, map[string]any{}, []any{},

@@ -34,9 +34,9 @@ func (d *Dialect) NewRunEndFinder(r spec.Request) *RunEndFinder {
 	}
 }
 
-// Find reports whether body contains the end of the run. The argument body must be the whole body
-// received so far. Each call examines only the bytes that were not in the body of the previous
-// call. After an event that exceeds [MaxEventBytes], nothing more is examined.
+// Find reports whether body contains the end of the run. The argument body must be all of the body
+// that was received so far. Find resumes where the previous call ended. It stops searching at an
+// event that exceeds [MaxEventBytes].
 func (f *RunEndFinder) Find(body []byte) bool {
 	if f.found || f.decoder.Err() != nil {
 		return f.found
@@ -48,8 +48,8 @@ func (f *RunEndFinder) Find(body []byte) bool {
 	return f.found
 }
 
-// isEnd reports whether item is the end of the run. A terminal event with the id of a different run
-// does not count.
+// isEnd reports whether the item ends the run. A terminal event with the id of a different run does
+// not end it.
 func (f *RunEndFinder) isEnd(item sse.Item) bool {
 	if !f.hasRunEnd && f.operation.isSentinel(item.Data) {
 		return true

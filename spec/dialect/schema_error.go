@@ -13,39 +13,42 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A schemaError describes how a value violates one keyword of a schema. It has all that is needed
+// A schemaError describes how a value violates one keyword of a schema. It contains what is needed
 // to find the violated requirements and to write a message.
 type schemaError struct {
 	location          []string           // location in the validated value
-	documentLocations []documentLocation // places in the document that apply there, innermost first
+	documentLocations []documentLocation // places in the document that apply to location, innermost first
 	keyword           string             // the violated keyword, such as "minLength"
 	isDiscriminator   bool               // the keyword requires or forbids a constant, which may distinguish schemas
 
-	// The following make up its text, which has the form "PATH PROBLEM: EXPECTED", as in
-	// `"messages" has 3 items: expected at most 2`.
-	path         string          // the location as a path expression; "" is the value itself
+	// The following fields determine the message, which has the form "PATH PROBLEM: EXPECTED", such
+	// as `"messages" has 3 items: expected at most 2`.
+	path         string          // the location as a path expression; "" for the validated value as a whole
 	got          any             // the value at the location
-	missing      string          // the name of a missing member
-	problem      string          // such as "has 3 items"; if it is "", the text has "is" and the value got instead
-	expected     string          // such as "expected at most 2" or "it must not be there"; "": left out
+	missing      string          // the name of a missing member; "" if the error is not about one
+	problem      string          // such as "has 3 items"; "" for "is" followed by the value got
+	expected     string          // such as "expected at most 2" or "it must not be there"; may be ""
 	alternatives [][]schemaError // the errors of each of several schemas, one of which had to match
 }
 
 // A documentLocation is a place in the document, such as a schema, that applies to a validated
-// value or to a part of it. The field pointer is the JSON pointer to the place. The field depth
-// says how deep in the value that part is: it is 0 for the value as a whole, 1 for one of its
-// members or items, and so on. It is -1 for what contains the value, such as the request.
+// value or to a part of it.
 type documentLocation struct {
-	pointer string
-	depth   int
+	pointer string // JSON pointer to the place
+
+	// depth is the nesting depth of the part in the value: 0 for the value as a whole, 1 for one of
+	// its members or items, and so on. It is -1 for what contains the value, such as the request.
+	depth int
 }
 
-// schemaErrors returns the schema errors in err as a flat list. err is the result of validating v:
-// a *jsonschema.ValidationError, or nil, for which the list is empty. The parameter outer lists the
-// places in the document that enclose the schema, innermost first; requirements and refusals may be
-// attached to them. If v matches none of several alternatives, the list contains the errors of the
-// alternative that was evidently intended or, if none was, a single error that describes the
-// choice. If v matches several alternatives of a oneOf, there is a single error, too.
+// schemaErrors returns the schema errors in err as a flat list. The argument err is the result of
+// validating v: a *jsonschema.ValidationError, or nil, for which the list is empty. The argument
+// outer lists the places in the document that enclose the schema, innermost first, because
+// requirements and refusals may be attached to them.
+//
+// If v matches none of several alternatives, but was evidently meant to match a certain one, the
+// list contains the errors of that alternative. Otherwise, a failed choice of alternatives leads to
+// a single error.
 func (s *document) schemaErrors(v any, err error, outer []documentLocation) []schemaError {
 	var e *jsonschema.ValidationError
 	if !errors.As(err, &e) {
@@ -100,10 +103,9 @@ func (s *document) schemaErrors(v any, err error, outer []documentLocation) []sc
 	return []schemaError{b}
 }
 
-// withoutConsequences returns list, the errors of one value, without those that merely follow from
-// others. An error of a choice (anyOf or oneOf) follows from another error if the choice fails only
-// because the value has the wrong type or lacks a member that all alternatives require. The result
-// reuses the memory of list.
+// withoutConsequences removes those errors from list, the errors of one value, that only repeat
+// others. An error of a choice (anyOf or oneOf) is removed if the list also has an error about the
+// type of the same value, or about the same missing member. The result reuses the memory of list.
 func withoutConsequences(list []schemaError) []schemaError {
 	return slices.DeleteFunc(list, func(choice schemaError) bool {
 		if choice.keyword != "anyOf" && choice.keyword != "oneOf" {
@@ -117,10 +119,10 @@ func withoutConsequences(list []schemaError) []schemaError {
 	})
 }
 
-// intendedBranch returns the errors of the alternative that a value was intended to match. This is
-// the only alternative whose type and constants agree with the value. branches holds the errors of
-// each alternative, and depth is the depth of the value within the validated value. The second
-// result is false unless exactly one alternative agrees.
+// intendedBranch returns the errors of the alternative that a value was evidently meant to match.
+// This is the only alternative whose type and constants the value does not contradict. The second
+// result is false if there is no such alternative or more than one. The argument branches holds the
+// errors of each alternative, and depth is the depth of the value in the validated value.
 func intendedBranch(branches [][]schemaError, depth int) ([]schemaError, bool) {
 	var found []schemaError
 	n := 0
@@ -132,18 +134,18 @@ func intendedBranch(branches [][]schemaError, depth int) ([]schemaError, bool) {
 	return found, n == 1
 }
 
-// isUnintendedBranch reports whether a value was evidently not intended to match an alternative,
-// because the value has a different type, differs from a constant that the alternative requires, or
-// equals one that it forbids. The arguments are as in intendedBranch.
+// isUnintendedBranch reports whether a value was evidently not meant to match an alternative,
+// because it contradicts the type or a constant of that alternative. The argument branch holds the
+// errors of the alternative, and depth is the depth of the value in the validated value.
 func isUnintendedBranch(branch []schemaError, depth int) bool {
 	return slices.ContainsFunc(branch, func(b schemaError) bool {
 		return b.isDiscriminator && len(b.location) <= depth+1 || b.keyword == "type" && len(b.location) == depth
 	})
 }
 
-// missingMembers returns one error for each of the given names of missing members. b is the error
-// of the object that lacks them. The documentLocations of each returned error begin with the schema
-// of the missing member.
+// missingMembers returns one error for each of the given names of missing members. The argument b
+// is the error of the object that lacks them. The documentLocations of each result begin with the
+// schema of the missing member.
 func (s *document) missingMembers(names []string, b schemaError) (all []schemaError) {
 	for _, name := range names {
 		inside := s.lookup(b.documentLocations[0].pointer + "/properties/" + escape(name))
@@ -169,10 +171,11 @@ func jsonPointer(tokens []string) (p string) {
 	return p
 }
 
-// outward returns an iterator over JSON pointers, innermost first. These are the pointers in
-// b.documentLocations, each followed by the pointers to the values that enclose it in the document.
-// The second value is whether what the document states at the pointer is about exactly the location
-// of the error, and not about a larger part of the validated value.
+// outward returns an iterator over the JSON pointers at which the document may state something
+// about the error, innermost first. These are the pointers in b.documentLocations, each followed by
+// the pointers to the values around it in the document. The second value is true if a statement
+// there concerns only the location of the error, and false if it concerns a larger part of the
+// validated value.
 func (b schemaError) outward() iter.Seq2[string, bool] {
 	return func(yield func(pointer string, here bool) bool) {
 		for _, place := range b.documentLocations {
@@ -187,8 +190,8 @@ func (b schemaError) outward() iter.Seq2[string, bool] {
 	}
 }
 
-// requirementOf returns the id of the requirement that a frame or reply with the error b violates.
-// It returns "" if the document names none.
+// requirementOf returns the id of the requirement that a frame or reply with the error b violates,
+// or "" if the document names none.
 func (s *document) requirementOf(b schemaError) (id string) {
 	for p, here := range b.outward() {
 		switch requirement := s.requirements[p].(type) {
@@ -206,8 +209,8 @@ func (s *document) requirementOf(b schemaError) (id string) {
 	return id
 }
 
-// refusalsFor returns how a request with the error b must be refused, without the levels of the
-// requirements. It returns nil if the document does not specify a refusal.
+// refusalsFor returns the requirements on the refusal of a request with the error b, without their
+// levels. It returns nil if the document does not specify a refusal.
 func (s *document) refusalsFor(b schemaError) (all []spec.RefusalRequirement) {
 	for p, here := range b.outward() {
 		v, ok := s.refusals[p]
@@ -231,8 +234,8 @@ func (s *document) refusalsFor(b schemaError) (all []spec.RefusalRequirement) {
 	return all
 }
 
-// refusalList returns the entries of n, which is an x-error or the value for one reason in an
-// x-denied. If n is not a list, n itself is the only entry.
+// refusalList returns the entries of n, the value of an x-error or of one reason in an x-denied. If
+// n is not a list, it is the only entry.
 func refusalList(n node) []node {
 	if _, ok := n.value.([]any); ok {
 		return n.items()
@@ -241,9 +244,10 @@ func refusalList(n node) []node {
 }
 
 // refusal returns n, one entry of an x-error or x-denied, as a refusal requirement without a level.
-// keyword is the violated keyword, and here states whether n is about exactly the location of the
-// violation. The second result is whether n applies: it always does, unless it names requirements
-// by keyword. It then applies only if keyword is one of them and here is true.
+// The second result is whether the entry applies to a violation of the given keyword. An entry that
+// maps keywords to requirements applies only if it has that keyword and here is true. Any other
+// entry always applies. The argument here is whether n concerns only the location of the violation
+// (see outward).
 func (n node) refusal(keyword string, here bool) (spec.RefusalRequirement, bool) {
 	requirement := n.get("requirement")
 	d := spec.RefusalRequirement{
@@ -267,9 +271,9 @@ func (b schemaError) schemaPath() string {
 	return b.documentLocations[0].pointer + "/" + b.keyword
 }
 
-// violation returns b as a violation without a requirement or refusals. part is the part of the
-// request, such as "body", or "" for frames and replies. root is the name that the message uses for
-// the whole value, such as "the request body".
+// violation returns b as a violation without a requirement or refusals. The argument part is the
+// part of the request, such as "body", or "" for frames and replies. The argument root is the noun
+// phrase for the whole value in messages, such as "the request body".
 func (b schemaError) violation(part, root string) spec.Violation {
 	return spec.Violation{
 		Location: strings.TrimSpace(part + " " + jsonPointer(b.location)), Pointer: jsonPointer(b.location),
@@ -277,8 +281,8 @@ func (b schemaError) violation(part, root string) spec.Violation {
 	}
 }
 
-// requirementIDs returns the ids in v, the value of an x-requirement: either one id, or a map from
-// keywords to ids, whose ids are in no particular order.
+// requirementIDs returns the ids in v, the value of an x-requirement. This value is one id or a map
+// from keywords to ids. The ids are in no particular order.
 func requirementIDs(v any) (ids []string) {
 	switch v := v.(type) {
 	case string:

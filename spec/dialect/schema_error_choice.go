@@ -10,11 +10,11 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// describeChoice sets the fields of b that make up its text. b is the error of a value that matches
-// none of several alternative schemas and was not clearly intended to match one of them, or that
-// matches several of them. The text is about the member that distinguishes the schemas, or else about
-// the types, or else about the errors of each schema that may have been intended. branches holds
-// the errors of each alternative; if the value matches several, there are none.
+// describeChoice sets the fields of b that determine its message. The argument b is the error of a
+// value that matches none of several alternative schemas, or more than one. The message is about a
+// member that distinguishes the schemas, about the type of the value, or about the errors of each
+// alternative that the value may have been meant to match. The argument branches holds the errors
+// of each alternative; it is empty if the value matches more than one.
 func (s *document) describeChoice(b *schemaError, branches [][]schemaError) {
 	if len(branches) == 0 {
 		b.problem, b.expected = "matches more than one of several forms", "expected exactly one"
@@ -35,8 +35,8 @@ func (s *document) describeChoice(b *schemaError, branches [][]schemaError) {
 	}
 }
 
-// unrecognizedFrame returns the error for a frame whose value v matches none of the variants in
-// frames.
+// unrecognizedFrame returns the error for a frame with the value v that matches none of the
+// variants in frames.
 func unrecognizedFrame(frames []*variant, v any) schemaError {
 	b := schemaError{got: v, expected: "expected an event of the dialect"}
 	var choices []node
@@ -49,11 +49,10 @@ func unrecognizedFrame(frames []*variant, v any) schemaError {
 	return b
 }
 
-// describeByMember describes in b a wrong member that distinguishes the choices. The choices are
-// alternative schemas, each of which allows only constants for such a member. The member is wrong
-// if it has none of these constants, or if it is missing although all choices require it. If no
-// such member is wrong, or if the value is not an object, describeByMember returns false and does
-// not change b. Otherwise it returns true.
+// describeByMember makes b an error about a wrong member that distinguishes the alternative schemas
+// in choices (see discriminatingMember), and returns true. The member is wrong if its value is none
+// of the constants, or if it is missing and all choices require it. If no such member is wrong, or
+// if the value is not an object, describeByMember returns false and does not change b.
 func (b *schemaError) describeByMember(choices []node) bool {
 	got, ok := b.got.(map[string]any)
 	if !ok || len(choices) == 0 {
@@ -74,10 +73,10 @@ func (b *schemaError) describeByMember(choices []node) bool {
 	return false
 }
 
-// describeByType sets the text of b to the types that were expected, and returns true, if the value
-// has the wrong type for all of the choices, the alternative schemas. If it does not, or if the
-// choices name no types, describeByType returns false and does not change b. branches holds the
-// errors of each choice.
+// describeByType makes b an error about the type of the value, and returns true, if the type is
+// wrong for all of the alternative schemas in choices. If it is not, or if choices name no types,
+// describeByType returns false and does not change b. The argument branches holds the errors of
+// each alternative.
 func (b *schemaError) describeByType(choices []node, branches [][]schemaError) bool {
 	for _, branch := range branches {
 		isWrongType := func(x schemaError) bool { return x.keyword == "type" && len(x.location) == len(b.location) }
@@ -96,17 +95,16 @@ func (b *schemaError) describeByType(choices []node, branches [][]schemaError) b
 	return true
 }
 
-// A discriminatingMember is a member for which each of several alternative schemas allows only
-// constants.
+// A discriminatingMember is an object member that distinguishes several alternative schemas,
+// because each of them allows only constants for it.
 type discriminatingMember struct {
 	name     string
 	values   []any // the constants of all alternatives, each once
 	required bool  // all alternatives require the member
 }
 
-// constantMembersOf returns the discriminating members of the given choices, which are alternative
-// schemas of the document. The members are sorted by name. There must be at least one choice. The
-// result is kept for the next call and must not be modified.
+// constantMembersOf returns the discriminating members of the alternative schemas in choices,
+// sorted by name. There must be at least one choice. The result is cached and must not be modified.
 func (s *document) constantMembersOf(choices []node) (all []discriminatingMember) {
 	var pointers []string
 	for _, choice := range choices {
@@ -160,7 +158,8 @@ func (n node) constants() (all []any) {
 	return all
 }
 
-// distinct returns the values without duplicate scalars, in the order of their first occurrence.
+// distinct returns the values without those scalars that equal an earlier value. It keeps their
+// order.
 func distinct(values []any) (all []any) {
 	for _, v := range values {
 		if !slices.ContainsFunc(all, func(one any) bool { return equalScalars(one, v) }) {
@@ -170,9 +169,9 @@ func distinct(values []any) (all []any) {
 	return all
 }
 
-// joinPath returns the path expression for the member with the given name of the object at path.
-// For example, it returns "messages[0].role" for the path "messages[0]" and the name "role". The
-// path of the whole value is "".
+// joinPath returns the path expression for a member of the object at path, such as
+// "messages[0].role" for the path "messages[0]" and the name "role". The path "" is the whole
+// value.
 func joinPath(path, name string) string {
 	if !isBareWord(name) {
 		return path + "[" + displayValue(name) + "]"
@@ -180,8 +179,9 @@ func joinPath(path, name string) string {
 	return strings.TrimPrefix(path+"."+name, ".")
 }
 
-// expectedText returns "expected …" with the values that are allowed for a missing member, or "" if
-// they are not restricted to constants. The argument member is the schema of the member.
+// expectedText returns a phrase such as "expected user or assistant" that lists the constants
+// allowed for a missing member. It returns "" if the schema, given by the argument member, does not
+// restrict the member to constants.
 func expectedText(member node) string {
 	var values []any
 	for _, n := range withAllOf(member, 0) {
@@ -193,8 +193,8 @@ func expectedText(member node) string {
 	return "expected " + listValues(distinct(values))
 }
 
-// describeForbidden sets the problem and expected texts of b, the error of a value that matches a
-// schema under the keyword "not". The argument not is that schema.
+// describeForbidden sets b.expected and, if necessary, b.problem. The argument b is the error of a
+// value that matches not, the schema under the keyword "not".
 func (b *schemaError) describeForbidden(not node) {
 	names, values := not.get("required").strings(), not.get("enum").items()
 	switch {
@@ -215,9 +215,9 @@ func (b *schemaError) describeForbidden(not node) {
 	}
 }
 
-// describeContains sets the keyword and the problem and expected texts of b, the error of an array
-// in which too few or too many items match the schema under the keyword "contains". The argument
-// schema is that schema, and e is the validator's error.
+// describeContains sets b.keyword, b.problem and b.expected. The argument b is the error of an
+// array in which too few or too many items match schema, the schema under the keyword "contains".
+// The argument e is the validator's error.
 func (b *schemaError) describeContains(schema node, e *jsonschema.ValidationError) {
 	conditions := ""
 	if what := describeConditions(schema, "", 0); len(what) > 0 {
@@ -237,9 +237,10 @@ func (b *schemaError) describeContains(schema node, e *jsonschema.ValidationErro
 	}
 }
 
-// describeConditions returns what the schema n requires of the members of an object. Each string is
-// a path with the values allowed there, such as "role user", or only the path of a required member,
-// such as "data.output". path is the path of the object, or "" for the whole value.
+// describeConditions describes what the schema n requires of the members of an object. Each string
+// is a path with the values that are allowed there, such as "role user", or the path of a required
+// member alone, such as "data.output". The argument path is the path of the object, or "" for the
+// whole value, and depth is its nesting depth. The result is nil if depth exceeds maxDepth.
 func describeConditions(n node, path string, depth int) (all []string) {
 	if depth > maxDepth {
 		return nil

@@ -31,8 +31,8 @@ const (
 	maxListed = 20  // allowed values
 )
 
-// text returns a sentence for a message that says what was found and what is expected. root is the
-// name that the message uses for the whole value, such as "the request body".
+// text returns a message that states the problem and what is expected. The argument root is the
+// noun phrase for the whole value, such as "the request body".
 func (b schemaError) text(root string) string {
 	var seen string
 	switch {
@@ -57,9 +57,10 @@ func (b schemaError) text(root string) string {
 // short.
 const maxAlternatives = 3
 
-// alternativesText returns the text of an error with alternatives: the texts of the first error of
-// each, without duplicates, the shortest first. If there are more than maxAlternatives, the number
-// of the others follows. root is as in [schemaError.text].
+// alternativesText returns the message for an error with alternatives. It joins the first message
+// of each alternative with ", or ", without duplicates and the shortest first. If there are more
+// than maxAlternatives, the message ends with the number of the others. The argument root is as in
+// [schemaError.text].
 func (b schemaError) alternativesText(root string) string {
 	texts := make([]string, 0, len(b.alternatives))
 	for _, alternative := range b.alternatives {
@@ -76,8 +77,8 @@ func (b schemaError) alternativesText(root string) string {
 }
 
 // locationName returns the name by which messages refer to the location with the given path
-// expression: root, such as "the request body", if path is "", and otherwise path itself, such as
-// messages[0].role, but in quotes if path is the name of a single member.
+// expression. It is root, such as "the request body", if path is "". It is path in quotes if path
+// is a single name. Otherwise it is path itself, such as messages[0].role.
 func locationName(root, path string) string {
 	switch {
 	case path == "":
@@ -105,17 +106,16 @@ func displayPath(v any, at []string) (path string) {
 	return truncate(path, maxPath)
 }
 
-// isBareWord reports whether messages show s without quotes in a path or in a list of values. This
-// is the case if s has 1 to maxShown characters, each of which is an ASCII letter, a digit or one
-// of the punctuation marks _-/:+.
+// isBareWord reports whether messages show s without quotes in a path or in a list of values. Such
+// a string has 1 to maxShown characters, all of them ASCII letters, digits or one of _-/:+.
 func isBareWord(s string) bool {
 	return s != "" && len(s) <= maxShown && strings.IndexFunc(s, func(r rune) bool {
 		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-/:+", r)
 	}) < 0
 }
 
-// displayWord returns v in the form in which messages show names and allowed values: a bare word
-// (see isBareWord) unchanged, and anything else like displayValue.
+// displayWord returns v in the form in which messages show names and allowed values. A bare word
+// (see isBareWord) is unchanged; for anything else, the result is that of displayValue.
 func displayWord(v any) string {
 	if s, ok := v.(string); ok && isBareWord(s) {
 		return s
@@ -130,10 +130,10 @@ func displayValue(v any) string {
 	return truncate(b.String(), maxShown)
 }
 
-// writeValue writes v to b as JSON with the members of objects ordered by name. It writes a
-// formFile as "a file of 10 bytes". Because displayValue shows at most maxShown characters,
-// writeValue shortens long strings, writes at most maxShown items or members of each array or
-// object, and writes nothing once b has more than 4*maxShown bytes.
+// writeValue writes v to b as JSON, with the members of objects ordered by name. It writes a
+// formFile as "a file of 10 bytes". It writes only as much of v as displayValue may show: it
+// shortens long strings, arrays and objects, and writes nothing once b has more than 4*maxShown
+// bytes.
 func writeValue(b *strings.Builder, v any) {
 	if b.Len() > 4*maxShown {
 		return
@@ -195,9 +195,9 @@ func listValues(values []any) string {
 // joinOr returns alternatives as one string, such as "a, b or c". It returns "" if there are none.
 func joinOr(items []string) string { return joinWords(items, " or ") }
 
-// joinWords returns the items as one string, with commas between them, but with the separator last
-// before the last item. If last is " or ", for example, it returns "a, b or c". It returns "" if
-// there are no items.
+// joinWords returns the items as one string, such as "a, b or c" if last is " or ". The string last
+// separates the last two items, and ", " separates the others. The result is "" if there are no
+// items.
 func joinWords(items []string, last string) string {
 	n := len(items) - 1
 	if n < 1 {
@@ -238,7 +238,7 @@ var formatNames = map[string]string{
 	"email":     "a mail address",
 }
 
-// pluralize returns n followed by the noun thing, with an s unless n is 1: "1 byte", "2 bytes".
+// pluralize returns n followed by the noun thing, such as "1 byte" or "2 bytes".
 func pluralize(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -246,8 +246,8 @@ func pluralize(n int, thing string) string {
 	return strconv.Itoa(n) + " " + thing + "s"
 }
 
-// formatRat returns r, a number in a schema, as text: an integer in full, any other number rounded
-// to the nearest float64.
+// formatRat returns r, a number in a schema, as text. An integer is written in full, and any other
+// number as the nearest float64.
 func formatRat(r *big.Rat) string {
 	if r.IsInt() {
 		return r.Num().String()
@@ -256,8 +256,7 @@ func formatRat(r *big.Rat) string {
 	return strconv.FormatFloat(f, 'g', -1, 64)
 }
 
-// describe sets the problem and expected texts of b according to e, the validator's error for the
-// violated keyword.
+// describe sets b.expected and, for some keywords, b.problem according to e, the validator's error.
 func (b *schemaError) describe(e *jsonschema.ValidationError) {
 	unit, size := "character", 0
 	file, isFile := b.got.(formFile)

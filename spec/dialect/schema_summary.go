@@ -7,18 +7,18 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A SchemaSummary summarizes all schemas that apply to a JSON value at one place in a frame or in
-// the body of a response. It contains everything that at least one of these schemas states.
+// A SchemaSummary summarizes all schemas that may apply to a JSON value at one place in a frame or
+// in the body of a response. A field is set if at least one of these schemas calls for it.
 type SchemaSummary struct {
-	Members map[string]*SchemaSummary // of an object, by name; nil if no schema names any
-	Items   *SchemaSummary            // of an array; nil if no schema describes them
-	Closed  bool                      // members that no schema names may be forbidden
-	HasSlot bool                      // a slot carries the value as a whole, so its members are unrestricted
+	Members map[string]*SchemaSummary // members of an object, by name; nil if no schema names any
+	Items   *SchemaSummary            // items of an array; nil if no schema describes them
+	Closed  bool                      // additional members, which no schema names, may be forbidden
+	HasSlot bool                      // a slot carries the value as a whole, so it may have any members
 	Number  bool                      // the value may be a number that is not restricted to an enumeration
 }
 
-// AllowsMembers reports whether the value is an object that may have additional members, which no
-// schema names and which clients must ignore.
+// AllowsMembers reports whether the value is an object that may have additional members. No schema
+// names such members, and clients must ignore them.
 func (s *SchemaSummary) AllowsMembers() bool { return len(s.Members) > 0 && !s.Closed && !s.HasSlot }
 
 // Shapes returns two summaries: frames combines the schemas of the frames of all streams of the
@@ -44,8 +44,8 @@ var closingKeywords = []string{
 	"unevaluatedProperties", "additionalProperties", "patternProperties", "propertyNames", "maxProperties",
 }
 
-// add adds to s, and to the summaries of the members and items inside s, what the schema n states.
-// depth is the number of schemas around n. If depth exceeds maxDepth, add only sets s.Closed.
+// add adds what the schema n states to s and to the summaries of members and items in s. The
+// argument depth is the number of schemas around n. If it exceeds maxDepth, add only sets s.Closed.
 func (s *SchemaSummary) add(n node, depth int) {
 	if depth > maxDepth {
 		s.Closed = true
@@ -82,8 +82,8 @@ func (s *SchemaSummary) add(n node, depth int) {
 	}
 }
 
-// An UnknownEventForm describes the events that a document allows in streams although it does not
-// name their types.
+// An UnknownEventForm describes the events that a document allows in streams without naming their
+// types.
 type UnknownEventForm struct {
 	TypeMember    string   // the name of the member that contains the type, which may be any string
 	SharedMembers []string // the names of the other required members, sorted

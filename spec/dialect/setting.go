@@ -19,10 +19,10 @@ func (s *document) settingDefaults() map[string]string {
 	return defaults
 }
 
-// WithSettings returns a copy of d with the given values, by name, for some of the settings that
-// its document declares, such as the name of a model. The other settings keep their values.
-// Templates refer to settings as {{set.NAME}}. WithSettings returns an error if values contains a
-// setting that the document does not declare. If values is empty, it returns d itself.
+// WithSettings returns a copy of d in which the settings named in values have the given values.
+// Settings are declared by the document (x-settings), such as the name of a model, and templates
+// refer to them as {{set.NAME}}. WithSettings returns an error if the document does not declare one
+// of the names. If values is empty, it returns d itself.
 func (d *Dialect) WithSettings(values map[string]string) (*Dialect, error) {
 	if len(values) == 0 {
 		return d, nil

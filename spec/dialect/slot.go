@@ -67,7 +67,7 @@ func jsonType(v any) string {
 }
 
 // isInteger reports whether n is an integer in any notation, such as 1.0 or 1e3. It returns false
-// for a number with a fraction or an exponent that canonicalNumber does not expand.
+// if canonicalNumber does not expand the fraction or exponent of n.
 func isInteger(n json.Number) bool {
 	canonical := canonicalNumber(n)
 	return !strings.ContainsAny(string(n), ".eE") || canonical != string(n) && !strings.ContainsAny(canonical, ".e")
@@ -80,8 +80,9 @@ func fitsTypes(types []string, v any) bool {
 	return len(types) == 0 || slices.Contains(types, kind) || kind == "integer" && slices.Contains(types, "number")
 }
 
-// slotText returns a decoded JSON value in the form in which a slot holds it: a string unchanged, a
-// number as canonicalNumber returns it, null as "", and any other value as compact JSON.
+// slotText returns a decoded JSON value in the form in which a slot holds it. A string is
+// unchanged, a number is in canonical form (see canonicalNumber), null becomes "", and any other
+// value becomes compact JSON.
 func slotText(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -95,8 +96,8 @@ func slotText(v any) string {
 }
 
 // slotText returns v, the value at the location s, in the form in which the slot holds it. If the
-// slot is "text" or "state" and the schema allows any type, the result is JSON even for a string,
-// since otherwise the string "1" and the number 1 would look alike.
+// slot is "text" or "state" and the schema allows any type, a string becomes JSON too. Otherwise,
+// the string "1" and the number 1 would look alike.
 func (s slotLocation) slotText(v any) string {
 	if (s.slot == "text" || s.slot == "state") && len(s.types) == 0 && v != nil {
 		return compactJSON(v)
@@ -105,8 +106,8 @@ func (s slotLocation) slotText(v any) string {
 }
 
 // canonicalNumber returns n in a form that is the same for equal numbers: 1.0 and 1e0 become 1, and
-// 1.50 becomes 1.5. It returns very long numbers and those with large exponents unchanged, since
-// expanding them could take too much memory.
+// 1.50 becomes 1.5. A number with more than 64 characters or an exponent of more than 3 characters
+// is unchanged, because it could take too much memory to expand.
 func canonicalNumber(n json.Number) string {
 	text := string(n)
 	if !strings.ContainsAny(text, ".eE") || len(text) > 64 {

@@ -18,8 +18,7 @@ import (
 	"github.com/streamassay/streamassay/internal/yamltree"
 )
 
-// A FileError is an error at one place in a document or catalogue, or an error about the file as a
-// whole.
+// A FileError is an error about a document or catalogue, or about one place in it.
 type FileError struct {
 	File    string // name or path of the file
 	Line    int    // from 1; 0 if the error concerns the file as a whole
@@ -27,8 +26,8 @@ type FileError struct {
 	Message string
 }
 
-// Error returns the message after the position, "FILE:LINE: POINTER: MESSAGE". It leaves out the
-// line if it is 0, and the pointer if it is "".
+// Error returns the error in the form "FILE:LINE: POINTER: MESSAGE", without the line if it is 0
+// and without the pointer if it is "".
 func (e *FileError) Error() string {
 	text := e.File
 	if e.Line > 0 {
@@ -42,8 +41,8 @@ func (e *FileError) Error() string {
 
 // A sourceFile is the file of a document or catalogue, before it is parsed.
 type sourceFile struct {
-	name string // for messages
-	data []byte
+	name string // path for messages
+	data []byte // content
 }
 
 // documentFile returns the name of the file with the document of the given version. This is
@@ -74,8 +73,8 @@ func isYAMLFile(name string) bool {
 const MaxFileBytes = 4 << 20
 
 // A boundedDir is a file system of the files in one directory. Its method ReadFile reads only
-// regular files of at most [MaxFileBytes]. File names in errors begin with the name of the
-// directory, as the user gave it.
+// regular files of at most [MaxFileBytes]. Errors contain the path of the file as the user would
+// write it.
 type boundedDir struct{ dir string } // "" is the working directory
 
 // Open implements [fs.FS]. Unlike ReadFile, it does not restrict which files can be read.
@@ -114,8 +113,8 @@ func (b boundedDir) ReadFile(name string) ([]byte, error) {
 	return data, nil
 }
 
-// path returns the path of the file with the given name in the directory, for use with package os
-// and in messages.
+// path returns the path of the file with the given name in the directory. The path begins with the
+// directory as the user gave it.
 func (b boundedDir) path(name string) string {
 	if b.dir == "" {
 		return name
@@ -123,8 +122,8 @@ func (b boundedDir) path(name string) string {
 	return strings.TrimSuffix(b.dir, "/") + "/" + name
 }
 
-// causeOf returns the text of err, an error of package os. If err is an [fs.PathError], the text
-// has neither its operation nor its path: "no such file or directory".
+// causeOf returns the text of err, an error of package os. If err is an [fs.PathError], it omits
+// the operation and the path and returns only the cause, such as "no such file or directory".
 func causeOf(err error) string {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err.Error()
@@ -133,8 +132,8 @@ func causeOf(err error) string {
 }
 
 // errorAt returns an error with the given message about the value at a JSON pointer. Its position
-// is that of the value in the first of the files that contains the value. If none of them contains
-// it, the position is in the file that contains the longest prefix of the pointer.
+// is that of the value in the first file that contains the value. If no file contains it, the
+// position is that of the innermost enclosing value that a file contains.
 func errorAt(files []sourceFile, pointer, message string) *FileError {
 	found := &FileError{Pointer: pointer, Message: message}
 	longest := -1
@@ -162,7 +161,8 @@ func tokensOf(pointer string) (tokens []string) {
 }
 
 // pointerAt returns the JSON pointer to the innermost member or item inside n whose key or value
-// begins at the given line and column, both from 1, or "" if there is none. at is the pointer to n.
+// begins at the given line and column, both from 1. It returns "" if there is none. The argument at
+// is the pointer to n.
 func pointerAt(n ast.Node, line, column int, at string) (pointer string) {
 	here := func(n ast.Node) bool {
 		t := n.GetToken()
@@ -186,8 +186,8 @@ func pointerAt(n ast.Node, line, column int, at string) (pointer string) {
 	return pointer
 }
 
-// yamlError converts err, an error of the YAML package about f, to a FileError. The error has a
-// line only if err states one.
+// yamlError converts err, an error of the YAML package about f, to a FileError. The Line of the
+// result is 0 if err does not state a position.
 func (f sourceFile) yamlError(err error) *FileError {
 	e := &FileError{File: f.name, Message: strings.ReplaceAll(err.Error(), "\n", " ")}
 	if at, ok := errors.AsType[yaml.Error](err); ok {

@@ -24,8 +24,8 @@ func (d *Dialect) TemplateOperation(template string) (*Operation, bool) {
 }
 
 // InfoTemplates returns the templates of the operations that return information about the server
-// itself, in the order of the operations. These are the operations whose requests have neither a
-// body nor parameters, and whose responses are not streams.
+// itself, in the order of the operations. Such an operation has neither parameters nor a request
+// body, and its response is not a stream.
 func (d *Dialect) InfoTemplates() (all []string) {
 	for _, o := range d.operations {
 		if o.bodylessTemplate != "" && len(o.bodies) == 0 && len(o.parameters) == 0 && !o.IsStream {
@@ -47,15 +47,15 @@ func (d *Dialect) Templates() (all []string) {
 	return slices.Compact(all)
 }
 
-// BuildRequest returns the request that a template describes, filled in with the slots of e. The
-// request has no credentials and repeats no earlier messages of its thread. BuildRequest returns an
-// error if the dialect does not have the template.
+// BuildRequest returns the request that a template describes, with the slots of e filled in. The
+// request has no credentials, and does not repeat earlier messages of its thread. BuildRequest
+// returns an error if the dialect does not have the template.
 func (d *Dialect) BuildRequest(template string, e spec.Event) (spec.Request, error) {
 	return d.BuildRequestAfter(nil, template, e)
 }
 
 // BuildRequestAfter is like [Dialect.BuildRequest], for a request that follows the messages of h in
-// its thread. If the template has the placeholder {{history}}, the messages of h replace it.
+// its thread. The messages of h take the place of {{history}} in the template.
 func (d *Dialect) BuildRequestAfter(h History, template string, e spec.Event) (spec.Request, error) {
 	o, ok := d.TemplateOperation(template)
 	if !ok {
@@ -86,9 +86,9 @@ func (d *Dialect) BuildRequestAfter(h History, template string, e spec.Event) (s
 	return r, nil
 }
 
-// fillTemplate returns a copy of template, which is a template or a value inside one, with the
-// settings and the slots of e filled in, and the messages of h in place of each historyPlaceholder
-// in a list. ok is false if the object or array around the value must not contain it.
+// fillTemplate returns a copy of a template, or of a value inside one, in which the placeholders
+// are replaced with the settings, the slots of e and the messages of h. If ok is false, the object
+// or array around the value must not contain it (see fillString).
 func (d *Dialect) fillTemplate(template any, e *spec.Event, h History) (v any, ok bool) {
 	switch t := template.(type) {
 	case string:
@@ -119,8 +119,8 @@ func (d *Dialect) fillTemplate(template any, e *spec.Event, h History) (v any, o
 	return template, true
 }
 
-// fillPlaceholders returns text with {{NAME}} replaced by its value, for each name and value in
-// values. What looks like a placeholder in a value is not replaced.
+// fillPlaceholders returns text with each {{NAME}} replaced with the value that values has for
+// NAME. Placeholders inside these values are not replaced.
 func fillPlaceholders(text string, values iter.Seq2[string, string]) string {
 	if !strings.Contains(text, "{{") {
 		return text
@@ -132,13 +132,15 @@ func fillPlaceholders(text string, values iter.Seq2[string, string]) string {
 	return strings.NewReplacer(pairs...).Replace(text)
 }
 
-// fillString returns t, a string of a template, with each {{slot}} replaced with the value that e
-// has for that slot. If t consists only of a placeholder, the placeholder may end with a modifier:
-// {{slot?}} is left out if the slot is empty, {{slot*}} becomes the slot's text decoded as JSON
-// (see decode), and {{slot#}} becomes an int. The second result is false if the string must be left
-// out: the modifier is "?" and the slot is empty, or the slot's text is not JSON or not an integer
-// although the modifier requires it.
-func fillString(t string, e *spec.Event) (any, bool) {
+// fillString returns t, a string of a template, with each {{slot}} replaced with the value of that
+// slot in e. If t consists of a single placeholder, the slot may have a modifier:
+//   - {{slot?}}: ok is false if the slot is empty
+//   - {{slot*}}: the result is the text decoded as JSON (see decode)
+//   - {{slot#}}: the result is the text as an int
+//
+// If ok is false, the string must be omitted from the request. This is also the case if the text is
+// not valid JSON, or not an integer, although the modifier requires it.
+func fillString(t string, e *spec.Event) (v any, ok bool) {
 	name, opened := strings.CutPrefix(t, "{{")
 	name, closed := strings.CutSuffix(name, "}}")
 	if !opened || !closed || strings.Contains(name, "}}") { // not one placeholder alone
@@ -169,10 +171,10 @@ func fillString(t string, e *spec.Event) (any, bool) {
 	return text, true
 }
 
-// CompleteRequests completes, in place, those requests of t for which only the body was recorded.
-// Each of them becomes a request of the template "prompt" with that body. If the document requires
-// credentials, the request also gets a placeholder for them. If the dialect does not have the
-// template, the requests remain unchanged.
+// CompleteRequests completes those requests of t of which only the body was recorded. Such a
+// request becomes a request of the template "prompt" with the same body. If the document requires
+// credentials, the request gets the Authorization "REDACTED". CompleteRequests does nothing if the
+// dialect has no template "prompt".
 func (d *Dialect) CompleteRequests(t *spec.Trace) {
 	for i := range t.Exchanges {
 		r := &t.Exchanges[i].Request

@@ -17,31 +17,29 @@ const acceptCheck = "accept.as-documented"
 // the body or in one header field. For example, it has null for an optional member that the other
 // request omits.
 type ValidRequestVariant struct {
-	// Name says what differs from the other request: the part of the request, the place in it, and
-	// the difference, as in "body /seed is null" or "header NAME is VALUE".
+	// Name describes the difference from the other request, such as "body /seed is null" or
+	// "header NAME is VALUE".
 	Name string
 
-	// Form is like Name, but in place of the part and the place, it has the JSON pointer of the
-	// member's schema or of the header field's parameter in the document: "POINTER is null".
-	// Variants of different requests that have the same Form exercise the same part of the
-	// document, so that it is enough to send one of them.
+	// Form identifies the part of the document that the variant exercises, such as "POINTER is null".
+	// POINTER is the JSON pointer of the schema of the member, or of the parameter for the header
+	// field. Of several variants with the same Form, it is enough to send one.
 	Form string
 
 	Request spec.Request // the variant itself
 }
 
 // ValidVariants returns valid variants of r, each of which differs from r in one of these ways:
-//
 //   - A header field has a value that the document gives as an example.
-//   - An optional member of the body is left out or null.
+//   - An optional member of the body is absent or null.
 //   - The body has an unknown member.
 //   - A member that may have several types has a value of a different type.
 //   - A text of the assistant is long.
 //   - A list is as long as the document allows.
-//   - Further client tools are offered.
+//   - More client tools are offered.
 //
-// All variants have the prompt of r. They are always in the same order. ValidVariants returns nil
-// if r is not a valid request with a JSON body. It does not modify r.
+// All variants have the prompt of r, and their order is deterministic. ValidVariants returns nil if
+// r is not a valid request with a JSON body. It does not modify r.
 func (d *Dialect) ValidVariants(r spec.Request) []ValidRequestVariant {
 	o := d.Operation(r)
 	v, err := decode(r.Body)
@@ -62,9 +60,9 @@ func (d *Dialect) ValidVariants(r spec.Request) []ValidRequestVariant {
 	return b.variants
 }
 
-// fieldExamples returns the values that the document gives as examples of the header field p, which
-// must be accepted in every request. It returns nil if p is not a header field, or if p has an
-// x-slot, since the value then depends on the conversation.
+// fieldExamples returns the values that the document gives as examples of the header field p. A
+// server must accept them in every request. The result is nil if p is not a header field. It is
+// also nil if p has an x-slot, because the value then depends on the conversation.
 func (p parameter) fieldExamples() (values []string) {
 	if p.in != "header" || p.slot != "" {
 		return nil
@@ -80,16 +78,17 @@ type validRequestVariantBuilder struct {
 	dialect        *Dialect
 	request        spec.Request
 	parsed         spec.Event // the request; variants must keep its prompt and its tool calls
-	unknownAllowed bool       // the document has a requirement about unknown members
+	unknownAllowed bool       // a requirement of the document allows unknown members (x-unknown)
 	variants       []ValidRequestVariant
 }
 
-// add adds the variant in which one value of the body is v or, if v is removed{}, is absent. The
-// argument at is the location of that value. add does nothing if that variant is not valid, has a
-// different prompt, or has fewer tool calls than the request, since the request may contain the
-// result of a missing call. The Form of the variant points to n: the schema of the value, or of the
-// object around an unknown member. The argument change describes the change as a predicate, such as
-// "is null".
+// add adds the variant in which the value of the body at the given location is v or, if v is
+// removed{}, is absent. It does nothing if that variant is invalid or has a different prompt. It
+// also does nothing if the variant lacks a tool call, because the request may contain the result of
+// that call.
+//
+// The Form of the variant points to n: the schema of the value, or of the object around an unknown
+// member. The argument change is a verb phrase for the name of the variant, such as "is null".
 func (b *validRequestVariantBuilder) add(change string, n node, at []string, v any) {
 	r := withBodyValue(b.request, at, v)
 	e := b.dialect.ParseRequest(r)
@@ -99,8 +98,8 @@ func (b *validRequestVariantBuilder) add(change string, n node, at []string, v a
 	}
 }
 
-// addField adds the variant in which the header field p has the given value. It does nothing if
-// that variant is not valid.
+// addField adds the variant in which the header field p has the given value, if that variant is
+// valid.
 func (b *validRequestVariantBuilder) addField(p parameter, value string) {
 	change := "is " + value
 	if r := p.set(b.request, &value); b.dialect.ParseRequest(r).Valid() {
@@ -119,7 +118,7 @@ func countCalls(e spec.Event) (count int) {
 	return count
 }
 
-// vary adds the variants that differ from the request in v or inside v. n is the schema of v, and
+// vary adds the variants that change v or a value inside v. The argument n is the schema of v, and
 // at is the location of v in the body.
 func (b *validRequestVariantBuilder) vary(n node, v any, at []string) {
 	if len(at) > maxDepth {
@@ -170,14 +169,14 @@ func (b *validRequestVariantBuilder) vary(n node, v any, at []string) {
 	}
 }
 
-// longAnswer is the length, in bytes, above which a text of the assistant counts as long. It is
+// longAnswer is the length, in bytes, above which a text of the assistant is considered long. It is
 // greater than the limits on the texts of users.
 const longAnswer = 12_000
 
-// addFullLists adds variants in which list, a value at the given location in the body, has maxItems
-// items. The additional items are copies, with other ids, of one item of list. That item is a
-// message with a text, but not a tool result. There is one variant for each role of such a message.
-// n is the schema of list.
+// addFullLists adds variants in which list, the value at the given location in the body, has
+// maxItems items. The additional items are copies of one message in the list, with other ids. That
+// message must have a text and must not be a tool result. There is one variant for each role of
+// such a message. The argument n is the schema of list.
 func (b *validRequestVariantBuilder) addFullLists(n node, list []any, maxItems int, at []string) {
 	roles := map[string]bool{}
 	for _, item := range list {
@@ -195,13 +194,12 @@ func (b *validRequestVariantBuilder) addFullLists(n node, list []any, maxItems i
 	}
 }
 
-// otherTypes lists values that are put in place of a value of a different type to make a variant of
-// a request. name is the JSON Schema type of value, and change is a predicate for the name of the
-// variant. falsy marks values that a careless server mistakes for absent ones.
+// otherTypes lists values that replace a value of a different type in a variant of a request.
 var otherTypes = []struct {
-	name, change string
-	value        any
-	falsy        bool
+	name   string // JSON Schema type of value
+	change string // verb phrase for the name of the variant
+	value  any
+	falsy  bool // a careless server may mistake value for an absent one
 }{
 	{"string", "is a text", "a text", false},
 	{"string", "is an empty text", "", true},
@@ -216,11 +214,12 @@ var otherTypes = []struct {
 // allTypes is the number of types of JSON values: string, number, boolean, array, object and null.
 const allTypes = 6
 
-// manyLevels is the number of nested objects in a variant with a deeply nested value. It is greater
-// than the depth of usual values, and far below the limits of JSON parsers.
+// manyLevels is the nesting depth of a deeply nested value in a variant of a request. It exceeds
+// the depth of typical values, but is far below the limits of JSON parsers.
 const manyLevels = 30
 
-// nestedObject returns an object of the given number of levels, as a decoded JSON value.
+// nestedObject returns a decoded JSON object with the given number of nested objects, including
+// itself.
 func nestedObject(levels int) map[string]any {
 	v := map[string]any{}
 	for range levels - 1 {
@@ -229,10 +228,10 @@ func nestedObject(levels int) map[string]any {
 	return v
 }
 
-// varyType adds variants in which v, the value at the given location in the body, is replaced with
-// a value of a different type that its schema n names (see variantType). The falsy values are used
-// only if n names all types, since n may otherwise name a type only because servers convert values
-// of that type.
+// varyType adds variants in which a value of a different type replaces v, the value at the given
+// location in the body. Its schema n must name that type (see variantType). Falsy values (see
+// otherTypes) are used only if n names all types, because n may name a type only to tolerate values
+// that servers convert.
 func (b *validRequestVariantBuilder) varyType(n node, v any, at []string) {
 	types := n.deref().get("type").strings()
 	for _, other := range otherTypes {
@@ -246,8 +245,8 @@ func (b *validRequestVariantBuilder) varyType(n node, v any, at []string) {
 }
 
 // variantType returns the JSON Schema type of v, such as "string", if the schema n names that type,
-// but not as its first one. It returns "" if n does not name the type or names it first, if v is
-// null, or if n has an x-slot, since the document then gives v a meaning.
+// but not as its first one. It returns "" otherwise. It also returns "" if v is null, or if n has
+// an x-slot, because the document then gives the value a meaning.
 func variantType(n node, v any) string {
 	types := n.deref().get("type").strings()
 	i := slices.IndexFunc(types, func(name string) bool { return name != "null" && fitsTypes([]string{name}, v) })
@@ -258,12 +257,12 @@ func variantType(n node, v any) string {
 }
 
 // manyTools is the number of client tools in a variant that offers many of them. It includes the
-// one tool of the original request.
+// tool of the original request.
 const manyTools = 24
 
-// otherTools returns copies of the only item of list, a client tool, with different names. items is
-// the schema of the items. The result is nil unless list has exactly one item and that item is a
-// client tool with a name.
+// otherTools returns copies, with different names, of the single item of list. It returns nil
+// unless list has exactly one item and that item is a client tool with a name. The argument items
+// is the schema of the items.
 func (b *validRequestVariantBuilder) otherTools(items node, list []any) (tools []any) {
 	if len(list) != 1 || !b.dialect.document.hasKind(items, list[0], spec.InputTool) {
 		return nil
@@ -288,18 +287,21 @@ func has(v map[string]any, name string) bool {
 	return ok
 }
 
-// A documentedMember is what the document says about one member of an object in a request.
+// A documentedMember describes one member of an object in a request, according to the document.
 type documentedMember struct {
-	name                   string
-	schema                 node
-	mayBeAbsent, mayBeNull bool // whether servers must accept requests in which it is absent or null
+	name        string
+	schema      node
+	mayBeAbsent bool // servers must accept requests without the member
+	mayBeNull   bool // servers must accept null as its value
 }
 
 // membersOf returns the members that the document describes for the object v, each once, in the
-// order of the schemas. n is the schema of v, and nested is whether v is inside another value. In a
-// nested object, a member without a default may be absent only if its schema allows null, its name
-// is not "type", and it carries no slot other than "message", "id", "name" or "text", because any
-// other member may determine what the object means.
+// order of the schemas. The argument n is the schema of v, and nested is whether v is inside
+// another value.
+//
+// In a nested object, an optional member may determine the meaning of the object. Its mayBeAbsent
+// is therefore true only in harmless cases: it has a default, or its schema allows null, its name
+// is not "type", and it carries no slot other than "message", "id", "name" or "text".
 func (s *document) membersOf(n node, v map[string]any, nested bool) (list []documentedMember) {
 	var required []string
 	schemas := s.applicableSchemas(n, v)
@@ -328,9 +330,9 @@ func (s *document) membersOf(n node, v map[string]any, nested bool) (list []docu
 	return list
 }
 
-// itemSchema returns the schema of the items of list: the first that a schema in
-// applicableSchemas(n, list) has, where n is the schema of list. The result does not exist if there
-// is none.
+// itemSchema returns the schema of the items of list. This is the keyword items of the first schema
+// that applies to list and has it. If there is none, the result has no value. The argument n is the
+// schema of list.
 func (s *document) itemSchema(n node, list []any) (items node) {
 	for _, n := range s.applicableSchemas(n, list) {
 		if items = n.get("items"); items.exists() {
@@ -340,9 +342,9 @@ func (s *document) itemSchema(n node, list []any) (items node) {
 	return items
 }
 
-// isOpen reports whether the schemas that apply to the object v name some members and allow others.
-// n is the schema of v. If n has x-slot, isOpen returns false, since the members of v are then up
-// to the user.
+// isOpen reports whether the schemas that apply to the object v name some members and also allow
+// others. The argument n is the schema of v. If n has an x-slot, isOpen returns false, because the
+// user then determines the members of v.
 func (s *document) isOpen(n node, v map[string]any) bool {
 	if n.get("x-slot").exists() {
 		return false // a value of the user, such as a JSON schema

@@ -9,10 +9,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Validate returns an error if the document or the catalogue is invalid, if the document names a
-// requirement that the catalogue lacks, or if the catalogue names a check that is not in checks or
-// that cannot judge the dialect. An error about one place in a file is a [*FileError]. Dialects
-// that [Open] returns need no validation.
+// Validate returns an error if the document or the catalogue is invalid, or if they do not fit each
+// other or the given checks. The document must name only requirements of the catalogue, and the
+// catalogue must name only checks that are in checks and can judge the dialect. An error about one
+// place in a file is a [*FileError]. Dialects that [Open] returns need no validation.
 func (d *Dialect) Validate(checks []*spec.Check) error {
 	if err := d.checkDocument(); err != nil {
 		return err
@@ -20,8 +20,8 @@ func (d *Dialect) Validate(checks []*spec.Check) error {
 	return d.checkContents(checks)
 }
 
-// checkDocument makes those checks of [Dialect.Validate] that do not use the operations of the
-// document, and returns the first error.
+// checkDocument validates the OpenAPI document and its extensions, without using d.operations. It
+// returns the first error. Together with checkContents, it implements [Dialect.Validate].
 func (d *Dialect) checkDocument() error {
 	if err := d.checkOpenAPI(); err != nil {
 		return err
@@ -29,8 +29,9 @@ func (d *Dialect) checkDocument() error {
 	return d.checkExtensions()
 }
 
-// checkContents makes those checks of [Dialect.Validate] that use the operations of the document,
-// and returns the first error. The argument checks is as in Validate.
+// checkContents validates what checkDocument does not: the schemas, streams, templates and
+// examples, which requires d.operations, and the catalogue. It returns the first error. The
+// argument checks is as in [Dialect.Validate].
 func (d *Dialect) checkContents(checks []*spec.Check) error {
 	for _, check := range []func() error{
 		d.checkSchemas,
@@ -77,8 +78,8 @@ func (d *Dialect) checkSchemas() (err error) {
 	return nil
 }
 
-// checkStreams returns an error if no operation starts a run, if x-stream and the responses of an
-// operation do not agree on whether it streams, or if a frame can violate the document without
+// checkStreams returns an error if no operation starts a run, if an operation has an x-stream but
+// no event stream among its responses or vice versa, or if a frame can violate its schema without
 // violating a requirement.
 func (d *Dialect) checkStreams() error {
 	if !slices.ContainsFunc(d.operations, func(o *Operation) bool { return o.StartsRun }) {
@@ -100,7 +101,7 @@ func (d *Dialect) checkStreams() error {
 	return nil
 }
 
-// levels lists the values that a catalogue may have for the level of a requirement.
+// levels lists the valid levels of a requirement in a catalogue.
 var levels = []spec.Level{spec.Must, spec.Should, spec.May}
 
 // checkCatalogue returns an error about the first invalid requirement of the catalogue. For
@@ -161,23 +162,21 @@ func (d *Dialect) checkCatalogue(checks []*spec.Check) error {
 	return nil
 }
 
-// isTransportKind reports whether events of kind k can occur in every dialect, because they are
-// about HTTP or the event stream and not about what the document describes.
+// isTransportKind reports whether events of kind k can occur in every dialect, because they
+// describe HTTP or the event stream and not the contents that a document describes.
 func isTransportKind(k spec.Kind) bool {
 	return slices.Contains([]spec.Kind{
 		spec.HTTPRequest, spec.HTTPResponse, spec.BodyEnd, spec.Comment, spec.Incomplete, spec.Undecodable,
 	}, k)
 }
 
-// requirementError returns an error about a member of the requirement d.requirements[i], or about
-// the requirement as a whole if member is "". The argument member is a JSON pointer without the
-// leading slash, such as "checks/0". The position of the requirement is looked up by its id,
-// because the order of an extended catalogue differs from that of its files.
+// requirementError returns an error about a member of d.requirements[i]. The argument member is a
+// JSON pointer without the leading slash, such as "checks/0", or "" for the requirement as a whole.
 func (d *Dialect) requirementError(i int, member, message string) error {
 	r := d.requirements[i]
 	for _, f := range d.catalogue {
 		at := "/" + strconv.Itoa(i)
-		if len(d.catalogue) > 1 || !isYAMLList(f.data) {
+		if len(d.catalogue) > 1 || !isYAMLList(f.data) { // the index in d.requirements is not that in the file
 			at = f.requirementPointer(r.ID)
 		}
 		if at != "" {
@@ -191,7 +190,8 @@ func (d *Dialect) requirementError(i int, member, message string) error {
 }
 
 // requirementPointer returns the JSON pointer to the requirement with the given id in f, the file
-// of a catalogue. It returns the last one if there are several, and "" if there is none.
+// of a catalogue. If several have the id, it returns the pointer to the last one. It returns "" if
+// there is none.
 func (f sourceFile) requirementPointer(id string) (pointer string) {
 	content, _ := f.parseCatalogue() // has been read before
 	for i, r := range content.Requirements {
@@ -206,8 +206,8 @@ func (f sourceFile) requirementPointer(id string) (pointer string) {
 }
 
 // checkCitations returns an error about the first place in the document that names an unsuitable
-// requirement: one that is not in the catalogue, or one that is not judged by any of the given
-// checks that read the document.
+// requirement. A requirement is unsuitable if it is not in the catalogue, or if none of the given
+// checks with ReadsDocument judges it.
 func (d *Dialect) checkCitations(checks []*spec.Check) error {
 	var readers []string
 	for _, c := range checks {
@@ -248,7 +248,7 @@ func (s *document) citations() (all []node) {
 	}
 	for name, n := range s.keywords() {
 		switch name {
-		case "x-requirement", "x-absent", "x-without":
+		case "x-requirement", "x-absent", "x-without", "x-unknown":
 			add(n)
 		case "x-stream":
 			add(n.get("requirements"))

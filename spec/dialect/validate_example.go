@@ -7,17 +7,15 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// sampleSlots is an event with a value for each slot that a template may need to become a valid
-// request.
+// sampleSlots holds the slots with which checkTemplates fills in the templates of a document.
 var sampleSlots = spec.Event{
 	Thread: "550e8400-e29b-41d4-a716-446655440000", Run: "run-1", Message: "m-1", Call: "call-1", ID: "id-1", Name: "paint",
 	Text: "hello", Description: "hello before", Cursor: "1-0", PollLimit: "3",
 }
 
-// checkTemplates returns an error about the first template whose request, filled in with
-// sampleSlots, is not valid or is for a different operation from the one that has the template. It
-// also returns an error if the prompt in the request of the template "prompt" is not the text of
-// sampleSlots.
+// checkTemplates returns an error about the first template that does not make a valid request for
+// its operation when it is filled in with sampleSlots. It also returns an error if the text of
+// sampleSlots is not the prompt of the template "prompt".
 func (d *Dialect) checkTemplates() error {
 	for _, name := range d.Templates() {
 		o, _ := d.TemplateOperation(name)
@@ -72,7 +70,7 @@ func (d *Dialect) checkExamples() error {
 }
 
 // checkValues returns an error about the first of the examples that violates the schema, or about
-// the schema if it cannot be compiled. It skips examples that do not exist.
+// the schema if it cannot be compiled. It skips examples without a value.
 func (d *Dialect) checkValues(schema node, examples ...node) error {
 	for _, e := range examples {
 		if !e.exists() || !schema.exists() {
@@ -89,9 +87,9 @@ func (d *Dialect) checkValues(schema node, examples ...node) error {
 	return nil
 }
 
-// checkStreamExamples returns an error about the first of the examples that is not a stream of o.
-// Such an example has a frame that cannot be decoded, that violates a requirement of level MUST, or
-// that is not followed by a blank line. Examples that do not exist are skipped.
+// checkStreamExamples returns an error about the first of the examples that is not a valid stream
+// of o. In such an example, a frame cannot be decoded, violates a requirement of level MUST, or is
+// not followed by a blank line. Examples without a value are skipped.
 func (d *Dialect) checkStreamExamples(o *Operation, examples []node) error {
 	for _, e := range examples {
 		x := spec.Exchange{Response: spec.Response{

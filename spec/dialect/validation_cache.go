@@ -9,18 +9,18 @@ import (
 	"unicode/utf8"
 )
 
-// A validationCache remembers which values of a variant are valid, so that a stream of a million
+// A validationCache caches which values of a variant are valid, so that a stream of a million
 // deltas is not validated a million times. Values that differ only in insignificant members share
-// an entry. A member is insignificant if the schema restricts only its type and bounds, and if
-// nothing else in the variant depends on it. A validationCache is safe for concurrent use.
+// an entry. A member is insignificant if the schema restricts only its type and bounds, and no
+// other member depends on it. A validationCache is safe for concurrent use.
 type validationCache struct {
-	boundedMembers map[string]valueBounds // the insignificant members, by name
+	boundedMembers map[string]valueBounds // bounds of the insignificant members, by name
 	mu             sync.RWMutex
 	entries        map[string][]string // key → ids of the requirements that values with that key exercise
 }
 
-// A valueBounds holds the bounds, inclusive, that a schema sets for the value of a member, by
-// keyword: minimum, maximum, minLength and maxLength.
+// A valueBounds maps keywords to the inclusive bounds that a schema sets for the value of a member.
+// The keywords are minimum, maximum, minLength and maxLength.
 type valueBounds map[string]int
 
 // Limits of a validationCache, so that it takes little memory: maxCached is the maximum number of
@@ -31,13 +31,13 @@ const (
 )
 
 // simpleKeywords lists the schema keywords that restrict only the type of a value, or nothing at
-// all. They do not make a member significant for a validationCache.
+// all. A member whose schema has no other keywords is insignificant for a validationCache.
 var simpleKeywords = []string{
 	"type", "description", "title", "default", "example", "examples", "deprecated", "readOnly", "writeOnly",
 }
 
-// newValidationCache returns an empty cache for the values of a variant, given the layout of the
-// variant and all schemas that apply to its values as a whole.
+// newValidationCache returns an empty cache for the values of a variant. The argument f is the
+// layout of the variant, and schemas has all schemas that apply to its values as a whole.
 func newValidationCache(f *objectLayout, schemas []node) *validationCache {
 	m := &validationCache{boundedMembers: map[string]valueBounds{}, entries: map[string][]string{}}
 	dependent := map[string]bool{}
@@ -75,7 +75,7 @@ func collectNames(v any, names map[string]bool) {
 }
 
 // valueBoundsOf returns the bounds for the value of the member f. ok is false if the schemas of the
-// member restrict the value by anything other than its type and bounds.
+// member restrict the value by more than its type and bounds.
 func valueBoundsOf(f *objectField) (b valueBounds, ok bool) {
 	if f.variants != nil || f.object != nil {
 		return nil, false
@@ -98,9 +98,8 @@ func valueBoundsOf(f *objectField) (b valueBounds, ok bool) {
 	return b, true
 }
 
-// contains reports whether v, a decoded JSON value, is a scalar within the bounds. A number that is
-// not in plain integer notation is within the bounds only if there is neither a minimum nor a
-// maximum.
+// contains reports whether v, a decoded JSON value, is a scalar within the bounds. If there is a
+// minimum or a maximum, a number must be in plain integer notation.
 func (b valueBounds) contains(v any) bool {
 	switch v := v.(type) {
 	case json.Number:
@@ -117,18 +116,17 @@ func (b valueBounds) contains(v any) bool {
 	return false
 }
 
-// contain reports whether n is within the bounds that b has for two keywords. The arguments low and
-// high are these keywords, such as "minLength" and "maxLength". If known is false, the value of n
-// is unknown, and contain returns true only if b has neither bound.
+// contain reports whether n is within the bounds for the keywords low and high, such as "minLength"
+// and "maxLength". If known is false, n has no meaning, and contain reports whether b has neither
+// bound.
 func (b valueBounds) contain(low, high string, n int, known bool) bool {
 	least, hasLeast := b[low]
 	most, hasMost := b[high]
 	return known && (!hasLeast || n >= least) && (!hasMost || n <= most) || !hasLeast && !hasMost
 }
 
-// keyOf returns the cache key of the value v. ok is false if v must not be cached because it is not
-// an object, because its key would be longer than maxKeyBytes, or because one of its significant
-// members (see [validationCache]) is an object or array.
+// keyOf returns the cache key of the value v. ok is false if v cannot be cached: it is not an
+// object, one of its members is an object or array, or its key would be longer than maxKeyBytes.
 func (m *validationCache) keyOf(v any) (key string, ok bool) {
 	object, ok := v.(map[string]any)
 	if !ok || len(object) > maxKeyBytes/2 { // a member takes at least two bytes
@@ -169,7 +167,7 @@ func (m *validationCache) keyOf(v any) (key string, ok bool) {
 
 // lookup returns the ids of the requirements that values with the given key exercise, and true. The
 // caller must not modify the slice. The second result is false if the cache has no entry for the
-// key. Values with that key may then be valid or not, because invalid values are never stored.
+// key. It is then unknown whether values with that key are valid.
 func (m *validationCache) lookup(key string) ([]string, bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()

@@ -10,28 +10,28 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A variant is one of the alternative schemas of a value, together with the kind of event that it
-// stands for and what is needed to decode and encode it.
+// A variant is one of several alternative schemas of a value. It contains the kind of the event
+// that a value of the variant represents, and what is needed to decode and encode the value.
 type variant struct {
 	kind               spec.Kind
 	node               node                 // its schema, or a reference to it
 	discriminators     []discriminatorValue // a value of the variant has all of them
-	presencePaths      [][]string           // if there are any, a value of the variant has one of these members
-	constants          []constantSlot       // slots that the discriminators fix
+	presencePaths      [][]string           // unless empty, a value of the variant has at least one of these members
+	constants          []constantSlot       // slots whose values the discriminators determine
 	slots              []slotLocation
 	parts              []nestedParts
 	requirements       []memberRequirement
-	siblings           []*variant // of the frame of a stream: all variants of such a frame
+	siblings           []*variant // for a frame: all variants of the frames of the stream
 	chunk              *chunkRule // nil unless values of the variant are chunks
-	encloses           string     // the subject that a step encloses (x-encloses); "" if there is no x-encloses
-	defaultRequirement string     // id of the requirement where no x-requirement inside applies
+	encloses           string     // the subject of the messages that a step encloses (x-encloses); "" for none
+	defaultRequirement string     // id of the requirement for violations to which no x-requirement inside applies
 	validate           func(any) error
 	layout             *objectLayout
 	cache              *validationCache
 }
 
-// A discriminatorValue is a member whose constant value distinguishes the values of a variant from
-// those of other variants.
+// A discriminatorValue is a member with a constant value that distinguishes values of a variant
+// from values of other variants.
 type discriminatorValue struct {
 	path  []string // as in slotLocation
 	value any      // the constant
@@ -45,18 +45,17 @@ type slotLocation struct {
 	types []string // types that the schema allows; empty means any
 }
 
-// A nestedParts is a location in the values of a variant at which there is a value of one of
-// several other variants, or an array of such values. These values are decoded as parts of the
-// event.
+// A nestedParts is a location in the values of a variant that holds parts of the event: a value of
+// one of several other variants, or an array of such values.
 type nestedParts struct {
-	path         []string // as in slotLocation
-	variants     []*variant
-	onlyWithKind bool // values whose variant has no kind are not parts
-	separate     bool // the parts are events of their own
+	path         []string   // as in slotLocation
+	variants     []*variant // the variants of the parts
+	onlyWithKind bool       // values whose variant has no kind are not parts
+	separate     bool       // the parts are events of their own
 }
 
-// rank returns 1 if the parts at this location answer interrupts, and 0 otherwise. Parts of rank 1
-// follow the others in an event, since the answer to an interrupt comes after the messages.
+// rank returns the position of the parts at this location in an event. It is 1 for answers to
+// interrupts, which come after the messages, and 0 for all other parts.
 func (p nestedParts) rank() int {
 	if slices.ContainsFunc(p.variants, func(w *variant) bool { return w.kind == spec.InputResume }) {
 		return 1
@@ -64,28 +63,30 @@ func (p nestedParts) rank() int {
 	return 0
 }
 
-// A memberRequirement is a location in the values of a variant, together with the requirement
-// that applies there. A value of the variant exercises the requirement if something other than null
-// is at the location. If required is true, the requirement is also about whether the member at the
-// location is present, and it is enough that the object around the location is present.
+// A memberRequirement is a requirement that applies to a location in the values of a variant. A
+// value of the variant exercises it if the value at that location is present and not null.
 type memberRequirement struct {
-	path     []string // as in slotLocation; empty for the value as a whole
-	id       string   // id of the requirement
+	path []string // as in slotLocation; empty for the value as a whole
+	id   string   // id of the requirement
+
+	// required is true if the requirement also demands the presence of the member. To exercise it, it
+	// is then enough that the object around the location is present.
 	required bool
-	// If matchesForm is not nil, a value of the variant exercises the requirement only if
-	// matchesForm returns nil for at least one value at the location.
+
+	// matchesForm, unless nil, returns nil for values of the form that the requirement is about. To
+	// exercise it, at least one value at the location must then have this form.
 	matchesForm func(any) error
 }
 
-// isEnvelope reports whether frames of the variant are envelopes, which stand for no event of their
-// own, only for the events that they carry.
+// isEnvelope reports whether frames of the variant are envelopes, which only carry other events and
+// represent no event themselves.
 func (w *variant) isEnvelope() bool {
 	return w.kind == "" && slices.ContainsFunc(w.parts, func(p nestedParts) bool { return p.separate })
 }
 
-// parseVariants returns the variants of the given schema. These are the alternatives of its oneOf
-// or anyOf. If the schema has no alternatives, or has an x-kind, it is itself the only variant.
-// requirement is the id of the default requirement of variants that have none of their own.
+// parseVariants returns the variants of the given schema: the alternatives of its oneOf or anyOf.
+// If the schema has no alternatives, or has an x-kind, it is itself the only variant. The argument
+// requirement is the id of the default requirement for variants that do not state one.
 func (s *document) parseVariants(schema node, requirement string) (all []*variant) {
 	requirement = cmp.Or(s.requirementAt(schema), requirement)
 	branches := schema.get("oneOf").items()
@@ -101,18 +102,17 @@ func (s *document) parseVariants(schema node, requirement string) (all []*varian
 	return all
 }
 
-// requirementAt returns the id of the requirement on the whole schema n: the x-requirement of n if
-// that is an id and not a map. If n is a reference, an x-requirement beside the reference takes
-// precedence over that of the target. The result is "" if there is no such id.
+// requirementAt returns the id of the requirement on the schema n as a whole. This is the
+// x-requirement of n or, if n is a reference without one, that of its target. The result is "" if
+// there is no x-requirement, or if it is a map.
 func (s *document) requirementAt(n node) string {
 	own, _ := s.requirements[n.pointer].(string)
 	target, _ := s.requirements[n.deref().pointer].(string)
 	return cmp.Or(own, target)
 }
 
-// parseVariant returns the schema n as a single variant. requirement is the id of the default
-// requirement of the variant, unless n has its own. Calls with the same arguments return the same
-// variant.
+// parseVariant returns the schema n as a single variant. The argument requirement is the id of its
+// default requirement, unless n states one. Calls with the same arguments return the same variant.
 func (s *document) parseVariant(n node, requirement string) *variant {
 	cacheKey := n.pointer + " " + requirement
 	if w := s.variantCache[cacheKey]; w != nil {
@@ -141,22 +141,22 @@ func (s *document) parseVariant(n node, requirement string) *variant {
 	return w
 }
 
-// lastToken returns the string that the last reference token of a JSON pointer (RFC 6901) stands
-// for. For "/paths/~1runs", it is "/runs".
+// lastToken returns the last reference token of a JSON pointer (RFC 6901), unescaped. For example,
+// it returns "/runs" for "/paths/~1runs".
 func lastToken(pointer string) string {
 	return unescape(pointer[strings.LastIndexByte(pointer, '/')+1:])
 }
 
-// maxDepth is the maximum depth to which nested schemas are followed. There is a limit because
-// schemas may be recursive. The parameter depth of a function is the depth of the recursion, 0 in
-// calls from other functions. Beyond maxDepth, a function adds and returns nothing, unless its
-// comment says otherwise.
+// maxDepth is the maximum depth to which functions follow nested schemas, which may be recursive.
+// The parameter depth of such a function is the depth of the recursion; other functions pass 0.
+// Beyond maxDepth, a function does nothing and returns zero values, unless its comment states
+// otherwise.
 const maxDepth = 12
 
-// scanSchema adds to w the discriminators, slots, parts and requirements of the schema n and of the
-// schemas inside n. path is the location to which n applies, in which "*" stands for every item of
-// an array. always is whether n applies to every value of the variant, and not only to those of one
-// alternative.
+// scanSchema adds the discriminators, slots, parts and requirements of the schema n, and of the
+// schemas inside n, to w. The argument path is the location to which n applies; "*" stands for
+// every item of an array. The argument always is true if n applies to all values of the variant,
+// and false if it is only one of several alternatives.
 func (w *variant) scanSchema(s *document, n node, path []string, always bool, depth int) {
 	if depth > maxDepth {
 		return
@@ -189,10 +189,9 @@ func (w *variant) scanSchema(s *document, n node, path []string, always bool, de
 	}
 }
 
-// scanProperty does for p, the schema of a property, what scanSchema does for any schema. It also
-// evaluates the extensions that only properties may have, such as x-mark and x-parts. required is
-// whether every value of the variant must have the property. The other arguments are as in
-// scanSchema.
+// scanProperty is like scanSchema, for the schema p of a property. It also evaluates the extensions
+// that only properties may have, such as x-mark and x-parts. The argument required is whether all
+// values of the variant must have the property.
 func (w *variant) scanProperty(s *document, p node, path []string, always, required bool, depth int) {
 	w.addRequirements(s, p, path, required)
 	mark := p.get("x-mark")
@@ -222,10 +221,10 @@ func (w *variant) scanProperty(s *document, p node, path []string, always, requi
 	w.scanSchema(s, p, path, always, depth+1)
 }
 
-// addRequirements adds to w.requirements the requirements that the document states for a property
-// with the schema p. If p is a reference, these are the requirements beside the reference and those
-// at its target. path is the location of the property in values of the variant, and required is
-// whether every value of the variant must have it.
+// addRequirements adds the requirements that the document states for a property with the schema p
+// to w.requirements. If p is a reference, they include those of its target. The argument path is
+// the location of the property in values of the variant, and required is whether all values of the
+// variant must have it.
 func (w *variant) addRequirements(s *document, p node, path []string, required bool) {
 	for _, at := range slices.Compact([]string{p.pointer, p.deref().pointer}) {
 		switch requirement := s.requirements[at].(type) {
@@ -253,8 +252,8 @@ func matchVariant(variants []*variant, v any) *variant {
 	return nil
 }
 
-// matches reports whether the value v has all discriminators of the variant. If the variant has
-// members that mark its values by their presence, v must also have one of these members.
+// matches reports whether v is a value of the variant: it has all discriminators of the variant
+// and, if there are presencePaths, at least one of these members.
 func (w *variant) matches(v any) bool {
 	for _, m := range w.discriminators {
 		if !equalScalars(firstAt(v, m.path), m.value) {
@@ -266,7 +265,7 @@ func (w *variant) matches(v any) bool {
 }
 
 // siblingConstants returns the constants that the siblings of w require at the given path. It
-// considers only those siblings with which v agrees in all discriminators at other paths.
+// considers only siblings whose other discriminators v has.
 func (w *variant) siblingConstants(v any, path []string) (all []any) {
 	for _, s := range w.siblings {
 		var own []any

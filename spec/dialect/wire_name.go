@@ -8,9 +8,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// initWireNames sets o.nameMembers to the names of the top-level members that discriminate between
-// the schemas of frames; the member that most of these schemas have comes first. It sets
-// o.wireNames to the name of the frames of each kind.
+// initWireNames sets o.nameMembers (see [Dialect.TypeMembers]) and o.wireNames, the names of frames
+// by kind.
 func (o *Operation) initWireNames() {
 	count := map[string]int{}
 	for _, w := range o.frameVariants {
@@ -46,10 +45,10 @@ func (d *Dialect) hasFrame(name string) bool {
 }
 
 // TypeMembers returns the names of the JSON members, such as "type", whose values distinguish the
-// frames of an event stream. They are the top-level members that discriminate between the schemas
-// of frames in the document; the member that most of these schemas have comes first. Only the first
-// operation that streams is considered. TypeMembers returns nil if the dialect has no event stream.
-// The caller must not modify the slice.
+// frames of an event stream. These are the top-level members that discriminate between the schemas
+// of frames. The member that most of these schemas have comes first. TypeMembers considers only the
+// first operation that streams, and returns nil if there is none. The caller must not modify the
+// slice.
 func (d *Dialect) TypeMembers() []string {
 	if o := d.firstStream(); o != nil {
 		return o.nameMembers
@@ -57,10 +56,10 @@ func (d *Dialect) TypeMembers() []string {
 	return nil
 }
 
-// wireName returns the name on the wire of a frame v of the variant w, such as RUN_FINISHED or
-// "response (status completed)". The name consists of the values of the frame's discriminators and
-// of its status. All values but the first are in parentheses, each after the name of its member. If
-// v is nil, the name consists only of what w fixes.
+// wireName returns the name on the wire of a frame of the variant w, such as RUN_FINISHED or
+// "response (status completed)". The name consists of the values of the discriminators and of the
+// status. The first value stands alone. The others follow in parentheses, each after the name of
+// its member. The argument v is the frame. If it is nil, the name contains only constants of w.
 func (o *Operation) wireName(w *variant, v any) string {
 	first := ""
 	var others []string
@@ -84,9 +83,8 @@ func (o *Operation) wireName(w *variant, v any) string {
 	return first
 }
 
-// discriminatorText returns the value that the variant fixes for the top-level member with the
-// given name. ok is false if that member is not a discriminator of the variant, or if the value is
-// not a string.
+// discriminatorText returns the constant of the variant for the top-level member with the given
+// name. ok is false if that member is not a discriminator, or if the constant is not a string.
 func (w *variant) discriminatorText(name string) (text string, ok bool) {
 	for _, m := range w.discriminators {
 		if len(m.path) == 1 && m.path[0] == name {

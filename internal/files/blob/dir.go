@@ -41,9 +41,9 @@ func OpenDir(path string) (Storage, error) {
 	return dirStorage(path), root.Close()
 }
 
-// withRoot calls do with the opened directory and returns the error from do. If the directory
-// cannot be opened, the error does not wrap fs.ErrNotExist, because that would mean that a blob
-// does not exist.
+// withRoot opens the directory, calls do with it and returns the error from do. If the directory
+// cannot be opened, the error does not wrap fs.ErrNotExist, which would mean that a blob does not
+// exist.
 func (d dirStorage) withRoot(do func(*os.Root) error) error {
 	root, err := os.OpenRoot(string(d))
 	if err != nil {
@@ -70,9 +70,8 @@ func (d dirStorage) Put(ctx context.Context, path string, data []byte, a Attribu
 	})
 }
 
-// writeFile writes a file atomically: it writes a temporary file and renames it to name. If it
-// returns an error, it has removed the temporary file, and any earlier file called name is
-// unchanged.
+// writeFile writes a file atomically: it writes a temporary file and renames it to name. After an
+// error, the temporary file is removed, and a file that was called name before is unchanged.
 func writeFile(root *os.Root, name string, data []byte) error {
 	temporary := temporaryName()
 	err := root.WriteFile(temporary, data, 0o600)
@@ -96,9 +95,9 @@ func (d dirStorage) Stat(_ context.Context, path string) (a Attributes, err erro
 	})
 }
 
-// readAttributes returns the attributes of the blob at path. If Put did not write the blob, so that
-// no file contains its attributes, only the size is set. The error wraps fs.ErrNotExist if there is
-// no blob at path.
+// readAttributes returns the attributes of the blob at path. If the blob has no file with
+// attributes, because Put did not write it, only the size is set. The error wraps fs.ErrNotExist if
+// there is no blob at path.
 func readAttributes(root *os.Root, path string) (Attributes, error) {
 	info, err := root.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {

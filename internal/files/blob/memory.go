@@ -14,7 +14,7 @@ type memoryStorage struct {
 	mu       sync.Mutex
 	blobs    map[string]memoryBlob
 	paths    []string // oldest first
-	size     int64    // of all blobs, in bytes
+	size     int64    // size of all blobs in bytes
 	maxBytes int64
 }
 

@@ -23,13 +23,16 @@ import (
 //	s3://BUCKET?region=REGION&endpoint=URL&use_path_style=true
 //
 // The parameters are optional. The region defaults to AWS_REGION or AWS_DEFAULT_REGION in the
-// environment, and the endpoint to AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL. If no endpoint is given
-// in either way, it is that of Amazon S3 in the region. If use_path_style is true, requests name
-// the bucket in the path of their URL rather than in its host. So do requests for a bucket whose
-// name contains a dot, and requests to an IP address. Credentials come from the environment, the
-// shared configuration files or the machine's role. Open does not contact the service. It returns
-// an error if location is invalid, or if there is neither a region nor an endpoint. The error
-// contains the names of invalid parameters, but no values, which may be secrets.
+// environment. The endpoint defaults to AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL in the environment,
+// and without these to that of Amazon S3 in the region. Credentials come from the environment, the
+// shared configuration files or the machine's role.
+//
+// Requests name the bucket in the host of their URL. They name it in the path instead if
+// use_path_style is true, if the bucket's name contains a dot, or if the endpoint is an IP address.
+//
+// Open does not contact the service. It returns an error if location is invalid, or if there is
+// neither a region nor an endpoint. The error contains the names of invalid parameters, but no
+// values, which may be secrets.
 func Open(location string) (blob.Storage, error) {
 	u, err := url.Parse(location)
 	if err != nil || u.Scheme != "s3" || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" {
@@ -88,9 +91,9 @@ func parseParameters(query string) (url.Values, error) {
 	return q, nil
 }
 
-// parseEndpoint returns the URL of the service: the parameter text or, if that is "", the URL in
-// the environment or else that of Amazon in the region. It returns an error if that URL is invalid,
-// or if it depends on the region and region is "".
+// parseEndpoint returns the URL of the service. It parses text or, if text is "", the URL in the
+// environment. If there is no such URL either, the result is the URL of Amazon S3 in the region.
+// parseEndpoint returns an error if the URL is invalid, or if it needs the region and region is "".
 func parseEndpoint(text, region string) (*url.URL, error) {
 	text = cmp.Or(text, os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"))
 	switch {
@@ -112,8 +115,9 @@ func parseEndpoint(text, region string) (*url.URL, error) {
 var errNoCredentials = errors.New("s3: found no credentials: neither in the environment, nor in the shared " +
 	"configuration files, nor a role of the machine")
 
-// A credentialsProvider returns the credentials from the first source in its Chain that has any. It
-// returns errNoCredentials if none has, whereas the Chain alone would return empty credentials.
+// A credentialsProvider returns the credentials from the first source in its Chain that has any. If
+// there are none, it returns errNoCredentials, whereas the Chain alone would return empty
+// credentials.
 type credentialsProvider struct{ credentials.Chain }
 
 func (p *credentialsProvider) RetrieveWithCredContext(c *credentials.CredContext) (credentials.Value, error) {

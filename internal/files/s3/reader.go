@@ -10,10 +10,10 @@ import (
 // than the current position in the body of the last response.
 type objectReader struct {
 	get    func(from int64) (*http.Response, error) // requests the rest of the object from this position on
-	body   io.ReadCloser                            // of the last response; nil if there is none
+	body   io.ReadCloser                            // body of the last response; nil if there is none
 	bodyAt int64                                    // position in the object of the next byte of body
 	at     int64                                    // position in the object of the next Read
-	size   int64                                    // of the object, in bytes
+	size   int64                                    // size of the object in bytes
 }
 
 func (r *objectReader) Read(p []byte) (int, error) {

@@ -37,7 +37,7 @@ const metadataPrefix = "X-Amz-Meta-"
 // A bucket is a [blob.Storage] that stores each blob as an object in one bucket of an object store
 // with the API of Amazon S3.
 type bucket struct {
-	url         *url.URL // of the bucket; the path of an object is appended
+	url         *url.URL // URL of the bucket, to which the path of an object is appended
 	region      string   // for the signatures of requests
 	credentials *credentials.Credentials
 	client      *http.Client
@@ -80,8 +80,8 @@ func (b *bucket) Open(ctx context.Context, path string) (io.ReadSeekCloser, blob
 	return &objectReader{get: get, body: res.Body, size: res.ContentLength}, attributes(res), nil
 }
 
-// attributes returns the attributes of an object, which it reads from the header of res, a response
-// about that object.
+// attributes returns the attributes of an object from the header of res, a response about the
+// object.
 func attributes(res *http.Response) blob.Attributes {
 	a := blob.Attributes{Type: res.Header.Get("Content-Type"), Size: res.ContentLength, Metadata: map[string]string{}}
 	for name := range res.Header {
@@ -109,10 +109,10 @@ func (b *bucket) doAndClose(ctx context.Context, method, path string, header htt
 }
 
 // do sends a signed request for the object at path, and returns the response if its status is 2xx.
-// The caller must close the body of the response. The request has the fields of header, which must
-// not be nil; do also sets the field X-Amz-Content-Sha256 in header. While the service is
-// unavailable, do repeats the request until it has made maxAttempts attempts. The error wraps
-// fs.ErrNotExist if the service responds that there is no such object.
+// The caller must close the body of the response. The header must not be nil; do adds the field
+// X-Amz-Content-Sha256 to it. If the service is unavailable, do repeats the request, with at most
+// maxAttempts attempts. The error wraps fs.ErrNotExist if the service responds that there is no
+// such object.
 func (b *bucket) do(
 	ctx context.Context, method, path string, header http.Header, body []byte,
 ) (*http.Response, error) {

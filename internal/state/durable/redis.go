@@ -46,11 +46,11 @@ const RedisMaxRuns = 100_000
 //	redis://[USER:PASSWORD@]HOST:PORT/DB[?prefix=NAME]
 //
 // With rediss:// instead of redis://, the connections use TLS. A URL unix:///PATH?db=DB refers to a
-// Unix socket. The names of all keys and channels begin with NAME and a colon; the default is
-// "streamassay:". The user of the URL needs access to those keys and channels. The server must not
-// evict keys. Acknowledged data is guaranteed to survive a crash of the server only with appendonly
-// yes and appendfsync always. OpenRedis returns an error if the URL is invalid, or if the server
-// cannot be reached or is unsuitable.
+// Unix socket. The names of all keys and channels begin with NAME, by default "streamassay", and a
+// colon. The user of the URL needs access to those keys and channels. The server must not evict
+// keys. Acknowledged data is guaranteed to survive a crash of the server only if it is configured
+// with "appendonly yes" and "appendfsync always". OpenRedis returns an error if the URL is invalid,
+// or if the server cannot be reached or is unsuitable.
 func OpenRedis(ctx context.Context, url string, cfg state.Config) (state.Store, error) {
 	address, err := parseRedisURL(url)
 	if err != nil {
@@ -81,10 +81,10 @@ func OpenRedis(ctx context.Context, url string, cfg state.Config) (state.Store, 
 	return s, nil
 }
 
-// startBackground starts the goroutines of the heartbeat and the subscription. It returns nil once
-// the first heartbeat is recorded and the server has confirmed the subscription. It returns an
-// error if the first attempt of either fails, or if ctx is done or redisTimeout has passed before
-// that. The caller must close s in any case, which ends the goroutines.
+// startBackground starts the goroutines of the heartbeat and the subscription. It waits until the
+// server has recorded the first heartbeat and confirmed the subscription. It returns an error if
+// one of these fails, ctx is done, or redisTimeout has passed. Even after an error, the caller must
+// close s, which ends the goroutines.
 func (s *redisStore) startBackground(ctx context.Context) error {
 	background, stop := context.WithCancel(context.Background())
 	s.stop = stop
@@ -135,12 +135,12 @@ func unsuitableReason(info string) string {
 // increase; those of different replicas are never compared.
 func (s *redisStore) nextToken() string { return strconv.FormatInt(s.lastToken.Add(1), 10) }
 
-// encodeRef returns r as one string, which is used in the names of keys: the length of the thread's
-// name in bytes, a colon, and the names of the thread and the run.
+// encodeRef returns r as one string for use in the names of keys. It consists of the length of the
+// thread's name in bytes, a colon, the thread's name and the run's name.
 func encodeRef(r state.RunRef) string { return strconv.Itoa(len(r.Thread)) + ":" + r.Thread + r.Run }
 
-// parseRunRef returns the reference that encodeRef has encoded as id, and true. It returns false if
-// id does not have the form of a result of encodeRef.
+// parseRunRef is the inverse of encodeRef. It returns false if id is not a possible result of
+// encodeRef.
 func parseRunRef(id string) (state.RunRef, bool) {
 	size, rest, _ := strings.Cut(id, ":")
 	n, err := strconv.Atoi(size)

@@ -26,8 +26,8 @@ const (
 	retryWait      = 10 * time.Millisecond // before the first retry; doubles for each further one
 )
 
-// A redisAddress holds the network address of a Redis server, the user, the database and the
-// transport with which to connect to it, and the prefix of the names of all keys and channels.
+// A redisAddress holds what is needed to connect to a Redis server, and the prefix of the names of
+// all keys and channels.
 type redisAddress struct {
 	network, address   string
 	username, password string
@@ -128,8 +128,9 @@ func (c *redisClient) runScript(ctx context.Context, script *redis.Script, args 
 }
 
 // retry calls send with a connection. After an error that may be temporary, it calls send again
-// with a new connection, at most maxRetries times. It returns the results of the last call of send,
-// the error from opening a connection, or an error if ctx is done or redisTimeout has passed.
+// with a new connection, at most maxRetries times, and returns the results of the last call. It
+// returns an error without a reply if it cannot open a connection, ctx is done, or redisTimeout has
+// passed.
 func (c *redisClient) retry(
 	ctx context.Context, send func(context.Context, redis.Conn) (any, error),
 ) (reply any, err error) {
@@ -155,9 +156,9 @@ func (c *redisClient) retry(
 	}
 }
 
-// isTransient reports whether the command that failed with err may succeed if it is sent again at
-// once: the connection was lost, or the server is starting or changing its role. It returns false
-// if err is nil.
+// isTransient reports whether a command that failed with err may succeed when it is repeated: the
+// connection was lost, or the server is starting or changing its role. It returns false if err is
+// nil.
 func isTransient(err error) bool {
 	refusal, ok := errors.AsType[redis.Error](err)
 	if !ok {

@@ -56,8 +56,8 @@ func (p *heartbeat) beat(ctx context.Context) error {
 	return nil
 }
 
-// run records a heartbeat at intervals of a third of Config.DeadAfter, or of a tenth of it while
-// heartbeats fail. It returns when ctx is done or p.halt is closed.
+// run records heartbeats until ctx is done or p.halt is closed. The interval is a third of
+// Config.DeadAfter; after a failure, it is a tenth of Config.DeadAfter.
 func (p *heartbeat) run(ctx context.Context) {
 	for wait := p.store.cfg.DeadAfter / 3; ; {
 		select {
@@ -114,10 +114,10 @@ type orphanTakeover struct {
 // A call with the token of the previous call returns the same ids again, because a claimed run
 // whose id was lost would never end.
 //
-// A replica without heartbeats is certainly dead only if the server was able to receive heartbeats
-// all the time. Therefore such a replica counts as dead only if the caller's own heartbeats have
-// succeeded without a gap during the last Config.DeadAfter. After an outage of the server, all
-// replicas thus have that time for a heartbeat.
+// A replica may also seem to be dead because the server could not receive its heartbeats. Therefore
+// it counts as dead only if the heartbeats of the calling replica succeeded during the last
+// Config.DeadAfter without a gap. After an outage of the server, all replicas thus have that time
+// for a heartbeat.
 var takeoverScript = redis.NewScript(1, "#!lua\n"+scriptPrelude+clockScript+`
 local me, token, most = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local got, beats, time, taken = P .. 'got:' .. me, P .. 'beats', now(), {}

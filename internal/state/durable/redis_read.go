@@ -147,8 +147,8 @@ func (s *redisStore) DayMessages(ctx context.Context, thread, before string) (
 }
 
 // LatestThread implements [state.Store]. It reads the owner's threads in pages, those with the
-// latest runs first. A thread in which a run is started in the meantime moves to the front, so
-// LatestThread reads the front again until it no longer changes.
+// latest runs first. A thread moves to the front when a run is started in it, so LatestThread reads
+// the front again until there is nothing new.
 func (s *redisStore) LatestThread(ctx context.Context, owner, prefix string) (thread string, err error) {
 	for seen := "-inf"; ; {
 		name, front, err := s.scanLatest(ctx, owner, prefix, seen)
@@ -162,12 +162,13 @@ func (s *redisStore) LatestThread(ctx context.Context, owner, prefix string) (th
 	}
 }
 
-// scanLatest returns the name of the latest of the owner's threads whose names begin with prefix,
-// or "" if there is none. The score of a thread, a number as the server writes it, is greatest for
-// the thread in which a run was started last. scanLatest considers only threads whose score is
-// above seen, the lower bound of a Redis range: "-inf", or "(" followed by a score. The result
-// front is the value of seen for the next scan, which finds only threads in which a run was started
-// since this scan began. If front equals seen, no further scan is needed.
+// scanLatest returns the latest of the owner's threads whose names begin with prefix, or "" if
+// there is none. A thread is later than another if its score is greater, because its latest run was
+// started later. Only scores above seen are considered; seen is "-inf" or "(" followed by a score,
+// as in a Redis range.
+//
+// The result front is the value of seen for the next scan, which then finds only threads in which a
+// run was started in the meantime. If front equals seen, no scan is needed.
 func (s *redisStore) scanLatest(ctx context.Context, owner, prefix, seen string) (thread, front string, err error) {
 	front = seen
 	for below := "+inf"; ; {
@@ -191,7 +192,7 @@ func (s *redisStore) scanLatest(ctx context.Context, owner, prefix, seen string)
 	}
 }
 
-// messages returns the messages of a thread whose numbers are at least from and at most to, in
+// messages returns the messages of a thread with the numbers from to to, both included, in
 // ascending order. It reads them in pages of maxReadItems.
 func (s *redisStore) messages(ctx context.Context, thread string, from, to int64) ([]state.Message, error) {
 	var messages []state.Message
@@ -229,8 +230,8 @@ func (s *redisStore) messagePage(ctx context.Context, thread string, from, to in
 	return messages, nil
 }
 
-// parseStreamEntry returns the id of an entry in a reply to XRANGE, and the value of the entry's
-// only field. It returns an error if the entry does not have this form.
+// parseStreamEntry returns the id of an entry in a reply to XRANGE, and the value of its only
+// field. It returns an error if the entry does not have exactly one field.
 func parseStreamEntry(entry any) (id string, value []byte, err error) {
 	var fields any
 	pair, err := redis.Values(entry, nil)

@@ -10,8 +10,8 @@ import (
 	"github.com/streamassay/streamassay/internal/state"
 )
 
-// maxRunLocks limits the number of runs whose last Append a replica remembers because it failed
-// although the server may have executed it.
+// maxRunLocks is the number of locks in an appendLocks above which unused locks are removed even if
+// the outcome of the run's last Append is unknown.
 const maxRunLocks = 10_000
 
 // appendLocks holds a lock for each run, which serializes the calls of Append for the run. The
@@ -21,14 +21,15 @@ type appendLocks struct {
 	byRun map[state.RunRef]*appendLock
 }
 
-// An appendLock is the lock that a call of Append for one run must hold. Only its holder may use
-// the fields token and hash.
+// An appendLock is the lock that a call of Append for one run must hold. The fields token and hash
+// may only be used while it is held.
 type appendLock struct {
 	sem   chan struct{} // capacity 1: full while locked
 	users int           // number of holders and waiters; guarded by appendLocks.mu
 
-	// The last call of Append, if it failed although the server may have executed it. If the caller
-	// repeats the call, it is sent with the same token, by which the server recognizes it.
+	// The last call of Append, if its outcome is unknown: it failed, but the server may have executed
+	// it. If the caller repeats the call, it is sent with the same token, by which the server
+	// recognizes it.
 	token string            // "" if the outcome of the last call is known
 	hash  [sha256.Size]byte // hash of the update of that call; see updateHash
 }
@@ -58,9 +59,9 @@ func (ls *appendLocks) unlock(run state.RunRef, l *appendLock) {
 	ls.release(run, l)
 }
 
-// release records that a holder or waiter no longer uses the lock l. An unused lock is removed if
-// the last Append of its run did not fail, or if there are more than maxRunLocks locks. Otherwise
-// it is kept, because the Append may be repeated.
+// release records that a holder or waiter no longer uses the lock l. It removes an unused lock,
+// unless the outcome of the run's last Append is unknown; then, it keeps up to maxRunLocks locks
+// for a repetition of that call.
 func (ls *appendLocks) release(run state.RunRef, l *appendLock) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -69,9 +70,8 @@ func (ls *appendLocks) release(run state.RunRef, l *appendLock) {
 	}
 }
 
-// retryToken returns the token of the run's last Append if that call had the same update and failed
-// although the server may have executed it. Otherwise retryToken returns "". In both cases it
-// forgets the token.
+// retryToken returns the token of the run's last Append if update repeats that call and its outcome
+// is unknown, and "" otherwise. In both cases it forgets the token.
 func (l *appendLock) retryToken(update state.RunUpdate) (token string) {
 	if l.token != "" && l.hash == updateHash(update) {
 		token = l.token
@@ -80,14 +80,13 @@ func (l *appendLock) retryToken(update state.RunUpdate) (token string) {
 	return token
 }
 
-// setUncertain records that an Append of update, sent with the given token, failed although the
-// server may have executed it.
+// setUncertain records that the outcome of an Append of update, sent with the given token, is
+// unknown.
 func (l *appendLock) setUncertain(token string, update state.RunUpdate) {
 	l.token, l.hash = token, updateHash(update)
 }
 
-// updateHash returns a SHA-256 hash of the contents of update, by which a repeated update is
-// recognized.
+// updateHash returns a SHA-256 hash of the contents of update, which identifies a repeated update.
 func updateHash(update state.RunUpdate) (s [sha256.Size]byte) {
 	h := sha256.New()
 	var size [8]byte

@@ -59,12 +59,10 @@ import (
 //
 // An ID is the result of encodeRef: the thread's length, a colon, the thread, the run.
 //
-// Each run has a stream of its own, although positions are the thread's. Readers want the
-// events of one run beyond a position: that is one range of its stream, found in
-// logarithmic time, however many runs the thread has and however they interleave. A run is
-// dropped by unlinking one key; in a stream for the whole thread its entries would be
-// deleted one by one from nodes that stay allocated until their last entry is deleted. The
-// price is one more key for each run.
+// Each run has a stream of its own, although positions are counted in the thread. Readers want the
+// events of one run beyond a position, which are a range of its stream and found in logarithmic
+// time. A run is dropped by unlinking one key; the entries of a stream for the whole thread would
+// have to be deleted one by one. The cost is one more key for each run.
 const scriptPrelude = `
 local call = redis.call
 local P, thread, run = KEYS[1], ARGV[1], ARGV[2]
@@ -75,11 +73,10 @@ local id = word(thread, run)
 local r, e = P .. 'r:' .. id, P .. 'e:' .. id
 `
 
-// messagesScript defines the Lua function keep(from), which stores messages. Whenever the number of
-// a message is a multiple of state.TrimStep, keep drops all but the latest state.MaxMessages
-// messages of the thread. Each message consists of two script arguments: its JSON, and its day or,
-// if it is hidden, an empty string. The parameter from is the number of the first of these
-// arguments.
+// messagesScript defines the Lua function keep(from), which stores messages. The messages are the
+// script arguments from the one with the number from on, two for each message: its JSON, and its
+// day or, if it is hidden, an empty string. Whenever the number of a message is a multiple of
+// state.TrimStep, keep drops all but the latest state.MaxMessages messages of the thread.
 var messagesScript = fmt.Sprintf("local most, step = %d, %d\n", state.MaxMessages, state.TrimStep) + `
 local function trim(to)
   call('XTRIM', P .. 'm:' .. thread, 'MINID', place(to + 1))
@@ -115,12 +112,14 @@ end
 `
 
 // startScript implements StartRun. Its arguments are thread, run, owner, task, startedAt,
-// keepEvents ('1' or '0'), replica, token, tag (a number; the first thread of a new store gets the
-// next one as its tag), dead (Config.DeadAfter in ms), and the messages. The reply is {'owner'} if
-// the thread belongs to a different owner. Otherwise it is {kind, created, task, startedAt, first}.
-// The kind is 'made', or 'again' if the run already existed; created is '1' if the call created the
-// thread, and otherwise '0'; first is the number of the run's first message. A call with the
-// replica and the token of an earlier call returns the same result and adds nothing.
+// keepEvents ('1' or '0'), replica, token, tag, dead (Config.DeadAfter in ms), and the messages. In
+// a new store, the first thread gets the tag tag+1, and later threads get the tags that follow.
+//
+// The reply is {'owner'} if the thread belongs to a different owner. Otherwise it is {kind,
+// created, task, startedAt, first}: kind is 'made', or 'again' if the run already existed; created
+// is '1' if the call created the thread, and otherwise '0'; first is the number of the run's first
+// message. A call with the replica and the token of an earlier call returns the same result and
+// adds nothing.
 var startScript = redis.NewScript(1, "#!lua\n"+scriptPrelude+messagesScript+clockScript+`
 local owner, me, token = ARGV[3], ARGV[7], ARGV[8]
 local whose = call('HGET', t, 'owner')
@@ -152,12 +151,11 @@ call('PUBLISH', P .. 'w:' .. thread, '')
 return {'made', made, ARGV[4], ARGV[5], tostring(first)}
 `)
 
-// forgetScript defines the Lua function forget(n, size, runs, bytes). It needs the variables call
-// and P of scriptPrelude. The parameters n and size are the number of ended runs before the call,
-// and the total size of their events in bytes. The parameters runs and bytes are the limits on
-// these two values; if bytes is 0, the size is not limited. The function drops the oldest ended
-// runs until neither limit is exceeded, but at most 16 runs per call, so that Append does not take
-// long.
+// forgetScript defines the Lua function forget(n, size, runs, bytes), which drops the oldest ended
+// runs until at most runs of them are left, with at most the given number of bytes of events. If
+// bytes is 0, their size is not limited. The parameters n and size are the number of ended runs
+// before the call and the size of their events in bytes. A call drops at most 16 runs, so that
+// Append does not take long. The script needs the variables call and P of scriptPrelude.
 const forgetScript = `
 local function drop(id)
   local n, rest = id:match('^(%d+):(.*)$')
@@ -182,11 +180,15 @@ end
 `
 
 // appendScript implements Append. Its arguments are thread, run, replica, token, end ('1' or '0'),
-// maxRuns, maxBytes, count (of events), the events, and the messages. The reply is {'told', first,
-// canceled}, where first is the position of the first of the events, and canceled is '1' if Cancel
-// was called for the run, and otherwise '0'; {'unknown'} if the run does not exist or has ended; or
-// {'late'} if a call with a later token has been executed. A call with the token of the previous
-// call, whose reply may have been lost, returns the same result and adds nothing.
+// maxRuns, maxBytes, count (of events), the events, and the messages. The reply is one of these:
+//
+//   - {'told', first, canceled}: first is the position of the first of the events, and canceled is
+//     '1' if Cancel was called for the run, and otherwise '0'.
+//   - {'unknown'}: the run does not exist or has ended.
+//   - {'late'}: a call with a later token has been executed.
+//
+// A call with the token of the previous call, whose reply may have been lost, returns the same
+// result and adds nothing.
 var appendScript = redis.NewScript(1, "#!lua\n"+scriptPrelude+messagesScript+forgetScript+`
 local me, token, over, count = ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[8])
 local v = call('HMGET', r, 'over', 'logged', 'ask', 'by', 'top', 'count', 'size', 'k' .. me)

@@ -28,7 +28,7 @@ type redisSubscriber struct {
 
 	mu          sync.Mutex
 	watched     map[string]bool // channels of the server that have watchers
-	dirty       map[string]bool // channels whose first watcher came or last one left
+	dirty       map[string]bool // channels that were added to watched or removed from it
 	dirtySignal chan struct{}   // receives when dirty is not empty
 
 	ready        chan error // result of the first connection
@@ -45,7 +45,7 @@ func newSubscriber(s *redisStore) *redisSubscriber {
 	}
 }
 
-// setWatched records that a thread has watchers now, or has none any more.
+// setWatched records whether a thread has watchers.
 func (h *redisSubscriber) setWatched(thread string, watched bool) {
 	channel := h.store.key("w:", thread)
 	h.mu.Lock()
@@ -93,10 +93,9 @@ func (h *redisSubscriber) reportReady(err error) {
 	}
 }
 
-// session opens a connection and handles what it receives until the connection fails or ctx is
-// done. The error, which is never nil, is the reason why the connection could not be opened or why
-// it failed. If ctx is done, session closes the connection itself, so that the error is that of a
-// closed connection. received reports whether the connection received anything.
+// session opens a connection, subscribes to the channels and handles what it receives, until the
+// connection fails or ctx is done. It always returns an error, the reason why it returned. received
+// reports whether the connection received anything.
 func (h *redisSubscriber) session(ctx context.Context) (received bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -206,10 +205,11 @@ func (h *redisSubscriber) handleMessage(m redis.Message) {
 }
 
 // loadPendingCancels reads from the Redis server the runs that have not ended and for which Cancel
-// was called, and sends each of them to the channel that Canceled returns. It is called when a new
-// connection has replaced a lost one, because what the server published in between did not arrive.
-// If reading fails, loadPendingCancels returns. The runs that it did not send are still canceled,
-// because the process that executes such a run learns of the cancellation from Append.
+// was called, and sends each of them to the channel that Canceled returns. It is called after a
+// reconnection, because this replica missed what was published while it was not connected.
+//
+// If reading fails, it returns early. The remaining runs are still canceled, because the processes
+// that execute them learn of the cancellation from Append.
 func (h *redisSubscriber) loadPendingCancels(ctx context.Context) {
 	for cursor := "0"; ; {
 		reply, err := redis.Values(h.store.do(ctx, "SSCAN", h.store.key("asked", ""), cursor, "COUNT", maxReadItems))

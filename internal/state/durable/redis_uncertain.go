@@ -10,13 +10,12 @@ import (
 	"github.com/streamassay/streamassay/internal/state"
 )
 
-// maxUncertain is the maximum number of runs in a possiblyStartedRuns. A replica remembers a run
-// there if StartRun returned an error although the Redis server may have stored the run.
+// maxUncertain is the maximum number of runs in a possiblyStartedRuns.
 const maxUncertain = 10_000
 
 // possiblyStartedRuns holds the runs for which StartRun returned an error although the Redis server
-// may have stored them. A run that the Redis server has stored belongs to this replica, which must
-// end it but knows of it only from this list.
+// may have stored them. This replica must end those that were stored, because they are assigned to
+// it.
 type possiblyStartedRuns struct {
 	mu   sync.Mutex
 	runs map[state.RunRef]uncertainStart
@@ -65,8 +64,9 @@ func (l *possiblyStartedRuns) due(minAge time.Duration, limit int) map[state.Run
 	return due
 }
 
-// remove forgets run, the failed call of StartRun that l.due returned for the key ref, and returns
-// true. It returns false if the call has been forgotten, or repeated, in the meantime.
+// remove removes the entry for the run ref from l and reports whether it did. It does nothing if
+// that entry no longer is run, a result of due, because StartRun has been called again in the
+// meantime.
 func (l *possiblyStartedRuns) remove(ref state.RunRef, run uncertainStart) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,10 +77,10 @@ func (l *possiblyStartedRuns) remove(ref state.RunRef, run uncertainStart) bool 
 	return true
 }
 
-// resolveUncertain returns runs of this replica that the server stored although StartRun failed,
-// and that have not ended. It considers at most maxTakeover runs, whose StartRun failed at least
-// Config.DeadAfter ago, and forgets each failed call after the look-up. Runs that it cannot look up
-// on the server are left for the next call.
+// resolveUncertain returns the runs of s.uncertain that the server has stored for this replica and
+// that have not ended. It considers at most maxTakeover runs, only those whose StartRun failed at
+// least Config.DeadAfter ago, and removes them from s.uncertain. If the server cannot be reached,
+// the remaining runs stay there for the next call.
 func (s *redisStore) resolveUncertain(ctx context.Context) (runs []state.RunRef) {
 	for ref, run := range s.uncertain.due(s.cfg.DeadAfter, maxTakeover) {
 		v, err := redis.Strings(s.do(ctx, "HMGET", s.key("r:", encodeRef(ref)), "born", "over", "by"))

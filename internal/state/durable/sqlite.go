@@ -49,11 +49,12 @@ type sqliteStore struct {
 const SQLiteMaxRuns = 1_000_000
 
 // OpenSQLite opens the store in the file at path, which it creates if there is none. It returns an
-// error if the file cannot be created or opened, is not such a store, or is open in another
-// process. The files PATH-wal and PATH-shm beside the file belong to it, and so does the lock file
-// PATH.lock. Acknowledged data survives the death of the process at any moment; if the machine
-// crashes, the latest changes may be lost, but what remains is consistent. Space in the file is
-// reused, but never returned to the file system.
+// error if the file cannot be created or opened, contains something else, or is open in another
+// process. The files PATH-wal, PATH-shm and PATH.lock belong to the store, too.
+//
+// Acknowledged data survives the death of the process at any moment. If the machine crashes, the
+// latest changes may be lost, but the remaining data is consistent. The file never shrinks, but its
+// unused space is reused.
 func OpenSQLite(path string, cfg state.Config) (state.Store, error) {
 	s, err := newSQLiteStore(path, cfg)
 	if err != nil {
@@ -130,9 +131,9 @@ func (s *sqliteStore) openReaders(open *closers) (err error) {
 	return err
 }
 
-// closers is a list of resources. Functions with a parameter of this type append what they open, and
-// their caller closes it. The Close method closes the resources in reverse order and returns their
-// errors, joined.
+// closers is a list of resources. A function with a parameter of the type *closers appends the
+// resources that it opens, and its caller closes them. The Close method closes the resources in
+// reverse order and returns their errors, joined.
 type closers []io.Closer
 
 func (c closers) Close() error {
@@ -143,12 +144,12 @@ func (c closers) Close() error {
 	return errors.Join(all...)
 }
 
-// busyTimeout is a pragma that makes a connection wait up to 5,000 ms for locks of other programs
-// that read the file.
+// busyTimeout is a pragma that makes a connection wait up to 5,000 ms for the locks of other
+// programs that use the file.
 const busyTimeout = "busy_timeout(5000)"
 
-// openDB opens the database file at path with at most the given number of connections, on each of
-// which it sets the pragmas. It appends the database to *open, for the caller to close.
+// openDB opens the database file at path with at most the given number of connections, and sets the
+// pragmas on each of them. It appends the database to *open, for the caller to close.
 func openDB(path string, connections int, open *closers, pragmas ...string) (*sql.DB, error) {
 	slashed := filepath.ToSlash(path)
 	if !strings.HasPrefix(slashed, "/") {
@@ -167,9 +168,9 @@ func openDB(path string, connections int, open *closers, pragmas ...string) (*sq
 	return db, nil
 }
 
-// connect opens the database file at path with a single connection, on which it sets the pragmas.
-// It appends the database and the connection to *open, for the caller to close. After an error,
-// *open may contain the database.
+// connect opens the database file at path with a single connection, and sets the pragmas on it. It
+// appends the database and the connection to *open, for the caller to close. After an error, *open
+// may contain the database.
 func connect(path string, open *closers, pragmas ...string) (*sql.Conn, error) {
 	db, err := openDB(path, 1, open, pragmas...)
 	if err != nil {
@@ -209,10 +210,10 @@ func makeFiles(path string) error {
 
 const lockSuffix = ".lock"
 
-// lockFile locks the store at path against other processes, or returns an error if another process
+// lockFile locks the store at path against other processes. It returns an error if another process
 // holds the lock. The lock is held until the connection that lockFile appends to *open is closed.
-// The lock is a transaction on an empty database of its own: SQLite locks work alike on all
-// systems, and the system releases them when the process dies.
+// It is a transaction on an empty database, PATH.lock: SQLite locks work alike on all systems, and
+// the system releases them when the process dies.
 func lockFile(path string, open *closers) error {
 	conn, err := connect(path+lockSuffix, open, "busy_timeout(0)")
 	if err == nil {
@@ -230,9 +231,9 @@ func (s *sqliteStore) Secret(ctx context.Context) ([]byte, error) {
 	return bytes.Clone(s.secret), ctx.Err()
 }
 
-// Ping implements [state.Store]. It writes 16 KiB to the SQLite file of the store and deletes them,
-// which needs new pages in the file, so that a full disk is detected. It also checks that s.path
-// still refers to the file that was opened, because data written to a removed file is lost.
+// Ping implements [state.Store]. To detect a full disk, it writes 16 KiB to the file and deletes
+// them. It also checks that s.path still refers to the file that was opened, because data written
+// to a removed file is lost.
 func (s *sqliteStore) Ping(ctx context.Context) error {
 	now, err := os.Stat(s.path)
 	if err == nil && !os.SameFile(now, s.openedFile) {

@@ -1,8 +1,8 @@
 package durable
 
-// forgetOldest drops the runs that ended first until the number of ended runs and the bytes of
-// their events are within the limits. The number of runs that it drops in one transaction is
-// bounded, so that callers do not wait long after the limits were lowered.
+// forgetOldest drops ended runs, those that ended first, until the limits on their number and the
+// size of their events are met. The number of runs that one call drops is bounded, so that a
+// transaction does not take long even if the limits are lower than before.
 func (d *sqliteWriter) forgetOldest() error {
 	for range 2*d.endedRuns + 16 {
 		if d.finishedRuns <= d.maxRuns && d.finishedBytes <= d.maxBytes {

@@ -18,8 +18,8 @@ const (
 	maxChunkEvents = 256      // events of one chunk
 )
 
-// A writeJob is a change that waits for the writer. The writer claims and executes it, unless the
-// caller has stopped waiting and has claimed the job first; the writer then skips it.
+// A writeJob is a change that waits for the writer. The writer claims and executes it. A caller
+// that stops waiting claims the job instead, and the writer skips it.
 type writeJob struct {
 	apply   func(*sqliteWriter) error // may be called again after its first transaction was rolled back
 	size    int                       // bytes of the change's data
@@ -28,12 +28,12 @@ type writeJob struct {
 	done    chan struct{}             // closed when the change is committed or has failed
 }
 
-// submit passes do, a change, to the writer and waits until the change is committed. It returns the
-// error of do or of the transaction. If ctx is done or the store is closed before the writer has
-// begun the change, submit withdraws it and returns an error. size is the number of bytes of the
-// change's data.
-func (s *sqliteStore) submit(ctx context.Context, size int, do func(*sqliteWriter) error) error {
-	j := &writeJob{apply: do, size: size, done: make(chan struct{})}
+// submit passes change to the writer and waits until it is committed. It returns the error of
+// change or of the transaction. If ctx is done or the store is closed before the writer has begun
+// the change, submit withdraws it and returns an error. size is the number of bytes of the change's
+// data.
+func (s *sqliteStore) submit(ctx context.Context, size int, change func(*sqliteWriter) error) error {
+	j := &writeJob{apply: change, size: size, done: make(chan struct{})}
 	err := ctx.Err()
 	if err == nil {
 		select {
@@ -75,9 +75,9 @@ func (s *sqliteStore) writeLoop() {
 	}
 }
 
-// gatherBatch returns the jobs for the next transaction: first[0], which is the only element of
-// first, and those that are waiting, up to the limits of a batch. It leaves out jobs whose callers
-// no longer wait. The result uses the memory of first.
+// gatherBatch returns the jobs for the next transaction, within the limits of a batch: the only
+// element of first, followed by the waiting jobs. It omits jobs whose callers no longer wait. The
+// result shares the memory of first.
 func (s *sqliteStore) gatherBatch(first []*writeJob) (batch []*writeJob) {
 	batch = first[:0]
 	size := 0
@@ -135,15 +135,15 @@ func (s *sqliteStore) Cancel(ctx context.Context, run state.RunRef) error {
 	return s.submit(ctx, 0, func(d *sqliteWriter) error { return d.cancelRuns(run) })
 }
 
-// An eventChunk is a sequence of events stored in one row of the file: the number of events, their
-// sizes as varints, and their data, one after the other.
+// An eventChunk is a sequence of events stored in one row of the file. The field sizes holds the
+// number of bytes of each event as a varint; data holds the events without separators.
 type eventChunk struct {
-	count       int64
+	count       int64 // number of events
 	sizes, data []byte
 }
 
-// encodeChunks divides encoded events into chunks within the limits maxChunkEvents and
-// maxChunkBytes. An event of more than maxChunkBytes has a chunk of its own.
+// encodeChunks divides encoded events into chunks of at most maxChunkEvents events and
+// maxChunkBytes bytes. A larger event is the only one in its chunk.
 func encodeChunks(data [][]byte) (chunks []eventChunk) {
 	for len(data) > 0 {
 		n, size := 0, 0
@@ -165,8 +165,8 @@ func encodeChunks(data [][]byte) (chunks []eventChunk) {
 // errCorrupt is the error for a stored chunk whose sizes do not match its data.
 var errCorrupt = errors.New("stored events are corrupt")
 
-// decode returns the events of the chunk whose positions are greater than the parameter after. last
-// is the position of the last event in the chunk. The error is errCorrupt if the chunk is invalid.
+// decode returns the events of the chunk whose positions are greater than after, where last is the
+// position of the last event in the chunk. The error is errCorrupt if the chunk is invalid.
 func (c eventChunk) decode(last, after int64) (entries []state.LogEntry, err error) {
 	for len(c.sizes) > 0 {
 		size, n := binary.Uvarint(c.sizes)

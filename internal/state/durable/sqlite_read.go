@@ -25,8 +25,8 @@ func notFound(err error) error {
 	return err
 }
 
-// EventsAfter implements [state.Store]. It finds out whether the run has ended before it reads the
-// events: if the run has ended, all its events are in the file by then.
+// EventsAfter implements [state.Store]. It reads the state of the run first: if the run has ended,
+// all its events are in the file when they are read.
 func (s *sqliteStore) EventsAfter(ctx context.Context, run state.RunRef, position int64, limit int) (
 	entries []state.LogEntry, ended bool, err error,
 ) {
@@ -44,9 +44,9 @@ func (s *sqliteStore) EventsAfter(ctx context.Context, run state.RunRef, positio
 	return entries, ended && len(entries) > 0 && entries[len(entries)-1].Position == top, nil
 }
 
-// entries returns events of a run whose positions are greater than position, in order: at most
-// limit events and about MaxReadBytes bytes, but at least one event if there is any and limit is
-// positive. run is the id of the run's row.
+// entries returns the events of a run whose positions are greater than position, in order. It
+// returns at most limit events and about MaxReadBytes bytes, but at least one event if there is any
+// and limit is positive. run is the id of the run's row.
 func (s *sqliteStore) entries(
 	ctx context.Context, run, position int64, limit int,
 ) (entries []state.LogEntry, err error) {
@@ -82,8 +82,8 @@ func (s *sqliteStore) Messages(ctx context.Context, thread string, before int64,
 	return messages, s.wrap(err)
 }
 
-// scanMessages returns the messages in all rows, in order, and closes rows. Its parameters are the
-// results of a query: if err is not nil, it only returns err.
+// scanMessages returns the messages in rows, in order, and closes rows. Its parameters are the
+// results of a query; a non-nil err is returned.
 func scanMessages(rows *sql.Rows, err error) ([]state.Message, error) {
 	return scanRows(rows, err, func(m *state.Message) error {
 		var data sql.RawBytes
@@ -97,9 +97,9 @@ func scanMessages(rows *sql.Rows, err error) ([]state.Message, error) {
 	})
 }
 
-// scanRows returns a value of type T for each row of a query, in order, and closes rows. It calls
-// scan for each row with the address of the value that scan must set. The parameters rows and err
-// are the results of the query: if err is not nil, scanRows only returns err.
+// scanRows returns a value of type T for each row, in order, and closes rows. It calls scan for
+// each row with the address of the value, which scan must set. The parameters rows and err are the
+// results of a query; a non-nil err is returned.
 func scanRows[T any](rows *sql.Rows, err error, scan func(*T) error) (all []T, _ error) {
 	if err != nil {
 		return nil, err
@@ -144,8 +144,8 @@ func (s *sqliteStore) LatestThread(ctx context.Context, owner, prefix string) (t
 }
 
 // ClaimOrphans implements [state.Store]. The first call that succeeds returns the runs that had not
-// ended when the file was opened; later calls return none. The process of these runs is gone;
-// otherwise, it would still have the file locked.
+// ended when the file was opened; later calls return none. The processes of these runs have ended,
+// as otherwise they would still hold the lock of the store.
 func (s *sqliteStore) ClaimOrphans(ctx context.Context) (runs []state.RunRef, err error) {
 	s.orphansMu.Lock()
 	defer s.orphansMu.Unlock()

@@ -17,13 +17,13 @@ const (
 
 // schema contains the SQL statements that create the tables.
 //
-// Names are blobs, so that they may consist of any bytes and are compared as bytes.
-// New rows are always added at the end of a table; indices find them. The columns last and
-// lost of a thread are the fields LastPosition and LastForgotten of [state.Thread].
+// Names are blobs, so that they may consist of any bytes and are compared as bytes. Primary
+// keys ascend, so that new rows are added at the end of a table. The columns last and
+// lost of a thread are the fields LastPosition and LastForgotten of [state.Thread]. The columns
+// ended, top and size of a run are null until the run ends.
 //
-// A chunk is a sequence of events of one call of Append, at consecutive positions up to
-// "last"; "sizes" are their lengths as varints. One row per event would be five times
-// as expensive.
+// A chunk is an eventChunk: events of one call of Append, at consecutive positions. Its column
+// last is the position of the last one. One row per event would be five times as expensive.
 const schema = `
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 

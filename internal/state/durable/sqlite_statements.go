@@ -49,8 +49,8 @@ func prepareWrites(conn *sql.Conn, open *closers) (w writeStatements, err error)
 	return w, err
 }
 
-// prepare prepares the SQL statements in texts with db, which is a *sql.Conn or a *sql.DB. It
-// stores each statement where the statement's key in texts points, and appends it to *open, for the
+// prepare prepares SQL statements with db, which is a *sql.Conn or a *sql.DB. The keys of texts are
+// the variables in which it stores the statements. It also appends the statements to *open, for the
 // caller to close.
 func prepare(db interface {
 	PrepareContext(ctx context.Context, text string) (*sql.Stmt, error)

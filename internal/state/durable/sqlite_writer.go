@@ -10,8 +10,8 @@ import (
 	"github.com/streamassay/streamassay/internal/state"
 )
 
-// A sqliteWriter makes all changes to the file, in one goroutine. It caches the runs that have not
-// ended, and their threads, so that most changes need no query.
+// A sqliteWriter makes all changes to the file, in one goroutine. It caches runs that have not
+// ended and their threads, so that most changes need no query.
 type sqliteWriter struct {
 	conn       *sql.Conn
 	statements writeStatements
@@ -20,7 +20,7 @@ type sqliteWriter struct {
 	maxRuns, maxBytes int64  // limits on the number of ended runs and on the bytes of their events
 	baseTag           uint32 // random number to which thread ids are added to form tags
 	cachedCounts
-	threads map[string]*cachedThread    // threads of the runs in the field runs, and those not written yet
+	threads map[string]*cachedThread    // threads of the runs in the field runs, and threads with unwritten changes
 	runs    map[state.RunRef]*cachedRun // runs that have not ended
 
 	// The transaction in progress.
@@ -30,8 +30,8 @@ type sqliteWriter struct {
 	changedThreads []string        // threads whose watchers are notified after the commit
 }
 
-// cachedCounts holds values that a sqliteWriter keeps up to date itself instead of querying the
-// file. They are restored when a transaction is rolled back.
+// cachedCounts holds values that a sqliteWriter computes itself instead of querying the file. When
+// a transaction is rolled back, their previous values are restored.
 type cachedCounts struct {
 	lastThread, lastRun         int64 // latest ids
 	lastStart, lastEnd          int64 // latest values of thread.begun and run.ended, see schema
@@ -63,9 +63,9 @@ type cachedRun struct {
 // once it has begun.
 var writeContext = context.Background()
 
-// newWriter returns a writer that makes changes through conn and then notifies the watchers of b.
-// It reads the current counters from the file. It appends the statements that it prepares to *open,
-// for the caller to close.
+// newWriter returns a writer that makes changes through conn and notifies the watchers of b after
+// each commit. It reads the current counters from the file. It appends the statements that it
+// prepares to *open, for the caller to close.
 func newWriter(conn *sql.Conn, cfg state.Config, b *state.Notifier, open *closers) (*sqliteWriter, error) {
 	d := &sqliteWriter{
 		conn: conn, notifier: b, baseTag: state.RandomTag(),
@@ -113,9 +113,9 @@ func (d *sqliteWriter) writeBatch(batch []*writeJob) {
 	}
 }
 
-// transact executes jobs in one transaction. It returns an error if the transaction must be rolled
-// back. ErrNotOwner and ErrNotFound are stored in the job that causes them and do not affect the
-// other jobs.
+// transact executes jobs in one transaction and commits it. After an error, the caller must roll
+// the transaction back. ErrNotOwner and ErrNotFound do not count as errors: they are stored in the
+// job that causes them and do not affect the other jobs.
 func (d *sqliteWriter) transact(batch []*writeJob) error {
 	clear(d.dirty)
 	clear(d.changedThreads)
@@ -230,8 +230,8 @@ func (d *sqliteWriter) trackRun(run state.RunRef, r *cachedRun) {
 	r.thread.running++
 }
 
-// existingRun returns the stored information about the run with the given name in a thread. thread
-// is the id of the thread's row. If there is no such run, g.Existed is false.
+// existingRun returns the stored information about a run, or a result whose Existed is false if
+// there is no such run. thread is the id of the thread's row, and run is the name of the run.
 func (d *sqliteWriter) existingRun(thread int64, run string) (g state.StartRunResult, err error) {
 	var at string
 	err = d.statements.findRun.QueryRow(thread, []byte(run)).Scan(&g.TaskID, &at, &g.FirstMessage)
