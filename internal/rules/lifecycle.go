@@ -213,20 +213,20 @@ var IdleLimitEnds = &spec.Check{
 
 A stream that was requested with a limit of one poll must not continue after more than two seconds
 without an event. The length of a poll is not specified; two seconds are assumed to exceed it. A
-stream that has a terminal event and no such pause is not judged.`,
+stream that has a terminal event and no such pause before it is not judged.`,
 	Needs: []spec.Kind{"slot.limit"},
 	Watch: eachStreamOrRest(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 		ended := false
 		var late spec.Event // the first frame after a silence that is too long
 		lastFrameAt, silence := request.At, time.Duration(0)
 		return func(e spec.Event) {
-			ended = ended || isTerminal(e)
 			switch {
 			case e.IsFrame():
-				if late.Raw == nil && e.At-lastFrameAt > 2*time.Second {
+				if late.Raw == nil && !ended && e.At-lastFrameAt > 2*time.Second {
 					late, silence = e, e.At-lastFrameAt
 				}
 				lastFrameAt = e.At
+				ended = ended || isTerminal(e)
 			case !isCleanEnd(e) || request.PollLimit != "1":
 			case late.Raw != nil:
 				p.Judge(late, false, "stream continued after %v of silence; expected the limit of one poll to end it",

@@ -89,10 +89,11 @@ func writeFile(root *os.Root, name string, data []byte) error {
 func temporaryName() string { return "tmp-" + rand.Text() }
 
 func (d dirStorage) Stat(_ context.Context, path string) (a Attributes, err error) {
-	return a, d.withRoot(func(root *os.Root) error {
+	err = d.withRoot(func(root *os.Root) error {
 		a, err = readAttributes(root, path)
 		return err
 	})
+	return a, err
 }
 
 // readAttributes returns the attributes of the blob at path. If the blob has no file with
@@ -118,12 +119,13 @@ func readAttributes(root *os.Root, path string) (Attributes, error) {
 }
 
 func (d dirStorage) Open(_ context.Context, path string) (content io.ReadSeekCloser, a Attributes, err error) {
-	return content, a, d.withRoot(func(root *os.Root) error {
+	err = d.withRoot(func(root *os.Root) error {
 		if a, err = readAttributes(root, path); err == nil {
 			content, err = root.Open(path)
 		}
 		return err
 	})
+	return content, a, err
 }
 
 func (d dirStorage) Ping(context.Context) error {
