@@ -222,7 +222,8 @@ func UntilDone(ctx context.Context, events iter.Seq[Event]) iter.Seq[Event] {
 
 // A completenessTracker computes the fields of an [Evaluation] other than Results from the events
 // of a conversation. The field Complete requires an exchange whose response is a stream that starts
-// a run, has content and ends the run, and whose frames are all well-formed.
+// a run, has content and ends the run, and whose frames can all be decoded. The frames may violate
+// their schemas: checks judge that.
 type completenessTracker struct {
 	Evaluation
 	hasRunStart, hasRunEnd bool     // whether the dialect has the kinds RunStart and RunEnd
@@ -261,9 +262,9 @@ func (s *completenessTracker) observe(e Event) {
 		s.opened = true
 	case e.Kind == RunEnd || e.Kind == RunError || e.Kind == Done && !s.hasRunEnd:
 		s.ended = true
-	case len(e.Violations) == 0 && e.Kind != Done && e.Kind != RunProgress && e.Kind.Subject() != "step":
+	case e.Kind != Done && e.Kind != RunProgress && e.Kind.Subject() != "step":
 		s.hasContent = true
 	}
 	s.Recognized = s.Recognized ||
-		e.IsFrame() && e.Kind != Done && e.Kind != Undecodable && e.Kind != Unrecognized && len(e.Violations) == 0
+		e.IsFrame() && e.Kind != Done && e.Kind != Undecodable && e.Kind != Unrecognized
 }

@@ -127,7 +127,7 @@ var ErrOtherEncoding = errors.New("the stream has an encoding that is allowed, b
 var ErrRequestNotRecorded = errors.New("the request was not recorded")
 
 // ErrUnrecognized means that no request of the dialect was recorded and that no response contains a
-// well-formed frame of the dialect, so that the conversations are probably not in this dialect.
+// frame of the dialect, so that the conversations are probably not in this dialect.
 var ErrUnrecognized = errors.New("no frame of the dialect was recognized")
 
 // A Header is a list of header fields, in their order and spelling on the wire.

@@ -318,9 +318,9 @@ func (r *Result) Add(e Event, format string, args ...any) {
 // whether these results are meaningful.
 type Evaluation struct {
 	Results  []Result
-	Complete bool // at least one exchange streams a complete and well-formed run
+	Complete bool // at least one exchange streams a complete run
 
-	Recognized      bool // at least one frame is a well-formed frame of the dialect
+	Recognized      bool // at least one frame is a frame of the dialect
 	RequestRecorded bool // at least one request of the dialect was recorded
 	HTTP            bool // at least one response was HTTP
 	NotHTTP         bool // at least one response was not HTTP
@@ -350,9 +350,9 @@ func RequireCompleteExchange(evaluations []Evaluation) []Evaluation {
 
 // WhyUnjudgeable returns the reason why the evaluations say nothing about the target, or nil:
 //   - [ErrNotHTTP]: responses were received, but none of them is HTTP
-//   - [ErrUnrecognized]: no request and no well-formed frame of the dialect was recorded
+//   - [ErrUnrecognized]: no request and no frame of the dialect was recorded
 //   - [ErrOtherEncoding]: at least one response had one of the [StreamRequirements].OtherTypes,
-//     and no well-formed frame of the dialect was received
+//     and no frame of the dialect was received
 func WhyUnjudgeable(evaluations []Evaluation) error {
 	anyEvaluation := func(f func(Evaluation) bool) bool { return slices.ContainsFunc(evaluations, f) }
 	switch {

@@ -186,7 +186,7 @@ func (c Cause) text(t Target) (message, advice string) {
 	case symptomNotAccepted:
 		message = fmt.Sprintf("%s: %s, which is not how a run is accepted in %s; ",
 			o.operation, statusLine(o.status, o.reason), t.Dialect.Name) + o.quoteBody("body: ")
-		if like := similarDialect(t.Dialect, o); like != "" && o.header.MediaType() == spec.EventStream {
+		if like := similarDialect(t.Dialect, o.bodyPrefix); like != "" && o.header.MediaType() == spec.EventStream {
 			return message, fmt.Sprintf("the response is itself a stream and looks like %s: try --dialect %s", like, like)
 		}
 		return message, "is it the right dialect?"
@@ -296,7 +296,7 @@ func (c Cause) streamText(t Target) (message, advice string) {
 	case symptomOtherDialect:
 		message = fmt.Sprintf("the events of %s are not those of %s", o.operation, t.Dialect.Name)
 		advice = "they look like no dialect that streamassay knows: " + strings.Join(dialect.Names(), ", ")
-		if like := similarDialect(t.Dialect, o); like != "" {
+		if like := similarDialect(t.Dialect, o.bodyPrefix); like != "" {
 			message, advice = message+" but look like "+like, "try --dialect "+like
 		}
 		return message + "; first event: " + quote(o.firstFrame), advice
@@ -328,9 +328,11 @@ func hostPort(u *url.URL) string {
 }
 
 // similarDialect returns the name of the dialect, other than own, in which the largest share of the
-// events in o.bodyPrefix is valid. If several dialects have the same share, it prefers the default
-// version of a family. It returns "" if the share is not greater than 79%.
-func similarDialect(own *dialect.Dialect, o exchangeSummary) string {
+// events in body is valid. The argument body is an event stream or the beginning of one. Events that
+// a dialect only tolerates, because it has no schema for them, do not count. If several dialects have
+// the same share, similarDialect prefers the default version of a family. It returns "" if the share
+// is not greater than 79%.
+func similarDialect(own *dialect.Dialect, body []byte) string {
 	all, err := dialect.All()
 	if err != nil {
 		return ""
@@ -340,14 +342,20 @@ func similarDialect(own *dialect.Dialect, o exchangeSummary) string {
 		if d.Name == own.Name {
 			continue
 		}
-		like := exchangeSummary{}
+		frames, valid := 0, 0
 		x := spec.Exchange{Response: spec.Response{
-			Status: 200, Header: spec.Header{{Name: "Content-Type", Value: spec.EventStream}}, Body: o.bodyPrefix, End: spec.ErrClientLeft,
+			Status: 200, Header: spec.Header{{Name: "Content-Type", Value: spec.EventStream}}, Body: body, End: spec.ErrClientLeft,
 		}}
 		for e := range d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
-			like.addEvent(e)
+			if !e.IsFrame() || e.Kind == spec.Done {
+				continue
+			}
+			frames++
+			if isKnownFrame(e) && e.Valid() && len(e.Flaws) == 0 {
+				valid++
+			}
 		}
-		s := float64(like.validFrames) / float64(max(1, like.frames))
+		s := float64(valid) / float64(max(1, frames))
 		if s > share || s == share && dialect.IsDefault(d.Name) {
 			best, share = d.Name, s
 		}

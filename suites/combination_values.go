@@ -13,9 +13,9 @@ import (
 // A combinationPlayer plays the conversation of one combination.
 type combinationPlayer struct {
 	*sequencePlayer
-	name  string     // name of the combination without its prefix; makes the results of word unique
-	words int        // number of calls of word
-	tool  string     // name of the client tool; "" means "paint"
+	name  string        // name of the combination without its prefix; makes the results of word unique
+	words int           // number of calls of word
+	tool  string        // name of the client tool; "" means "paint"
 	text  textGenerator // class of the texts in the main prompt
 	json  jsonGenerator // class of the JSON objects in the main prompt
 

@@ -37,7 +37,7 @@ const (
 	symptomNoData         = "no-data"       // no data line
 	symptomNoBlankLine    = "no-blank-line" // data, but no blank line that ends an event
 	symptomNotJSON        = "not-json"      // no event has JSON as its data
-	symptomOtherDialect   = "other-dialect" // fewer than half of the events are valid in the dialect
+	symptomOtherDialect   = "other-dialect" // fewer than half of the events are valid in the dialect, and it does not know them or another does
 	symptomNotEnded       = "not-ended"     // the stream did not end in time
 	symptomRunFailed      = "run-failed"    // the run failed before any text
 	symptomNoText         = "no-text"       // no stream of the conversation has readable text
@@ -68,6 +68,7 @@ type exchangeSummary struct {
 	accepted     bool        // the reply reports an accepted run
 	frames       int         // number of frames, not counting the terminator
 	validFrames  int         // number of frames that are valid in the dialect
+	knownFrames  int         // number of frames that the dialect has a schema for, valid or not
 	jsonFrames   int         // number of frames whose data is JSON
 	terminated   bool        // the stream has the terminator, such as [DONE]
 	firstFrame   []byte      // beginning of the first frame
@@ -98,7 +99,7 @@ func summarizeExchanges(
 			if n := len(*list); n > 0 {
 				(*list)[n-1].addEvent(e)
 				if e.Kind == spec.BodyEnd && e.Exchange < len(t.Exchanges) {
-					(*list)[n-1].classify(t.Exchanges[e.Exchange].Response)
+					(*list)[n-1].classify(d, t.Exchanges[e.Exchange].Response)
 				}
 			}
 			if !yield(e) {
@@ -162,20 +163,32 @@ func (o *exchangeSummary) addEvent(e spec.Event) {
 	if e.Kind != spec.Undecodable && e.Valid() && len(e.Flaws) == 0 {
 		o.validFrames++
 	}
+	if isKnownFrame(e) {
+		o.knownFrames++
+	}
 }
 
-// classify sets the fields of o that depend on the complete response r, including the symptom of
-// the exchange. It must be called once, after addEvent was called with the last event of the
+// isKnownFrame reports whether the dialect has a schema for e, an event that was decoded from a
+// frame. The event may violate that schema.
+func isKnownFrame(e spec.Event) bool {
+	return e.Kind != spec.Undecodable && e.Kind != spec.Unrecognized
+}
+
+// classify sets the fields of o that depend on the complete response r in dialect d, including the
+// symptom of the exchange. It must be called once, after addEvent was called with the last event of the
 // exchange.
-func (o *exchangeSummary) classify(r spec.Response) {
+func (o *exchangeSummary) classify(d *dialect.Dialect, r spec.Response) {
 	o.status, o.reason, o.header, o.end = r.Status, r.Reason, r.Header, r.End
 	if o.symptom = o.headSymptom(); o.symptom == "" {
-		o.symptom = o.bodySymptom(r)
+		o.symptom = o.bodySymptom(d, r)
 	}
 	if o.symptom != "" {
-		o.bodyPrefix = bytes.Clone(r.Body[:min(len(r.Body), maxBodyPrefix)])
+		o.bodyPrefix = bytes.Clone(prefixOf(r.Body))
 	}
 }
+
+// prefixOf returns the first [maxBodyPrefix] bytes of body, or all if it is shorter.
+func prefixOf(body []byte) []byte { return body[:min(len(body), maxBodyPrefix)] }
 
 // headSymptom returns the symptom that the status of the response or the lack of a response shows,
 // or "" if there is none. It uses the fields status and end.
@@ -201,9 +214,9 @@ func (o *exchangeSummary) headSymptom() string {
 	return ""
 }
 
-// bodySymptom returns the symptom that the body of the response r shows, or "" if there is none. It
-// ignores responses without a success status (2xx).
-func (o *exchangeSummary) bodySymptom(r spec.Response) string {
+// bodySymptom returns the symptom that the body of r, a response in dialect d, shows, or "" if there
+// is none. It ignores responses without a success status (2xx).
+func (o *exchangeSummary) bodySymptom(d *dialect.Dialect, r spec.Response) string {
 	switch {
 	case o.status/100 != 2:
 		return ""
@@ -236,7 +249,7 @@ func (o *exchangeSummary) bodySymptom(r spec.Response) string {
 		return symptomNoBlankLine
 	case o.jsonFrames == 0:
 		return symptomNotJSON
-	case 2*o.validFrames < o.frames:
+	case 2*o.validFrames < o.frames && (2*o.knownFrames < o.frames || similarDialect(d, prefixOf(r.Body)) != ""):
 		return symptomOtherDialect
 	case o.failed && o.responseText == "":
 		return symptomRunFailed

@@ -158,11 +158,11 @@ func newAnswerMessage(e spec.Event) *messageAccumulator {
 
 // A messageAssembler assembles messages from the events of one stream.
 type messageAssembler struct {
-	request  spec.Event               // the request for the stream
+	request  spec.Event                     // the request for the stream
 	messages []*messageAccumulator          // messages of the assistant and tool results, in the order of the stream
 	byID     map[string]*messageAccumulator // messages of the assistant, by id
 	calls    map[string]*eventAccumulator   // tool calls, by id
-	ended    bool                     // the run has ended successfully
+	ended    bool                           // the run has ended successfully
 }
 
 // observe updates the messages with e, the next event of the stream.

@@ -211,8 +211,8 @@ var IdleLimitEnds = &spec.Check{
 	ID: "run.idle-limit-ends",
 	Doc: `a stream ends once it has been idle for as long as its request allows
 
-A stream that was requested with a limit of one poll must not continue after more than two seconds
-without an event. The length of a poll is not specified; two seconds are assumed to exceed it. A
+A stream that was requested with a limit of one poll must not continue after more than five seconds
+without an event. The length of a poll is not specified; five seconds are assumed to exceed it. A
 stream that has a terminal event and no such pause before it is not judged.`,
 	Needs: []spec.Kind{"slot.limit"},
 	Watch: eachStreamOrRest(func(p *spec.Pass, request spec.Event) func(spec.Event) {
@@ -222,7 +222,7 @@ stream that has a terminal event and no such pause before it is not judged.`,
 		return func(e spec.Event) {
 			switch {
 			case e.IsFrame():
-				if late.Raw == nil && !ended && e.At-lastFrameAt > 2*time.Second {
+				if late.Raw == nil && !ended && e.At-lastFrameAt > 5*time.Second {
 					late, silence = e, e.At-lastFrameAt
 				}
 				lastFrameAt = e.At

@@ -9,17 +9,20 @@ import (
 
 var wireLineChecks = []*spec.Check{LinesEndWithLF, NoTerminator}
 
-// LinesEndWithLF judges whether all lines of each event in a stream end with a single LF, and not
-// with CR or CRLF.
+// LinesEndWithLF judges whether all lines of each event in a stream, and all comments, end with a
+// single LF, and not with CR or CRLF.
 var LinesEndWithLF = &spec.Check{
 	ID: "wire.lines-end-with-lf",
-	Doc: `the lines of an event end with LF
+	Doc: `the lines of events and comments end with LF
 
 The HTML standard also permits CR and CRLF (section 9.2.6). This check is for protocols that
-permit only LF. The blank line that ends an event is judged as well. Comments are not judged.`,
+permit only LF. The blank line that ends an event is judged as well.`,
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		return func(e spec.Event) {
-			if e.IsFrame() && !e.Implied {
+			switch {
+			case e.Kind == spec.Comment:
+				p.Judge(e, !e.EndsWithCR, "a comment ends with CR or CRLF; expected LF")
+			case e.IsFrame() && !e.Implied:
 				hasCR := e.EndsWithCR || bytes.Contains(e.Raw, []byte("\r"))
 				p.Judge(e, !hasCR, "a line of the event ends with CR or CRLF; expected LF")
 			}
