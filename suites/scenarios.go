@@ -200,7 +200,11 @@ var singleUserScenarios = []Scenario{
 		Run: func(t *Conversation) {
 			t.SendAndRead("prompt", t.PromptEvent("idle", "400"))
 			t.SendAndRead("prompt", t.PromptEvent("text", "after the silence"))
-			t.SendAndRead("prompt", t.PromptEvent("idle", "1500"))
+			longest := "2600" // milliseconds
+			if t.target.Deep {
+				longest = "6000"
+			}
+			t.SendAndRead("prompt", t.PromptEvent("idle", longest))
 		},
 	},
 	failingPrompt("error", "a run that fails before any content, without and after earlier messages"),

@@ -184,6 +184,9 @@ func (a *assembledRun) observe(e spec.Event) {
 	case spec.MessageEnd, spec.ReasoningEnd:
 		if s := a.messagesByID[e.Message]; s != nil {
 			s.noteRole(e, a.keep)
+			if s.text.Len() == 0 && e.Text != "" { // the text is sent only in the last event
+				a.addText(s, e, e.Text)
+			}
 		}
 		a.endMessage(e)
 	case spec.ToolStart, spec.ToolDelta, spec.ToolCall, spec.ToolResult:
