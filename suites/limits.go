@@ -25,7 +25,7 @@ type Limits struct {
 	// to the total size of all other responses.
 	MaxBytes int
 	// MaxEvents is the maximum number of events of one stream, including comments; default: 200,000.
-	// The limit on the total number of events of all streams is twice MaxEvents, but at least 400,000.
+	// The limit on the total number of events of all streams is three times MaxEvents, but at least 600,000.
 	MaxEvents int
 }
 
@@ -68,7 +68,7 @@ const maxOverruns = 2
 // no more requests for that kind of response. These limits bound the duration of a test run against a
 // server whose responses are all slightly below the limits on one response.
 const (
-	fullSizedStreams   = 2 // limit on the total number of events, as a multiple of Limits.MaxEvents
+	fullSizedStreams   = 3 // limit on the total number of events, as a multiple of Limits.MaxEvents
 	fullSizedResponses = 4 // limit on the total number of bytes, as a multiple of Limits.MaxBytes
 )
 

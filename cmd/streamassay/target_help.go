@@ -13,7 +13,7 @@ import (
 func totalLimits(whole, fate string) string {
 	return wrapHelp("No more streams are requested (" + whole + ") once two or more, and more than half, of them have " +
 		"exceeded a limit, once all together have more than 4 × --max-bytes or 256MiB, whichever is larger, or once all " +
-		"together have more than 2 × --max-events or 400000 events, whichever is larger. Responses that are not streams " +
+		"together have more than 3 × --max-events or 600000 events, whichever is larger. Responses that are not streams " +
 		"are counted apart, by the same rule. Scenarios that this cuts short are " + fate + ".")
 }
 

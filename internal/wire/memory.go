@@ -55,7 +55,9 @@ func (h *conversationMemory) reserve(w *watchdog, n int) error {
 	if h.limiter == nil {
 		return nil
 	}
-	h.mu.Lock()
+	if !h.mu.TryLock() { // another exchange of the conversation may be waiting for a slot
+		_ = w.runPaused(func() error { h.mu.Lock(); return nil })
+	}
 	defer h.mu.Unlock()
 	if h.bytes += n; h.bytes > h.limiter.maxBytes+unreservedBytes {
 		return errMemoryExceeded
