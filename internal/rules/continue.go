@@ -45,7 +45,7 @@ This is judged if the request contains the calls as well as their results: a ser
 remember calls of earlier requests.`,
 	Needs: []spec.Kind{spec.InputToolResult, spec.RunEnd},
 	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
-		continues := answersItsCalls(request)
+		continues := request.Valid() && answersItsCalls(request)
 		return func(e spec.Event) {
 			if continues && isTerminal(e) {
 				p.Judge(e, e.Kind == spec.RunEnd,
