@@ -252,9 +252,9 @@ func (t *runEncoder) emitSpan(m *openMessage, k spec.Kind) {
 	}
 }
 
-// addToolEvent adds e, an event of a tool call. If the dialect cannot stream tool calls, it emits
-// the call when the call is complete and, if the dialect has snapshots, a snapshot for each earlier
-// event.
+// addToolEvent adds e, an event of a tool call, to the output of the run. If the dialect cannot
+// stream tool calls, addToolEvent emits the whole call when e completes it. For each earlier event of
+// the call, it emits a snapshot if the dialect has snapshots, and otherwise nothing.
 func (t *runEncoder) addToolEvent(e *spec.Event) {
 	t.messages.addCallEvent(e)
 	if t.streamedCalls {

@@ -200,11 +200,10 @@ func Run(plan Plan, events iter.Seq[Event], onFinding func(Obligation, Finding))
 	return progress.Evaluation
 }
 
-// A watcher is a function that [Run] calls with events: with those of all principals if
-// allPrincipals is true, otherwise only with those of the primary user.
+// A watcher receives the events of a conversation from [Run].
 type watcher struct {
-	observe       func(Event)
-	allPrincipals bool
+	observe       func(Event) // called for each event
+	allPrincipals bool        // false: observe is called only for events of exchanges of the primary user
 }
 
 // UntilDone returns an iterator over events that ends early if ctx is done. A caller that passes

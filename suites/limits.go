@@ -87,7 +87,7 @@ type sharedRunState struct {
 }
 
 // A limitTracker adds up the sizes of the responses of one kind, streams or other replies, and
-// determines when to send no more requests for that kind. Its methods may be called concurrently.
+// decides when to stop sending requests for that kind. Its methods may be called concurrently.
 type limitTracker struct {
 	kind    string                  // "stream" or "reply"
 	max     responseVolume          // limit on the total size of all responses of the kind
@@ -95,7 +95,7 @@ type limitTracker struct {
 	stop    context.CancelCauseFunc // cancels stopped
 
 	mu                     sync.Mutex
-	withinLimit, overLimit int            // numbers of responses that exceeded no limit, and that exceeded a limit
+	withinLimit, overLimit int            // number of responses within the limits on one response, and of those that exceeded one
 	total                  responseVolume // total size of all responses of the kind so far
 }
 

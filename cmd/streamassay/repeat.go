@@ -69,9 +69,9 @@ func (j targetRun) forRound(k int) targetRun {
 	return j
 }
 
-// rejudge judges the conversations in parts, the results of a round, a second time. It returns a
-// description of each verdict that differs from the one in parts. An error means that a
-// conversation could not be judged again.
+// rejudge judges the conversations of a round again. The argument parts contains the results of that
+// round. rejudge returns a description of each verdict that differs from the one in parts. An error
+// means that a conversation could not be judged again.
 func (j targetRun) rejudge(parts []suites.ScenarioResult) (wrong []string, err error) {
 	read := j.reparse
 	if read == nil {

@@ -54,8 +54,8 @@ const (
 )
 
 // verify checks the signature of a token and returns the claims of the token. ok is false if the
-// token is malformed or its signature matches none of the keys. verify does not check any claims,
-// because their validity depends on the time.
+// token is malformed or its signature matches none of the keys. verify does not check the claims,
+// such as the expiry time; the caller must do so each time it uses the token.
 func (s *keySet) verify(token string) (c jwt.Claims, ok bool) {
 	sum := sha256.Sum256([]byte(token))
 	s.mu.RLock()

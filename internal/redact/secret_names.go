@@ -14,8 +14,8 @@ var identityHeaders = []string{
 	"X-Amz-Security-Token", "X-Goog-Api-Key",
 }
 
-// otherSecretNames are header fields and query parameters that hold secrets but do not identify the
-// sender of a request to the server.
+// otherSecretNames are names of header fields and query parameters that hold secrets, but are not
+// used to distinguish between the senders of requests.
 var otherSecretNames = []string{
 	"Proxy-Authorization", "Set-Cookie", "X-Csrf-Token", "X-Xsrf-Token",
 	"access_token", "refresh_token", "id_token", "token", "api_key", "apikey",

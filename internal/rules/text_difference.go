@@ -10,7 +10,7 @@ import (
 	"github.com/streamassay/streamassay/internal/printable"
 )
 
-// maxShownText is the maximum number of bytes that a finding quotes of a text.
+// maxShownText is the maximum number of bytes that a finding quotes from a text.
 const maxShownText = 80
 
 // quotePair returns got and want in quotation marks, for a finding about two texts that should be

@@ -39,8 +39,8 @@ func (m *memory) EventsAfter(ctx context.Context, run RunRef, position int64, li
 	return r.log[from:to:to], r.finished && to == len(r.log), nil // entries never change
 }
 
-// messages returns the messages of a thread that are kept, oldest first, or nil if the thread does
-// not exist. Callers must not modify them.
+// messages returns the stored messages of a thread, oldest first, or nil if the thread does not
+// exist. Callers must not modify them.
 func (m *memory) messages(thread string) []*Message {
 	m.mu.Lock()
 	defer m.mu.Unlock()

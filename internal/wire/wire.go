@@ -334,9 +334,10 @@ func (w *watchdog) runPaused(wait func() error) error {
 	return err
 }
 
-// watchHead ends the exchange if the head of the response is not complete within the idle timeout,
-// counted from the call. It leaves that to the idle timer if no bytes arrive in this time. The
-// caller must call stop when the head is complete.
+// watchHead starts a timer that ends the exchange if the head of the response is still incomplete
+// when the idle timeout has elapsed since the call. If no bytes at all have arrived by then, the idle
+// timer ends the exchange instead. The caller must call stop, which stops the timer, when the head is
+// complete.
 func (w *watchdog) watchHead() (stop func()) {
 	began := w.reads.Load()
 	t := time.AfterFunc(w.timeout, func() {

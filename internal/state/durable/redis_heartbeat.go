@@ -73,8 +73,8 @@ func (p *heartbeat) run(ctx context.Context) {
 	}
 }
 
-// steadiness returns two times of the server's clock, as Unix times in ms: since is the time of the
-// first heartbeat after the last gap, and known is the time of the last successful heartbeat.
+// steadiness returns the time of the first heartbeat after the last gap (since) and the time of the
+// last successful heartbeat (known), in Unix milliseconds according to the clock of the Redis server.
 func (p *heartbeat) steadiness() (since, known int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
