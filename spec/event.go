@@ -178,11 +178,11 @@ type Event struct {
 
 	Request *RequestFacts // HTTPRequest: what is known about it besides its content; see Facts
 
-	Violations  []Violation    // the constraints of the document that the event violates
-	Exercised   []string       // ids of the requirements that the event exercises and meets
-	Requirement string         // id of the requirement for which the event is evidence; "" if unknown
+	Violations  []Violation  // the constraints of the document that the event violates
+	Exercised   []string     // ids of the requirements that the event exercises and meets
+	Requirement string       // id of the requirement for which the event is evidence; "" if unknown
 	Flaws       []DecodeFlaw // defects of the bytes themselves
-	Fields      []string       // of a frame: the names of its SSE fields, in order
+	Fields      []string     // of a frame: the names of its SSE fields, in order
 
 	// Implied is true if no frame represents the event, but another frame implies it. For example,
 	// the first chunk of a message implies the start of the message.

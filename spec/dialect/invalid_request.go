@@ -93,16 +93,16 @@ func (d *Dialect) invalidRequests(r spec.Request, seen *SeenInvalidRequests, onl
 type invalidRequestBuilder struct {
 	*SeenInvalidRequests
 	dialect  *Dialect
-	valid    spec.Request        // the valid request, possibly with an added value
-	base     *spec.Request       // the valid request without the added value; nil if nothing was added
-	part     string              // pointer of the schema of the message or tool that is changed; "" if none is
-	schema   string              // pointer of the schema whose value is changed; "" if it is not a value of the body
-	itemKind string              // suffix of names for an added list item
-	apart    bool                // the edits are not to be combined in pairs
-	only     string              // name of the only request to make; "" for all
-	requests []InvalidRequest    // the result
-	edits    []requestEdit       // the edits of requests that may be combined in pairs
-	validity map[string]bool     // results of isValid, by request
+	valid    spec.Request       // the valid request, possibly with an added value
+	base     *spec.Request      // the valid request without the added value; nil if nothing was added
+	part     string             // pointer of the schema of the message or tool that is changed; "" if none is
+	schema   string             // pointer of the schema whose value is changed; "" if it is not a value of the body
+	itemKind string             // suffix of names for an added list item
+	apart    bool               // the edits are not to be combined in pairs
+	only     string             // name of the only request to make; "" for all
+	requests []InvalidRequest   // the result
+	edits    []requestEdit      // the edits of requests that may be combined in pairs
+	validity map[string]bool    // results of isValid, by request
 	further  coveredConstraints // nil except during breakFurtherItems
 
 	// onTry, unless nil, is called with each candidate for an invalid request, its name and its
