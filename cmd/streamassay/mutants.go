@@ -100,8 +100,9 @@ nothing is proven, 130 interrupted by SIGINT, 143 by SIGTERM.`,
 		"run each mutant in at most `N` of its dialects, different ones for different mutants (default: all)")
 	cmd.Flags().Var(countValue(&plan.SampleEvery), "sample", "run only every `N`th mutant (default: all)")
 	cmd.Flags().BoolVar(&serve, "serve", false,
-		"run no suite, but serve all mutants of one dialect, each below /MUTANT/ (needs exactly one --dialect; with "+
-			"--addr, --ready-file and the --tls flags)")
+		"run no suite, but serve all mutants of one dialect, each below /MUTANT/, to two users, with the headers "+
+			"'Authorization: "+mutation.PrimaryUser+"' and 'Authorization: "+mutation.OtherUser+"' (needs exactly one "+
+			"--dialect; with --addr, --ready-file and the --tls flags)")
 	endpoint.addFlags(cmd.Flags())
 	cmd.Flags().StringVar(&to, "write", "", "`DIR` directory to write the results to, as the table "+mutantsFile)
 	cmd.Flags().StringVar(&check, "check", "", "`DIR` directory with the table "+mutantsFile+" to compare the results with")

@@ -178,7 +178,7 @@ func cancelDespiteRefusal(next dialectHandler) dialectHandler {
 		}
 		isDenied := a.status == http.StatusUnauthorized || a.status == http.StatusForbidden
 		if isDenied && v.isOperation("cancel") && v.parsed().Valid() {
-			serveEdited(w, v.asUser(primaryUser), next, streamEdit{})
+			serveEdited(w, v.asUser(PrimaryUser), next, streamEdit{})
 		}
 		a.send(w)
 	})(next)

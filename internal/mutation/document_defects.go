@@ -68,7 +68,7 @@ func acceptDenied(occurred func(), requirement string) middleware {
 		case a == nil:
 		case len(v.expectedRefusals(requirement, a.status)) > 0:
 			occurred()
-			next.ServeHTTP(w, v.asUser(primaryUser))
+			next.ServeHTTP(w, v.asUser(PrimaryUser))
 		default:
 			a.send(w)
 		}

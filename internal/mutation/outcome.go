@@ -116,8 +116,8 @@ func runSuite(
 	target := suites.Target{
 		Dialect: d, Base: base, ClaimedCapabilities: []string{"all"}, Timeout: exchangeTimeout,
 		Limits: suites.Limits{IdleTimeout: idleTimeout}, StreamLimit: streamLimit, Seed: 1, Salt: 1,
-		Header:      spec.Header{{Name: "Authorization", Value: primaryUser}},
-		OtherHeader: spec.Header{{Name: "Authorization", Value: otherUser}},
+		Header:      spec.Header{{Name: "Authorization", Value: PrimaryUser}},
+		OtherHeader: spec.Header{{Name: "Authorization", Value: OtherUser}},
 		Only:        globs, Skip: m.skippedScenarios(),
 	}
 	if len(globs) > 0 && m != nil && m.KilledBy[refusesAsDocumented] != "" {

@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// primaryUser and otherUser are the values of the Authorization header of the two users that the
+// PrimaryUser and OtherUser are the values of the Authorization header of the two users that the
 // server knows.
 const (
-	primaryUser = "Bearer token-of-ann"
-	otherUser   = "Bearer token-of-bob"
+	PrimaryUser = "Bearer token-of-ann"
+	OtherUser   = "Bearer token-of-bob"
 )
 
 // serveLatestAs returns a middleware that lets other users read the latest history of the primary
@@ -26,7 +26,7 @@ func serveLatestAs(applies func(m *threadRegistry, user string) bool) middleware
 				m.mu.Lock()
 				defer m.mu.Unlock()
 				if applies(m, v.user()) {
-					return v.asUser(primaryUser)
+					return v.asUser(PrimaryUser)
 				}
 			}
 			return v.httpRequest
@@ -41,7 +41,7 @@ func rememberConnection(next dialectHandler) dialectHandler {
 	var users sync.Map // remote address → value of the Authorization header
 	return editRequests(func(v parsedRequest) *http.Request {
 		connection := v.httpRequest.RemoteAddr
-		if who := v.user(); who == primaryUser || who == otherUser {
+		if who := v.user(); who == PrimaryUser || who == OtherUser {
 			users.Store(connection, who)
 		} else if last, ok := users.Load(connection); ok && v.parsed().Valid() {
 			return v.asUser(last.(string))
@@ -59,9 +59,9 @@ func ignoreOwnersOfUnknownRuns(next dialectHandler) dialectHandler {
 	return editRequests(func(v parsedRequest) *http.Request {
 		if run := v.parsed().Run; v.startsRun() {
 			started.Store(run, true)
-		} else if _, ok := started.Load(run); !ok && v.user() == otherUser && v.parsed().Valid() &&
+		} else if _, ok := started.Load(run); !ok && v.user() == OtherUser && v.parsed().Valid() &&
 			(v.isOperation("listen") || v.isOperation("cancel")) {
-			return v.asUser(primaryUser)
+			return v.asUser(PrimaryUser)
 		}
 		return v.httpRequest
 	})(next)
