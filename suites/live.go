@@ -70,8 +70,8 @@ func runPause(t *Conversation) {
 	}
 }
 
-// unlockTimeout is the time for which the disconnect scenario tries to start a second run in a
-// thread. It is slightly longer than the time during which the check accept.as-documented allows
+// unlockTimeout is the time for which the disconnect and stop scenarios try to start another run in
+// a thread. It is slightly longer than the time during which the check accept.as-documented allows
 // refusals.
 const unlockTimeout = 6 * time.Second
 
@@ -90,13 +90,7 @@ func runDisconnect(t *Conversation) {
 	if recalls { // the server may refuse this request while the run is in progress
 		t.SendAndRead("prompt", t.PromptEvent("recall", ""))
 	}
-	for began := time.Now(); t.Sleep(300 * time.Millisecond); {
-		late := time.Since(began) > unlockTimeout
-		t.SendAndRead("prompt", t.PromptEvent("text", "back again"))
-		if late || t.hasFollowedLastRequest() {
-			break
-		}
-	}
+	t.promptUntilAccepted("back again")
 	if recalls {
 		t.SendAndRead("prompt", t.PromptEvent("recall", ""))
 	}
@@ -109,6 +103,19 @@ func runDisconnect(t *Conversation) {
 	}
 	if t.canSend("health") {
 		t.SendTemplate("health", spec.Event{})
+	}
+}
+
+// promptUntilAccepted pauses and then sends a prompt for the given words in the current thread. It
+// does so repeatedly until the server has accepted the prompt, but not for much longer than
+// [unlockTimeout].
+func (t *Conversation) promptUntilAccepted(words string) {
+	for began := time.Now(); t.Sleep(300 * time.Millisecond); {
+		late := time.Since(began) > unlockTimeout
+		t.SendAndRead("prompt", t.PromptEvent("text", words))
+		if late || t.hasFollowedLastRequest() {
+			break
+		}
 	}
 }
 

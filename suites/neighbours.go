@@ -240,16 +240,16 @@ func runRunIDs(t *Conversation) {
 // runBusyThread plays the busy-thread scenario. While a stream of a thread is open, it sends
 // another prompt in the thread, which the server may accept or refuse. Then it sends a third
 // prompt. Checks verify that the first stream ends correctly and that the server accepts the third
-// prompt. They do not judge the content of the replies, because the documents do not define whether
-// a run may replace another. If the stream limit of the target is 1, runBusyThread sends nothing.
+// prompt. If the server accepts the second prompt, they do not judge the content of the replies,
+// because the documents do not define whether a run may replace another. A refused prompt must not
+// affect the first run. If the stream limit of the target is 1, runBusyThread sends nothing.
 func runBusyThread(t *Conversation) {
 	if t.target.StreamLimit == 1 {
 		return
 	}
-	t.judgesForm = true
 	t.Run = t.NewID()
 	t.DuringStream(t.BuildRequest("prompt", t.PromptEvent("slow", "20 40")), 3, func() {
-		t.startIfTaken("", t.PromptEvent("text", "meanwhile"))
+		t.judgesForm = t.startIfTaken("", t.PromptEvent("text", "meanwhile"))
 	})
 	t.Sleep(silence)
 	t.SendAndRead("prompt", t.PromptEvent("text", "afterwards"))

@@ -244,13 +244,19 @@ var singleUserScenarios = []Scenario{
 			}
 		},
 	}, {
-		Name: "stop", Doc: "a cancel request after the stream of the run has ended",
+		Name: "stop", Doc: "a cancel request after the stream of a run has ended, one during a stream, and a run after that",
 		Capability: "cancel", Templates: []string{"prompt", "cancel"}, UnlessTemplate: "listen",
 		Run: func(t *Conversation) { // the documents leave open how the stream of a cancelled run ends
 			t.SendAndRead("prompt", t.PromptEvent("text", "one"))
 			t.SendTemplate("cancel", spec.Event{})
 			if !t.target.lacksCapability("recall") {
 				t.SendAndRead("prompt", t.PromptEvent("recall", ""))
+			}
+			if !t.target.lacksCapability("slow") {
+				t.Run = t.NewID()
+				stream := t.BuildRequest("prompt", t.PromptEvent("slow", "40 50"))
+				t.DuringStream(stream, 4, func() { t.SendTemplate("cancel", spec.Event{}) })
+				t.promptUntilAccepted("after a stopped run")
 			}
 		},
 	}, {

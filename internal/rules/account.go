@@ -165,6 +165,7 @@ func (a *exchangeTracker) observe(e spec.Event) {
 	case e.Frame < 0: // a body that is not a stream
 		if x.reply = e; e.Kind == spec.CancelAccepted {
 			a.cancels = append(a.cancels, x.request)
+			a.running.recordCancel(x.request)
 		}
 	}
 	if x.firstBodyEvent.Kind == "" && e.Kind != spec.HTTPRequest && e.Kind != spec.HTTPResponse {

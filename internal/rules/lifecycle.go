@@ -90,14 +90,15 @@ var RunEnds = &spec.Check{
 Without that event, a client cannot distinguish a complete answer from a truncated one. Not judged:
 a stream whose request limits how long it may be idle; a stream that has only comments, if its run
 was not started in this conversation and so may not exist; and a stream whose last event is not
-valid JSON and so may be the terminal event. If a request canceled all runs of a thread at once,
-cancel.run-ends judges their streams.`,
+valid JSON and so may be the terminal event. If a request canceled all runs of a thread at once, up
+to a second after the last event of the stream, cancel.run-ends judges their streams.`,
 	Needs: []spec.Kind{spec.RunEnd},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)
 		var unfinished []completedStream // streams without a terminal event
 		p.AtEnd(func() {
 			for _, f := range unfinished {
+				f.bodyEnd.At += time.Second // the last bytes may have arrived some time before the end of the body
 				if !slices.ContainsFunc(exchanges.cancels, func(cancel spec.Event) bool {
 					return cancel.Run == "" && f.isCanceledBy(cancel)
 				}) {

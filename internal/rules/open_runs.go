@@ -26,8 +26,8 @@ type openRun struct {
 }
 
 // lockTimeout is how long a thread may stay locked after the earliest time at which its run could
-// have ended. That time is known only for runs whose prompt sets their duration; see
-// scriptedDuration.
+// have ended. That time is known only for runs whose prompt sets their duration (see
+// scriptedDuration), and for runs that were canceled.
 const lockTimeout = 5 * time.Second
 
 // mayRefuse reports whether the server may refuse a request because another run of its thread may
@@ -75,6 +75,18 @@ func (o openRuns) record(x exchange) {
 	case x.runEnded:
 		delete(o[thread], run)
 	}
+}
+
+// recordCancel updates o after the accepted cancel request. If the request names only a thread, the
+// run that it cancels may stay active for lockTimeout, even if its stream ends at once.
+func (o openRuns) recordCancel(request spec.Event) {
+	if request.Run != "" || request.Thread == "" {
+		return
+	}
+	if o[request.Thread] == nil {
+		o[request.Thread] = map[[2]string]openRun{}
+	}
+	o[request.Thread][[2]string{request.User, ""}] = openRun{freeAt: request.At + lockTimeout}
 }
 
 // isRunRequest reports whether a request starts or continues a run, that is, whether it contains a

@@ -11,9 +11,10 @@ import (
 // mayBeBusy reports whether the server may have refused the request of x only because it was busy,
 // so that the refusal proves nothing about the requirement with the given id. The result is true
 // for a refusal event in a stream (run.refused) if the requirement is that on the operation,
-// x.request.Requirement.
+// x.request.Requirement, unless the thread has been idle for conflictSettleTime. The caller must make
+// sure that no run is known that may be active in the thread; see [openRuns.mayRefuse].
 func (x exchange) mayBeBusy(requirement string) bool {
-	return x.refusedInBand && requirement == x.request.Requirement
+	return x.refusedInBand && requirement == x.request.Requirement && x.idle < conflictSettleTime
 }
 
 // refusedForm determines which requirement the refusal in x counts against. The request of x must

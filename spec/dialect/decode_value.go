@@ -133,6 +133,7 @@ func (w *variant) checkSchema(e *spec.Event, v any) {
 // contentsOnly, the field Exercised of the parts is set. Their field Violations is always empty,
 // because v is validated as a whole.
 func (w *variant) decodeParts(v any, mode decodeMode) (parts []spec.Event) {
+	typeOf := func(string) string { return w.textAt("type", v) }
 	for _, site := range w.parts {
 		for _, found := range valuesAt(v, site.path) {
 			list, ok := found.([]any)
@@ -140,7 +141,8 @@ func (w *variant) decodeParts(v any, mode decodeMode) (parts []spec.Event) {
 				list = []any{found}
 			}
 			for _, item := range list {
-				if matched := matchVariant(site.variants, item); matched != nil && (matched.kind != "" || !site.onlyWithKind) {
+				matched := matchVariantIn(site.variants, item, typeOf)
+				if matched != nil && (matched.kind != "" || !site.onlyWithKind) {
 					part := spec.Event{Frame: -1}
 					if site.separate {
 						part.Frame = separateFrame

@@ -27,7 +27,12 @@
 //
 // x-mark, on a property: "false" makes its single-valued enum a constraint and not a discriminator.
 // With "present", a value matches the variant only if it has this property or, if several
-// properties are marked in this way, one of them.
+// properties are marked in this way, one of them. With "absent", a value matches the variant only if
+// it does not have this property. Here, null means that a value does not have the property.
+//
+// x-in, on a variant of a content: a list of types of messages. A value matches the variant only if it
+// belongs to a message of one of these types. That is the message that carries the value in x-parts
+// or, for a frame, the earlier message of the stream that its slot message names.
 //
 // x-slot, on a property, array item, parameter or header: the slot of spec.Event that it carries:
 // thread, user, run, message, call, id, name, role, type, status, index, text, seq, cursor, code,

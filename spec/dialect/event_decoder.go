@@ -57,7 +57,7 @@ func (d *Dialect) decodeExchanges(
 			request.Request.HasTimes = len(x.Response.Arrivals) > 0
 			decoder := eventDecoder{
 				dialect: d, exchange: &x, request: request, operation: d.probableOperation(x.Request),
-				limit: maxEventBytes, mode: mode, messageSubjects: map[string]string{},
+				limit: maxEventBytes, mode: mode, messageSubjects: map[string]string{}, messageTypes: map[string]string{},
 				reasoningDeltas: slices.Contains(d.kinds(), spec.ReasoningDelta),
 			}
 			for e := range decoder.events() {
@@ -108,6 +108,7 @@ type eventDecoder struct {
 	limit           int               // maximum size of one event or body, in bytes
 	mode            decodeMode        // what is set in events besides their kinds, slots and parts
 	messageSubjects map[string]string // id → "reasoning", for each message that started as reasoning
+	messageTypes    map[string]string // id → type, for each message that started with a type
 	reasoningDeltas bool              // the dialect has events that are deltas of reasoning
 	openChunks      openSpans         // messages and tool calls that chunks have started and that have not ended
 	frameIndex      int               // index of the next frame, from 0
@@ -214,7 +215,11 @@ func (t *eventDecoder) decodeFrame(item sse.Item) []spec.Event {
 		e.Kind, e.WireName = spec.Done, t.operation.sentinel
 		return append(t.buffer, e)
 	}
-	w := t.dialect.decodeFrameData(t.operation, &e, item.Data, t.mode)
+	w := t.dialect.decodeFrameData(t.operation, &e, item.Data, t.messageType, t.mode)
+	phase := e.Kind.Phase()
+	if e.Kind.Subject() == "message" && (phase == "start" || phase == "progress") && e.Type != "" {
+		t.messageTypes[e.Message] = e.Type
+	}
 	t.inheritSubject(&e)
 	carried := takeSeparate(&e)
 	if w == nil || e.Kind == spec.Unrecognized && len(carried) == 0 { // may belong to anything
@@ -290,8 +295,11 @@ func isSeparate(part spec.Event) bool { return part.Frame == separateFrame }
 
 // decodeFrameData decodes data, the data of a frame of the stream of o, into e and returns the
 // variant of the frame. If data cannot be decoded or is not a frame of the dialect, the kind of e
-// is Undecodable, e.Err is the reason, and the result is nil. The mode is as in [variant.decode].
-func (d *Dialect) decodeFrameData(o *Operation, e *spec.Event, data []byte, mode decodeMode) *variant {
+// is Undecodable, e.Err is the reason, and the result is nil. The argument typeOf is as in
+// matchVariantIn, and the mode as in [variant.decode].
+func (d *Dialect) decodeFrameData(
+	o *Operation, e *spec.Event, data []byte, typeOf func(id string) string, mode decodeMode,
+) *variant {
 	e.Kind = spec.Undecodable
 	if len(o.frameVariants) == 0 {
 		e.Err = fmt.Errorf("%s was answered with an event stream: expected %s", o.Name, cmp.Or(o.successMediaType, "none"))
@@ -312,7 +320,7 @@ func (d *Dialect) decodeFrameData(o *Operation, e *spec.Event, data []byte, mode
 		e.Flaws = append(e.Flaws, spec.DecodeFlaw{Kind: spec.FlawJSON, Detail: e.Err.Error()})
 		return nil
 	}
-	w := matchVariant(o.frameVariants, v)
+	w := matchVariantIn(o.frameVariants, v, typeOf)
 	if w == nil {
 		e.Err = errors.New(unrecognizedFrame(o.frameVariants, v).text(eventName))
 		return nil
@@ -323,6 +331,9 @@ func (d *Dialect) decodeFrameData(o *Operation, e *spec.Event, data []byte, mode
 	e.Cursor = cmp.Or(cursor, e.Cursor)
 	return w
 }
+
+// messageType returns the type with which the message with the given id started, or "".
+func (t *eventDecoder) messageType(id string) string { return t.messageTypes[id] }
 
 // inheritSubject changes the kind of e from one of messages to the corresponding one of reasoning,
 // such as message.delta to reasoning.delta, if the message of e started as reasoning. It serves

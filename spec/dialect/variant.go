@@ -17,6 +17,8 @@ type variant struct {
 	node               node                 // its schema, or a reference to it
 	discriminators     []discriminatorValue // a value of the variant has all of them
 	presencePaths      [][]string           // unless empty, a value of the variant has at least one of these members
+	absencePaths       [][]string           // a value of the variant has none of these members
+	messageTypes       []string             // unless empty, a value belongs to a message of one of these types (x-in)
 	constants          []constantSlot       // slots whose values the discriminators determine
 	slots              []slotLocation
 	parts              []nestedParts
@@ -130,6 +132,7 @@ func (s *document) parseVariant(n node, requirement string) *variant {
 		w.defaultRequirement = own
 		w.requirements = append(w.requirements, memberRequirement{id: own, required: true})
 	}
+	w.messageTypes = n.get("x-in").strings()
 	w.scanSchema(s, n, nil, true, 0)
 	slices.SortStableFunc(w.parts, func(a, b nestedParts) int { // what answers an interrupt follows the messages
 		return cmp.Compare(a.rank(), b.rank())
@@ -198,6 +201,8 @@ func (w *variant) scanProperty(s *document, p node, path []string, always, requi
 	switch enum := p.get("enum").items(); {
 	case mark.text() == "present":
 		w.presencePaths = append(w.presencePaths, path)
+	case mark.text() == "absent":
+		w.absencePaths = append(w.absencePaths, path)
 	case always && len(enum) == 1 && !mark.exists():
 		w.discriminators = append(w.discriminators, discriminatorValue{path, enum[0].value})
 	}
@@ -242,26 +247,49 @@ func (w *variant) addRequirements(s *document, p node, path []string, required b
 }
 
 // matchVariant returns the first of the variants that the value v matches (see [variant.matches]),
-// or nil if there is none.
-func matchVariant(variants []*variant, v any) *variant {
+// or nil if there is none. It considers only variants without messageTypes.
+func matchVariant(variants []*variant, v any) *variant { return matchVariantIn(variants, v, nil) }
+
+// matchVariantIn is like matchVariant, but also considers variants with messageTypes. The argument
+// typeOf returns the type of the message to which v belongs, or "" if it is unknown; id is the id of
+// that message, if v contains it.
+func matchVariantIn(variants []*variant, v any, typeOf func(id string) string) *variant {
 	for _, w := range variants {
-		if w.matches(v) {
+		if w.matches(v, typeOf) {
 			return w
 		}
 	}
 	return nil
 }
 
-// matches reports whether v is a value of the variant: it has all discriminators of the variant
-// and, if there are presencePaths, at least one of these members.
-func (w *variant) matches(v any) bool {
+// matches reports whether v is a value of the variant: it has all discriminators of the variant and
+// none of the members at absencePaths. If there are presencePaths, v must have at least one of these
+// members. If there are messageTypes, v must belong to a message of one of these types; see
+// matchVariantIn for the argument typeOf, which is nil if all types are unknown.
+func (w *variant) matches(v any, typeOf func(id string) string) bool {
 	for _, m := range w.discriminators {
 		if !equalScalars(firstAt(v, m.path), m.value) {
 			return false
 		}
 	}
 	isPresent := func(path []string) bool { return firstAt(v, path) != nil }
+	if slices.ContainsFunc(w.absencePaths, isPresent) {
+		return false
+	}
+	if len(w.messageTypes) > 0 && (typeOf == nil || !slices.Contains(w.messageTypes, typeOf(w.textAt("message", v)))) {
+		return false
+	}
 	return len(w.presencePaths) == 0 || slices.ContainsFunc(w.presencePaths, isPresent)
+}
+
+// textAt returns the text of the given slot in v, a value of the variant, or "" if it has none.
+func (w *variant) textAt(slot string, v any) string {
+	for _, s := range w.slots {
+		if found := firstAt(v, s.path); s.slot == slot && found != nil {
+			return slotText(found)
+		}
+	}
+	return ""
 }
 
 // siblingConstants returns the constants that the siblings of w require at the given path. It

@@ -25,7 +25,7 @@ func TestLabels(t *testing.T) {
 				continue
 			}
 			e := spec.Event{}
-			if d.decodeFrameData(o, &e, []byte(c.data), withViolations); e.DisplayName() != c.want {
+			if d.decodeFrameData(o, &e, []byte(c.data), nil, withViolations); e.DisplayName() != c.want {
 				t.Errorf("%s: %s is called %s, want %s", c.dialect, c.data, e.DisplayName(), c.want)
 			}
 		}
