@@ -64,7 +64,7 @@ func RequestText(base string, r spec.Request) string {
 		base = ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s%s", shortValue(r.Method), base, shortValue(r.Target))
+	fmt.Fprintf(&b, "%s %s%s", shortValue(r.Method), targetBase(base, r.Target), shortValue(r.Target))
 	if who := principalNotes[r.Principal]; who != "" {
 		fmt.Fprintf(&b, " (%s)", who)
 	}
