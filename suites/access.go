@@ -17,10 +17,13 @@ import (
 // files, and the limit on the number of streams that one user may have open.
 var accessScenarios = []Scenario{
 	{
-		Name: "credentials", Doc: "every operation without credentials, with unknown ones, and with the user's (needs --header)",
+		Name: "credentials", Doc: "every operation without credentials, with unknown ones, and with the user's; a run with the user's and another end (needs --header)",
 		Required: true, Denial: spec.DeniedAnonymous, Templates: promptTemplates,
 		ExpectedChecks: []string{"auth.needs-credentials"},
-		Run:            func(t *Conversation) { t.requestAsOthers(spec.Anonymous, spec.UnknownUser) },
+		Run: func(t *Conversation) {
+			t.requestAsOthers(spec.Anonymous, spec.UnknownUser)
+			t.sendAsEach(t.derivedPrincipals(), "prompt", t.PromptEvent("text", "three"))
+		},
 	}, {
 		Name: "credentials-reused", Doc: "requests without credentials and with unknown ones, on connections that the user used before (needs --header)",
 		Capability: "credentials", Denial: spec.DeniedAnonymous, Templates: promptTemplates,

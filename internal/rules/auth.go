@@ -65,7 +65,9 @@ func accessWatch(denial func(spec.Event) spec.DenialReason) watchFunc {
 // of findings.
 var principalNames = map[spec.Principal]string{
 	spec.OtherUser: "another user", spec.Anonymous: "a client without credentials",
-	spec.UnknownUser: "a client with invalid credentials",
+	spec.UnknownUser:        "a client with invalid credentials",
+	spec.LongerCredentials:  "a client with the user's credentials and more characters after them",
+	spec.ShorterCredentials: "a client with the user's credentials without the last character",
 }
 
 // resourceKey returns a map key for the resource that e names. The key is the thread id or, if e
@@ -113,7 +115,8 @@ var NeedsCredentials = &spec.Check{
 	ID: "auth.needs-credentials", ReadsDocument: true,
 	Doc: `a request without valid credentials is refused as documented
 
-Both missing and invalid credentials are judged. Since a server that refuses everything would
+Both missing and invalid credentials are judged; some invalid ones are those of the user with
+another end. Since a server that refuses everything would
 pass by accident, a refusal counts only if the server accepted a request of the primary user for
 the same operation.`,
 	AllPrincipals: true,
@@ -121,7 +124,7 @@ the same operation.`,
 		switch request.Principal {
 		case spec.Anonymous:
 			return spec.DeniedAnonymous
-		case spec.UnknownUser:
+		case spec.UnknownUser, spec.LongerCredentials, spec.ShorterCredentials:
 			return spec.DeniedUnknownUser
 		}
 		return ""
