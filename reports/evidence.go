@@ -57,7 +57,8 @@ var principalNotes = map[spec.Principal]string{
 // RequestText returns a readable excerpt of a request: the request line, the less common header
 // fields, and the beginning of the body. A placeholder replaces credentials. The request line shows
 // the path after base, the base URL of the server; a base that is a shell variable, such as
-// "$BASE", is left out, and so is any base if the target is itself a URL. The excerpt is "" if the request was not recorded.
+// "$BASE", is left out, and so is any base if the target is itself a URL. The excerpt is "" if the
+// request was not recorded.
 func RequestText(base string, r spec.Request) string {
 	if r.Method == "" {
 		return ""
