@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,6 +61,9 @@ func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 		if len(cursors) > 0 {
 			t.sendAsEach(others, "listen", spec.Event{Cursor: cursors[0]})
 		}
+		if slices.Contains(others, spec.OtherUser) {
+			t.listenInOtherCase()
+		}
 		t.Run = t.NewID()
 		t.sendAsEach(others, "listen", spec.Event{})
 		t.Run = run
@@ -78,6 +82,17 @@ func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 			t.cancelDuringStream(3)
 			t.sendAsEach(others, "listen", spec.Event{})
 		}
+	}
+}
+
+// listenInOtherCase requests the stream of the current run as the other user, with the thread id in
+// capital letters, and reads the first event. If there is no such thread, the stream may be empty, so
+// the request asks the server to end it soon.
+func (t *Conversation) listenInOtherCase() {
+	r := t.BuildRequest("listen", spec.Event{Thread: strings.ToUpper(t.Thread), PollLimit: "1"})
+	if len(t.dialect.ValidateRequest(r)) == 0 {
+		r.Principal = spec.OtherUser
+		t.send(r, wire.StopWhen{Frames: 1})
 	}
 }
 
