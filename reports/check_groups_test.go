@@ -123,6 +123,15 @@ func TestSentAndAnswered(t *testing.T) {
 	if got := RequestText("http://h", r); got != want {
 		t.Errorf("sent %q", got)
 	}
+	link := spec.Request{Method: "GET", Target: "https://files.example/a?signature=x"}
+	if got := RequestText("http://h/api", link); got != "GET https://files.example/a?signature=x" {
+		t.Errorf("sent %q", got)
+	}
+	for _, base := range []string{"http://h/api", "$BASE"} {
+		if got := Curl(base, link); got != "curl -sN -i 'https://files.example/a?signature=x'" {
+			t.Errorf("with %s: %s", base, got)
+		}
+	}
 	a := spec.Response{Proto: "HTTP/1.1", Status: 401, Header: spec.Header{{Name: "www-authenticate", Value: "Bearer"}, {Name: "Date", Value: "today"}}, Body: []byte("no")}
 	if got := ResponseText(a, true); got != "HTTP/1.1 401 Unauthorized\nWWW-Authenticate: Bearer\n\nno" {
 		t.Errorf("answered %q", got)

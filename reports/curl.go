@@ -24,7 +24,8 @@ const maxCurlBody = 16 << 10
 // of more than 16 KiB has to be saved to a file first, as a comment in the command says.
 //
 // The parameter base is the URL to which the path of the request is appended, or a shell variable
-// such as "$BASE" if the URL is unknown. The command consists of printable characters only. Other
+// such as "$BASE" if the URL is unknown. It is ignored if the target of the request is a URL, such as
+// a signed URL that the server issued. The command consists of printable characters only. Other
 // characters are written as printf escapes in the body, percent-encoded in the path, and replaced
 // by spaces in the method and in header fields.
 func Curl(base string, r spec.Request) string {
@@ -156,10 +157,11 @@ func replaceUnprintable(s string) string {
 	}, s)
 }
 
-// urlArg returns the URL of a request, base followed by target, as one quoted argument of a shell
-// command. It percent-encodes the bytes of target that are not printable ASCII. If base is a shell
+// urlArg returns the URL of a request, base followed by target (see targetBase), as one quoted
+// argument of a shell command. It percent-encodes the bytes of target that are not printable ASCII. If base is a shell
 // variable such as $BASE, the shell expands it.
 func urlArg(base, target string) string {
+	base = targetBase(base, target)
 	var safe strings.Builder
 	for _, c := range []byte(target) {
 		if c <= ' ' || c >= 0x7f {
@@ -172,6 +174,15 @@ func urlArg(base, target string) string {
 		return `"` + base + `"` + shellQuote(safe.String())
 	}
 	return shellQuote(replaceUnprintable(base) + safe.String())
+}
+
+// targetBase returns the URL to which target, the target of a request, is appended: base, or "" if
+// target is itself a URL with the scheme http or https.
+func targetBase(base, target string) string {
+	if strings.HasPrefix(target, "http://") || strings.HasPrefix(target, "https://") {
+		return ""
+	}
+	return base
 }
 
 // shellQuote returns s in single quotes, so that a POSIX shell treats it as one word.

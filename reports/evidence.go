@@ -50,12 +50,15 @@ func operationName(op string, r spec.Request) string {
 // requests in excerpts.
 var principalNotes = map[spec.Principal]string{
 	spec.OtherUser: "as another user", spec.Anonymous: "without credentials", spec.UnknownUser: "with unknown credentials",
+	spec.LongerCredentials:  "with the user's credentials, and more characters after them",
+	spec.ShorterCredentials: "with the user's credentials, without the last character",
 }
 
 // RequestText returns a readable excerpt of a request: the request line, the less common header
 // fields, and the beginning of the body. A placeholder replaces credentials. The request line shows
 // the path after base, the base URL of the server; a base that is a shell variable, such as
-// "$BASE", is left out. The excerpt is "" if the request was not recorded.
+// "$BASE", is left out, and so is any base if the target is itself a URL. The excerpt is "" if the
+// request was not recorded.
 func RequestText(base string, r spec.Request) string {
 	if r.Method == "" {
 		return ""
@@ -64,7 +67,7 @@ func RequestText(base string, r spec.Request) string {
 		base = ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s%s", shortValue(r.Method), base, shortValue(r.Target))
+	fmt.Fprintf(&b, "%s %s%s", shortValue(r.Method), targetBase(base, r.Target), shortValue(r.Target))
 	if who := principalNotes[r.Principal]; who != "" {
 		fmt.Fprintf(&b, " (%s)", who)
 	}

@@ -54,6 +54,10 @@ const (
 	OtherUser   Principal = "other"    // another user with valid credentials
 	Anonymous   Principal = "nobody"   // a client without credentials
 	UnknownUser Principal = "stranger" // a client with credentials that the server never issued
+
+	// Like UnknownUser, but the credentials are those of the primary user with another end.
+	LongerCredentials  Principal = "longer"  // characters are added
+	ShorterCredentials Principal = "shorter" // the last character is missing
 )
 
 // A Response is the response to a request. If no status line was received, Status is 0 and End is

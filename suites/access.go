@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,10 +18,13 @@ import (
 // files, and the limit on the number of streams that one user may have open.
 var accessScenarios = []Scenario{
 	{
-		Name: "credentials", Doc: "every operation without credentials, with unknown ones, and with the user's (needs --header)",
+		Name: "credentials", Doc: "every operation without credentials, with unknown ones, and with the user's; a run with the user's and another end (needs --header)",
 		Required: true, Denial: spec.DeniedAnonymous, Templates: promptTemplates,
 		ExpectedChecks: []string{"auth.needs-credentials"},
-		Run:            func(t *Conversation) { t.requestAsOthers(spec.Anonymous, spec.UnknownUser) },
+		Run: func(t *Conversation) {
+			t.requestAsOthers(spec.Anonymous, spec.UnknownUser)
+			t.sendAsEach(t.derivedPrincipals(), "prompt", t.PromptEvent("text", "three"))
+		},
 	}, {
 		Name: "credentials-reused", Doc: "requests without credentials and with unknown ones, on connections that the user used before (needs --header)",
 		Capability: "credentials", Denial: spec.DeniedAnonymous, Templates: promptTemplates,
@@ -57,6 +61,9 @@ func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 		if len(cursors) > 0 {
 			t.sendAsEach(others, "listen", spec.Event{Cursor: cursors[0]})
 		}
+		if slices.Contains(others, spec.OtherUser) {
+			t.listenInOtherCase()
+		}
 		t.Run = t.NewID()
 		t.sendAsEach(others, "listen", spec.Event{})
 		t.Run = run
@@ -75,6 +82,17 @@ func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 			t.cancelDuringStream(3)
 			t.sendAsEach(others, "listen", spec.Event{})
 		}
+	}
+}
+
+// listenInOtherCase requests the stream of the current run as the other user, with the thread id in
+// capital letters, and reads the first event. If there is no such thread, the stream may be empty, so
+// the request asks the server to end it soon.
+func (t *Conversation) listenInOtherCase() {
+	r := t.BuildRequest("listen", spec.Event{Thread: strings.ToUpper(t.Thread), PollLimit: "1"})
+	if len(t.dialect.ValidateRequest(r)) == 0 {
+		r.Principal = spec.OtherUser
+		t.send(r, wire.StopWhen{Frames: 1})
 	}
 }
 

@@ -49,6 +49,12 @@ func (d *accessServer) who(w http.ResponseWriter, r *http.Request) string {
 	}
 	token := r.Header.Get("X-User") + strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 	user := d.tokens[token]
+	for known, who := range d.tokens {
+		if strings.HasPrefix(token, known) && d.wrong == "compares the beginning" ||
+			len(token) > 4 && strings.HasPrefix(known, token) && d.wrong == "compares what it gets" {
+			user = who
+		}
+	}
 	switch {
 	case user == "" && token == "" && d.wrong == "lets nobody in", user == "" && token != "" && d.wrong == "lets strangers in":
 		return "ann"

@@ -51,6 +51,7 @@ func runAttachments(t *Conversation) {
 	t.SendTemplate("sign", spec.Event{Name: stored.Name + missingFileSuffix, ID: stored.ID})
 	image.ID = foreignURL
 	t.StartRun("uploaded", image)
+	t.sendImageTypes()
 	t.sendImageForms()
 }
 
@@ -61,12 +62,12 @@ func (t *Conversation) sendImageForms() {
 	o, _ := t.dialect.TemplateOperation("uploaded")
 	var threads []string
 	for _, template := range o.Templates() {
-		if template == "uploaded" || plainReplyTemplate(template) != "uploaded" {
+		if template == "uploaded" || template == "uploaded-typed" || plainReplyTemplate(template) != "uploaded" {
 			continue
 		}
 		t.Thread = t.NewID()
 		image, ok := t.elicit(template)
-		if ok && t.HasTemplate("attach-again") && t.SendTemplate("attach-again", spec.Event{}) {
+		if ok && t.HasTemplate("attach-name") && t.SendTemplate("attach-name", spec.Event{}) {
 			image.Name = t.LastEvent(spec.AttachmentStored).Text
 		}
 		// This text is not a test prompt, because the documents do not state how a server joins several texts.
@@ -80,13 +81,21 @@ func (t *Conversation) sendImageForms() {
 
 // uploadOthers uploads a file with each upload template of the dialect and fetches it. It also
 // requests a new signed URL for each file and fetches the file from that URL. In the request of the
-// template "attach", which the scenario has sent before, it quotes the boundary.
+// template "attach", which the scenario has sent before, it quotes the boundary. In that of the
+// template "attach-again", the file comes before the other fields. Files of types that a server need
+// not accept are sent by sendImageTypes.
 func (t *Conversation) uploadOthers() {
 	o, _ := t.dialect.TemplateOperation("attach")
 	for _, template := range o.Templates() {
+		if isOptionalTemplate(template) {
+			continue
+		}
 		r := t.BuildRequest(template, spec.Event{})
-		if template == "attach" {
+		switch template {
+		case "attach":
 			r = withQuotedBoundary(r)
+		case "attach-again":
+			r = withReversedFields(r)
 		}
 		if !t.upload(r) {
 			continue
@@ -95,6 +104,31 @@ func (t *Conversation) uploadOthers() {
 		t.fetch(stored.Text)
 		if t.SendTemplate("sign", spec.Event{Name: stored.Name, ID: stored.ID}) {
 			t.fetch(t.LastEvent(spec.AttachmentSigned).Text)
+		}
+	}
+}
+
+// isOptionalTemplate reports whether a server need not accept the valid request of the template: no
+// document states which types of images a server stores, and how short a recording may be.
+func isOptionalTemplate(template string) bool {
+	return strings.HasPrefix(template, "attach-type-") || template == "transcribe-short"
+}
+
+// sendImageTypes uploads images of types that a server need not accept. If the server accepts one, it
+// sends a message that contains it. Refused uploads are not judged.
+func (t *Conversation) sendImageTypes() {
+	o, _ := t.dialect.TemplateOperation("attach")
+	for _, template := range o.Templates() {
+		if !isOptionalTemplate(template) || !t.HasTemplate("uploaded-typed") {
+			continue
+		}
+		r := t.BuildRequest(template, spec.Event{})
+		file, _ := t.dialect.ParseRequest(r).Last(spec.InputFile)
+		t.forgetIfRefused(func() { t.Send(r) })
+		if stored := t.LastEvent(spec.AttachmentStored); stored.ID != "" && stored.Type == file.Type {
+			image := t.PromptEvent("text", "an image of another type")
+			image.ID, image.Type = stored.Text, file.Type
+			t.StartRun("uploaded-typed", image)
 		}
 	}
 }

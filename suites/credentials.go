@@ -34,7 +34,8 @@ func (t *Target) hasUserCredentials() bool {
 
 // headerFor returns the header fields of every request of the given principal. Principals differ
 // only in their credentials; an anonymous client has none. The random credentials of the unknown
-// user are drawn from ids.
+// user are drawn from ids. The result for a principal in [derivations] is valid only if
+// derivedPrincipals returns that principal.
 func (t *Target) headerFor(who spec.Principal, ids *rand.Rand) spec.Header {
 	header := spec.Header{}
 	for _, f := range t.Header {
@@ -43,6 +44,9 @@ func (t *Target) headerFor(who spec.Principal, ids *rand.Rand) spec.Header {
 			header = append(header, f)
 		case who == spec.UnknownUser:
 			header = append(header, spec.HeaderField{Name: f.Name, Value: invalidCredential(f.Value, ids)})
+		case derivations[who] != nil:
+			value, _ := replaceSecrets(f.Value, derivations[who])
+			header = append(header, spec.HeaderField{Name: f.Name, Value: value})
 		}
 	}
 	switch {
@@ -77,6 +81,103 @@ func invalidCredential(value string, ids *rand.Rand) string {
 	return strings.Join(pairs, "; ")
 }
 
+// derivations maps the principals whose credentials are derived from those of the primary user to
+// functions that derive an invalid secret from a valid one.
+var derivations = map[spec.Principal]func(secret string) (string, bool){
+	spec.LongerCredentials: lengthenSecret, spec.ShorterCredentials: shortenSecret,
+}
+
+// derivedPrincipals returns the principals in [derivations] for which the credentials of the primary
+// user have a form from which certainly invalid ones can be derived. All secrets must have that form,
+// because any of them may suffice to identify the user.
+func (t *Conversation) derivedPrincipals() (all []spec.Principal) {
+	for _, who := range []spec.Principal{spec.LongerCredentials, spec.ShorterCredentials} {
+		ok := t.target.Base.User == nil && t.target.hasUserCredentials()
+		for _, f := range t.target.Header {
+			if t.target.isCredentialHeader(f.Name) {
+				value, derived := replaceSecrets(f.Value, derivations[who])
+				// The other user may have a similar name.
+				ok = ok && derived && !slices.Contains(t.target.OtherHeader, spec.HeaderField{Name: f.Name, Value: value})
+			}
+		}
+		if ok {
+			all = append(all, who)
+		}
+	}
+	return all
+}
+
+// replaceSecrets returns a copy of value, the value of a header field with credentials, in which the
+// results of derive replace the secrets. It keeps the scheme of an Authorization field and the names
+// of cookies. It returns false if derive returns false for a secret.
+func replaceSecrets(value string, derive func(secret string) (string, bool)) (replaced string, ok bool) {
+	if scheme, secret, ok := strings.Cut(value, " "); ok && !strings.ContainsAny(scheme, "=;") {
+		if strings.EqualFold(scheme, "Basic") { // some servers look only at the beginning of a long password
+			return "", false
+		}
+		secret, ok = derive(strings.TrimSpace(secret))
+		return scheme + " " + secret, ok
+	}
+	if !strings.Contains(value, "=") {
+		return derive(value)
+	}
+	var pairs []string
+	for pair := range strings.SplitSeq(value, ";") {
+		name, secret, _ := strings.Cut(strings.TrimSpace(pair), "=")
+		secret, ok := derive(secret)
+		if !ok {
+			return "", false
+		}
+		pairs = append(pairs, name+"="+secret)
+	}
+	return strings.Join(pairs, "; "), true
+}
+
+// secretEnd is what lengthenSecret appends to a secret.
+const secretEnd = "-streamassay"
+
+// lengthenSecret returns secret with [secretEnd] after it, but before the padding of Base64 text. It
+// returns false if secret is not a bearer token (RFC 6750, section 2.1) of eight characters or more,
+// or of four or more without padding. The result differs from secret also when decoded from Base64.
+func lengthenSecret(secret string) (string, bool) {
+	token := strings.TrimRight(secret, "=")
+	return token + secretEnd + secret[len(token):], isToken(token) && (token == secret || len(token) >= minShortened)
+}
+
+// minShortened is the minimum length of a secret that shortenSecret shortens. What is left of a
+// shorter one could be a common word, and redacting it would make reports unreadable.
+const minShortened = 8
+
+// shortenSecret returns secret without its last character and without the padding of Base64 text. It
+// returns false if secret is not a bearer token of eight characters or more, and for a short one that
+// ends with a digit: without the digit, it could be the secret of another user.
+func shortenSecret(secret string) (string, bool) {
+	token := strings.TrimRight(secret, "=")
+	if !isToken(token) || len(token) < minShortened {
+		return "", false
+	}
+	c := token[len(token)-1]
+	return token[:len(token)-1], len(token) >= 32 || c < '0' || c > '9'
+}
+
+// SharedSecret returns the beginning of secret that a test run also sends without the rest, as a part
+// of invalid credentials. It must be redacted like the secret itself. It is "" if there is none.
+func SharedSecret(secret string) string {
+	token := strings.TrimRight(secret, "=")
+	if _, ok := shortenSecret(secret); ok || token != secret && len(token) >= minShortened {
+		return token[:len(token)-1]
+	}
+	return ""
+}
+
+// isToken reports whether token consists of four or more of the characters that a bearer token has
+// before its padding.
+func isToken(token string) bool {
+	return len(token) >= 4 && !strings.ContainsFunc(token, func(c rune) bool {
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-._~+/", c))
+	})
+}
+
 // newClients returns an HTTP client for each principal. The clients have the configuration cfg,
 // except for the header, and share one memory limit. The random credentials of the unknown user are
 // drawn from ids. newClients returns an error if cfg is invalid.
@@ -87,7 +188,10 @@ func (t *Target) newClients(cfg wire.Config, ids *rand.Rand) (map[spec.Principal
 		return nil, err
 	}
 	all := map[spec.Principal]*wire.Client{spec.PrimaryUser: user}
-	for _, who := range []spec.Principal{spec.OtherUser, spec.Anonymous, spec.UnknownUser} {
+	others := []spec.Principal{
+		spec.OtherUser, spec.Anonymous, spec.UnknownUser, spec.LongerCredentials, spec.ShorterCredentials,
+	}
+	for _, who := range others {
 		if all[who], err = user.WithHeader(t.headerFor(who, ids)); err != nil {
 			return nil, err
 		}

@@ -124,6 +124,8 @@ func TestWhoMayAsk(t *testing.T) {
 		"":                        "",
 		"lets nobody in":          "cancel-401 create-401 events-401 plain slow", // a denied cancel ends the run
 		"lets strangers in":       "bad-token? plain slow",
+		"compares the beginning":  "bad-token?",
+		"compares what it gets":   "bad-token?",
 		"hides":                   "bad-token? cancel-401 create-401 events-401",
 		"refuses with a stream":   "plain plain", // auth.plain and errors.plain
 		"tells anybody":           "events-403 events-403-cursor plain",
@@ -257,6 +259,18 @@ func TestUsersThatMakeNoSense(t *testing.T) {
 		target.Dialect, target.Base = d, base
 		if err := target.Check(); err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "Bearer") {
 			t.Errorf("%v, want it to say %q", err, says)
+		}
+	}
+}
+
+// TestSharedSecret checks which part of a secret is a part of invalid credentials, too.
+func TestSharedSecret(t *testing.T) {
+	for secret, want := range map[string]string{
+		"alice": "", "user-12": "", "token-of-user-12": "", "token-of-ann": "token-of-an", "YWxpY2U6cHc=": "YWxpY2U6cH",
+		strings.Repeat("1", 32): strings.Repeat("1", 31), "Bearer token-of-ann": "", "": "", "====": "",
+	} {
+		if got := suites.SharedSecret(secret); got != want {
+			t.Errorf("of %q: %q, want %q", secret, got, want)
 		}
 	}
 }

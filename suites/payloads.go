@@ -90,7 +90,7 @@ func runPayloads(t *Conversation) {
 }
 
 // rarePrompts are prompts that some frameworks or databases cannot store or answer, and that a
-// server may therefore refuse: texts of white space only, a text with NUL, and a text of more than
+// server may therefore refuse (with a status other than 5xx): texts of white space only, a text with NUL, and a text of more than
 // 65,536 characters.
 var rarePrompts = []struct {
 	text       string
@@ -104,13 +104,21 @@ var rarePrompts = []struct {
 
 // askIfPossible sends a prompt with the given text, reads the reply, and reports whether that was
 // successful. If the server refuses the request or the run fails, it removes the exchanges from the
-// recording. It sends nothing if the request is invalid according to the dialect's document.
+// recording, unless the server fails to process the request (status 5xx, except 503). It sends nothing
+// if the request is invalid according to the dialect's document.
 func (c *combinationPlayer) askIfPossible(text string) bool {
 	e := spec.Event{Text: text}
 	if !c.isValid("prompt", e) {
 		return false
 	}
-	return c.forgetIfFailed(func() { c.SendAndRead("prompt", e) })
+	n := c.exchangeCount()
+	if c.SendAndRead("prompt", e); c.hasFollowedLastRequest() {
+		return true
+	}
+	if status := c.lastStatus(); status/100 != 5 || isBusyStatus(status) {
+		c.forget(n)
+	}
+	return false
 }
 
 // rareLength is the length, in bytes, of some texts. It is greater than 65,536, a common limit of

@@ -41,10 +41,10 @@ func runRefusals(t *Conversation) {
 
 // isProbeable reports whether invalid requests that are made from the template can show how the
 // server refuses requests for operation o. This requires that the target supports the operation,
-// and that the suite can send a valid request of the template for comparison.
+// and that the suite can send a valid request of the template, which the server must accept.
 func (t *Conversation) isProbeable(o *dialect.Operation, template string) bool {
 	if o.AcceptsFiles && t.canSend(o.Templates()[0]) {
-		return true
+		return !isOptionalTemplate(template)
 	}
 	switch template {
 	case "listen":

@@ -346,7 +346,8 @@ func (t *Conversation) replyEvent(replyTemplate string) (e spec.Event, ok bool) 
 		return spec.Event{Name: stored.Name, ID: stored.ID}, stored.ID != ""
 	case "uploaded":
 		e = t.PromptEvent("text", "an image")
-		e.ID = t.LastEvent(spec.AttachmentStored).Text
+		stored := t.LastEvent(spec.AttachmentStored)
+		e.ID, e.Type = stored.Text, stored.Type
 		e.Name = e.ID // of a second image
 		return e, e.ID != ""
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"mime"
 	"slices"
 	"strings"
 	"unicode/utf16"
@@ -88,6 +89,22 @@ func withQuotedBoundary(r spec.Request) spec.Request {
 		}
 		return v
 	})
+}
+
+// withReversedFields returns a copy of r in which the fields of a multipart body are in the opposite
+// order. It does not change other requests.
+func withReversedFields(r spec.Request) spec.Request {
+	_, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || params["boundary"] == "" {
+		return r
+	}
+	delimiter := []byte("--" + params["boundary"])
+	parts := bytes.Split(r.Body, delimiter) // the first and the last part are not fields
+	if len(parts) > 2 {
+		slices.Reverse(parts[1 : len(parts)-1])
+		r.Body = bytes.Join(parts, delimiter)
+	}
+	return r
 }
 
 // withBodyField returns a copy of r with the given header field, or r itself if it has no body.

@@ -105,8 +105,14 @@ func (d *uploadServer) fits(name, media string, data []byte, family string, magi
 }
 
 func (d *uploadServer) attach(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	name, media, data, ok := d.file(w, r, "file")
 	if !ok {
+		return
+	}
+	if d.is("wants the thread first") && bytes.Index(body, []byte(`name="file"`)) < bytes.Index(body, []byte(`name="threadId"`)) {
+		d.refuse(w, 422, "FORM")
 		return
 	}
 	thread := r.FormValue("threadId")
@@ -181,6 +187,9 @@ func (d *uploadServer) link(r *http.Request, at, n string) string {
 	case d.elsewhere != "":
 		host = d.elsewhere
 	}
+	if d.is("escapes no names") {
+		return host + "/cdn/" + at + "?n=" + n
+	}
 	return host + (&url.URL{Path: "/cdn/" + at}).EscapedPath() + "?n=" + n
 }
 
@@ -252,6 +261,8 @@ func (d *uploadServer) transcribe(w http.ResponseWriter, r *http.Request) {
 		d.refuse(w, 400, "AGENT_AUDIO_EMPTY")
 	case len(data) > most && !d.is("takes large files"), len(data) > 1<<20 && d.is("takes a megabyte"):
 		d.refuse(w, 413, "AGENT_AUDIO_TOO_LARGE")
+	case len(data) > 40 && string(data[36:40]) != "data" && d.is("wants a short head"):
+		d.refuse(w, 415, "AGENT_AUDIO_UNSUPPORTED_FORMAT")
 	case media == "audio/wave" && d.is("knows two names"):
 		d.refuse(w, 415, "AGENT_AUDIO_UNSUPPORTED_FORMAT")
 	case len(data) > 0 && (!d.fits(name, media, data, "audio/", "RIFF") || !slices.Contains(wavTypes, media) && !d.is("takes every type")):
@@ -285,6 +296,7 @@ func (d *uploadServer) blocks(w http.ResponseWriter, body []byte) bool {
 		}
 		link, _ := b["url"].(string)
 		at, _, _ := strings.Cut(link[max(0, strings.Index(link, "/cdn/")+len("/cdn/")*min(1, strings.Count(link, "/cdn/"))):], "?")
+		at, _ = url.PathUnescape(at)
 		d.lock.Lock()
 		f, ok := d.files[at]
 		d.lock.Unlock()
@@ -294,7 +306,7 @@ func (d *uploadServer) blocks(w http.ResponseWriter, body []byte) bool {
 			why = "binary content requires url"
 		case hasData && !d.is("takes data"):
 			why = "binary content data is not allowed"
-		case !strings.HasPrefix(mimeType, "image/"):
+		case !strings.HasPrefix(mimeType, "image/") || d.is("knows images by a word") && strings.ContainsAny(mimeType, "+.-"):
 			why = "binary content requires image mimeType"
 		case !ok && !d.is("takes links from anywhere"), f.thread != in.ThreadID && d.is("goes by the thread"), d.is("takes no images"):
 			why = "binary content requires a signed url"

@@ -118,7 +118,9 @@ func (t targetOptions) secretValues() (all []string) {
 	for _, line := range slices.Concat(t.Headers, t.OtherHeaders) {
 		name, value, _ := strings.Cut(line, ":")
 		if name = strings.TrimSpace(name); !redact.IsHarmless(name) {
-			all = append(all, redact.SecretValues(name, value)...)
+			for _, secret := range redact.SecretValues(name, value) {
+				all = append(all, secret, suites.SharedSecret(secret))
+			}
 		}
 	}
 	return all

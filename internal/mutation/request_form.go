@@ -64,7 +64,7 @@ func (g *generator) addFormRejections() {
 
 // sampleEvent provides the values for the requests that are built to generate mutants.
 var sampleEvent = spec.Event{
-	Text: "conformance:text one", Thread: "550e8400-e29b-41d4-a716-446655440000", Run: "r", Name: "paint", Call: "c", ID: "i",
+	Text: "conformance:text one", Thread: "550e8400-e29b-41d4-a716-446655440000", Run: "r", Name: "paint", Call: "c", ID: "i", Type: "image/png",
 }
 
 // formsOf returns the forms of the request that was decoded as e, or nil if they are unknown.

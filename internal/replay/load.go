@@ -273,7 +273,7 @@ func (b *libraryBuilder) prepareExchange(e *storedExchange, x spec.Exchange) boo
 	case e.operation == nil:
 		b.warnf(e, "ignored: %s %s is not an operation of %s", x.Request.Method, x.Request.Target, d.Name)
 		return false
-	case x.Request.Principal == spec.OtherUser || x.Request.Principal == spec.UnknownUser:
+	case x.Request.Principal != spec.PrimaryUser && x.Request.Principal != spec.Anonymous:
 		b.warnf(e, "ignored: its principal (%s) cannot be recognized in a request", x.Request.Principal)
 		return false
 	case x.Response.Status == 0 && errors.Is(x.Response.End, spec.ErrNotHTTP):

@@ -61,7 +61,7 @@ var SignedLinkMatches = &spec.Check{
 // issued. The links may also lead to files that were not uploaded in the conversation.
 type knownUploads struct {
 	files map[string]string     // by object key: the bytes of the file
-	links map[string]issuedLink // by URL
+	links map[string]issuedLink // by URL without the fragment, which clients do not send
 }
 
 // An issuedLink is a link that a reply issued, with the file to which it leads.
@@ -84,12 +84,12 @@ func (s *knownUploads) record(request, e spec.Event) {
 	switch file, ok := request.Last(spec.InputFile); {
 	case e.Kind == spec.AttachmentStored && ok:
 		s.files[objectKey(e)] = file.Text
-		if old := s.links[e.Text]; !old.hasFile || old.file == file.Text {
-			s.links[e.Text] = issuedLink{e, file.Text, true}
+		if old := s.links[withoutFragment(e.Text)]; !old.hasFile || old.file == file.Text {
+			s.links[withoutFragment(e.Text)] = issuedLink{e, file.Text, true}
 		}
 	case e.Kind == spec.AttachmentSigned:
-		if file, ok := s.files[objectKey(e)]; ok || !s.links[e.Text].hasFile {
-			s.links[e.Text] = issuedLink{e, file, ok}
+		if file, ok := s.files[objectKey(e)]; ok || !s.links[withoutFragment(e.Text)].hasFile {
+			s.links[withoutFragment(e.Text)] = issuedLink{e, file, ok}
 		}
 	}
 }
@@ -104,7 +104,7 @@ func (s *knownUploads) hasFile(file string) bool {
 // of the conversation has issued so far.
 func (s *knownUploads) hasUnknownLink(request spec.Event) bool {
 	return slices.ContainsFunc(imageLinks(request), func(link string) bool {
-		_, issued := s.links[link]
+		_, issued := s.links[withoutFragment(link)]
 		return !issued
 	})
 }
@@ -286,6 +286,12 @@ func imageLinks(request spec.Event) (links []string) {
 		}
 	})
 	return links
+}
+
+// withoutFragment returns a link without its fragment, if it has one.
+func withoutFragment(link string) string {
+	link, _, _ = strings.Cut(link, "#")
+	return link
 }
 
 // hostOf returns the host of a link, with the port if there is one, in lower case. It returns "" if

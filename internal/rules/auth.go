@@ -1,6 +1,10 @@
 package rules
 
-import "github.com/streamassay/streamassay/spec"
+import (
+	"strings"
+
+	"github.com/streamassay/streamassay/spec"
+)
 
 var accessChecks = []*spec.Check{NeedsCredentials, OwnerOnly, HistoryIsOwn, RefusesExcessStreams, ReleasesStreams}
 
@@ -65,7 +69,9 @@ func accessWatch(denial func(spec.Event) spec.DenialReason) watchFunc {
 // of findings.
 var principalNames = map[spec.Principal]string{
 	spec.OtherUser: "another user", spec.Anonymous: "a client without credentials",
-	spec.UnknownUser: "a client with invalid credentials",
+	spec.UnknownUser:        "a client with invalid credentials",
+	spec.LongerCredentials:  "a client with the user's credentials and more characters after them",
+	spec.ShorterCredentials: "a client with the user's credentials without the last character",
 }
 
 // resourceKey returns a map key for the resource that e names. The key is the thread id or, if e
@@ -113,7 +119,8 @@ var NeedsCredentials = &spec.Check{
 	ID: "auth.needs-credentials", ReadsDocument: true,
 	Doc: `a request without valid credentials is refused as documented
 
-Both missing and invalid credentials are judged. Since a server that refuses everything would
+Both missing and invalid credentials are judged; some invalid ones are those of the user with
+another end. Since a server that refuses everything would
 pass by accident, a refusal counts only if the server accepted a request of the primary user for
 the same operation.`,
 	AllPrincipals: true,
@@ -121,7 +128,7 @@ the same operation.`,
 		switch request.Principal {
 		case spec.Anonymous:
 			return spec.DeniedAnonymous
-		case spec.UnknownUser:
+		case spec.UnknownUser, spec.LongerCredentials, spec.ShorterCredentials:
 			return spec.DeniedUnknownUser
 		}
 		return ""
@@ -134,15 +141,53 @@ var OwnerOnly = &spec.Check{
 	Doc: `a request for another user's resource is refused as documented
 
 The owner of a thread or file is the user whose request for it was accepted first. A refusal
-counts only if the server accepted a request of the owner for the same operation and resource.`,
+counts only if the server accepted a request of the owner for the same operation and resource.
+
+A thread id in other letter case may mean the same thread, another one or none, so any refusal is
+right for it, and so is a stream without events. Only a stream with the owner's run is not.`,
 	AllPrincipals: true,
-	Watch: accessWatch(func(request spec.Event) spec.DenialReason {
-		if request.Principal == spec.OtherUser {
-			return spec.DeniedOtherUser
+	Watch: func(p *spec.Pass) func(spec.Event) {
+		watchExact := accessWatch(func(request spec.Event) spec.DenialReason {
+			if request.Principal == spec.OtherUser {
+				return spec.DeniedOtherUser
+			}
+			return ""
+		})(p)
+		watchOtherCase := otherCaseWatch(p)
+		return func(e spec.Event) {
+			watchExact(e)
+			watchOtherCase(e)
 		}
-		return ""
-	}),
+	},
 }
+
+// otherCaseWatch records a finding for each stream of the primary user's run that the server sends to
+// another user who names the thread in other letter case.
+var otherCaseWatch = eachExchange(func(p *spec.Pass) func(exchange) {
+	threads := map[string]string{} // the primary user's thread ids, by the id in lower case
+	owners := resourceOwners{}
+	return func(x exchange) {
+		own, first := threads[strings.ToLower(x.request.Thread)], x.firstBodyEvent
+		switch {
+		case x.request.Principal == spec.PrimaryUser && x.isAccepted() && x.request.Thread != "":
+			threads[strings.ToLower(x.request.Thread)] = x.request.Thread
+		case x.request.Principal != spec.OtherUser || !x.isAccepted() || !x.request.Valid() || x.request.Run == "":
+		case own != "" && own != x.request.Thread && first.IsFrame() && first.Run == x.request.Run &&
+			owners.isOwnedBy(spec.PrimaryUser, spec.Event{Thread: own}) && !owners.isOwnedBy(spec.OtherUser, x.request):
+			for _, refusal := range x.request.Facts().Denials[spec.DeniedOtherUser] {
+				if !x.satisfies(refusal) {
+					first.Requirement = refusal.Requirement
+					p.Judge(first, false,
+						"another user's request with the thread id in other letter case returned events of the run; expected %s",
+						DescribeRefusal(refusal))
+				}
+			}
+		}
+		if x.reply.Kind == spec.RunAccepted || x.request.Principal == spec.PrimaryUser {
+			owners.record(x)
+		}
+	}
+})
 
 // HistoryIsOwn judges whether the server answers a history request that names no thread only with a
 // thread of the user who sent the request.

@@ -138,7 +138,7 @@ that is more than 30 seconds old, redirects, and responses with status 429 or 50
 			if x.reply.Kind == spec.History {
 				for _, m := range x.reply.Parts {
 					for _, image := range m.PartsOf(spec.HistoryImage) {
-						told[image.Text] = x.reply.At
+						told[withoutFragment(image.Text)] = x.reply.At
 					}
 				}
 			}

@@ -60,7 +60,8 @@
 //
 //	:@ at 120ms         when the request was sent, since the start of the conversation
 //	:@ who nobody       the request was not sent by the primary user: other (a second user),
-//	                    nobody (no credentials), stranger (credentials that were never issued)
+//	                    nobody (no credentials), stranger (credentials that were never issued),
+//	                    longer and shorter (the credentials of the user with another end)
 //	:@ framing close    how the end of the body was marked, if the head does not imply it:
 //	                    none, length, chunked, close, h2 or unknown
 //	:@ lines crlf       the lines of the body end with CR LF instead of LF

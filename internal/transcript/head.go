@@ -131,7 +131,9 @@ func (s *sectionReader) parsePreamble(h *sectionHead) (started bool, err error) 
 
 // otherPrincipals lists the principals that a who directive can name: all who can send a request
 // except the primary user.
-var otherPrincipals = []spec.Principal{spec.OtherUser, spec.Anonymous, spec.UnknownUser}
+var otherPrincipals = []spec.Principal{
+	spec.OtherUser, spec.Anonymous, spec.UnknownUser, spec.LongerCredentials, spec.ShorterCredentials,
+}
 
 // framings lists the framings that a framing directive can state, except "unknown".
 var framings = []spec.Framing{

@@ -41,7 +41,7 @@ func TestMalformedTranscripts(t *testing.T) {
 		"framed request":     {"-- 1.request --\n:@ framing close\nGET / HTTP/1.1\n-- 1.response --\n", "3", "for responses"},
 		"bad time":           {"-- 1.request --\n:@ at noon\nGET / HTTP/1.1\n-- 1.response --\n", "2", "120ms"},
 		"negative time":      {"-- 1.request --\n:@ at -1s\nGET / HTTP/1.1\n-- 1.response --\n", "2", "120ms"},
-		"asked by whom":      {"-- 1.request --\n:@ who everybody\nGET / HTTP/1.1\n-- 1.response --\n", "2", "[other nobody stranger]"},
+		"asked by whom":      {"-- 1.request --\n:@ who everybody\nGET / HTTP/1.1\n-- 1.response --\n", "2", "[other nobody stranger longer shorter]"},
 		"answered by whom":   {answer + ":@ who other\nHTTP/1.1 200 OK\n", "5", "for requests"},
 		"raw start":          {"-- 1.request --\n:@ raw \"GET\"\n-- 1.response --\n", "3", "as two strings"},
 		"empty response":     {answer, "4", "HTTP/1.1 STATUS REASON"},

@@ -11,6 +11,7 @@ import (
 var sampleSlots = spec.Event{
 	Thread: "550e8400-e29b-41d4-a716-446655440000", Run: "run-1", Message: "m-1", Call: "call-1", ID: "id-1", Name: "paint",
 	Text: "hello", Description: "hello before", Cursor: "1-0", PollLimit: "3",
+	Type: "image/png",
 }
 
 // checkTemplates returns an error about the first template that does not make a valid request for
