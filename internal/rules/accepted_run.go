@@ -85,8 +85,8 @@ func (c *conversation) isThreadCreatedTwice(r *acceptedRun) bool {
 // this thread. It must be an empty history or have status 404, 410 or 403. A server may return
 // status 403 for a thread that the user does not own.
 //
-// The result is false if an earlier request may have changed the thread; see
-// conversation.touchedThreads.
+// The result is false if a request that was sent before r was accepted may have changed the thread;
+// see conversation.touchedAt.
 func (c *conversation) wasThreadUnknown(r *acceptedRun) bool {
 	unknown := false
 	for _, x := range c.historyExchanges {
@@ -98,7 +98,7 @@ func (c *conversation) wasThreadUnknown(r *acceptedRun) bool {
 		empty := ok && x.request.Day == "" && page.HasMore != "true" && len(page.Parts) == 0
 		unknown = empty || x.isThreadUnknown() || x.status() == 403
 	}
-	return unknown && !c.touchedThreads[r.request.Thread] && !c.touchedThreads[""]
+	return unknown && !c.mayBeTouchedBefore(r.request.Thread, r.acceptance.At)
 }
 
 // AcceptedPromptIsStored judges whether the history contains the prompt of a run as soon as the run
