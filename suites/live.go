@@ -199,8 +199,8 @@ func runLiveCursors(t *Conversation) {
 
 // runCancelAgain plays the cancel-again scenario on reused connections. It cancels runs repeatedly:
 // while the client reads their streams, after they have ended, and after they have failed. It reads
-// their streams again and requests the history. Checks verify that each run has exactly one
-// terminal event. If the server refuses a cancel request for a run that has ended or was cancelled
+// their streams again, with and without a cursor, and requests the history. Checks verify that each
+// run has exactly one terminal event, and that streams requested without a cursor are complete. If the server refuses a cancel request for a run that has ended or was cancelled
 // before, the exchange is removed from the recording.
 func runCancelAgain(t *Conversation) {
 	t.keepAlive()
@@ -220,6 +220,7 @@ func runCancelAgain(t *Conversation) {
 	t.ReadStream("", 0)
 	if cursors := t.Cursors(); len(cursors) > 1 && !t.target.lacksCapability("resume") {
 		t.ReadStream(cursors[len(cursors)/2], 0)
+		t.ReadStream("", 0) // on the connection of the request with the cursor
 	}
 	if !t.target.lacksCapability("error") {
 		t.SendAndRead("prompt", t.PromptEvent("error", "failed before it is cancelled"))

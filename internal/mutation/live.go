@@ -157,7 +157,31 @@ var liveMutants = []*Mutant{
 		Middleware: logRuns(func(_ *runTracker, r *trackedRun, v parsedRequest) (spec.Request, streamEdit) {
 			return v.raw, repeatEnd(v, func() bool { return r.cancels-r.late > 1 })
 		}),
+	}, {
+		Name: "cursor-of-the-connection", Doc: "a stream requested without a cursor starts after the last one that the connection named for the run",
+		KilledBy:   map[string]string{"resume.loses-nothing": "message.delta message.end"},
+		Middleware: rememberCursor,
 	},
+}
+
+// rememberCursor is a middleware that adds a cursor to each request for the stream of a run that
+// has none: the cursor of the last request for the same run over the same connection, if there is
+// one.
+func rememberCursor(next dialectHandler) dialectHandler {
+	var cursors sync.Map // by remote address and run id
+	return editRequests(func(v parsedRequest) *http.Request {
+		key := [2]string{v.httpRequest.RemoteAddr, v.parsed().Run}
+		if cursor := v.parsed().Cursor; !v.isOperation("listen") || !v.parsed().Valid() {
+			return v.httpRequest
+		} else if cursor != "" {
+			cursors.Store(key, cursor)
+		} else if last, ok := cursors.Load(key); ok {
+			r := v.raw
+			r.Header = r.Header.With("Last-Event-ID", last.(string))
+			return v.withRequest(r)
+		}
+		return v.httpRequest
+	})(next)
 }
 
 // repeatEnd returns an edit of a stream that sends the terminal event of the run a second time if
