@@ -50,6 +50,7 @@ type acceptedRun struct {
 
 // A mergedRunStreams combines what all streams of one run showed.
 type mergedRunStreams struct {
+	requestedAt time.Duration   // when the first of the streams was requested
 	end         spec.Event      // the earliest terminal event; zero if none was seen
 	toolResults map[string]bool // ids of the calls whose results came before the end
 	content     *assembledRun   // from a stream read from its start to its terminal event; nil if there was none
@@ -174,7 +175,7 @@ func (c *conversation) addRun(e spec.Event) {
 // be called only if the current response is a stream of the run that the current request names.
 func (c *conversation) openStream() {
 	if c.stream = c.streams[runKey(c.request)]; c.stream == nil {
-		c.stream = &mergedRunStreams{toolResults: map[string]bool{}}
+		c.stream = &mergedRunStreams{requestedAt: c.request.At, toolResults: map[string]bool{}}
 		c.streams[runKey(c.request)] = c.stream
 	}
 	if c.request.Cursor == "" && c.stream.content == nil {
