@@ -3,6 +3,7 @@ package mutation
 import (
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -162,6 +163,52 @@ var liveMutants = []*Mutant{
 		KilledBy:   map[string]string{"resume.loses-nothing": "message.delta message.end"},
 		Middleware: rememberCursor,
 	},
+}
+
+// acceptedLateMutants are servers that delay the reply to a request for a run until a run has ended.
+var acceptedLateMutants = []*Mutant{
+	{
+		Name: "accepted-at-the-end", Doc: "a silent run is accepted when it has ended",
+		KilledBy: map[string]string{"accepted.before-end": "run.accepted"}, Needs: []spec.Kind{spec.RunAccepted},
+		Middleware: delayAcceptance(true),
+	}, {
+		Name: "accepted-after-another", Doc: "a run is accepted when the silent run before it in its thread has ended",
+		KilledBy: map[string]string{"accepted.before-end": "run.accepted"}, Needs: []spec.Kind{spec.RunAccepted},
+		Middleware: delayAcceptance(false),
+	},
+}
+
+// maxReplyDelay is the maximum time for which delayAcceptance delays a request. It is less than the
+// time for which the suite waits for a reply to a mutant.
+const maxReplyDelay = 2 * time.Second
+
+// delayAcceptance returns a middleware that delays requests for runs until silent runs have ended.
+// These are the runs whose prompt is conformance:idle. If own is true, it delays the replies to the
+// requests for these runs, and otherwise the requests for other runs in their threads.
+func delayAcceptance(own bool) middleware {
+	return func(next dialectHandler) dialectHandler {
+		var ends sync.Map // by thread id: when the last silent run ends
+		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+			if !v.startsRun() || !v.parsed().Valid() {
+				next.ServeHTTP(w, v.httpRequest)
+				return
+			}
+			argument, _ := strings.CutPrefix(v.parsed().Text, "conformance:idle ")
+			ms, _ := strconv.Atoi(argument) // 0 for other prompts
+			silence := min(time.Duration(ms)*time.Millisecond, maxReplyDelay)
+			if end, ok := ends.Load(v.parsed().Thread); ok && !own {
+				time.Sleep(time.Until(end.(time.Time)))
+			}
+			ends.Store(v.parsed().Thread, time.Now().Add(silence))
+			a := serveEdited(w, v.httpRequest, next, streamEdit{})
+			if own {
+				time.Sleep(silence)
+			}
+			if a != nil {
+				a.send(w)
+			}
+		})(next)
+	}
 }
 
 // rememberCursor is a middleware that adds a cursor to each request for the stream of a run that
