@@ -27,7 +27,8 @@ var historyScenarios = []Scenario{
 
 // runHistory plays the history scenario. It requests the history of a thread before its first run,
 // during a run, after several runs, and for single days. It also requests the stream of a run that
-// does not exist, and the history of another thread. Checks compare the histories with the runs.
+// does not exist, the history of another thread, and the history of a run whose stream is requested
+// only later. Checks compare the histories with the runs.
 func runHistory(t *Conversation) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "in another conversation"))
 	other := t.Thread
@@ -63,6 +64,25 @@ func runHistory(t *Conversation) {
 	t.Thread = other
 	t.fetchHistory(spec.Event{})
 	t.SendAndRead("prompt", t.PromptEvent("tools", ""))
+	t.completeHistory()
+	t.awaitUnreadRun()
+}
+
+// awaitUnreadRun starts a short run in a new thread and requests the history until it has an answer,
+// but no longer than twice [historyTimeout]. Only then does it request the stream of the run. It
+// sends nothing if the target does not support the test prompt slow, which sets the duration of
+// the run.
+func (t *Conversation) awaitUnreadRun() {
+	t.Thread = t.NewID()
+	if t.target.lacksCapability("slow") || !t.StartRun("prompt", t.PromptEvent("slow", "3 30")) {
+		return
+	}
+	isAnswered := func(page spec.Event) bool { return len(page.PartsOf(spec.HistoryAssistant)) > 0 }
+	page := t.pollHistory(isAnswered)
+	if page.Kind != "" && !isAnswered(page) && t.target.isScripted && t.Sleep(historyTimeout/20) {
+		t.pollHistory(isAnswered) // the run may take as long as the history
+	}
+	t.ReadStream("", 0)
 	t.completeHistory()
 }
 

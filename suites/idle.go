@@ -59,6 +59,10 @@ func runIdleLimit(t *Conversation) {
 		}
 	}
 	t.Thread = t.NewID()
+	if !t.target.lacksCapability("slow") && start("prompt", t.PromptEvent("slow", "5 1300")) {
+		listen(three)
+	}
+	t.Thread = t.NewID()
 	if t.HasTemplate("automation") && start("automation", long) {
 		listen(three)
 	}

@@ -11,7 +11,7 @@ import (
 // its end.
 var liveScenarios = []Scenario{
 	{
-		Name: "late-reader", Doc: "a run that nobody reads at first, and readers that arrive when it ends", Capability: "slow",
+		Name: "late-reader", Doc: "a run that nobody reads at first, and readers that arrive when it ends or come back later", Capability: "slow",
 		Templates: []string{"prompt", "listen"}, Run: runLateReader,
 	}, {
 		Name: "live-cursors", Doc: "a run that goes on, requested from its own cursors, those of another run and malformed ones", Capability: "resume",
@@ -145,16 +145,26 @@ const (
 	deepLateReader = 6 * time.Second // if [Target.Deep] is set
 )
 
-// runLateReader plays the late-reader scenario. It starts a long and a short run, and requests
-// their streams after the short run has ended. Then it starts another short run and requests its
-// stream several times, before, at and after the end of the run. Checks compare the streams.
+// runLateReader plays the late-reader scenario. It reads the streams of a run and of one that fails.
+// It starts a long and a short run, and requests their streams after the short run has ended. Then it
+// starts another short run and requests its stream several times, before, at and after the end of the
+// run. Finally, it reads the first two streams again, more than half a second after their ends.
+// Checks compare the streams.
 func runLateReader(t *Conversation) {
 	wait, prompt := lateReader, t.PromptEvent("slow", "12 60")
 	if t.target.Deep {
 		wait, prompt = deepLateReader, t.PromptEvent("slow", "70 100")
 	}
-	slow, text := t.Thread, t.NewID()
-	t.Thread = text
+	slow := t.Thread
+	var again []spec.Request
+	for _, scenario := range []string{"text", "error"} {
+		if !t.target.lacksCapability(scenario) {
+			t.Thread = t.NewID()
+			t.SendAndRead("prompt", t.PromptEvent(scenario, "read again later"))
+			again = append(again, t.BuildRequest("listen", spec.Event{}))
+		}
+	}
+	t.Thread = t.NewID()
 	t.StartRun("prompt", t.PromptEvent("text", "read late"))
 	early := t.BuildRequest("listen", spec.Event{})
 	t.Thread = slow
@@ -171,6 +181,9 @@ func runLateReader(t *Conversation) {
 	for range 8 { // before, at and after the end of the run
 		t.Sleep(10 * time.Millisecond)
 		t.Send(listen)
+	}
+	for _, r := range again {
+		t.Send(r)
 	}
 }
 
@@ -206,8 +219,8 @@ func runLiveCursors(t *Conversation) {
 
 // runCancelAgain plays the cancel-again scenario on reused connections. It cancels runs repeatedly:
 // while the client reads their streams, after they have ended, and after they have failed. It reads
-// their streams again and requests the history. Checks verify that each run has exactly one
-// terminal event. If the server refuses a cancel request for a run that has ended or was cancelled
+// their streams again, with and without a cursor, and requests the history. Checks verify that each
+// run has exactly one terminal event, and that streams requested without a cursor are complete. If the server refuses a cancel request for a run that has ended or was cancelled
 // before, the exchange is removed from the recording.
 func runCancelAgain(t *Conversation) {
 	t.keepAlive()
@@ -227,6 +240,7 @@ func runCancelAgain(t *Conversation) {
 	t.ReadStream("", 0)
 	if cursors := t.Cursors(); len(cursors) > 1 && !t.target.lacksCapability("resume") {
 		t.ReadStream(cursors[len(cursors)/2], 0)
+		t.ReadStream("", 0) // on the connection of the request with the cursor
 	}
 	if !t.target.lacksCapability("error") {
 		t.SendAndRead("prompt", t.PromptEvent("error", "failed before it is cancelled"))

@@ -102,8 +102,8 @@ func runForms(t *Conversation) {
 }
 
 // runCorrected plays the corrected scenario on reused connections. It sends invalid forms of a
-// request, and then the valid request with the same ids, first in a new thread and then in a thread
-// with a run. Checks verify that invalid requests have no effect: that they do not create a thread,
+// request, and then the valid request with the same ids, first in two new threads and then in a
+// thread with a run. Checks verify that invalid requests have no effect: that they do not create a thread,
 // and that the histories contain only the messages of valid requests and their replies. Finally, it
 // sends a valid request after each of the [refusedForms], and requests the health of the server.
 func runCorrected(t *Conversation) {
@@ -112,21 +112,23 @@ func runCorrected(t *Conversation) {
 		return
 	}
 	known := t.Thread
-	t.Thread, t.Run = t.NewID(), t.NewID()
-	r := t.BuildRequest("prompt", t.PromptEvent("text", "corrected"))
-	if m, ok := t.dialect.InvalidRequestByName(r, refusedForms[0]); ok {
-		t.Send(m.Request)
-	}
-	if t.sendRefusedForms(r) {
-		if t.canSend("history") {
-			t.SendTemplate("history", spec.Event{})
+	for i, sendInvalid := range []func(spec.Request) bool{t.sendRefusedForms, t.sendShortAndLongForms} {
+		t.Thread, t.Run = t.NewID(), t.NewID()
+		r := t.BuildRequest("prompt", t.PromptEvent("text", "corrected"))
+		if m, ok := t.dialect.InvalidRequestByName(r, refusedForms[0]); ok && i == 0 {
+			t.Send(m.Request)
 		}
-		t.sendAndReadAgain(r)
-		t.completeHistory()
+		if sendInvalid(r) {
+			if t.canSend("history") {
+				t.SendTemplate("history", spec.Event{})
+			}
+			t.sendAndReadAgain(r)
+			t.completeHistory()
+		}
 	}
 	run := t.NewID()
 	t.Thread, t.Run = known, run
-	r = t.BuildRequest("prompt", t.PromptEvent("text", "corrected in a known thread"))
+	r := t.BuildRequest("prompt", t.PromptEvent("text", "corrected in a known thread"))
 	if t.sendShortAndLongForms(r) {
 		t.SendAndRead("prompt", t.PromptEvent("text", "after refusals"))
 		t.Sleep(silence) // a server may refuse a run while the thread is busy

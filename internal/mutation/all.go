@@ -20,7 +20,7 @@ func All(dialects []*dialect.Dialect) []*Mutant {
 		resumeAgainMutants, historyContentMutants, historyThreadMutants, historyDayMutants, usersMutants,
 		uploadStoredMutants, uploadSignedMutants, uploadLinkMutants, uploadImageMutants, transcriptionMutants,
 		limitMutants, concurrencyMutants, streamEndMutants, historyOutcomeMutants, byteLimitMutants, stateMutants,
-		similarThreadMutants, similarRunMutants, simultaneousMutants, liveMutants, requestFormMutants, rangeMutants,
+		similarThreadMutants, similarRunMutants, simultaneousMutants, liveMutants, acceptedLateMutants, requestFormMutants, rangeMutants,
 		payloadMutants, freshnessMutants, historyPayloadMutants, payloadAgainMutants,
 		hiddenMutants, generatedMutants(dialects),
 	)

@@ -3,6 +3,7 @@ package mutation
 import (
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -157,7 +158,77 @@ var liveMutants = []*Mutant{
 		Middleware: logRuns(func(_ *runTracker, r *trackedRun, v parsedRequest) (spec.Request, streamEdit) {
 			return v.raw, repeatEnd(v, func() bool { return r.cancels-r.late > 1 })
 		}),
+	}, {
+		Name: "cursor-of-the-connection", Doc: "a stream requested without a cursor starts after the last one that the connection named for the run",
+		KilledBy:   map[string]string{"resume.loses-nothing": "message.delta message.end"},
+		Middleware: rememberCursor,
 	},
+}
+
+// acceptedLateMutants are servers that delay the reply to a request for a run until a run has ended.
+var acceptedLateMutants = []*Mutant{
+	{
+		Name: "accepted-at-the-end", Doc: "a silent run is accepted when it has ended",
+		KilledBy: map[string]string{"accepted.before-end": "run.accepted"}, Needs: []spec.Kind{spec.RunAccepted},
+		Middleware: delayAcceptance(true),
+	}, {
+		Name: "accepted-after-another", Doc: "a run is accepted when the silent run before it in its thread has ended",
+		KilledBy: map[string]string{"accepted.before-end": "run.accepted"}, Needs: []spec.Kind{spec.RunAccepted},
+		Middleware: delayAcceptance(false),
+	},
+}
+
+// maxReplyDelay is the maximum time for which delayAcceptance delays a request. It is less than the
+// time for which the suite waits for a reply to a mutant.
+const maxReplyDelay = 2 * time.Second
+
+// delayAcceptance returns a middleware that delays requests for runs until silent runs have ended.
+// These are the runs whose prompt is conformance:idle. If own is true, it delays the replies to the
+// requests for these runs, and otherwise the requests for other runs in their threads.
+func delayAcceptance(own bool) middleware {
+	return func(next dialectHandler) dialectHandler {
+		var ends sync.Map // by thread id: when the last silent run ends
+		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+			if !v.startsRun() || !v.parsed().Valid() {
+				next.ServeHTTP(w, v.httpRequest)
+				return
+			}
+			argument, _ := strings.CutPrefix(v.parsed().Text, "conformance:idle ")
+			ms, _ := strconv.Atoi(argument) // 0 for other prompts
+			silence := min(time.Duration(ms)*time.Millisecond, maxReplyDelay)
+			if end, ok := ends.Load(v.parsed().Thread); ok && !own {
+				time.Sleep(time.Until(end.(time.Time)))
+			}
+			ends.Store(v.parsed().Thread, time.Now().Add(silence))
+			a := serveEdited(w, v.httpRequest, next, streamEdit{})
+			if own {
+				time.Sleep(silence)
+			}
+			if a != nil {
+				a.send(w)
+			}
+		})(next)
+	}
+}
+
+// rememberCursor is a middleware that adds a cursor to each request for the stream of a run that
+// has none: the cursor of the last request for the same run over the same connection, if there is
+// one.
+func rememberCursor(next dialectHandler) dialectHandler {
+	var cursors sync.Map // by remote address and run id
+	return editRequests(func(v parsedRequest) *http.Request {
+		key := [2]string{v.httpRequest.RemoteAddr, v.parsed().Run}
+		if cursor := v.parsed().Cursor; !v.isOperation("listen") || !v.parsed().Valid() {
+			return v.httpRequest
+		} else if cursor != "" {
+			cursors.Store(key, cursor)
+		} else if last, ok := cursors.Load(key); ok {
+			r := v.raw
+			r.Header = r.Header.With("Last-Event-ID", last.(string))
+			return v.withRequest(r)
+		}
+		return v.httpRequest
+	})(next)
 }
 
 // repeatEnd returns an edit of a stream that sends the terminal event of the run a second time if

@@ -2,11 +2,14 @@ package rules
 
 import (
 	"slices"
+	"time"
 
 	"github.com/streamassay/streamassay/spec"
 )
 
-var acceptedRunChecks = []*spec.Check{AcceptedRunInNewThread, AcceptedRunInKnownThread, AcceptedPromptIsStored}
+var acceptedRunChecks = []*spec.Check{
+	AcceptedRunInNewThread, AcceptedRunInKnownThread, AcceptedPromptIsStored, AcceptsBeforeEnd,
+}
 
 // AcceptedRunInNewThread and AcceptedRunInKnownThread judge whether the reply that accepts a run
 // correctly states whether the run created its thread. AcceptedRunInNewThread applies to the first
@@ -85,8 +88,8 @@ func (c *conversation) isThreadCreatedTwice(r *acceptedRun) bool {
 // this thread. It must be an empty history or have status 404, 410 or 403. A server may return
 // status 403 for a thread that the user does not own.
 //
-// The result is false if an earlier request may have changed the thread; see
-// conversation.touchedThreads.
+// The result is false if a request that was sent before r was accepted may have changed the thread;
+// see conversation.touchedAt.
 func (c *conversation) wasThreadUnknown(r *acceptedRun) bool {
 	unknown := false
 	for _, x := range c.historyExchanges {
@@ -98,7 +101,7 @@ func (c *conversation) wasThreadUnknown(r *acceptedRun) bool {
 		empty := ok && x.request.Day == "" && page.HasMore != "true" && len(page.Parts) == 0
 		unknown = empty || x.isThreadUnknown() || x.status() == 403
 	}
-	return unknown && !c.touchedThreads[r.request.Thread] && !c.touchedThreads[""]
+	return unknown && !c.mayBeTouchedBefore(r.request.Thread, r.acceptance.At)
 }
 
 // AcceptedPromptIsStored judges whether the history contains the prompt of a run as soon as the run
@@ -131,6 +134,46 @@ other checks judge the history. A run that failed or was cancelled keeps its pro
 						"history lacks the prompt %q of an accepted run; expected it as soon as the run is accepted",
 						r.request.Text)
 				}
+			}
+		}
+	}),
+}
+
+// minAcceptedRun is the shortest duration for which AcceptsBeforeEnd judges a reply: the duration of
+// the run, or the remaining one of another run of the thread. The reply to a shorter run may come
+// after its end because the machine is busy.
+const minAcceptedRun = time.Second
+
+// AcceptsBeforeEnd judges whether the reply that accepts a run comes before the run can have ended,
+// and before another run of its thread can have ended.
+var AcceptsBeforeEnd = &spec.Check{
+	ID: "accepted.before-end",
+	Doc: `a run is accepted before it ends, and while other runs of its thread go on
+
+This is judged for runs whose prompt sets a duration of at least a second, and for runs that are
+requested at least a second before such a run of the thread ends. That other run must have been
+accepted in less than a quarter of the time, since a busy machine may delay all replies. Runs that
+are canceled are left out.`,
+	Needs: []spec.Kind{spec.RunAccepted},
+	Watch: atConversationEnd(func(p *spec.Pass, c *conversation) {
+		for _, r := range c.runs {
+			took := r.acceptance.At - r.request.At
+			if duration, ok := scriptedDuration(r.request); ok && duration >= minAcceptedRun && !r.requestedAgain {
+				p.Judge(r.acceptance, took < duration,
+					"run whose prompt asks for a duration of %v is accepted after %v; expected the reply before the run ends",
+					duration, took.Round(time.Millisecond))
+			}
+			for _, q := range c.runs {
+				duration, ok := scriptedDuration(q.request)
+				end := q.request.At + duration // the earliest one
+				isActive := ok && q.acceptance.At <= r.request.At && end-r.request.At >= minAcceptedRun && !q.canceled
+				if q == r || !isActive || q.request.Thread != r.request.Thread || r.requestedAgain || q.requestedAgain {
+					continue
+				}
+				isSlow := q.acceptance.At-q.request.At >= took/4
+				p.Judge(r.acceptance, r.acceptance.At < end || isSlow,
+					"run is accepted after %v, when run %q of the same thread may have ended; expected the reply while that run goes on",
+					took.Round(time.Millisecond), q.request.Run)
 			}
 		}
 	}),

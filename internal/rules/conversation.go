@@ -25,11 +25,12 @@ type conversation struct {
 	// changedOtherwise contains the ids of the threads that may have been changed by a request that
 	// is not known to have started a run. The key "" stands for any thread.
 	changedOtherwise map[string]bool
-	// touchedThreads contains the ids of the threads that may have been changed before their first
-	// run was requested. The key "" stands for any thread.
-	touchedThreads map[string]bool
-	request        spec.Event        // of the current exchange
-	stream         *mergedRunStreams // the run that the current response streams; nil if it streams none
+	// touchedAt contains the threads that may have been changed by a request that is not known to
+	// have started a run, and before which no run of the thread was accepted. It maps the id of the
+	// thread to the time of the first such request. The key "" stands for any thread.
+	touchedAt map[string]time.Duration
+	request   spec.Event        // of the current exchange
+	stream    *mergedRunStreams // the run that the current response streams; nil if it streams none
 	// content collects the content of the current stream. It is nil if the stream was requested
 	// with a cursor, or if the content of its run is already known.
 	content *assembledRun
@@ -49,6 +50,7 @@ type acceptedRun struct {
 
 // A mergedRunStreams combines what all streams of one run showed.
 type mergedRunStreams struct {
+	requestedAt time.Duration   // when the first of the streams was requested
 	end         spec.Event      // the earliest terminal event; zero if none was seen
 	toolResults map[string]bool // ids of the calls whose results came before the end
 	content     *assembledRun   // from a stream read from its start to its terminal event; nil if there was none
@@ -62,8 +64,8 @@ func atConversationEnd(judge func(p *spec.Pass, c *conversation)) watchFunc {
 		exchanges := exchangesOf(p)
 		return spec.Shared(p, "conversation", func() (*conversation, func(spec.Event)) {
 			c := &conversation{
-				exchanges: exchanges, keep: keeper(p), streams: map[string]*mergedRunStreams{}, touchedThreads: map[string]bool{},
-				changedOtherwise: map[string]bool{},
+				exchanges: exchanges, keep: keeper(p), streams: map[string]*mergedRunStreams{},
+				touchedAt: map[string]time.Duration{}, changedOtherwise: map[string]bool{},
 			}
 			p.AtEnd(c.addStreams)
 			return c, c.observe
@@ -119,7 +121,7 @@ func (c *conversation) observe(e spec.Event) {
 	}
 }
 
-// markTouched records in c.changedOtherwise and c.touchedThreads whether the current request may
+// markTouched records in c.changedOtherwise and c.touchedAt whether the current request may
 // have changed its thread. The argument status is the status of the response, or 0 if there was
 // none.
 func (c *conversation) markTouched(status int) {
@@ -134,8 +136,21 @@ func (c *conversation) markTouched(status int) {
 	case prompt && c.request.Valid() && !failed: // the first run itself
 	case c.request.Thread == "" && c.request.Valid():
 	default: // the thread of an unreadable request is "", any thread
-		c.touchedThreads[c.request.Thread] = true
+		if at, touched := c.touchedAt[c.request.Thread]; !touched || c.request.At < at {
+			c.touchedAt[c.request.Thread] = c.request.At
+		}
 	}
+}
+
+// mayBeTouchedBefore reports whether a request that is not known to have started a run may have
+// changed the thread with the given id by the time at.
+func (c *conversation) mayBeTouchedBefore(thread string, at time.Duration) bool {
+	for _, id := range []string{thread, ""} {
+		if first, touched := c.touchedAt[id]; touched && first <= at {
+			return true
+		}
+	}
+	return false
 }
 
 // isHistoryRequest reports whether request is a valid request for a history.
@@ -160,7 +175,7 @@ func (c *conversation) addRun(e spec.Event) {
 // be called only if the current response is a stream of the run that the current request names.
 func (c *conversation) openStream() {
 	if c.stream = c.streams[runKey(c.request)]; c.stream == nil {
-		c.stream = &mergedRunStreams{toolResults: map[string]bool{}}
+		c.stream = &mergedRunStreams{requestedAt: c.request.At, toolResults: map[string]bool{}}
 		c.streams[runKey(c.request)] = c.stream
 	}
 	if c.request.Cursor == "" && c.stream.content == nil {

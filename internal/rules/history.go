@@ -110,16 +110,13 @@ with images may have additions.`,
 
 In one message or in several. White space counts. Of an answer in several messages one
 suffices: the history need not show every message. The answer of a canceled run is not
-judged.`,
+judged. A history that was requested before any stream of the run is judged if the prompt sets the
+duration of the run and the run must have ended more than five seconds before.`,
 		Needs: []spec.Kind{spec.History, spec.HistoryAssistant, spec.MessageDelta},
-		Watch: atConversationEnd(eachStoredRun(
-			func(r *acceptedRun) bool { return !r.canceled && r.content != nil && r.content.text() != "" },
-			func(r *acceptedRun, page spec.Event) bool {
-				return hasAssistantText(page, r.content.texts(false))
-			},
-			func(p *spec.Pass, r *acceptedRun, page spec.Event) {
-				p.Judge(page, false, "history lacks the streamed answer %q; expected it as an assistant message", r.content.text())
-			})),
+		Watch: atConversationEnd(func(p *spec.Pass, c *conversation) {
+			judgeReadAnswers(p, c)
+			judgeUnreadAnswers(p, c)
+		}),
 	}
 	HistoryHasToolResults = &spec.Check{
 		ID: "history.tells-tools",
@@ -139,6 +136,43 @@ show.`,
 			})),
 	}
 )
+
+// judgeReadAnswers judges whether the histories that were requested after a run have its answer.
+var judgeReadAnswers = eachStoredRun(
+	func(r *acceptedRun) bool { return !r.canceled && r.content != nil && r.content.text() != "" },
+	func(r *acceptedRun, page spec.Event) bool { return hasAssistantText(page, r.content.texts(false)) },
+	func(p *spec.Pass, r *acceptedRun, page spec.Event) {
+		p.Judge(page, false, "history lacks the streamed answer %q; expected it as an assistant message", r.content.text())
+	})
+
+// judgeUnreadAnswers judges whether the histories that were requested before any stream of a run
+// have the answer of the run. The answer is known from a stream that was requested later. Only runs
+// whose prompts set their duration are judged, since it is unknown when other runs end. Such a run
+// must have ended [lockTimeout] after its duration.
+func judgeUnreadAnswers(p *spec.Pass, c *conversation) {
+	for _, r := range c.runs {
+		duration, ok := scriptedDuration(r.request)
+		isUnclear := r.canceled || r.requestedAgain || r.end.Kind != spec.RunEnd || r.content == nil || r.content.text() == ""
+		if !ok || isUnclear {
+			continue
+		}
+		settled := r.acceptance.At + duration + lockTimeout + historySettleTime
+		for _, x := range c.historyExchanges {
+			page, ok := x.latestPage(r.request.Thread)
+			isUnread := x.request.At >= r.acceptance.At && x.bodyEnd.At <= r.requestedAt
+			if !ok || !isUnread || credentialKey(x.request) != credentialKey(r.request) {
+				continue
+			}
+			if hasAssistantText(page, r.content.texts(false)) {
+				p.Judge(page, true, "")
+			} else if page.HasMore != "true" && x.request.At >= settled {
+				p.Judge(page, false,
+					"history lacks the answer %q of a run of which no stream was requested yet; expected it %v after the run was accepted",
+					r.content.text(), settled-r.acceptance.At)
+			}
+		}
+	}
+}
 
 // countUserTexts returns the number of user messages on page that have the text of request, which
 // must be a request that started a run. If the prompt was sent as one string and without images,

@@ -206,39 +206,6 @@ var ClosesAfterEnd = &spec.Check{
 	}),
 }
 
-// IdleLimitEnds judges whether a stream ends once it has sent no event for as long as its request
-// allows.
-var IdleLimitEnds = &spec.Check{
-	ID: "run.idle-limit-ends",
-	Doc: `a stream ends once it has been idle for as long as its request allows
-
-A stream that was requested with a limit of one poll must not continue after more than five seconds
-without an event. The length of a poll is not specified; five seconds are assumed to exceed it. A
-stream that has a terminal event and no such pause before it is not judged.`,
-	Needs: []spec.Kind{"slot.limit"},
-	Watch: eachStreamOrRest(func(p *spec.Pass, request spec.Event) func(spec.Event) {
-		ended := false
-		var late spec.Event // the first frame after a silence that is too long
-		lastFrameAt, silence := request.At, time.Duration(0)
-		return func(e spec.Event) {
-			switch {
-			case e.IsFrame():
-				if late.Raw == nil && !ended && e.At-lastFrameAt > 5*time.Second {
-					late, silence = e, e.At-lastFrameAt
-				}
-				lastFrameAt = e.At
-				ended = ended || isTerminal(e)
-			case !isCleanEnd(e) || request.PollLimit != "1":
-			case late.Raw != nil:
-				p.Judge(late, false, "stream continued after %v of silence; expected the limit of one poll to end it",
-					silence.Round(time.Millisecond))
-			case !ended:
-				p.Judge(e, true, "")
-			}
-		}
-	}),
-}
-
 // RunIDIsStable judges whether all events about the run of a stream have the same run id.
 var RunIDIsStable = &spec.Check{
 	ID:    "run.id-is-stable",

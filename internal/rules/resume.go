@@ -237,7 +237,8 @@ var ResumeIsComplete = &spec.Check{
 
 A client that lost its connection has received all events up to the cursor and none after it. A
 stream that is requested again without a cursor may start with any event of the run. It must have
-all events after that one.`,
+all events after that one. However, if such a request got earlier events when the run had ended, a
+later one must not start after the cursor of a request in between.`,
 	Needs: []spec.Kind{spec.SlotCursor},
 	Watch: eachResumedStream(judgeComplete),
 }
@@ -252,6 +253,11 @@ func judgeComplete(p *spec.Pass, full, t *observedStream) {
 	}
 	if next < 0 || t.request.Cursor == "" && len(t.frames) == 0 {
 		return
+	}
+	if cursor, ok := t.foreignStart(full); ok {
+		p.Judge(t.frames[0].event(), false,
+			"stream requested without a cursor starts after %q, the cursor of an earlier request; expected the run from its start",
+			cursor)
 	}
 	for _, h := range t.frames {
 		i := full.indexOf(h.cursor)
@@ -273,6 +279,40 @@ func judgeComplete(p *spec.Pass, full, t *observedStream) {
 			"stream %s closed with %s missing; expected all events to the end of the run",
 			t.describeStart(), pluralize(len(full.frames)-next, "event"))
 	}
+}
+
+// foreignStart returns the cursor of an earlier request for the run if t, which was requested
+// without a cursor, starts directly after it. The result ok is false if t does not, or if it may be
+// all that the server has kept of the run: if the run did not end before an earlier request without
+// a cursor whose stream has more events at its start. The argument full must be a stream of the same
+// run.
+func (t *observedStream) foreignStart(full *observedStream) (cursor string, ok bool) {
+	from := 0
+	if t.request.Cursor == "" && len(t.frames) > 0 {
+		from = full.indexOf(t.frames[0].cursor)
+	}
+	if from <= 0 {
+		return "", false
+	}
+	cursor = full.frames[from-1].cursor
+	startsEarlier := func(s *observedStream) bool {
+		isBefore := s.request.Cursor == "" && len(s.frames) > 0 && s.bodyEnd.At <= t.request.At
+		return isBefore && s.isAfterEnd() && full.indexOf(s.frames[0].cursor) < from
+	}
+	for i, s := range t.earlier {
+		if s.request.Cursor == cursor && slices.ContainsFunc(t.earlier[:i], startsEarlier) {
+			return cursor, true
+		}
+	}
+	return "", false
+}
+
+// isAfterEnd reports whether an earlier stream of the run had ended with the terminal event of the
+// run when t was requested.
+func (t *observedStream) isAfterEnd() bool {
+	return slices.ContainsFunc(t.earlier, func(s *observedStream) bool {
+		return s.runEnded && s.bodyEnd.At <= t.request.At
+	})
 }
 
 // ResumedEventsAreUnchanged judges whether an event has the same data in all streams of a run.
