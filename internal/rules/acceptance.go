@@ -122,7 +122,7 @@ func (v *validRequests) blame(x exchange) (what string, requirements []string) {
 		requirements = []string{requirement}
 	}
 	if x.refusedInBand && requirement == x.request.Requirement {
-		what += fmt.Sprintf(" in a thread without an active run, idle for %v", x.idle.Round(100*time.Millisecond))
+		what += fmt.Sprintf(" in a thread without an active run of the user, idle for %v", x.idle.Round(100*time.Millisecond))
 	}
 	return what, requirements
 }
