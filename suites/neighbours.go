@@ -266,10 +266,10 @@ func runBusyUser(t *Conversation) {
 	if t.target.StreamLimit == 1 {
 		return
 	}
-	type conversation struct{ user, thread string }
-	busy := conversation{"user-" + t.NewID(), t.Thread}
-	others := []conversation{{busy.user, t.NewID()}, {"user-" + t.NewID(), busy.thread}}
-	prompt := func(c conversation, e spec.Event) spec.Event {
+	type userThread struct{ user, thread string }
+	busy := userThread{"user-" + t.NewID(), t.Thread}
+	others := []userThread{{busy.user, t.NewID()}, {"user-" + t.NewID(), busy.thread}}
+	prompt := func(c userThread, e spec.Event) spec.Event {
 		t.Thread, e.User = c.thread, c.user
 		return e
 	}
