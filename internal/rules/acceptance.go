@@ -22,10 +22,10 @@ some accepted requests did not, or else the requirement on the operation.
 
 A truncated response fails the check, too, if the dialect has no terminal event and the prompt
 does not ask for a failure. Not judged: requests while another run of the thread may be active
-or waits for input; refusals by an event of the stream, which may mean that the thread is busy, if
-only the requirement on the operation is left and the thread has not been idle for 200 ms; requests with links that the server did not issue, or for files that were
-not uploaded, in this conversation; and requests with an Expect field that are refused with
-status 417.`,
+or waits for input; refusals by an event of the stream, which may mean that the thread is busy,
+if only the requirement on the operation is left and the thread has not been idle for 200 ms;
+requests with links that the server did not issue, or for files that were not uploaded, in this
+conversation; and requests with an Expect field that are refused with status 417.`,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		requests := validRequestsOf(p)
 		p.AtEnd(func() {
@@ -122,7 +122,7 @@ func (v *validRequests) blame(x exchange) (what string, requirements []string) {
 		requirements = []string{requirement}
 	}
 	if x.refusedInBand && requirement == x.request.Requirement {
-		what += fmt.Sprintf(" in a thread without an active run, idle for %v", x.idle.Round(100*time.Millisecond))
+		what += fmt.Sprintf(" in a thread without an active run of the user, idle for %v", x.idle.Round(100*time.Millisecond))
 	}
 	return what, requirements
 }

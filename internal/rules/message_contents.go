@@ -24,11 +24,16 @@ var MessageContentEquals = &spec.Check{
 			switch {
 			case isMessageContent(e) && e.Message != "":
 				if contents[e.Message] == nil {
-					contents[e.Message] = &messageContentParts{deltas: map[string]*strings.Builder{}, completed: map[string]string{}}
+					contents[e.Message] = &messageContentParts{
+						deltas: map[string]*strings.Builder{}, completed: map[string]string{}, endsEmpty: map[string]bool{},
+					}
 				}
 				contents[e.Message].observe(e)
 			case isMessageStatus(e) && e.Kind.Phase() == "end" && len(e.Parts) > 0 && contents[e.Message] != nil:
-				want, got := contents[e.Message].values(), contentValues(e.Parts)
+				want, got := contents[e.Message].values(false), contentValues(e.Parts)
+				if !slices.EqualFunc(want, got, sameValue) {
+					want = contents[e.Message].values(true)
+				}
 				same, repeated, streamed := slices.EqualFunc(want, got, sameValue), "", ""
 				if !same {
 					repeated, streamed = quotePairs(got, want)
@@ -47,6 +52,7 @@ type messageContentParts struct {
 	order     []string                    // indexes, in order of appearance
 	deltas    map[string]*strings.Builder // by index: the joined deltas
 	completed map[string]string           // by index: the complete value, used in place of the joined deltas
+	endsEmpty map[string]bool             // by index: the event for the end of the part has no value, or an empty one
 }
 
 // observe adds the content of e, which must be an event for which isMessageContent returns true.
@@ -60,17 +66,22 @@ func (t *messageContentParts) observe(e spec.Event) {
 		t.deltas[e.Index].WriteString(e.Text)
 	case contentValue(e) != "":
 		t.completed[e.Index] = contentValue(e)
+	case e.Kind == spec.ContentEnd:
+		t.endsEmpty[e.Index] = true
 	}
 }
 
 // values returns the value of each content part, in the order of the indexes. The value of a part
-// is the complete value if an event had it, and otherwise the joined deltas. As a side effect,
+// is the complete value if an event had it, and otherwise the joined deltas. If emptied is true, the
+// value of a part with endsEmpty is "", because an empty value is complete, too. As a side effect,
 // values sorts t.order.
-func (t *messageContentParts) values() (all []string) {
+func (t *messageContentParts) values(emptied bool) (all []string) {
 	slices.SortStableFunc(t.order, compareIndexes)
 	for _, index := range t.order {
 		if v, ok := t.completed[index]; ok {
 			all = append(all, v)
+		} else if emptied && t.endsEmpty[index] {
+			all = append(all, "")
 		} else {
 			all = append(all, t.deltas[index].String())
 		}
