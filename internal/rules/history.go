@@ -11,8 +11,8 @@ import (
 )
 
 var historyContentChecks = []*spec.Check{
-	HistoryHasPrompt, HistoryHasImages, HistoryHasAllImages, HistoryHasResponse, HistoryHasToolResults, HistoryToolResultsAreJSON,
-	HistoryHasMessagesOnce,
+	HistoryHasPrompt, HistoryHasImages, HistoryHasAllImages, HistoryHasResponse, HistoryHasToolResults,
+	HistoryToolResultsAreJSON, HistoryHasMessagesOnce,
 }
 
 // pageWithRun returns x.reply and reports whether it is a history that must contain the messages of
