@@ -252,7 +252,7 @@ func (t *Conversation) isHistoryComplete(page spec.Event) bool {
 		case request.Thread != page.Thread:
 		case e.Kind == spec.RunAccepted:
 			user, _ := request.Last(spec.InputUser)
-			sent := slices.ContainsFunc(user.Parts, func(p spec.Event) bool { return p.Kind == spec.InputImage })
+			sent := t.countExpectedImages(user)
 			if !runs[request.Run] { // the first request for this run
 				runs[request.Run] = true
 				prompts[request.Text]++
@@ -261,7 +261,7 @@ func (t *Conversation) isHistoryComplete(page spec.Event) bool {
 			if n := prompts[request.Text]; n > 1 && strings.Count(all, request.Text) < n && rules.IsOneString(request) {
 				return false
 			}
-			if !holds(spec.HistoryUser, request.Text, !rules.IsOneString(request)) || sent && images == 0 {
+			if !holds(spec.HistoryUser, request.Text, !rules.IsOneString(request)) || images < sent {
 				return false
 			}
 		case e.Kind == spec.ToolResult:
@@ -278,6 +278,23 @@ func (t *Conversation) isHistoryComplete(page spec.Event) bool {
 		}
 	}
 	return true
+}
+
+// countExpectedImages returns the number of images that a history must have for user, a message of a
+// request: the number of different ones if the dialect has [rules.HistoryHasAllImages], and otherwise
+// at most 1.
+func (t *Conversation) countExpectedImages(user spec.Event) int {
+	links := map[string]bool{}
+	for _, image := range user.PartsOf(spec.InputImage) {
+		links[image.Text] = true
+	}
+	hasAll := slices.ContainsFunc(t.dialect.Requirements, func(r spec.Requirement) bool {
+		return slices.Contains(r.Checks, rules.HistoryHasAllImages.ID)
+	})
+	if hasAll {
+		return len(links)
+	}
+	return min(1, len(links))
 }
 
 // withoutSpaces returns s with all white space removed.

@@ -90,8 +90,8 @@ func runPayloads(t *Conversation) {
 }
 
 // rarePrompts are prompts that some frameworks or databases cannot store or answer, and that a
-// server may therefore refuse (with a status other than 5xx): texts of white space only, a text with NUL, and a text of more than
-// 65,536 characters.
+// server may therefore refuse, but not with status 5xx: texts of white space only, a text with NUL,
+// and a text of more than 65,536 characters.
 var rarePrompts = []struct {
 	text       string
 	isRecalled bool // a server that accepts the prompt must be able to repeat it

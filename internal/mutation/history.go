@@ -86,6 +86,24 @@ var historyContentMutants = []*Mutant{
 		KilledBy:   map[string]string{"history.tells-images": "history"},
 		Middleware: editHistoryImages(func([][]spec.Event) [][]spec.Event { return nil }),
 	}, {
+		Name: "first-image-only", Doc: "the history has only the first image of a message",
+		KilledBy: map[string]string{"history.tells-all-images": "history"},
+		Middleware: editHistoryImages(func(images [][]spec.Event) [][]spec.Event {
+			for i, of := range images {
+				images[i] = of[:min(1, len(of))]
+			}
+			return images
+		}),
+	}, {
+		Name: "last-image-forgotten", Doc: "the history lacks the last image of a message with several",
+		KilledBy: map[string]string{"history.tells-all-images": "history"},
+		Middleware: editHistoryImages(func(images [][]spec.Event) [][]spec.Event {
+			for i, of := range images {
+				images[i] = of[:max(min(1, len(of)), len(of)-1)]
+			}
+			return images
+		}),
+	}, {
 		Name: "images-with-answers", Doc: "the history has the images with another message",
 		KilledBy: map[string]string{"history.tells-images": "history"},
 		Middleware: editHistoryImages(func(images [][]spec.Event) [][]spec.Event {

@@ -21,7 +21,7 @@ func TestAccessRequirements(t *testing.T) {
 	for file, want := range map[string]string{
 		"auth-good": `bad-token passed, cancel-401 passed, cancel-403 passed, create-401 passed, events-401 passed,
 			events-403 passed, events-403-cursor passed, more-401 passed, more-403 passed, own-history passed, plain passed`,
-		"auth-bad-let-in":        "create-401 failed, events-403 failed, events-403-cursor failed, plain failed",
+		"auth-bad-let-in":        "bad-token warned, create-401 failed, events-403 failed, events-403-cursor failed, plain failed",
 		"auth-bad-wrong-status":  "bad-token warned, cancel-403 failed, create-401 failed, events-403 failed, plain passed",
 		"auth-bad-stream":        "events-401 passed, plain failed",
 		"auth-bad-history":       "own-history failed",

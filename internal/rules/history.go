@@ -11,8 +11,8 @@ import (
 )
 
 var historyContentChecks = []*spec.Check{
-	HistoryHasPrompt, HistoryHasImages, HistoryHasResponse, HistoryHasToolResults, HistoryToolResultsAreJSON,
-	HistoryHasMessagesOnce,
+	HistoryHasPrompt, HistoryHasImages, HistoryHasAllImages, HistoryHasResponse, HistoryHasToolResults,
+	HistoryToolResultsAreJSON, HistoryHasMessagesOnce,
 }
 
 // pageWithRun returns x.reply and reports whether it is a history that must contain the messages of
@@ -104,6 +104,22 @@ with images may have additions.`,
 					"history has no image for the prompt %q, which was sent with one; expected the image", r.request.Text)
 			})),
 	}
+	HistoryHasAllImages = &spec.Check{
+		ID: "history.tells-all-images",
+		Doc: `the history contains every image of a prompt that was sent with several
+
+A history without any image for the prompt is left to history.tells-images.`,
+		Needs: []spec.Kind{spec.History, spec.HistoryImage, spec.InputImage},
+		Watch: atConversationEnd(eachStoredRun(
+			func(r *acceptedRun) bool { return countSentImages(r) > 1 },
+			func(r *acceptedRun, page spec.Event) bool { return countStoredImages(page, r) >= countSentImages(r) },
+			func(p *spec.Pass, r *acceptedRun, page spec.Event) {
+				if n := countStoredImages(page, r); n > 0 {
+					p.Judge(page, false, "history has %s for the prompt %q, which was sent with %d; expected all of them",
+						pluralize(n, "image"), r.request.Text, countSentImages(r))
+				}
+			})),
+	}
 	HistoryHasResponse = &spec.Check{
 		ID: "history.tells-the-answer",
 		Doc: `the history contains the text of the streamed answer
@@ -172,6 +188,27 @@ func judgeUnreadAnswers(p *spec.Pass, c *conversation) {
 			}
 		}
 	}
+}
+
+// countSentImages returns the number of images with different links in the prompt of r.
+func countSentImages(r *acceptedRun) int {
+	user, _ := r.request.Last(spec.InputUser)
+	links := map[string]bool{}
+	for _, image := range user.PartsOf(spec.InputImage) {
+		links[image.Text] = true
+	}
+	return len(links)
+}
+
+// countStoredImages returns the largest number of images that a user message on page with the text of
+// the prompt of r has.
+func countStoredImages(page spec.Event, r *acceptedRun) (n int) {
+	for _, m := range page.PartsOf(spec.HistoryUser) {
+		if matchesText(m.Text, r.request.Text) {
+			n = max(n, len(m.PartsOf(spec.HistoryImage)))
+		}
+	}
+	return n
 }
 
 // countUserTexts returns the number of user messages on page that have the text of request, which
