@@ -220,8 +220,9 @@ func runLiveCursors(t *Conversation) {
 // runCancelAgain plays the cancel-again scenario on reused connections. It cancels runs repeatedly:
 // while the client reads their streams, after they have ended, and after they have failed. It reads
 // their streams again, with and without a cursor, and requests the history. Checks verify that each
-// run has exactly one terminal event, and that streams requested without a cursor are complete. If the server refuses a cancel request for a run that has ended or was cancelled
-// before, the exchange is removed from the recording.
+// run has exactly one terminal event, and that streams requested without a cursor are complete. If
+// the server refuses a cancel request for a run that has ended or was cancelled before, the exchange
+// is removed from the recording.
 func runCancelAgain(t *Conversation) {
 	t.keepAlive()
 	if !t.StartRun("prompt", t.PromptEvent("slow", "40 50")) {

@@ -215,8 +215,8 @@ var singleUserScenarios = []Scenario{
 	}, {
 		Name: "idle-limit", Doc: "silent streams with an idle limit of one and of three polls", Capability: "idle",
 		Templates: []string{"prompt", "listen"}, Kinds: []spec.Kind{"slot.limit"},
-		ExpectedChecks: []string{"run.idle-limit-ends", "wire.keeps-alive", "wire.keep-alive-text"},
-		Run:            runIdleLimit,
+		// If there are no comments, wire.keeps-alive fails, and there is no text to judge.
+		ExpectedChecks: []string{"run.idle-limit-ends", "wire.keeps-alive"}, Run: runIdleLimit,
 	}, {
 		Name: "idle-ended", Doc: "silent streams that the server ends or the client leaves, resumed and read again", Capability: "idle",
 		Templates: []string{"prompt", "listen"}, Kinds: []spec.Kind{"slot.limit"}, Run: runIdleEnded,

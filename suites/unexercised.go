@@ -1,7 +1,9 @@
 package suites
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/streamassay/streamassay/spec"
 )
@@ -37,20 +39,23 @@ func (t *Target) explainUnreachedLimit(p ScenarioResult) string {
 }
 
 // describeDialogue returns a description of the request and the response of one exchange of p. It
-// prefers an exchange with a symptom, and otherwise one whose response contains text. If no request
-// was sent, the description states this.
+// prefers an exchange with a symptom, and otherwise one whose response contains text. A failed run
+// counts as a symptom only if no run has a response with text, because some prompts ask for a
+// failure. If no request was sent, the description states this.
 func describeDialogue(p ScenarioResult) string {
 	if len(p.summaries) == 0 {
 		return "no request was sent"
 	}
-	shown := p.summaries[0]
+	shown, prompt := p.summaries[0], ""
+	hasText := slices.ContainsFunc(p.summaries, func(o exchangeSummary) bool { return o.responseText != "" })
 	for _, o := range p.summaries {
-		if o.isPlain && o.symptom != "" {
+		if o.isPlain && o.symptom != "" && !(hasText && o.symptom == symptomRunFailed) {
 			shown = o
 			break
 		}
+		prompt = cmp.Or(o.prompt, prompt)
 		if shown.responseText == "" && o.responseText != "" {
-			o.prompt, o.operation = firstPrompt(p), shown.operation // the text may be in a separate stream
+			o.prompt, o.operation = prompt, p.summaries[0].operation // the text may be in a separate stream
 			shown = o
 		}
 	}
@@ -63,16 +68,6 @@ func describeDialogue(p ScenarioResult) string {
 		return fmt.Sprintf("%s, reply %s", shown.describeRequest(), quote([]byte(shown.responseText)))
 	}
 	return fmt.Sprintf("%s, the reply has no text", shown.describeRequest())
-}
-
-// firstPrompt returns the text of the first prompt in p, or "" if there is no prompt.
-func firstPrompt(p ScenarioResult) string {
-	for _, o := range p.summaries {
-		if o.prompt != "" {
-			return o.prompt
-		}
-	}
-	return ""
 }
 
 // describeRequest returns a description of the request: its prompt or, if it has none, its

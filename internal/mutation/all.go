@@ -20,8 +20,8 @@ func All(dialects []*dialect.Dialect) []*Mutant {
 		resumeAgainMutants, historyContentMutants, historyThreadMutants, historyDayMutants, usersMutants,
 		uploadStoredMutants, uploadSignedMutants, uploadLinkMutants, uploadImageMutants, transcriptionMutants,
 		limitMutants, concurrencyMutants, streamEndMutants, historyOutcomeMutants, byteLimitMutants, stateMutants,
-		similarThreadMutants, similarRunMutants, simultaneousMutants, liveMutants, acceptedLateMutants, requestFormMutants, rangeMutants,
-		payloadMutants, freshnessMutants, historyPayloadMutants, payloadAgainMutants,
+		similarThreadMutants, similarRunMutants, simultaneousMutants, liveMutants, acceptedLateMutants, requestFormMutants,
+		rangeMutants, payloadMutants, freshnessMutants, historyPayloadMutants, payloadAgainMutants,
 		hiddenMutants, generatedMutants(dialects),
 	)
 	return slices.DeleteFunc(list, func(m *Mutant) bool { return !slices.ContainsFunc(dialects, m.AppliesTo) })

@@ -361,15 +361,24 @@ var ResumeAcceptsThreadCursor = &spec.Check{
 	ID: "resume.takes-thread-cursor",
 	Doc: `a cursor of an earlier run of the same thread resumes a later run from its start
 
-A cursor is a position in the events of the whole thread. Not judged: statuses that depend on the
-state of the server, such as 404 and 410 if it no longer has the cursor, and a run that was requested
-before the cursor was issued.`,
+A cursor is a position in the events of the whole thread, so events of two runs must not have the
+same one. Not judged: statuses that depend on the state of the server, such as 404 and 410 if it no
+longer has the cursor, and a run that was requested before the cursor was issued.`,
 	Needs: []spec.Kind{spec.SlotCursor},
 	Watch: judgeAtEnd(streamsByRunOf, func(p *spec.Pass, all *streamsByRun) {
 		for _, t := range all.resumed {
 			full := longestStream(all.runs[runKey(t.request)])
 			switch status := t.response.StatusCode; {
-			case isStateDependentStatus(status) || !all.hasCursorOfEarlierRun(t):
+			case !all.hasCursorOfEarlierRun(t):
+			case all.ownFrame(t).cursor != "":
+				first, own := all.issuedBy[t.request.Cursor], all.ownFrame(t)
+				if first.frames[first.indexOf(own.cursor)].hash == own.hash {
+					continue // the same event, in a stream that is not its own
+				}
+				p.Judge(own.event(), false,
+					"got the id %q, which an event of the earlier run %q of the thread has, too; expected a new one in the thread",
+					own.cursor, first.request.Run)
+			case isStateDependentStatus(status):
 			case status/100 == 4:
 				p.Judge(t.response, false,
 					"cursor %q of an earlier run of the thread is refused with status %d; expected the run from its start",
@@ -390,15 +399,25 @@ before the cursor was issued.`,
 
 // hasCursorOfEarlierRun reports whether t was requested with a cursor of an earlier run of the same
 // thread. The stream with the cursor must have been requested before the first request that named
-// the run of t. The result is false if an earlier stream of the run of t had the same cursor, too.
+// the run of t.
 func (all *streamsByRun) hasCursorOfEarlierRun(t *observedStream) bool {
 	first := all.issuedBy[t.request.Cursor]
-	key := runKey(t.request)
 	return first != nil && first.request.Thread == t.request.Thread && first.request.Run != t.request.Run &&
-		first.request.Exchange < all.firstRequest[key] &&
-		!slices.ContainsFunc(all.runs[key], func(own *observedStream) bool {
-			return own.request.Exchange < t.request.Exchange && own.indexOf(t.request.Cursor) >= 0
-		})
+		first.request.Exchange < all.firstRequest[runKey(t.request)]
+}
+
+// ownFrame returns the frame with the cursor of the request for t in an earlier stream of the run of
+// t. If there is none, ownFrame returns the zero streamFrame.
+func (all *streamsByRun) ownFrame(t *observedStream) streamFrame {
+	for _, own := range all.runs[runKey(t.request)] {
+		if own.request.Exchange >= t.request.Exchange {
+			break
+		}
+		if i := own.indexOf(t.request.Cursor); i >= 0 {
+			return own.frames[i]
+		}
+	}
+	return streamFrame{}
 }
 
 // commonPrefixLen returns the number of leading frames of t whose cursors equal those of the
