@@ -20,7 +20,7 @@ const writeTimeout = 30 * time.Second
 
 // A clientWriter is the last writer of the pipeline through which a response passes. It writes to
 // the connection and records in the journal what was sent. It also ends the response if a fault or
-// [Stream.End] requires it. It implements fault.StreamWriter. All methods except After and end may
+// [Stream.End] requires it. It implements fault.StreamSink. All methods except After and end may
 // be called concurrently.
 type clientWriter struct {
 	http.ResponseWriter

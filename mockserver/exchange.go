@@ -45,7 +45,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	defer end(nil)
 	ctx = context.WithValue(ctx, requestStateKey{}, x)
 	client := &clientWriter{ResponseWriter: w, exchange: x, ctx: ctx, cancel: end}
-	out := &responseWriter{exchange: x, client: client, gate: holdStage{client: client, firstHeld: noFrame}}
+	out := &responseWriter{exchange: x, client: client, gate: frameGate{client: client, firstHeld: noFrame}}
 	var err error
 	if x.overrides, err = parseOverrides(r.Header); err != nil {
 		http.Error(out, err.Error(), http.StatusBadRequest) // via out, so that the journal records it

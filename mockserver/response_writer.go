@@ -16,7 +16,7 @@ import (
 // writer of a pipeline. It splits an event stream into frames and passes each frame through these
 // stages, which are frameWriters:
 //
-//	holdStage → varyStage → frame writers of the faults → clientWriter (send and record)
+//	frameGate → varyStage → frame writers of the faults → clientWriter (send and record)
 //
 // If a stream is not held and has no variations or faults, the responseWriter passes it to the
 // clientWriter without splitting it. It also passes on other responses whole, but may vary the
@@ -30,7 +30,7 @@ type responseWriter struct {
 	stream      *Stream // nil before the head of an event stream is sent, and for other responses
 	frames      sse.FrameSplitter
 	frameCount  atomic.Int64 // number of frames that the reference server has written
-	gate        holdStage
+	gate        frameGate
 
 	effects      []fault.Effect
 	effectsKnown bool                      // whether effects is set; see startEffects

@@ -59,10 +59,10 @@ func (s nextStageWriter) Write(p []byte) (int, error) {
 	return len(p), s.next.WriteFrame(int(s.frameCount.Load())-1, p)
 }
 
-// A holdStage is the stage that holds back the frames of a stream from a given index on. WriteFrame
+// A frameGate is the stage that holds back the frames of a stream from a given index on. WriteFrame
 // must not be called concurrently with itself. The other methods may be called at any time, even
 // while WriteFrame waits.
-type holdStage struct {
+type frameGate struct {
 	client *clientWriter
 	next   frameWriter
 
@@ -73,7 +73,7 @@ type holdStage struct {
 
 // holdFrom holds back all frames whose index, counted from 0, is at least first. If first is
 // noFrame, it holds back no frames.
-func (g *holdStage) holdFrom(first int) {
+func (g *frameGate) holdFrom(first int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.set(first)
@@ -81,7 +81,7 @@ func (g *holdStage) holdFrom(first int) {
 
 // allow lets the next n of the frames that are held back pass. It returns an error if the stage
 // holds back no frames.
-func (g *holdStage) allow(n int) error {
+func (g *frameGate) allow(n int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.firstHeld == noFrame {
@@ -93,7 +93,7 @@ func (g *holdStage) allow(n int) error {
 
 // set is the implementation of holdFrom. It wakes WriteFrame if that is waiting. The caller must
 // hold g.mu.
-func (g *holdStage) set(first int) {
+func (g *frameGate) set(first int) {
 	if g.firstHeld = first; g.changed != nil {
 		close(g.changed)
 		g.changed = nil
@@ -102,7 +102,7 @@ func (g *holdStage) set(first int) {
 
 // held returns the index of the first frame that the stage holds back, or noFrame if it holds back
 // no frames.
-func (g *holdStage) held() int {
+func (g *frameGate) held() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.firstHeld
@@ -111,7 +111,7 @@ func (g *holdStage) held() int {
 // WriteFrame waits until g does not hold back frame n, and then passes frame to the next stage.
 // Before it waits, it flushes the preceding frames. It returns an error if the stream ends or the
 // client leaves while it waits. A comment, for which n is -1, is never held back.
-func (g *holdStage) WriteFrame(n int, frame []byte) error {
+func (g *frameGate) WriteFrame(n int, frame []byte) error {
 	for flushed := false; ; flushed = true {
 		g.mu.Lock()
 		isHeld := n >= g.firstHeld

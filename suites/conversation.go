@@ -135,7 +135,7 @@ func (e busyError) Error() string {
 // or another limit, or if the server was too busy.
 func IsInconclusive(err error) bool {
 	_, isBusy := errors.AsType[busyError](err)
-	_, isLimit := errors.AsType[limitStopError](err)
+	_, isLimit := errors.AsType[requestsStoppedError](err)
 	return IsRunTimeout(err) || isLimit || isBusy
 }
 

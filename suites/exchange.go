@@ -112,12 +112,12 @@ func (t *Conversation) recordCost(r *spec.Response, tracker *limitTracker, guard
 }
 
 // abandon sets r.End to an error that wraps [spec.ErrClientLeft] and cause, the reason why the
-// client left before the end of the response. If cause is a [limitStopError], it also removes a body
+// client left before the end of the response. If cause is a [requestsStoppedError], it also removes a body
 // with a content coding.
 func abandon(r *spec.Response, cause error) {
 	r.End = fmt.Errorf("%w: %w", spec.ErrClientLeft, cause)
 	// Decoding the body could take as long as decoding all earlier bodies took.
-	if _, stopped := errors.AsType[limitStopError](cause); stopped && dialect.HasContentCoding(*r) {
+	if _, stopped := errors.AsType[requestsStoppedError](cause); stopped && dialect.HasContentCoding(*r) {
 		r.Body, r.Arrivals = nil, nil
 	}
 }

@@ -125,16 +125,16 @@ func newRunResources(l Limits, streamLimit int) *sharedRunState {
 	return b
 }
 
-// A limitStopError is the reason why no more requests for one kind of response are sent: too many
+// A requestsStoppedError is the reason why no more requests for one kind of response are sent: too many
 // responses of that kind exceeded a limit, or their total size exceeded the limit.
-type limitStopError struct {
+type requestsStoppedError struct {
 	kind       string         // "stream" or "reply"
 	overruns   int            // number of responses that exceeded a limit
 	last       error          // error of the last response that exceeded a limit; nil if total exceeds max
 	total, max responseVolume // total size of all responses of the kind, and its limit; zero if last is not nil
 }
 
-func (g limitStopError) Error() string {
+func (g requestsStoppedError) Error() string {
 	plural := map[string]string{"stream": "streams", "reply": "replies"}[g.kind]
 	how := spec.DescribeOverrun(g.last)
 	if large, is := errors.AsType[largeEventError](g.last); is {
@@ -159,7 +159,7 @@ func (e *limitTracker) record(end error, size responseVolume) {
 	defer e.mu.Unlock()
 	e.total.events, e.total.bytes = e.total.events+size.events, e.total.bytes+size.bytes
 	if e.total.events > e.max.events || e.total.bytes > e.max.bytes {
-		e.stop(limitStopError{kind: e.kind, total: e.total, max: e.max})
+		e.stop(requestsStoppedError{kind: e.kind, total: e.total, max: e.max})
 	}
 	_, large := errors.AsType[largeEventError](end)
 	if !large && !isOverLimit(end) {
@@ -167,7 +167,7 @@ func (e *limitTracker) record(end error, size responseVolume) {
 		return
 	}
 	if e.overLimit++; e.overLimit >= maxOverruns && e.overLimit > e.withinLimit {
-		e.stop(limitStopError{kind: e.kind, overruns: e.overLimit, last: end})
+		e.stop(requestsStoppedError{kind: e.kind, overruns: e.overLimit, last: end})
 	}
 }
 

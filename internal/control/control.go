@@ -31,13 +31,13 @@ type server struct {
 	// their number.
 	longRequests chan struct{}
 
-	mu            sync.Mutex              // serializes changes of scripts, settings and state
-	scriptSources map[string]scriptSource // scripts that requests have set, by the id of the test
+	mu            sync.Mutex                // serializes changes of scripts, settings and state
+	scriptSources map[string]uploadedScript // scripts that requests have set, by the id of the test
 }
 
-// A scriptSource is a script that a request has set: its text, and the rules that were parsed from
+// An uploadedScript is a script that a request has set: its text, and the rules that were parsed from
 // the text.
-type scriptSource struct {
+type uploadedScript struct {
 	set  *script.RuleSet
 	text []byte
 }
@@ -58,7 +58,7 @@ const (
 func New(m *mockserver.Server, cfg Config) http.Handler {
 	s := &server{
 		mock: m, cfg: cfg,
-		longRequests: make(chan struct{}, maxLongRequests), scriptSources: map[string]scriptSource{},
+		longRequests: make(chan struct{}, maxLongRequests), scriptSources: map[string]uploadedScript{},
 	}
 	return s.guard(s.newMux())
 }

@@ -101,7 +101,7 @@ type Effect struct {
 	OnResume func(at, last int64) (from int64, ok bool)
 	// WrapBody returns the writer that receives the frames of the stream and writes
 	// them to w. It is called once, after the head was sent.
-	WrapBody func(w StreamWriter) FrameWriter
+	WrapBody func(w StreamSink) FrameWriter
 }
 
 // A CannedResponse is a response, usually an error, that is sent instead of serving the request.
@@ -129,8 +129,8 @@ type ResponseHead struct {
 	Delay  time.Duration // time to wait before the head is sent
 }
 
-// A StreamWriter is the writer to which a fault writes the body of a stream.
-type StreamWriter interface {
+// A StreamSink is the writer to which a fault writes the body of a stream.
+type StreamSink interface {
 	// Write writes bytes, which may be buffered.
 	io.Writer
 	// Flush sends the buffered bytes immediately, separately from later ones.

@@ -11,7 +11,7 @@ import (
 
 var errEnded = errors.New("the stream was ended")
 
-// A recordingWriter is a StreamWriter that records its calls. Its clock advances only in
+// A recordingWriter is a StreamSink that records its calls. Its clock advances only in
 // Sleep and send.
 type recordingWriter struct {
 	segments []string // the data of each flush

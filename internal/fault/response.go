@@ -56,7 +56,7 @@ var responseFaults = []*Fault{
 				h.Status = status
 				h.Header.Set("Location", "?") // a client that follows it is redirected again
 				h.Header.Del("Content-Type")
-			}, WrapBody: func(w StreamWriter) FrameWriter {
+			}, WrapBody: func(w StreamSink) FrameWriter {
 				return frameWriterFuncs{frame: func(int, []byte) error { return w.Finish(Clean) }}
 			}}
 		}},

@@ -13,7 +13,7 @@ import (
 // is set, with the first byte. The fault's parameters are "bytes", the size of a segment, "every",
 // the length of a pause, and "for", the number of bytes that are sent in this way. If "for" is 0,
 // all bytes are sent in this way.
-func drip(a Args, w StreamWriter) FrameWriter {
+func drip(a Args, w StreamSink) FrameWriter {
 	size, limit := a.Ints["bytes"], a.Ints["for"]
 	sent, slow, hasReached := int64(0), 0, eventReached(a.Trigger)
 	return frameWriterFuncs{frame: func(n int, frame []byte) error {
@@ -46,7 +46,7 @@ func drip(a Args, w StreamWriter) FrameWriter {
 // to w in segments (see writeSegment), with a pause between them. It begins at the trigger or, if
 // no trigger is set, with the first frame. The fault's parameters are "at" and "bytes", which
 // determine where the segments end (see segmentEnds), and "every", the length of a pause.
-func splitFrames(a Args, w StreamWriter) FrameWriter {
+func splitFrames(a Args, w StreamSink) FrameWriter {
 	offsets, _ := parseOffsets(a.Strings["at"]) // already validated
 	hasReached, pass := eventReached(a.Trigger), writeFrames(w)
 	return frameWriterFuncs{frame: func(n int, frame []byte) error {
@@ -117,7 +117,7 @@ const maxBatchSize = 16 << 20
 // unchanged. If no trigger is set, the batches begin with the first frame. A batch is sent in one
 // segment when it contains batch frames, not counting comments, when it exceeds maxBatchSize bytes,
 // or when the stream ends.
-func batchFrames(a Args, w StreamWriter, batch int) FrameWriter {
+func batchFrames(a Args, w StreamSink, batch int) FrameWriter {
 	var held []byte
 	count, hasReached, pass := 0, eventReached(a.Trigger), writeFrames(w)
 	send := func() error {
@@ -143,7 +143,7 @@ func batchFrames(a Args, w StreamWriter, batch int) FrameWriter {
 
 // dropLastBlankLine returns a writer that writes the frames of a stream to w; see wrapBody. The
 // writer omits the blank line after the last event, so that clients ignore that event.
-func dropLastBlankLine(a Args, w StreamWriter) FrameWriter {
+func dropLastBlankLine(a Args, w StreamSink) FrameWriter {
 	var held []byte // the last line end of the preceding frame
 	return frameWriterFuncs{frame: func(n int, frame []byte) error {
 		out := append(held, frame...)
@@ -175,7 +175,7 @@ func eventReached(t Trigger) func(n int) bool {
 
 // writeSegment writes p to w as a segment: it flushes w after p, so that p is sent separately from
 // later bytes. If p is empty, it does nothing. It returns the first error from w.
-func writeSegment(w StreamWriter, p []byte) error {
+func writeSegment(w StreamSink, p []byte) error {
 	if len(p) == 0 {
 		return nil
 	}

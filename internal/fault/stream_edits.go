@@ -12,9 +12,9 @@ import (
 // wrapBody returns a value for [Fault.NewEffect]. The effect consists only of an [Effect.WrapBody]
 // function, which calls wrap with the arguments of the fault and the writer for the body, and
 // returns its result.
-func wrapBody(wrap func(a Args, w StreamWriter) FrameWriter) func(Args) Effect {
+func wrapBody(wrap func(a Args, w StreamSink) FrameWriter) func(Args) Effect {
 	return func(a Args) Effect {
-		return Effect{WrapBody: func(w StreamWriter) FrameWriter { return wrap(a, w) }}
+		return Effect{WrapBody: func(w StreamSink) FrameWriter { return wrap(a, w) }}
 	}
 }
 
@@ -36,7 +36,7 @@ func (b frameWriterFuncs) Close() error {
 }
 
 // writeFrames returns a function that writes frames to w unchanged and returns any error from w.
-func writeFrames(w StreamWriter) func(n int, frame []byte) error {
+func writeFrames(w StreamSink) func(n int, frame []byte) error {
 	return func(_ int, frame []byte) error {
 		_, err := w.Write(frame)
 		return err
@@ -48,7 +48,7 @@ func writeFrames(w StreamWriter) func(n int, frame []byte) error {
 // sends the result in its place. If the result is empty, nothing is sent. The argument n of the
 // edit is the index of the frame, counted from 0, or -1 for a comment.
 func editStream(begin func(a Args) func(n int, frame []byte) []byte) func(Args) Effect {
-	return wrapBody(func(a Args, w StreamWriter) FrameWriter {
+	return wrapBody(func(a Args, w StreamSink) FrameWriter {
 		edit := begin(a)
 		return frameWriterFuncs{frame: func(n int, frame []byte) error {
 			out := edit(n, frame)
@@ -144,7 +144,7 @@ func compress(a Args) Effect {
 				h.Header.Set("Content-Encoding", "gzip")
 			}
 		},
-		WrapBody: func(w StreamWriter) FrameWriter {
+		WrapBody: func(w StreamSink) FrameWriter {
 			z := gzip.NewWriter(w)
 			return frameWriterFuncs{close: z.Close, frame: func(_ int, frame []byte) error {
 				if _, err := z.Write(frame); err != nil {

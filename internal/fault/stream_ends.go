@@ -10,7 +10,7 @@ import (
 // endStreamAt returns a value for [Fault.NewEffect]. The effect ends the stream in the way how. It
 // does so at the trigger or, if no trigger is set, at a random position; see newTriggeredWriter.
 func endStreamAt(how StreamEnd) func(Args) Effect {
-	return wrapBody(func(a Args, w StreamWriter) FrameWriter {
+	return wrapBody(func(a Args, w StreamSink) FrameWriter {
 		if a.Trigger.Time >= 0 {
 			w.After(a.Trigger.Time, func() {
 				a.Applied()
@@ -23,8 +23,8 @@ func endStreamAt(how StreamEnd) func(Args) Effect {
 
 // atStreamEnd returns a value for [Fault.NewEffect]. The effect sends the frames of the stream
 // unchanged and calls f after the last one.
-func atStreamEnd(f func(a Args, w StreamWriter) error) func(Args) Effect {
-	return wrapBody(func(a Args, w StreamWriter) FrameWriter {
+func atStreamEnd(f func(a Args, w StreamSink) error) func(Args) Effect {
+	return wrapBody(func(a Args, w StreamSink) FrameWriter {
 		return frameWriterFuncs{frame: writeFrames(w), close: func() error { return f(a, w) }}
 	})
 }

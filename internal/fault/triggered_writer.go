@@ -7,7 +7,7 @@ import (
 // A triggeredWriter is a FrameWriter that writes frames unchanged, except at one position in the
 // stream, where it calls inject.
 type triggeredWriter struct {
-	StreamWriter
+	StreamSink
 	args        Args
 	beforeFrame int         // number of the frame before which to inject; -1: none
 	afterBytes  int64       // number of bytes after which to inject; -1: none
@@ -30,10 +30,10 @@ type triggeredWriter struct {
 // If no trigger is set, inject is called before the second, third or fourth frame, chosen at
 // random, or at the end of a stream that is shorter.
 func newTriggeredWriter(
-	w StreamWriter, a Args, inject func(c *triggeredWriter, rest []byte) error,
+	w StreamSink, a Args, inject func(c *triggeredWriter, rest []byte) error,
 ) *triggeredWriter {
 	c := &triggeredWriter{
-		StreamWriter: w, args: a, beforeFrame: a.Trigger.Event, afterBytes: a.Trigger.Byte, inject: inject,
+		StreamSink: w, args: a, beforeFrame: a.Trigger.Event, afterBytes: a.Trigger.Byte, inject: inject,
 	}
 	if !a.Trigger.IsSet() {
 		c.beforeFrame, c.atEnd = 1+a.Rand.IntN(3), true
@@ -91,7 +91,7 @@ func (c *triggeredWriter) Close() error {
 // set, at a random position; see newTriggeredWriter. The argument rest is the part of the current
 // frame that has not been written, which inject must write. At the end of the stream, rest is nil.
 func injectAt(a Args, inject func(c *triggeredWriter, rest []byte) error) Effect {
-	return Effect{WrapBody: func(w StreamWriter) FrameWriter {
+	return Effect{WrapBody: func(w StreamSink) FrameWriter {
 		c := newTriggeredWriter(w, a, inject)
 		if a.Trigger.Time >= 0 {
 			w.After(a.Trigger.Time, func() { c.isDue.Store(true) })

@@ -20,7 +20,7 @@ var wireFaults = []*Fault{
 		NewEffect: endStreamAt(Abort)},
 	{Name: "abort-late", Doc: "all events are sent, but the connection is closed without terminating the body",
 		Checks: []string{"wire.body-is-whole"},
-		NewEffect: atStreamEnd(func(a Args, w StreamWriter) error {
+		NewEffect: atStreamEnd(func(a Args, w StreamSink) error {
 			a.Applied()
 			return w.Finish(Abort)
 		})},
@@ -64,10 +64,10 @@ var wireFaults = []*Fault{
 		Params: []Param{
 			{Name: "events", Doc: "number of events in a segment", Type: "int", Default: "3", Min: "2", Max: "10000"},
 		},
-		NewEffect: wrapBody(func(a Args, w StreamWriter) FrameWriter { return batchFrames(a, w, a.Ints["events"]) })},
+		NewEffect: wrapBody(func(a Args, w StreamSink) FrameWriter { return batchFrames(a, w, a.Ints["events"]) })},
 	{Name: "gathered", Doc: "all events are sent at once at the end, as by a buffering proxy", Triggers: atEvent,
 		Checks:    []string{"wire.flushes"},
-		NewEffect: wrapBody(func(a Args, w StreamWriter) FrameWriter { return batchFrames(a, w, math.MaxInt) })},
+		NewEffect: wrapBody(func(a Args, w StreamSink) FrameWriter { return batchFrames(a, w, math.MaxInt) })},
 	{Name: "no-last-blank-line", Doc: "the blank line after the last event is missing",
 		Checks:    []string{"wire.last-frame-is-terminated"},
 		NewEffect: wrapBody(dropLastBlankLine)},
@@ -88,7 +88,7 @@ var wireFaults = []*Fault{
 			{Name: "for", Doc: "time until the stream is closed", Type: "duration", Default: "6s", Min: "0s", Max: "24h"},
 		},
 		Checks: []string{"run.closes-after-end"},
-		NewEffect: atStreamEnd(func(a Args, w StreamWriter) error {
+		NewEffect: atStreamEnd(func(a Args, w StreamSink) error {
 			a.Applied()
 			if err := w.Flush(); err != nil {
 				return err

@@ -65,9 +65,9 @@ func insertFrame(data string) effectFactory {
 // replaceLast returns the effectFactory of a fault that replaces the last frame of every stream. It
 // calls send after the other frames were sent. The argument w receives what is sent in place of the
 // last frame, and last is that frame, or nil if the stream has none.
-func replaceLast(send func(w fault.StreamWriter, last []byte) error) effectFactory {
+func replaceLast(send func(w fault.StreamSink, last []byte) error) effectFactory {
 	return func(fault.Args) fault.Effect {
-		return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter {
+		return fault.Effect{WrapBody: func(w fault.StreamSink) fault.FrameWriter {
 			return &lastReplacer{out: w, send: send}
 		}}
 	}
@@ -76,7 +76,7 @@ func replaceLast(send func(w fault.StreamWriter, last []byte) error) effectFacto
 // changeLastFrame returns the effectFactory of a fault that replaces the last frame of every stream
 // with change(frame). The function change may modify its argument.
 func changeLastFrame(change func(frame []byte) []byte) effectFactory {
-	return replaceLast(func(w fault.StreamWriter, last []byte) error {
+	return replaceLast(func(w fault.StreamSink, last []byte) error {
 		if last == nil {
 			return nil
 		}
@@ -87,9 +87,9 @@ func changeLastFrame(change func(frame []byte) []byte) effectFactory {
 // A lastReplacer is the [fault.FrameWriter] of replaceLast. It holds back each frame until the next
 // one arrives or the stream ends, because only then does it know whether the frame is the last one.
 type lastReplacer struct {
-	out  fault.StreamWriter
-	held []byte                                        // the latest frame; nil before the first one
-	send func(w fault.StreamWriter, last []byte) error // sends what replaces the last frame
+	out  fault.StreamSink
+	held []byte                                      // the latest frame; nil before the first one
+	send func(w fault.StreamSink, last []byte) error // sends what replaces the last frame
 }
 
 // WriteFrame holds back a copy of frame and sends the frame that it held back before, if any. If n
@@ -107,7 +107,7 @@ func (t *lastReplacer) WriteFrame(n int, frame []byte) error {
 func (t *lastReplacer) Close() error { return t.send(t.out, t.held) }
 
 // sendNow writes data to w and flushes it. It returns any error from doing so.
-func sendNow(w fault.StreamWriter, data []byte) error {
+func sendNow(w fault.StreamSink, data []byte) error {
 	if _, err := w.Write(data); err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func sendNow(w fault.StreamWriter, data []byte) error {
 
 // sendComments sends a comment to w n times, each after a pause. It returns the first error from
 // waiting or sending, for example because the client has left.
-func sendComments(w fault.StreamWriter, comment string, pause time.Duration, n int) error {
+func sendComments(w fault.StreamSink, comment string, pause time.Duration, n int) error {
 	for range n {
 		if err := w.Sleep(pause); err != nil {
 			return err
@@ -132,9 +132,9 @@ func sendComments(w fault.StreamWriter, comment string, pause time.Duration, n i
 // frame or a comment for which fits returns true. The function finish is called after the last
 // frame was sent, and can send more to the client through w. The server ends the body when finish
 // has returned. The function fits must not modify its argument.
-func atEnd(fits func(frame []byte) bool, finish func(w fault.StreamWriter) error) effectFactory {
+func atEnd(fits func(frame []byte) bool, finish func(w fault.StreamSink) error) effectFactory {
 	return func(fault.Args) fault.Effect {
-		return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter {
+		return fault.Effect{WrapBody: func(w fault.StreamSink) fault.FrameWriter {
 			return &endWatcher{out: w, fits: fits, do: finish}
 		}}
 	}
@@ -142,10 +142,10 @@ func atEnd(fits func(frame []byte) bool, finish func(w fault.StreamWriter) error
 
 // An endWatcher is the [fault.FrameWriter] of atEnd.
 type endWatcher struct {
-	out   fault.StreamWriter
+	out   fault.StreamSink
 	fits  func(frame []byte) bool
-	found bool                             // whether fits has returned true for a frame or comment
-	do    func(w fault.StreamWriter) error // called at the end of the stream if found is true
+	found bool                           // whether fits has returned true for a frame or comment
+	do    func(w fault.StreamSink) error // called at the end of the stream if found is true
 }
 
 // WriteFrame sends the frame or comment unchanged. It also sets the field found if the function in

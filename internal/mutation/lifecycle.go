@@ -104,7 +104,7 @@ var lifecycleMutants = []*Mutant{
 		AlsoFails: []string{"wire.body-is-whole", "wire.ends"}, // the body never ends
 	}, {
 		Name: "lingers-when-failed", Doc: "the body is not ended when the run has failed",
-		NewEffect: replaceLast(func(w fault.StreamWriter, last []byte) error {
+		NewEffect: replaceLast(func(w fault.StreamSink, last []byte) error {
 			if err := sendNow(w, last); err != nil || !bytes.Contains(last, []byte("failure")) {
 				return err
 			}

@@ -33,7 +33,7 @@ var streamEndMutants = []*Mutant{
 		Needs: []spec.Kind{spec.RunError},
 	}, {
 		Name: "cut-after-a-failure", Doc: "the connection is closed after the event that reports a failure, and the body not ended",
-		NewEffect: atEnd(reportsFailure, func(w fault.StreamWriter) error { return w.Finish(fault.Abort) }),
+		NewEffect: atEnd(reportsFailure, func(w fault.StreamSink) error { return w.Finish(fault.Abort) }),
 		KilledBy:  map[string]string{"wire.body-is-whole": "http.close"},
 		AlsoFails: []string{"script.error*"}, // a truncated response does not count as a proper failure
 		Needs:     []spec.Kind{spec.RunEnd, spec.RunError},
@@ -85,7 +85,7 @@ func reportsFailure(frame []byte) bool { return bytes.Contains(frame, []byte("sc
 // after the last frame, and sends comments meanwhile. It affects only streams that have a frame or
 // a comment for which fits returns true. The function fits must not modify its argument.
 func keepOpen(fits func(frame []byte) bool) effectFactory {
-	return atEnd(fits, func(w fault.StreamWriter) error {
+	return atEnd(fits, func(w fault.StreamSink) error {
 		return sendComments(w, ": still here\n\n", 200*time.Millisecond, 150)
 	})
 }

@@ -93,7 +93,7 @@ var wireMutants = []*Mutant{
 		AlsoFails: []string{matchesSchema}, // no stream that answers a plain prompt has a text
 	}, {
 		Name: "goes-on-and-on", Doc: "in place of the last event comments come, without end",
-		NewEffect: replaceLast(func(w fault.StreamWriter, _ []byte) error {
+		NewEffect: replaceLast(func(w fault.StreamSink, _ []byte) error {
 			return sendComments(w, ": and on\n\n", 100*time.Millisecond, math.MaxInt) // until the client leaves
 		}),
 		KilledBy: map[string]string{"wire.ends": "http.close"},

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// A fixtureResponse holds the decoded members of the response object of an aimock fixture, with
+// An aimockResponse holds the decoded members of the response object of an aimock fixture, with
 // tool calls, blocks and the error in the form that a script needs.
-type fixtureResponse struct {
+type aimockResponse struct {
 	reasoning, content string       // "" if absent
 	hasContent         bool         // the member content is present
 	calls              []any        // steps for the tool calls; nil if the response has no toolCalls
@@ -21,7 +21,7 @@ type fixtureResponse struct {
 // If the object has the member error, the result is an error status, refusal, instead. If raw
 // cannot be converted, readResponse records an error in c, and the results must not be used.
 func (c *fixtureConverter) readResponse(raw json.RawMessage) (reply []any, refusal scriptObject) {
-	var s fixtureResponse
+	var s aimockResponse
 	var status *int
 	var after *float64
 	known := memberDecoders{
@@ -164,7 +164,7 @@ func (c *fixtureConverter) readBlocks(raw json.RawMessage) (all []any) {
 // calls. The tool calls come last, because a call of a client tool ends the run. It records a
 // warning if this changes the order of the blocks of s or if it leaves out a part of s. If s has
 // neither content nor tool calls nor blocks, it records an error.
-func (c *fixtureConverter) replySteps(s fixtureResponse) (all []any) {
+func (c *fixtureConverter) replySteps(s aimockResponse) (all []any) {
 	all = []any{}
 	if s.reasoning != "" {
 		all = append(all, scriptObject{{"reasoning", escapeTemplates(s.reasoning)}})

@@ -37,7 +37,7 @@ type assembledRun struct {
 	interrupts        []spec.Event                 // in order
 	stateEvents       []spec.Event                 // the first snapshots and deltas of the state; see maxMarks
 	steps             []stepBoundary               // the first starts and ends of steps that have a name; see maxMarks
-	silence           silenceTracker               // the longest silence before the first text
+	silence           eventGapTracker              // the longest silence before the first text
 	hasSpoken         bool                         // any text of a message, other than an empty one, was seen
 	failure           spec.Event                   // the event that reports a failure; zero if there is none
 	cancelled         bool                         // the event that ends the run reports that it was cancelled

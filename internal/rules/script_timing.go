@@ -69,9 +69,9 @@ const (
 	maxSilence = time.Second
 )
 
-// A silenceTracker measures the longest time between two successive events of a stream. Comments do
+// An eventGapTracker measures the longest time between two successive events of a stream. Comments do
 // not count as events. Times are measured from the start of the conversation.
-type silenceTracker struct {
+type eventGapTracker struct {
 	begin   time.Duration // when the first event of the stream arrived
 	last    time.Duration // when the latest event arrived
 	longest time.Duration // the longest time between two events
@@ -80,7 +80,7 @@ type silenceTracker struct {
 
 // observe updates s with e, the next event of the stream. If e ends the longest silence so far, s
 // retains a copy of e that is made by keep.
-func (s *silenceTracker) observe(e spec.Event, keep func(spec.Event) *spec.Event) {
+func (s *eventGapTracker) observe(e spec.Event, keep func(spec.Event) *spec.Event) {
 	switch {
 	case s.end == nil:
 		s.begin, s.end = e.At, keep(e)

@@ -20,9 +20,9 @@ type parsedBody struct {
 	trailer spec.Header
 }
 
-// A bodyParser separates the body in a section of a transcript from the directives in that section.
+// A bodySectionParser separates the body in a section of a transcript from the directives in that section.
 // It does not copy a body without directives.
-type bodyParser struct {
+type bodySectionParser struct {
 	position
 	stream     bool // the body is an event stream
 	crlf       bool // the lines of the body end with CR LF
@@ -41,7 +41,7 @@ type bodyParser struct {
 // parse parses data, the part of a section after its head, and sets b.parsedBody to the result. If
 // a directive is invalid, or if a line of the body follows the end of the body, parse returns an
 // error with the position of that directive or line.
-func (b *bodyParser) parse(data []byte) error {
+func (b *bodySectionParser) parse(data []byte) error {
 	if !b.crlf && nextDirective(data) == len(data) {
 		b.body, b.plain = data[:len(data):len(data)], true
 		b.finish()
@@ -86,7 +86,7 @@ func nextDirective(data []byte) int {
 
 // addLines adds lines that are not directives to the body. It returns an error if a directive has
 // already ended the body.
-func (b *bodyParser) addLines(lines []byte) error {
+func (b *bodySectionParser) addLines(lines []byte) error {
 	if len(lines) == 0 {
 		return nil
 	}
@@ -107,7 +107,7 @@ func (b *bodyParser) addLines(lines []byte) error {
 
 // applyDirective executes the directive in line, which has no line ending. It returns an error if
 // the directive is invalid or out of place.
-func (b *bodyParser) applyDirective(line []byte) error {
+func (b *bodySectionParser) applyDirective(line []byte) error {
 	if data, ok := bytes.CutPrefix(line, []byte(directivePrefix+" "+base64Directive+" ")); ok && !b.ended {
 		return b.addBase64(data) // fast path: there may be a million of these
 	}
@@ -140,7 +140,7 @@ func (b *bodyParser) applyDirective(line []byte) error {
 // parseDirective splits line, a directive. The result word is the name of the directive, and arg is
 // its argument, or "" if it has none. parseDirective returns an error if the directive is not
 // allowed in the body.
-func (b *bodyParser) parseDirective(line string) (word, arg string, err error) {
+func (b *bodySectionParser) parseDirective(line string) (word, arg string, err error) {
 	word, arg, _ = strings.Cut(strings.TrimPrefix(line, directivePrefix+" "), " ")
 	where, known := "a request's body", requestDirectives
 	if b.isResponse {
@@ -162,7 +162,7 @@ var (
 
 // addRaw executes a raw directive: it decodes arg, a Go string in double quotes, and appends the
 // decoded bytes to the body. It returns an error if arg is not such a string.
-func (b *bodyParser) addRaw(arg string) error {
+func (b *bodySectionParser) addRaw(arg string) error {
 	text, err := strconv.Unquote(arg)
 	if err != nil || arg[0] != '"' {
 		return b.errorAt(":@ raw %s: want one Go string in double quotes", excerpt(arg))
@@ -173,7 +173,7 @@ func (b *bodyParser) addRaw(arg string) error {
 
 // addBase64 executes a base64 directive: it decodes data and appends the decoded bytes to the body.
 // It returns an error if data is not standard base64 with padding.
-func (b *bodyParser) addBase64(data []byte) (err error) {
+func (b *bodySectionParser) addBase64(data []byte) (err error) {
 	b.plain = false
 	if b.body, err = base64.StdEncoding.AppendDecode(b.body, bytes.TrimSpace(data)); err != nil {
 		return b.errorAt(":@ base64 %s: want standard base64 with padding: %w", excerpt(string(data)), err)
@@ -186,7 +186,7 @@ func (b *bodyParser) addBase64(data []byte) (err error) {
 // between the request and the first piece. The word mid-line may follow. It means that the body
 // paused within a line, so the newline before the directive is removed. addWait returns an error if
 // arg is invalid.
-func (b *bodyParser) addWait(arg string) error {
+func (b *bodySectionParser) addWait(arg string) error {
 	arg, midLine := cutMidLine(arg)
 	d, err := time.ParseDuration(arg)
 	if err != nil || d < 0 {
@@ -206,7 +206,7 @@ func (b *bodyParser) addWait(arg string) error {
 // argument. It may contain the word mid-line, which means that the body ended within a line, so the
 // newline before the directive is removed. It may also contain a reason in parentheses, except for
 // the directive end. addEnd returns an error if arg is invalid.
-func (b *bodyParser) addEnd(word, arg string) error {
+func (b *bodySectionParser) addEnd(word, arg string) error {
 	why, midLine := cutMidLine(arg)
 	if inner, ok := strings.CutPrefix(why, "("); why != "" {
 		inner, closed := strings.CutSuffix(inner, ")")
@@ -228,7 +228,7 @@ func (b *bodyParser) addEnd(word, arg string) error {
 
 // addTrailer executes a trailer directive: it parses arg as a header field and adds the field to
 // the trailer. It returns an error if arg is invalid or the body has not ended.
-func (b *bodyParser) addTrailer(arg string) error {
+func (b *bodySectionParser) addTrailer(arg string) error {
 	if !b.ended {
 		return b.errorAt(":@ trailer %s: :@ end must precede trailers", excerpt(arg))
 	}
@@ -253,7 +253,7 @@ func cutMidLine(arg string) (rest string, ok bool) {
 // trimBeforeMidLine removes the newline at the end of the body if midLine is true, which means that
 // the next directive has the word mid-line. It returns an error if no line of the body precedes the
 // directive.
-func (b *bodyParser) trimBeforeMidLine(midLine bool) error {
+func (b *bodySectionParser) trimBeforeMidLine(midLine bool) error {
 	if !midLine {
 		return nil
 	}
@@ -265,13 +265,13 @@ func (b *bodyParser) trimBeforeMidLine(midLine bool) error {
 }
 
 // trimNewline removes the line end at the end of the body, if there is one.
-func (b *bodyParser) trimNewline() {
+func (b *bodySectionParser) trimNewline() {
 	b.body = bytes.TrimSuffix(b.body, []byte(newline(b.crlf)))
 }
 
 // flushPiece ends the current piece of the body: it appends to b.reads the arrival of the piece,
 // and to b.steps a step that sends the piece. It does nothing if the piece is empty.
-func (b *bodyParser) flushPiece() {
+func (b *bodySectionParser) flushPiece() {
 	end := len(b.body)
 	if end == b.pieceStart {
 		return
@@ -284,7 +284,7 @@ func (b *bodyParser) flushPiece() {
 // finish ends the body at the end of the section. It removes the last newline, which belongs to the
 // archive. The newline belongs to the body, and is kept, if the body is an event stream, if a
 // directive marks the end of the body, or if the last line is encoded.
-func (b *bodyParser) finish() {
+func (b *bodySectionParser) finish() {
 	if !b.endGiven && !b.stream && b.plain && len(b.body) > b.pieceStart {
 		b.trimNewline() // it belongs to the archive
 	}

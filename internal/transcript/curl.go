@@ -11,8 +11,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A curlRecord describes a call of curl that was recorded.
-type curlRecord struct {
+// A curlCommand describes a call of curl that was recorded.
+type curlCommand struct {
 	request  spec.Request
 	exitCode *int   // nil if unknown
 	note     string // note of the person who made the recording; "" if there is none
@@ -48,7 +48,7 @@ var curlExitErrors = map[int]error{
 // parseCurl drops interim responses, and responses that curl handled itself, because curl does not
 // print their bodies: a redirect with -L, an authentication challenge, the response of a proxy. It
 // treats a trailer as part of the body, because the output does not separate them.
-func parseCurl(name string, data []byte, run curlRecord) (*Transcript, error) {
+func parseCurl(name string, data []byte, run curlCommand) (*Transcript, error) {
 	p := &sectionReader{position: position{name, 1}, data: bytes.TrimPrefix(data, []byte("\ufeff"))}
 	x := spec.Exchange{Request: run.request}
 	if run.exitCode != nil {
@@ -95,7 +95,7 @@ func startsWithHead(data []byte) bool {
 // describes. It sets the framing and removes the Content-Encoding of a body that curl has decoded.
 // If the exit code is unknown, it marks a body that is too short as truncated. The notes describe
 // removed fields and contradictions between head and body.
-func finishCurlExchange(x *spec.Exchange, run curlRecord) (notes []string) {
+func finishCurlExchange(x *spec.Exchange, run curlCommand) (notes []string) {
 	r := &x.Response
 	if r.Status == 0 {
 		return nil

@@ -44,7 +44,7 @@ type curlRequestFile struct {
 // The parameter name is the file name, and data is the content of the file. If data is malformed,
 // or if curl_exit is a code that does not say how the response ended, parseCurlInvocation returns
 // an error that begins with the file name.
-func parseCurlInvocation(name string, data []byte) (run curlRecord, err error) {
+func parseCurlInvocation(name string, data []byte) (run curlCommand, err error) {
 	if isBodyOnly(data) {
 		run.request.Body = data
 		return run, nil

@@ -78,7 +78,7 @@ func FuzzCurl(f *testing.F) {
 		run, err := parseCurlInvocation("fuzzed.request.json", beside)
 		if err != nil {
 			fuzzed(t, nil, err)
-			run = curlRecord{}
+			run = curlCommand{}
 		}
 		tr, err := parseCurl("fuzzed.http", data, run)
 		fuzzed(t, tr, err)

@@ -66,7 +66,7 @@ func Read(name string, r io.Reader) (*Transcript, error) {
 	case len(start) == 0:
 		return nil, fmt.Errorf("%s: empty input", name)
 	case bytes.HasPrefix(start, []byte("HTTP/")):
-		return parseCurl(name, start, curlRecord{})
+		return parseCurl(name, start, curlCommand{})
 	case start[0] == '{':
 		return parseHAR(name, data)
 	case bytes.Contains(data, []byte("-- 1.request --")):
@@ -226,7 +226,7 @@ func openCurl(path string, data []byte) (*Transcript, error) {
 	request, err := readFile(beside)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return parseCurl(path, data, curlRecord{})
+		return parseCurl(path, data, curlCommand{})
 	case err != nil:
 		return nil, err
 	}

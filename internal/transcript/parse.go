@@ -81,7 +81,7 @@ func (t *Transcript) parseRequest(s *sectionReader) error {
 	case h.startLine != nil:
 		x.Request.Method, x.Request.Target = h.startLine[0], h.startLine[1]
 	}
-	b := bodyParser{position: s.position, stream: isEventStream(h.header), crlf: h.crlf}
+	b := bodySectionParser{position: s.position, stream: isEventStream(h.header), crlf: h.crlf}
 	if err := b.parse(s.data); err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (t *Transcript) parseResponse(s *sectionReader) error {
 	if h.framing != nil {
 		r.Framing = *h.framing
 	}
-	b := bodyParser{position: s.position, stream: isEventStream(h.header), crlf: h.crlf, isResponse: true}
+	b := bodySectionParser{position: s.position, stream: isEventStream(h.header), crlf: h.crlf, isResponse: true}
 	if err := b.parse(s.data); err != nil {
 		return err
 	}

@@ -308,7 +308,7 @@ func (m *invalidRequestBuilder) keepsVariant() bool {
 }
 
 // addBodyEdit adds a request in which the value of the body at the given location is replaced with
-// v, or removed if v is removed{}. The argument n is the schema of the value or, if the value is
+// v, or removed if v is deletionMarker{}. The argument n is the schema of the value or, if the value is
 // removed or added, of the object around it. The name of the request is the location followed by
 // what, such as "is missing". The argument valid is its valid counterpart.
 func (m *invalidRequestBuilder) addBodyEdit(n node, at []string, what string, valid spec.Request, v any) {
@@ -324,7 +324,7 @@ func (m *invalidRequestBuilder) breakMembers(n node, v map[string]any, at []stri
 	for _, name := range n.get("required").strings() {
 		inside := append(slices.Clone(at), name)
 		if _, ok := v[name]; ok {
-			m.addBodyEdit(n, inside, "is missing", m.valid, removed{})
+			m.addBodyEdit(n, inside, "is missing", m.valid, deletionMarker{})
 		}
 	}
 	for _, name := range n.get("not").get("required").strings() {
@@ -380,11 +380,11 @@ func hasDiscriminators(n node, v any) bool {
 	return true
 }
 
-// A removed value stands for the value of a member that is to be removed (see withBodyValue).
-type removed struct{}
+// A deletionMarker stands for the value of a member that is to be removed (see withBodyValue).
+type deletionMarker struct{}
 
 // withBodyValue returns a copy of r in which one value of the JSON body is replaced with v, or
-// removed if v is removed{}. The argument at is the location of the value, as in replaceAt. If the
+// removed if v is deletionMarker{}. The argument at is the location of the value, as in replaceAt. If the
 // body is not JSON, withBodyValue returns r unchanged.
 func withBodyValue(r spec.Request, at []string, v any) spec.Request {
 	body, err := decode(r.Body)
@@ -398,7 +398,7 @@ func withBodyValue(r spec.Request, at []string, v any) spec.Request {
 // replaceAt returns a copy of in, a decoded JSON value, in which the value at the location at is
 // replaced with v. The elements of at are names of members and indexes of items. Everything but the
 // value itself must exist; if the value is a missing member or the next item of an array, v is
-// added. If v is removed{}, the value must be a member of an object, and the copy lacks that
+// added. If v is deletionMarker{}, the value must be a member of an object, and the copy lacks that
 // member. The copy shares all other values with in.
 func replaceAt(in any, at []string, v any) any {
 	if len(at) == 0 {
@@ -407,7 +407,7 @@ func replaceAt(in any, at []string, v any) any {
 	switch in := in.(type) {
 	case map[string]any:
 		out := maps.Clone(in)
-		if member := replaceAt(in[at[0]], at[1:], v); member == (removed{}) {
+		if member := replaceAt(in[at[0]], at[1:], v); member == (deletionMarker{}) {
 			delete(out, at[0])
 		} else {
 			out[at[0]] = member

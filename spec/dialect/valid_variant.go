@@ -83,7 +83,7 @@ type validRequestVariantBuilder struct {
 }
 
 // add adds the variant in which the value of the body at the given location is v or, if v is
-// removed{}, is absent. It does nothing if that variant is invalid or has a different prompt. It
+// deletionMarker{}, is absent. It does nothing if that variant is invalid or has a different prompt. It
 // also does nothing if the variant lacks a tool call, because the request may contain the result of
 // that call.
 //
@@ -129,7 +129,7 @@ func (b *validRequestVariantBuilder) vary(n node, v any, at []string) {
 		for _, m := range b.dialect.document.membersOf(n, v, len(at) > 0) {
 			inside := append(slices.Clone(at), m.name)
 			if _, present := v[m.name]; present && m.mayBeAbsent {
-				b.add("is missing", m.schema, inside, removed{})
+				b.add("is missing", m.schema, inside, deletionMarker{})
 			}
 			if m.mayBeNull && (v[m.name] != nil || !has(v, m.name)) {
 				b.add("is null", m.schema, inside, nil)

@@ -60,7 +60,7 @@ func OpenRedis(ctx context.Context, url string, cfg state.Config) (state.Store, 
 	cfg.DeadAfter = cmp.Or(cfg.DeadAfter, 3*time.Second)
 	s := &redisStore{
 		redisClient: newRedisClient(address), replica: rand.Text(), cfg: cfg,
-		locks:     appendLocks{byRun: map[state.RunRef]*appendLock{}},
+		locks:     appendLocks{byRun: map[state.RunRef]*runAppendLock{}},
 		uncertain: possiblyStartedRuns{runs: map[state.RunRef]uncertainStart{}},
 	}
 	info, err := redis.String(s.do(ctx, "INFO"))

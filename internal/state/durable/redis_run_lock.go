@@ -18,12 +18,12 @@ const maxRunLocks = 10_000
 // server then needs to remember only the last call for a run to recognize a repetition.
 type appendLocks struct {
 	mu    sync.Mutex
-	byRun map[state.RunRef]*appendLock
+	byRun map[state.RunRef]*runAppendLock
 }
 
-// An appendLock is the lock that a call of Append for one run must hold. The fields token and hash
+// A runAppendLock is the lock that a call of Append for one run must hold. The fields token and hash
 // may only be used while it is held.
-type appendLock struct {
+type runAppendLock struct {
 	sem   chan struct{} // capacity 1: full while locked
 	users int           // number of holders and waiters; guarded by appendLocks.mu
 
@@ -36,11 +36,11 @@ type appendLock struct {
 
 // lock acquires the lock of a run; the caller must release it with unlock. If ctx is done before
 // the lock is acquired, lock returns nil and the error context.Cause(ctx).
-func (ls *appendLocks) lock(ctx context.Context, run state.RunRef) (*appendLock, error) {
+func (ls *appendLocks) lock(ctx context.Context, run state.RunRef) (*runAppendLock, error) {
 	ls.mu.Lock()
 	l := ls.byRun[run]
 	if l == nil {
-		l = &appendLock{sem: make(chan struct{}, 1)}
+		l = &runAppendLock{sem: make(chan struct{}, 1)}
 		ls.byRun[run] = l
 	}
 	l.users++
@@ -54,7 +54,7 @@ func (ls *appendLocks) lock(ctx context.Context, run state.RunRef) (*appendLock,
 	}
 }
 
-func (ls *appendLocks) unlock(run state.RunRef, l *appendLock) {
+func (ls *appendLocks) unlock(run state.RunRef, l *runAppendLock) {
 	<-l.sem
 	ls.release(run, l)
 }
@@ -62,7 +62,7 @@ func (ls *appendLocks) unlock(run state.RunRef, l *appendLock) {
 // release records that a holder or waiter no longer uses the lock l. It removes an unused lock,
 // unless the outcome of the run's last Append is unknown; then, it keeps up to maxRunLocks locks
 // for a repetition of that call.
-func (ls *appendLocks) release(run state.RunRef, l *appendLock) {
+func (ls *appendLocks) release(run state.RunRef, l *runAppendLock) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if l.users--; l.users == 0 && (l.token == "" || len(ls.byRun) > maxRunLocks) {
@@ -72,7 +72,7 @@ func (ls *appendLocks) release(run state.RunRef, l *appendLock) {
 
 // retryToken returns the token of the run's last Append if update repeats that call and its outcome
 // is unknown, and "" otherwise. In both cases it forgets the token.
-func (l *appendLock) retryToken(update state.RunUpdate) (token string) {
+func (l *runAppendLock) retryToken(update state.RunUpdate) (token string) {
 	if l.token != "" && l.hash == updateHash(update) {
 		token = l.token
 	}
@@ -82,7 +82,7 @@ func (l *appendLock) retryToken(update state.RunUpdate) (token string) {
 
 // setUncertain records that the outcome of an Append of update, sent with the given token, is
 // unknown.
-func (l *appendLock) setUncertain(token string, update state.RunUpdate) {
+func (l *runAppendLock) setUncertain(token string, update state.RunUpdate) {
 	l.token, l.hash = token, updateHash(update)
 }
 
