@@ -95,7 +95,7 @@ type limitTracker struct {
 	stop    context.CancelCauseFunc // cancels stopped
 
 	mu                     sync.Mutex
-	withinLimit, overLimit int            // number of responses within the limits on one response, and of those that exceeded one
+	withinLimit, overLimit int            // number of responses within the limits, and number above one
 	total                  responseVolume // total size of all responses of the kind so far
 }
 
