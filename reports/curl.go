@@ -158,8 +158,8 @@ func replaceUnprintable(s string) string {
 }
 
 // urlArg returns the URL of a request, base followed by target (see targetBase), as one quoted
-// argument of a shell command. It percent-encodes the bytes of target that are not printable ASCII. If base is a shell
-// variable such as $BASE, the shell expands it.
+// argument of a shell command. It percent-encodes the bytes of target that are not printable ASCII.
+// If base is a shell variable such as $BASE, the shell expands it.
 func urlArg(base, target string) string {
 	base = targetBase(base, target)
 	var safe strings.Builder

@@ -261,9 +261,9 @@ func (s *completenessTracker) observe(e Event) {
 		s.opened = true
 	case e.Kind == RunEnd || e.Kind == RunError || e.Kind == Done && !s.hasRunEnd:
 		s.ended = true
-	case e.Kind != Done && e.Kind != RunProgress && e.Kind.Subject() != "step":
+	case (len(e.Violations) == 0 || s.opened) && e.Kind != Done && e.Kind != RunProgress && e.Kind.Subject() != "step":
 		s.hasContent = true
 	}
 	s.Recognized = s.Recognized ||
-		e.IsFrame() && e.Kind != Done && e.Kind != Undecodable && e.Kind != Unrecognized
+		e.IsFrame() && e.Kind != Done && e.Kind != Undecodable && e.Kind != Unrecognized && len(e.Violations) == 0
 }

@@ -320,7 +320,7 @@ type Evaluation struct {
 	Results  []Result
 	Complete bool // at least one exchange streams a complete run
 
-	Recognized      bool // at least one frame is a frame of the dialect
+	Recognized      bool // at least one frame is a valid frame of the dialect
 	RequestRecorded bool // at least one request of the dialect was recorded
 	HTTP            bool // at least one response was HTTP
 	NotHTTP         bool // at least one response was not HTTP
@@ -350,9 +350,9 @@ func RequireCompleteExchange(evaluations []Evaluation) []Evaluation {
 
 // WhyUnjudgeable returns the reason why the evaluations say nothing about the target, or nil:
 //   - [ErrNotHTTP]: responses were received, but none of them is HTTP
-//   - [ErrUnrecognized]: no request and no frame of the dialect was recorded
+//   - [ErrUnrecognized]: no request and no valid frame of the dialect was recorded
 //   - [ErrOtherEncoding]: at least one response had one of the [StreamRequirements].OtherTypes,
-//     and no frame of the dialect was received
+//     and no valid frame of the dialect was received
 func WhyUnjudgeable(evaluations []Evaluation) error {
 	anyEvaluation := func(f func(Evaluation) bool) bool { return slices.ContainsFunc(evaluations, f) }
 	switch {

@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/streamassay/streamassay/internal/wire"
@@ -87,7 +88,7 @@ func (t *Conversation) sendImageForms() {
 func (t *Conversation) uploadOthers() {
 	o, _ := t.dialect.TemplateOperation("attach")
 	for _, template := range o.Templates() {
-		if isOptionalTemplate(template) {
+		if slices.Contains(optionalTemplates, template) {
 			continue
 		}
 		r := t.BuildRequest(template, spec.Event{})
@@ -108,18 +109,16 @@ func (t *Conversation) uploadOthers() {
 	}
 }
 
-// isOptionalTemplate reports whether a server need not accept the valid request of the template: no
-// document states which types of images a server stores, and how short a recording may be.
-func isOptionalTemplate(template string) bool {
-	return strings.HasPrefix(template, "attach-type-") || template == "transcribe-short"
-}
+// optionalTemplates are the templates whose valid request a server need not accept: no document
+// states which types of images a server stores, and how short a recording may be.
+var optionalTemplates = []string{"attach-type-svg", "attach-type-icon", "transcribe-short"}
 
 // sendImageTypes uploads images of types that a server need not accept. If the server accepts one, it
 // sends a message that contains it. Refused uploads are not judged.
 func (t *Conversation) sendImageTypes() {
 	o, _ := t.dialect.TemplateOperation("attach")
 	for _, template := range o.Templates() {
-		if !isOptionalTemplate(template) || !t.HasTemplate("uploaded-typed") {
+		if !slices.Contains(optionalTemplates, template) || !t.HasTemplate("uploaded-typed") {
 			continue
 		}
 		r := t.BuildRequest(template, spec.Event{})

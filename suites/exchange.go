@@ -112,8 +112,8 @@ func (t *Conversation) recordCost(r *spec.Response, tracker *limitTracker, guard
 }
 
 // abandon sets r.End to an error that wraps [spec.ErrClientLeft] and cause, the reason why the
-// client left before the end of the response. If cause is a [requestsStoppedError], it also removes a body
-// with a content coding.
+// client left before the end of the response. If cause is a [requestsStoppedError], it also removes
+// a body with a content coding.
 func abandon(r *spec.Response, cause error) {
 	r.End = fmt.Errorf("%w: %w", spec.ErrClientLeft, cause)
 	// Decoding the body could take as long as decoding all earlier bodies took.

@@ -64,8 +64,9 @@ func runHistory(t *Conversation) {
 	t.Thread = other
 	t.fetchHistory(spec.Event{})
 	t.SendAndRead("prompt", t.PromptEvent("tools", ""))
-	t.completeHistory()
-	t.awaitUnreadRun()
+	if page := t.completeHistory(); page.Kind != "" { // otherwise, waiting for another history would be in vain
+		t.awaitUnreadRun()
+	}
 }
 
 // awaitUnreadRun starts a short run in a new thread and requests the history until it has an answer,

@@ -24,8 +24,9 @@ type Limits struct {
 	// total size of all streams is four times MaxBytes, but at least 256 MiB. The same limit applies
 	// to the total size of all other responses.
 	MaxBytes int
-	// MaxEvents is the maximum number of events of one stream, including comments; default: 200,000.
-	// The limit on the total number of events of all streams is three times MaxEvents, but at least 600,000.
+	// MaxEvents is the maximum number of events of one stream, including comments; default:
+	// 200,000. The limit on the total number of events of all streams is three times MaxEvents, but
+	// at least 600,000.
 	MaxEvents int
 }
 

@@ -44,7 +44,7 @@ func runRefusals(t *Conversation) {
 // and that the suite can send a valid request of the template, which the server must accept.
 func (t *Conversation) isProbeable(o *dialect.Operation, template string) bool {
 	if o.AcceptsFiles && t.canSend(o.Templates()[0]) {
-		return !isOptionalTemplate(template)
+		return !slices.Contains(optionalTemplates, template)
 	}
 	switch template {
 	case "listen":

@@ -103,9 +103,10 @@ func runForms(t *Conversation) {
 
 // runCorrected plays the corrected scenario on reused connections. It sends invalid forms of a
 // request, and then the valid request with the same ids, first in two new threads and then in a
-// thread with a run. Checks verify that invalid requests have no effect: that they do not create a thread,
-// and that the histories contain only the messages of valid requests and their replies. Finally, it
-// sends a valid request after each of the [refusedForms], and requests the health of the server.
+// thread with a run. Checks verify that invalid requests have no effect: that they do not create a
+// thread, and that the histories contain only the messages of valid requests and their replies.
+// Finally, it sends a valid request after each of the [refusedForms], and requests the health of
+// the server.
 func runCorrected(t *Conversation) {
 	t.keepAlive()
 	if t.SendAndRead("prompt", t.PromptEvent("text", "one")); !t.accepted {

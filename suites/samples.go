@@ -87,8 +87,8 @@ func longText(word string, n int) string {
 	return b.String()[:n-1] + "."
 }
 
-// A jsonGenerator makes JSON objects of one class, such as those with null members. A server must store an
-// object and send it back with the same JSON value.
+// A jsonGenerator makes JSON objects of one class, such as those with null members. A server must
+// store an object and send it back with the same JSON value.
 type jsonGenerator struct {
 	doc  string                   // description of an object of the class, such as "a plain object"
 	make func(word string) string // returns the JSON text of an object; in most classes, it contains word

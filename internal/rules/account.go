@@ -173,8 +173,8 @@ func (a *exchangeTracker) observe(e spec.Event) {
 	}
 }
 
-// recordAccepted updates a.idleSince, a.runs and a.unread to reflect the exchange x, which has ended. It does
-// nothing if the request was not accepted or names no thread.
+// recordAccepted updates a.idleSince, a.runs and a.unread to reflect the exchange x, which has
+// ended. It does nothing if the request was not accepted or names no thread.
 func (a *exchangeTracker) recordAccepted(x exchange) {
 	if x.request.Thread == "" || !x.isAccepted() {
 		return

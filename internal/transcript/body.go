@@ -20,8 +20,8 @@ type parsedBody struct {
 	trailer spec.Header
 }
 
-// A bodySectionParser separates the body in a section of a transcript from the directives in that section.
-// It does not copy a body without directives.
+// A bodySectionParser separates the body in a section of a transcript from the directives in that
+// section. It does not copy a body without directives.
 type bodySectionParser struct {
 	position
 	stream     bool // the body is an event stream

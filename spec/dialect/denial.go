@@ -53,8 +53,7 @@ func (d *Dialect) RequiresCredentials() bool {
 
 // Denials returns, by reason, the requirements (x-denied) on how a server refuses a valid request
 // that the client is not permitted to make. It combines those of all operations, so a requirement
-// that several operations name
-// occurs several times. The Level of the requirements is not set.
+// that several operations name occurs several times. The Level of the requirements is not set.
 func (d *Dialect) Denials() spec.DenialRequirements {
 	all := spec.DenialRequirements{}
 	for _, o := range d.operations {

@@ -384,8 +384,8 @@ func hasDiscriminators(n node, v any) bool {
 type deletionMarker struct{}
 
 // withBodyValue returns a copy of r in which one value of the JSON body is replaced with v, or
-// removed if v is deletionMarker{}. The argument at is the location of the value, as in replaceAt. If the
-// body is not JSON, withBodyValue returns r unchanged.
+// removed if v is deletionMarker{}. The argument at is the location of the value, as in replaceAt.
+// If the body is not JSON, withBodyValue returns r unchanged.
 func withBodyValue(r spec.Request, at []string, v any) spec.Request {
 	body, err := decode(r.Body)
 	if err != nil {
