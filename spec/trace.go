@@ -55,7 +55,7 @@ const (
 	Anonymous   Principal = "nobody"   // a client without credentials
 	UnknownUser Principal = "stranger" // a client with credentials that the server never issued
 
-	// Like UnknownUser, but the credentials are those of the primary user with another end.
+	// Like UnknownUser, but the credentials are those of the primary user, changed at the end.
 	LongerCredentials  Principal = "longer"  // characters are added
 	ShorterCredentials Principal = "shorter" // the last character is missing
 )

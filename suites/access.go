@@ -18,7 +18,7 @@ import (
 // files, and the limit on the number of streams that one user may have open.
 var accessScenarios = []Scenario{
 	{
-		Name: "credentials", Doc: "every operation without credentials, with unknown ones, and with the user's; a run with the user's and another end (needs --header)",
+		Name: "credentials", Doc: "every operation without credentials, with unknown ones, and with the user's; a run with the user's, changed at the end (needs --header)",
 		Required: true, Denial: spec.DeniedAnonymous, Templates: promptTemplates,
 		ExpectedChecks: []string{"auth.needs-credentials"},
 		Run: func(t *Conversation) {

@@ -64,21 +64,18 @@ func (t *Target) headerFor(who spec.Principal, ids *rand.Rand) spec.Header {
 // ids. It keeps the scheme of an Authorization field and the names of cookies.
 func invalidCredential(value string, ids *rand.Rand) string {
 	random := func() string { return fmt.Sprintf("%016x%016x", ids.Uint64(), ids.Uint64()) }
-	if scheme, _, ok := strings.Cut(value, " "); ok && !strings.ContainsAny(scheme, "=;") {
-		if strings.EqualFold(scheme, "Basic") {
-			return scheme + " " + base64.StdEncoding.EncodeToString([]byte(random()+":"+random()))
-		}
-		return scheme + " " + random()
+	if scheme, ok := basicScheme(value); ok {
+		return scheme + " " + base64.StdEncoding.EncodeToString([]byte(random()+":"+random()))
 	}
-	if !strings.Contains(value, "=") {
-		return random()
-	}
-	var pairs []string
-	for pair := range strings.SplitSeq(value, ";") {
-		name, _, _ := strings.Cut(strings.TrimSpace(pair), "=")
-		pairs = append(pairs, name+"="+random())
-	}
-	return strings.Join(pairs, "; ")
+	invalid, _ := replaceSecrets(value, func(string) (string, bool) { return random(), true })
+	return invalid
+}
+
+// basicScheme returns the scheme as written in value, and true, if value is the value of an
+// Authorization field with the scheme Basic, whose name is not case-sensitive.
+func basicScheme(value string) (scheme string, ok bool) {
+	scheme, _, ok = strings.Cut(value, " ")
+	return scheme, ok && strings.EqualFold(scheme, "Basic")
 }
 
 // derivations maps the principals whose credentials are derived from those of the primary user to
@@ -109,12 +106,12 @@ func (t *Conversation) derivedPrincipals() (all []spec.Principal) {
 
 // replaceSecrets returns a copy of value, the value of a header field with credentials, in which the
 // results of derive replace the secrets. It keeps the scheme of an Authorization field and the names
-// of cookies. It returns false if derive returns false for a secret.
+// of cookies. It returns false if derive returns false for a secret, or if the scheme is Basic.
 func replaceSecrets(value string, derive func(secret string) (string, bool)) (replaced string, ok bool) {
+	if _, isBasic := basicScheme(value); isBasic { // some servers look only at the beginning of a long password
+		return "", false
+	}
 	if scheme, secret, ok := strings.Cut(value, " "); ok && !strings.ContainsAny(scheme, "=;") {
-		if strings.EqualFold(scheme, "Basic") { // some servers look only at the beginning of a long password
-			return "", false
-		}
 		secret, ok = derive(strings.TrimSpace(secret))
 		return scheme + " " + secret, ok
 	}

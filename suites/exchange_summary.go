@@ -37,7 +37,7 @@ const (
 	symptomNoData         = "no-data"       // no data line
 	symptomNoBlankLine    = "no-blank-line" // data, but no blank line that ends an event
 	symptomNotJSON        = "not-json"      // no event has JSON as its data
-	symptomOtherDialect   = "other-dialect" // fewer than half of the events are valid in the dialect
+	symptomOtherDialect   = "other-dialect" // most events are unknown in the dialect, or those of another
 	symptomNotEnded       = "not-ended"     // the stream did not end in time
 	symptomRunFailed      = "run-failed"    // the run failed before any text
 	symptomNoText         = "no-text"       // no stream of the conversation has readable text

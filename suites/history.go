@@ -285,17 +285,14 @@ func (t *Conversation) isHistoryComplete(page spec.Event) bool {
 // request: the number of different ones if the dialect has [rules.HistoryHasAllImages], and otherwise
 // at most 1.
 func (t *Conversation) countExpectedImages(user spec.Event) int {
-	links := map[string]bool{}
-	for _, image := range user.PartsOf(spec.InputImage) {
-		links[image.Text] = true
-	}
+	n := rules.CountImages(user)
 	hasAll := slices.ContainsFunc(t.dialect.Requirements, func(r spec.Requirement) bool {
 		return slices.Contains(r.Checks, rules.HistoryHasAllImages.ID)
 	})
 	if hasAll {
-		return len(links)
+		return n
 	}
-	return min(1, len(links))
+	return min(1, n)
 }
 
 // withoutSpaces returns s with all white space removed.

@@ -110,8 +110,8 @@ func (r *modelRun) earlierMessages() (messages []chatMessage, err error) {
 
 // describeClientTools returns the text of a system message that lists the tools that the client
 // declares. It is for dialects in which a client cannot return results, so that the model may know
-// of these tools but must not call them. It returns "" if there are no such tools or the client can
-// return results.
+// of these tools but must not call them. It returns "" if the client declares no tools, or if it
+// can return results.
 func (r *modelRun) describeClientTools() string {
 	if len(r.turn.ClientTools) > 0 {
 		return ""

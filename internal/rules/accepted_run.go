@@ -156,22 +156,33 @@ accepted in less than a quarter of the time, since a busy machine may delay all 
 are canceled are left out.`,
 	Needs: []spec.Kind{spec.RunAccepted},
 	Watch: atConversationEnd(func(p *spec.Pass, c *conversation) {
+		type timedRun struct {
+			*acceptedRun
+			end time.Duration // the earliest time of its end
+		}
+		timed := map[string][]timedRun{} // the runs with a known duration, by thread
+		for _, r := range c.runs {
+			duration, ok := scriptedDuration(r.request)
+			if !ok || duration < minAcceptedRun || r.requestedAgain {
+				continue
+			}
+			took := r.acceptance.At - r.request.At
+			p.Judge(r.acceptance, took < duration,
+				"run whose prompt asks for a duration of %v is accepted after %v; expected the reply before the run ends",
+				duration, took.Round(time.Millisecond))
+			if !r.canceled {
+				timed[r.request.Thread] = append(timed[r.request.Thread], timedRun{r, r.request.At + duration})
+			}
+		}
 		for _, r := range c.runs {
 			took := r.acceptance.At - r.request.At
-			if duration, ok := scriptedDuration(r.request); ok && duration >= minAcceptedRun && !r.requestedAgain {
-				p.Judge(r.acceptance, took < duration,
-					"run whose prompt asks for a duration of %v is accepted after %v; expected the reply before the run ends",
-					duration, took.Round(time.Millisecond))
-			}
-			for _, q := range c.runs {
-				duration, ok := scriptedDuration(q.request)
-				end := q.request.At + duration // the earliest one
-				isActive := ok && q.acceptance.At <= r.request.At && end-r.request.At >= minAcceptedRun && !q.canceled
-				if q == r || !isActive || q.request.Thread != r.request.Thread || r.requestedAgain || q.requestedAgain {
+			for _, q := range timed[r.request.Thread] {
+				isActive := q.acceptance.At <= r.request.At && q.end-r.request.At >= minAcceptedRun
+				if q.acceptedRun == r || !isActive || r.requestedAgain {
 					continue
 				}
 				isSlow := q.acceptance.At-q.request.At >= took/4
-				p.Judge(r.acceptance, r.acceptance.At < end || isSlow,
+				p.Judge(r.acceptance, r.acceptance.At < q.end || isSlow,
 					"run is accepted after %v, when run %q of the same thread may have ended; expected the reply while that run goes on",
 					took.Round(time.Millisecond), q.request.Run)
 			}

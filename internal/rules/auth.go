@@ -119,10 +119,10 @@ var NeedsCredentials = &spec.Check{
 	ID: "auth.needs-credentials", ReadsDocument: true,
 	Doc: `a request without valid credentials is refused as documented
 
-Both missing and invalid credentials are judged; some invalid ones are those of the user with
-another end. Since a server that refuses everything would
-pass by accident, a refusal counts only if the server accepted a request of the primary user for
-the same operation.`,
+Both missing and invalid credentials are judged. Among the invalid ones are those of the user with
+characters added or removed at the end. Since a server that refuses everything would pass by
+accident, a refusal counts only if the server accepted a request of the primary user for the same
+operation.`,
 	AllPrincipals: true,
 	Watch: accessWatch(func(request spec.Event) spec.DenialReason {
 		switch request.Principal {

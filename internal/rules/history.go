@@ -193,8 +193,13 @@ func judgeUnreadAnswers(p *spec.Pass, c *conversation) {
 // countSentImages returns the number of images with different links in the prompt of r.
 func countSentImages(r *acceptedRun) int {
 	user, _ := r.request.Last(spec.InputUser)
+	return CountImages(user)
+}
+
+// CountImages returns the number of images with different links in m, a message of a request.
+func CountImages(m spec.Event) int {
 	links := map[string]bool{}
-	for _, image := range user.PartsOf(spec.InputImage) {
+	for _, image := range m.PartsOf(spec.InputImage) {
 		links[image.Text] = true
 	}
 	return len(links)

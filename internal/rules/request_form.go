@@ -86,9 +86,9 @@ func newAcceptedRequestStats(accepted []exchange) requestStatsByOperation {
 
 // unusualRequirement returns the id of the only requirement that the given request exercises and
 // some accepted request for the same operation did not. The requirement on the operation does not
-// count. The result is "" if there is no such requirement, or if there are several. It is also ""
-// if no request for the operation was accepted, or if an accepted request exercised exactly the
-// same requirements.
+// count. The result is "" unless there is exactly one such requirement. It is also "" if no request
+// for the operation was accepted, or if an accepted request exercised exactly the same
+// requirements.
 func (a requestStatsByOperation) unusualRequirement(request spec.Event) (requirement string) {
 	known, anyAccepted := a[request.Operation]
 	isUsual := func(id string) bool { return id == request.Requirement || known.exercised[id] == known.count }

@@ -242,8 +242,8 @@ func (m *boundedMap[T]) put(key string, v T) {
 const maxKeyLength = 1024
 
 // blockedReason returns the reason why rule r cannot match in this state: a scenario is not at the
-// required step, or r has reached its maximum number of matches. It returns "" if there is no such
-// reason. The caller must hold s.mu.
+// required step, or r has reached its maximum number of matches. It returns "" if nothing prevents
+// a match. The caller must hold s.mu.
 func (s *State) blockedReason(r *Rule) string {
 	for _, want := range r.When.ScenarioSteps {
 		at, ok := s.scenarios.get(want.scenario)

@@ -57,7 +57,7 @@ func (d *Dialect) decodeExchanges(
 			request.Request.HasTimes = len(x.Response.Arrivals) > 0
 			decoder := eventDecoder{
 				dialect: d, exchange: &x, request: request, operation: d.probableOperation(x.Request),
-				limit: maxEventBytes, mode: mode, messageSubjects: map[string]string{}, messageTypes: map[string]string{},
+				limit: maxEventBytes, mode: mode, messageSubjects: map[string]string{},
 				reasoningDeltas: slices.Contains(d.kinds(), spec.ReasoningDelta),
 			}
 			for e := range decoder.events() {
@@ -108,7 +108,7 @@ type eventDecoder struct {
 	limit           int               // maximum size of one event or body, in bytes
 	mode            decodeMode        // what is set in events besides their kinds, slots and parts
 	messageSubjects map[string]string // id → "reasoning", for each message that started as reasoning
-	messageTypes    map[string]string // id → type, for each message that started with a type
+	messageTypes    map[string]string // id → type, for each message that started with a type; nil if no variant needs it
 	reasoningDeltas bool              // the dialect has events that are deltas of reasoning
 	openChunks      openSpans         // messages and tool calls that chunks have started and that have not ended
 	frameIndex      int               // index of the next frame, from 0
@@ -216,8 +216,10 @@ func (t *eventDecoder) decodeFrame(item sse.Item) []spec.Event {
 		return append(t.buffer, e)
 	}
 	w := t.dialect.decodeFrameData(t.operation, &e, item.Data, t.messageType, t.mode)
-	phase := e.Kind.Phase()
-	if e.Kind.Subject() == "message" && (phase == "start" || phase == "progress") && e.Type != "" {
+	if (e.Kind == spec.MessageStart || e.Kind == spec.MessageProgress) && e.Type != "" && t.operation.needsMessageTypes {
+		if t.messageTypes == nil {
+			t.messageTypes = map[string]string{}
+		}
 		t.messageTypes[e.Message] = e.Type
 	}
 	t.inheritSubject(&e)

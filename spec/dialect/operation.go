@@ -34,19 +34,20 @@ type Operation struct {
 	templates        map[string]any          // bodies by template name; nil for a request without a body
 	bodylessTemplate string                  // template of requests without a JSON body (x-says)
 
-	frameVariants    []*variant                    // the variants of the frames of its stream
-	carriers         map[spec.Kind]spec.Kind       // kind of the frames that carry events of a kind; see Carrier
-	nameMembers      []string                      // members that name frames, most frequent first; see initWireNames
-	wireNames        map[spec.Kind]string          // names of frames by kind
-	sentinel         string                        // in-band terminator of the stream; "" if there is none
-	writesSentinel   bool                          // the reference server ends the stream with the sentinel
-	eventField       string                        // the member that is also sent as SSE event field; "" if there is none
-	cursorAsID       bool                          // the cursor is sent as SSE id
-	responses        map[string]documentedResponse // by documented status: "200", "4XX", "default"
-	successStatus    int                           // the lowest documented status from 200 to 299; 0 if there is none
-	anySuccess       bool                          // further statuses from 200 to 299 are documented
-	successMediaType string                        // media type of successStatus
-	replyKind        spec.Kind                     // kind of an unstreamed successful response; "" if there is none
+	frameVariants     []*variant                    // the variants of the frames of its stream
+	needsMessageTypes bool                          // the variant of a frame may depend on the type of an earlier message
+	carriers          map[spec.Kind]spec.Kind       // kind of the frames that carry events of a kind; see Carrier
+	nameMembers       []string                      // members that name frames, most frequent first; see initWireNames
+	wireNames         map[spec.Kind]string          // names of frames by kind
+	sentinel          string                        // in-band terminator of the stream; "" if there is none
+	writesSentinel    bool                          // the reference server ends the stream with the sentinel
+	eventField        string                        // the member that is also sent as SSE event field; "" if there is none
+	cursorAsID        bool                          // the cursor is sent as SSE id
+	responses         map[string]documentedResponse // by documented status: "200", "4XX", "default"
+	successStatus     int                           // the lowest documented status from 200 to 299; 0 if there is none
+	anySuccess        bool                          // further statuses from 200 to 299 are documented
+	successMediaType  string                        // media type of successStatus
+	replyKind         spec.Kind                     // kind of an unstreamed successful response; "" if there is none
 }
 
 // A documentedRequestBody describes the body of a request in one media type.
@@ -213,6 +214,7 @@ func (o *Operation) addResponses(op node) {
 			variants := op.doc.parseVariants(schema, "")
 			if media == spec.EventStream {
 				o.frameVariants = variants
+				o.needsMessageTypes = slices.ContainsFunc(variants, func(w *variant) bool { return len(w.messageTypes) > 0 })
 				for _, w := range variants {
 					w.siblings = variants
 				}
