@@ -31,8 +31,9 @@ type requestState struct {
 	entry    *journal.ExchangeRecorder // the journal entry of the exchange; nil until it is opened
 }
 
-// seedHeader is the header in which a request sets the seed of its random choices. The response
-// reports the seed in the same header, unless it refuses the request for an invalid X-Mock header.
+// seedHeader is the header in which a request sets the seed of the random choices that the server
+// makes for it. The response reports the seed in the same header, except if the request is refused
+// because an X-Mock header is invalid.
 const seedHeader = "X-Mock-Seed"
 
 // serve handles one request. It applies the request's X-Mock headers and passes the request to the

@@ -49,8 +49,8 @@ var neighbourScenarios = []Scenario{
 }
 
 // forget removes the exchange with index n, counted from 0, and all later ones from the recording,
-// so that checks do not judge them. It is used if a server may refuse a request although the
-// document does not state so.
+// so that checks do not judge them. It is used for requests that a server may refuse even though the
+// document does not say so.
 func (t *Conversation) forget(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

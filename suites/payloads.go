@@ -125,7 +125,7 @@ func (c *combinationPlayer) askIfPossible(text string) bool {
 // buffers and database fields.
 const rareLength = 1<<16 + 64
 
-// tryInNewThread sets c.Thread to a new id and calls forgetIfFailed.
+// tryInNewThread sets c.Thread to a new id and then calls send through forgetIfFailed.
 func (c *combinationPlayer) tryInNewThread(send func()) {
 	c.Thread = c.NewID()
 	c.forgetIfFailed(send)

@@ -110,8 +110,8 @@ func plainReplyTemplate(template string) string {
 func isReplyTemplate(template string) bool { return plainReplyTemplate(template) != "" }
 
 // sendReplyForms sends a reply in each form that the document allows, each in a new thread. It uses
-// all templates whose plain form is plainTemplate, and the valid variants of their requests. It omits
-// most forms that prompts can have, too, because the variants scenario sends prompts in these forms.
+// all templates whose plain form is plainTemplate, and the valid variants of their requests. It skips
+// most of the forms that prompts can also have, because the variants scenario sends prompts in them.
 func (t *Conversation) sendReplyForms(plainTemplate string) {
 	o, _ := t.dialect.TemplateOperation(plainTemplate)
 	sent := map[string]bool{} // forms of variants

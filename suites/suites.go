@@ -47,7 +47,7 @@ type Target struct {
 	LackedCapabilities  []string          // names of capabilities that the server does not have
 	Only                []string          // globs of check ids, requirement ids and scenario names to test; empty: all
 	Skip                []string          // globs of check ids, requirement ids and scenario names not to test
-	RefusalsAbout       []string          // ids of the requirements about which invalid requests are sent; empty: all
+	RefusalsAbout       []string          // ids of the requirements to test with invalid requests; empty: all
 
 	// Scenarios are played in addition to [Scenarios], if they apply to the dialect. Each must have a
 	// Run function and a unique name.

@@ -50,8 +50,8 @@ func (t *Target) evaluateAll(parts []ScenarioResult) []ScenarioResult {
 	return parts
 }
 
-// evaluateEach calls evaluateOnce concurrently for each element of parts. If calls panic, it waits
-// for all calls to end, and then panics with the value of one of the panics.
+// evaluateEach calls evaluateOnce concurrently for each element of parts and waits for all calls to
+// return. If any of them panicked, it then panics with the value of one of those panics.
 func (t *Target) evaluateEach(parts []ScenarioResult) {
 	limit, panicked := make(chan struct{}, runtime.GOMAXPROCS(0)), make([]any, len(parts))
 	var wait sync.WaitGroup

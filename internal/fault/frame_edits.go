@@ -58,7 +58,8 @@ func replaceData(frame []byte, data sse.Line, other []byte) []byte {
 }
 
 // breakString is the argument of editData for the bad-utf8 fault. It returns a copy of data, a JSON
-// text, whose last string ends with an invalid UTF-8 byte. If data contains no string, ok is false.
+// text, with an invalid UTF-8 byte added at the end of its last string. If data contains no string,
+// ok is false.
 func breakString(_ Args, data []byte) (out []byte, ok bool) {
 	i := bytes.LastIndexByte(data, '"')
 	if i < 0 {

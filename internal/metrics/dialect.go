@@ -33,8 +33,8 @@ type DialectCounters struct {
 	otherOperation *statusClasses // for unknown operations
 }
 
-// statusClasses holds a counter of the responses of an operation for each first digit of the
-// status, which is the index. The counter at index 0 is for invalid statuses.
+// statusClasses holds the counters of the responses of one operation, indexed by the first digit of
+// the status. The counter at index 0 is for invalid statuses.
 type statusClasses [6]*metrics.Counter
 
 // OtherOperation is the name under which requests that match no operation are counted.

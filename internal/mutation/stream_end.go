@@ -13,9 +13,9 @@ import (
 // if the body of a response does not end.
 var alsoOpen = []string{"run.closes-after-end", "wire.body-is-whole"}
 
-// streamEndMutants are servers that leave bodies open after the end of a run or cut them off there.
-// Others send only a part of a text as the completed text, or send events at other times than the
-// prompt asks for.
+// streamEndMutants are servers that end streams incorrectly. Some leave bodies open after the end of
+// a run or cut them off there, some send only a part of a text as the completed text, and some send
+// events at times other than those for which the prompt asks.
 var streamEndMutants = []*Mutant{
 	{
 		Name: "comments-after-the-end", Doc: "after the end of a run, comments come and the body stays open",

@@ -124,7 +124,7 @@ func (a *assembledRun) expectedEnd() string {
 }
 
 // describeFailure returns the name of the event that reports the failure, followed by its error
-// message if it has one. If the event names another run than the requested one, the result also
+// message if it has one. If the event names a run other than the requested one, the result also
 // names both runs.
 func (a *assembledRun) describeFailure() string {
 	what := displayName(a.failure).String()

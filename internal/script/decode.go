@@ -71,8 +71,8 @@ func (d *decoder) add(p Problem) {
 	}
 }
 
-// A textValue is a text in a script. A number or a boolean in the script is converted to the text
-// that the file has for it, such as "1.50".
+// A textValue is a text in a script. A number or a boolean is also accepted; its text is exactly as
+// written in the file, such as "1.50".
 type textValue string
 
 // UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The node n must be a
@@ -82,7 +82,7 @@ func (t *textValue) UnmarshalYAML(n ast.Node) error {
 	return nil
 }
 
-// A textList is a list of names in a script, in which a single name may replace a list of one name.
+// A textList is a list of names in a script. A list of one name may be written as the name alone.
 type textList []string
 
 // UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The node n must be a

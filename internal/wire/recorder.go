@@ -111,9 +111,9 @@ func (h *recorder) checkStop() error {
 	return nil
 }
 
-// truncateAt truncates the recorded body and its arrivals at the offset end, where the last event
-// that StopWhen.Frames counts ends. A client that disconnects there does not receive the bytes
-// after it.
+// truncateAt truncates the recorded body and its arrivals at the offset end, the end of the last
+// event counted for StopWhen.Frames. A client that disconnects at that point would not have
+// received the rest.
 func (h *recorder) truncateAt(end int) {
 	// The decoder does not wait for the LF of a CR LF. If it has arrived, it belongs to
 	// the blank line.

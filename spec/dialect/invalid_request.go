@@ -307,10 +307,10 @@ func (m *invalidRequestBuilder) keepsVariant() bool {
 	return m.only != "" || m.KeepVariant != nil && m.KeepVariant()
 }
 
-// addBodyEdit adds a request in which the value of the body at the given location is replaced with
-// v, or removed if v is deletionMarker{}. The argument n is the schema of the value or, if the value is
-// removed or added, of the object around it. The name of the request is the location followed by
-// what, such as "is missing". The argument valid is its valid counterpart.
+// addBodyEdit adds a request in which the value at the given location of the body is set to v, or
+// removed if v is deletionMarker{}. The argument n is the schema of the value or, if the request
+// adds or removes the value, of the enclosing object. The name of the request is the location
+// followed by what, such as "is missing". The argument valid is its valid counterpart.
 func (m *invalidRequestBuilder) addBodyEdit(n node, at []string, what string, valid spec.Request, v any) {
 	m.schema = n.pointer
 	defer func() { m.schema = "" }()
