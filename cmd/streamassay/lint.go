@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/streamassay/streamassay/internal/transcript"
 	"github.com/streamassay/streamassay/reports"
@@ -74,14 +75,7 @@ neither a whole run nor a violation, or no event of the dialect, 5 internal erro
 	f.StringVar(&l.dialect, "dialect", "",
 		"`DIALECT` dialect of all files: "+dialectUsage+"; required for files other than .txtar; overrides the dialect "+
 			"that a .txtar names")
-	f.Var((*nameList)(&l.claims), "claim",
-		"`CAPABILITY` the only value is \"scripted\": the agent follows docs/prompts.md, so the content of its replies is "+
-			"judged too")
-	f.BoolVar(&l.strict, "strict", false, "also fail if only a SHOULD requirement is violated")
-	f.StringArrayVar(&l.reports, "report", nil, reportUsage())
-	f.BoolVarP(&l.verbose, "verbose", "v", false,
-		"also list checks that found nothing to judge")
-	l.maxEvent = dialect.MaxEventBytes
+	l.addFlags(f)
 	f.Var(sizeValue(&l.maxEvent), "max-event",
 		"maximum size of one event; a larger one violates a MUST requirement (in the dialect runs: a SHOULD), and nothing after it is "+
 			"judged")
@@ -89,23 +83,44 @@ neither a whole run nor a violation, or no event of the dialect, 5 internal erro
 	return cmd
 }
 
+// addFlags adds the flags that the lint and proxy commands share to the flag set, and sets l to
+// their default values.
+func (l *lintOptions) addFlags(f *pflag.FlagSet) {
+	l.maxEvent = dialect.MaxEventBytes
+	f.Var((*nameList)(&l.claims), "claim",
+		"`CAPABILITY` the only value is \"scripted\": the agent follows docs/prompts.md, so the content of its replies is "+
+			"judged too")
+	f.BoolVar(&l.strict, "strict", false, "also fail if only a SHOULD requirement is violated")
+	f.StringArrayVar(&l.reports, "report", nil, reportUsage())
+	f.BoolVarP(&l.verbose, "verbose", "v", false,
+		"also list checks that found nothing to judge")
+}
+
+// outputs returns the destinations of the reports. It returns a usage error if --report or --claim
+// is invalid.
+func (l *lintOptions) outputs() (outs []reportOutput, err error) {
+	for _, c := range l.claims {
+		if c != "scripted" {
+			return nil, usageError("--claim: unknown capability %q (the only one here is \"scripted\")", c)
+		}
+	}
+	if outs, err = parseOutputs("--report", l.reports); err != nil {
+		return nil, err
+	}
+	return outs, resolveOutputs(outs)
+}
+
 // run judges the recordings at the paths in files and writes the reports. It prints notes on the
 // recordings to standard error. It returns an error with the exit code of the report, or nil if
 // that is 0. It also returns an error if a flag is invalid, a recording cannot be read or a report
 // cannot be written.
 func (l lintOptions) run(ctx context.Context, sh stdio, files []string) error {
-	started := time.Now()
-	outs, err := parseOutputs("--report", l.reports)
+	report := &reports.Report{
+		Tool: "streamassay", Version: buildVersion(), Started: time.Now().UTC(), Target: strings.Join(files, " "),
+	}
+	outs, err := l.outputs()
 	if err != nil {
 		return err
-	}
-	if err := resolveOutputs(outs); err != nil {
-		return err
-	}
-	for _, c := range l.claims {
-		if c != "scripted" {
-			return usageError("--claim: unknown capability %q (the only one of lint is \"scripted\")", c)
-		}
 	}
 	// The live heap is mainly one copy of the recordings. With the default GC percentage it
 	// could grow to twice their size.
@@ -114,6 +129,16 @@ func (l lintOptions) run(ctx context.Context, sh stdio, files []string) error {
 	if err != nil && ctx.Err() == nil {
 		return err
 	}
+	return l.judge(ctx, sh, list, report, outs)
+}
+
+// judge judges the recordings in list, completes the report, and writes it to outs. It prints notes
+// on the recordings to standard error. It returns an error with the exit code of the report, or nil
+// if that is 0. It also returns an error if the dialect of a recording is unknown or the report
+// cannot be written.
+func (l lintOptions) judge(
+	ctx context.Context, sh stdio, list []*transcript.Transcript, report *reports.Report, outs []reportOutput,
+) error {
 	for _, t := range list {
 		for _, note := range t.Notes {
 			fmt.Fprintf(sh.err, "streamassay: %s: %s\n", t.Name, oneLine(note))
@@ -130,9 +155,6 @@ func (l lintOptions) run(ctx context.Context, sh stdio, files []string) error {
 			}
 		}
 	}
-	report := &reports.Report{
-		Tool: "streamassay", Version: buildVersion(), Started: started.UTC(), Target: strings.Join(files, " "),
-	}
 	for _, d := range dialects {
 		file := func(p suites.ScenarioResult) string { return p.Scenario.Doc }
 		never := func(suites.ScenarioResult) string { return "" }
@@ -141,7 +163,7 @@ func (l lintOptions) run(ctx context.Context, sh stdio, files []string) error {
 		b := dialectReportBuilder{target, "$BASE", file, never}
 		report.Dialects = append(report.Dialects, b.dialectReport(parts[d.Name]))
 	}
-	report.DurationMS = time.Since(started).Milliseconds()
+	report.DurationMS = time.Since(report.Started).Milliseconds()
 	concludeReport(ctx, report, reports.ConcludeOptions{Strict: l.strict})
 	if err := writeReports(report, outs, sh, textStyle(sh, l.verbose)); err != nil {
 		return err

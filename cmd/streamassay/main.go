@@ -106,7 +106,7 @@ func exitWith(code int) error {
 // commandConstructors lists the constructors of all commands. A new command needs a file with its
 // constructor, and an entry in this list.
 var commandConstructors = []func(stdio) *cobra.Command{
-	runCommand, diffCommand, serveCommand, mockCommand, convertCommand, lintCommand,
+	runCommand, diffCommand, serveCommand, mockCommand, proxyCommand, convertCommand, lintCommand,
 	listCommand, explainCommand, specCommand, docsCommand, mutantsCommand,
 }
 

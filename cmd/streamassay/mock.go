@@ -100,9 +100,6 @@ expected), 5 internal error and, with COMMAND, 130 interrupted by SIGINT, 143 by
   streamassay mock --dialect agkit recordings
   streamassay mock --dialect runs --expect calls.yaml -- npm test`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if m.dialects, err = dialectsNamed("--dialect", names); err != nil {
-				return err
-			}
 			paths, command := args, []string(nil)
 			if at := cmd.ArgsLenAtDash(); at >= 0 {
 				if paths, command = args[:at], args[at:]; len(command) == 0 {
@@ -117,6 +114,15 @@ expected), 5 internal error and, with COMMAND, 130 interrupted by SIGINT, 143 by
 			}
 			m.sources = paths
 			if err := m.sources.validate(); err != nil {
+				return err
+			}
+			if err := m.endpoint.check(false); err != nil {
+				return err
+			}
+			if err := checkControl(m.control); err != nil {
+				return err
+			}
+			if m.dialects, err = dialectsNamed("--dialect", names); err != nil {
 				return err
 			}
 			return m.run(cmd.Context(), sh, command)
@@ -165,12 +171,6 @@ expected), 5 internal error and, with COMMAND, 130 interrupted by SIGINT, 143 by
 // Some flags replace serving: --schema prints the JSON Schema of scripts, --check prints the
 // problems in the files, and --record forwards requests to a real server.
 func (m *mockOptions) run(ctx context.Context, sh stdio, command []string) error {
-	if err := m.endpoint.check(false); err != nil {
-		return err
-	}
-	if err := checkControl(m.control); err != nil {
-		return err
-	}
 	cfg, err := m.defaults.mockConfig(m.dialects)
 	if err != nil {
 		return err

@@ -56,11 +56,11 @@ Exit codes: 0 ended by SIGINT or SIGTERM, 2 usage or configuration error, 5 inte
   streamassay serve --addr :443 --user @users.txt --tls-cert cert.pem --tls-key key.pem --state sqlite:runs.db`,
 		Args: rejectArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			dialects, err := dialectsNamed("--dialect", names)
-			if err != nil {
+			if err := s.check(); err != nil {
 				return err
 			}
-			if err := s.check(); err != nil {
+			dialects, err := dialectsNamed("--dialect", names)
+			if err != nil {
 				return err
 			}
 			return s.listenAndServe(cmd.Context(), sh, dialects, len(names) == 1)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,7 +31,11 @@ type service struct {
 	controlHandler func(done <-chan struct{}) http.Handler // for the control port, or nil; done is closed at shutdown
 	seed           *uint64                                 // printed at the start; nil means none
 	watch          func() (stop func())                    // called when serving begins, stop at shutdown; nil means none
-	command        []string                                // the client command; empty means none
+
+	// The mock and proxy commands set the fields below.
+
+	command   []string // the client command; empty means none
+	envPrefix string   // prefix of the command's environment variables: "" means MOCK
 }
 
 // A listeningServer is a listener with the HTTP server that serves on it.
@@ -62,7 +67,9 @@ func (s service) run(ctx context.Context, sh stdio) error {
 	if s.endpoint.tls != nil {
 		scheme = "https"
 	}
-	where := serviceInfo{baseURLs: joinBaseURLs(serverURL(ln, scheme), s.basePaths), seed: s.seed}
+	where := serviceInfo{
+		baseURLs: joinBaseURLs(serverURL(ln, scheme), s.basePaths), seed: s.seed, envPrefix: cmp.Or(s.envPrefix, "MOCK"),
+	}
 	ports := []listeningServer{main}
 	done := make(chan struct{})
 	if s.controlHandler != nil {
@@ -134,21 +141,22 @@ func joinBaseURLs(root string, prefix map[string]string) map[string]string {
 
 // A serviceInfo holds the URLs at which clients reach a service, and the seed of a mock.
 type serviceInfo struct {
+	envPrefix  string            // prefix of the environment variables of the client command
 	baseURLs   map[string]string // by name of the dialect
 	controlURL string            // URL of the control API; "" means none
 	seed       *uint64           // nil if the service is not a mock
 }
 
 // clientEnv returns environment variables for the client command, each in the form NAME=VALUE.
-// MOCK_URLS is a JSON object with the base URL of each dialect. MOCK_URL is the base URL, and is
-// set only if there is exactly one dialect. MOCK_CONTROL is the URL of the control API, which may
-// be empty.
+// Their names begin with p.envPrefix, such as MOCK. MOCK_URLS is a JSON object with the base URL of
+// each dialect. MOCK_URL is the base URL, and is set only if there is exactly one dialect.
+// MOCK_CONTROL is the URL of the control API, which may be empty.
 func (p serviceInfo) clientEnv() []string {
 	all, _ := json.Marshal(p.baseURLs) // cannot fail for a map of strings
-	env := []string{"MOCK_URLS=" + string(all), "MOCK_CONTROL=" + p.controlURL}
+	env := []string{p.envPrefix + "_URLS=" + string(all), p.envPrefix + "_CONTROL=" + p.controlURL}
 	if len(p.baseURLs) == 1 {
 		for _, at := range p.baseURLs {
-			env = append(env, "MOCK_URL="+at)
+			env = append(env, p.envPrefix+"_URL="+at)
 		}
 	}
 	return env

@@ -59,12 +59,12 @@ type cachedConversation struct {
 	bytes int
 }
 
-// addExchange adds the exchange o, which began at the time began, to the conversation of its
-// thread. It passes a copy of the conversation to r.cfg.Save, which must not be nil, and returns
-// the error from Save.
-func (l *conversationCache) addExchange(r *Recorder, o RecordedExchange, began time.Time) error {
+// addExchange adds the exchange o to the conversation of its thread. It passes a copy of the
+// conversation to r.cfg.Save, which must not be nil, and returns the error from Save.
+func (l *conversationCache) addExchange(r *Recorder, o RecordedExchange) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	began := r.started.Add(o.Exchange.At)
 	t := l.conversationOf(r, o.Thread, began)
 	x := o.Exchange
 	x.At = began.Sub(t.StartedAt)

@@ -30,6 +30,9 @@ type RecorderConfig struct {
 	// Save is called after each exchange without a SkipReason, with the whole conversation so
 	// far. Calls are sequential. Its errors are logged. If Save is nil, nothing is saved.
 	Save func(RecordedConversation) error
+	// SaveDefective also saves the exchanges of the dialect's operations whose response is
+	// defective. They have no SkipReason. Such exchanges can be judged, but not replayed.
+	SaveDefective bool
 	// OnExchange is called after each exchange for which the server was reached, including
 	// those that are not saved. Calls may be concurrent. OnExchange may be nil.
 	OnExchange  func(RecordedExchange)
@@ -65,7 +68,8 @@ type RecordedExchange struct {
 type Recorder struct {
 	cfg           RecorderConfig
 	client        *wire.Client
-	upstream      string // the server's URL without credentials and query
+	started       time.Time // the times of exchanges are relative to it
+	upstream      string    // the server's URL without credentials and query
 	conversations conversationCache
 }
 
@@ -88,8 +92,9 @@ func NewRecorder(cfg RecorderConfig) (*Recorder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the server to record: %w", err)
 	}
+	started := time.Now() // the client started just before
 	plain := url.URL{Scheme: cfg.Upstream.Scheme, Host: cfg.Upstream.Host, Path: cfg.Upstream.Path}
-	return &Recorder{cfg: cfg, client: client, upstream: plain.String()}, nil
+	return &Recorder{cfg: cfg, client: client, started: started, upstream: plain.String()}, nil
 }
 
 // ServeHTTP forwards a client's request to the server, streams the response back and records the
@@ -102,7 +107,6 @@ func (r *Recorder) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
 		return
 	}
-	began := time.Now()
 	forwarder := &responseForwarder{w: w}
 	x, err := client.Do(in.Context(), req, wire.StopWhen{Until: forwarder.forward})
 	failed := err != nil || x.Response.End != nil
@@ -117,7 +121,7 @@ func (r *Recorder) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 		}
 		x.Response.End = spec.ErrTruncated
 	}
-	r.finishExchange(x, began)
+	r.finishExchange(x)
 	forwarder.finish(x.Response)
 }
 
@@ -217,18 +221,20 @@ func (b *responseForwarder) finish(received spec.Response) {
 	}
 }
 
-// finishExchange passes exchange x, which began at the time began, to cfg.OnExchange, and saves it
-// with cfg.Save. Both functions may be nil. If x must not be saved (see [Recorder.classify]),
-// finishExchange logs the reason instead.
-func (r *Recorder) finishExchange(x spec.Exchange, began time.Time) {
+// finishExchange passes exchange x to cfg.OnExchange, and saves it with cfg.Save. Both functions may
+// be nil. If x must not be saved (see [Recorder.classify]), finishExchange logs the reason instead.
+func (r *Recorder) finishExchange(x spec.Exchange) {
 	d := r.cfg.Dialect
 	if x.Response.Status == http.StatusUnauthorized && !hasCredentials(x.Request.Header) {
 		x.Request.Principal = spec.Anonymous
 	}
 	o := RecordedExchange{Exchange: x, Request: d.ParseRequest(x.Request)}
 	o.Thread, o.SkipReason = r.classify(x, o.Request)
+	if r.cfg.SaveDefective && d.Operation(x.Request) != nil {
+		o.SkipReason = ""
+	}
 	if o.SkipReason != "" {
-		r.cfg.Log.Warn("exchange not saved",
+		r.cfg.Log.Warn("exchange not recorded",
 			"request", x.Request.Method+" "+targetPath(x.Request.Target), "because", o.SkipReason)
 	}
 	if r.cfg.OnExchange != nil {
@@ -237,7 +243,7 @@ func (r *Recorder) finishExchange(x spec.Exchange, began time.Time) {
 	if o.SkipReason != "" || r.cfg.Save == nil {
 		return
 	}
-	if err := r.conversations.addExchange(r, o, began); err != nil {
+	if err := r.conversations.addExchange(r, o); err != nil {
 		r.cfg.Log.Error("saving a conversation failed", "error", err.Error())
 	}
 }

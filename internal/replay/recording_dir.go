@@ -82,7 +82,7 @@ func (f *RecordingDir) reserveName(c RecordedConversation) (string, error) {
 	if name, ok := f.names[c.Number]; ok {
 		return name, nil
 	}
-	stem := recordingStem(c)
+	stem := c.Name()
 	for n := range maxNames {
 		name := stem + ".txtar"
 		if n > 0 {
@@ -105,10 +105,10 @@ func (f *RecordingDir) reserveName(c RecordedConversation) (string, error) {
 // unchanged. A longer id is truncated to half of this length, and a hash is appended.
 const maxStemLength = 80
 
-// recordingStem returns the name of the file for conversation c, without extension and without a
+// Name returns a name for the conversation: the name of its file, without extension and without a
 // number that makes it unique. The name is valid on all file systems, whatever the thread id
 // contains.
-func recordingStem(c RecordedConversation) string {
+func (c RecordedConversation) Name() string {
 	family, _, _ := strings.Cut(c.Dialect, "@")
 	if c.Thread == "" {
 		return family + "-no-thread"

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"os/exec"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/streamassay/streamassay/internal/middleware"
+	"github.com/streamassay/streamassay/internal/replay"
+	"github.com/streamassay/streamassay/reports"
+)
+
+// A proxyOptions holds the flags of the proxy command.
+type proxyOptions struct {
+	lintOptions // how the exchanges are judged and reported
+
+	endpoint    listenFlags
+	log         logFlags
+	upstream    string   // value of --upstream
+	headers     []string // values of --header, each 'Name: value'
+	ca          string   // path of a PEM file with trusted certificates; "" means none
+	transcripts string   // directory for transcripts; "" means none
+}
+
+// proxyCommand returns the proxy command, which forwards requests to a server and judges the
+// exchanges.
+func proxyCommand(sh stdio) *cobra.Command {
+	p := proxyOptions{}
+	cmd := &cobra.Command{
+		Use:   "proxy --upstream URL [flags] [-- COMMAND [ARG...]]",
+		Short: "Forward requests to a server, and judge the exchanges",
+		Long: `Forward each request to the server at --upstream, stream its response back unchanged, and
+judge the exchanges with the checks of streamassay run when SIGINT or SIGTERM ends the proxy.
+With a COMMAND, such as the tests of a client, the proxy runs it and judges the exchanges when
+it has ended. COMMAND gets the base URL of the proxy in the environment variable PROXY_URL.
+
+Exchanges are judged by conversation: those of one thread, or of no thread, in the order of
+their requests. As in streamassay lint, a requirement is reported as fulfilled only if one of
+the responses streams a whole run. Requests for anything but an operation of the dialect are
+forwarded and not judged. A refusal of a request whose credentials differ from the first of its thread
+is taken as meant for another user. What exceeds 10000 conversations or 256MiB of bodies is
+forwarded and not judged, and the report is marked incomplete.
+
+No credentials are in reports and transcripts: REDACTED replaces the values of the headers
+that streamassay run --help lists, and of --header.
+
+Exit codes: 0 no MUST requirement is violated and 3 does not apply, 1 a MUST requirement is violated
+(with --strict: a MUST or SHOULD requirement) or COMMAND failed, 2 usage or configuration error,
+3 there was neither a whole run nor a violation, or the code would be 0 but the report is
+incomplete, 5 internal error and, with COMMAND, 130 interrupted by SIGINT, 143 by SIGTERM.`,
+		Example: `  streamassay proxy --dialect agkit --addr 127.0.0.1:4010 --upstream http://127.0.0.1:8080
+  streamassay proxy --dialect runs --upstream http://127.0.0.1:8080 --report junit=r.xml -- npm test`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var command []string
+			if at := cmd.ArgsLenAtDash(); at >= 0 {
+				if args, command = args[:at], args[at:]; len(command) == 0 {
+					return usageError("no COMMAND after --")
+				}
+			}
+			if err := rejectArguments(cmd, args); err != nil {
+				return err
+			}
+			return p.run(cmd.Context(), sh, command)
+		},
+	}
+	addFlagGroups(cmd, []flagGroup{
+		{"Server", func(f *pflag.FlagSet) {
+			f.StringVar(&p.dialect, "dialect", "", "`DIALECT` dialect of the server (required): "+dialectUsage)
+			completeDialects(cmd)
+			f.Var(&singleValue{value: &p.upstream}, "upstream", "`URL` base URL of the server (required)")
+			f.StringArrayVar(&p.headers, "header", nil,
+				"`'Name: value'` header to add to forwarded requests that lack it (repeatable)")
+			f.StringVar(&p.ca, "ca", "", "`FILE` PEM file with certificates of the server to trust")
+		}},
+		{"Address", p.endpoint.addFlags},
+		{"Judgement and reports", func(f *pflag.FlagSet) {
+			p.addFlags(f)
+			f.Var(&singleValue{value: &p.transcripts}, "transcripts",
+				"`DIR` directory for the transcript of each conversation; existing files are kept")
+		}},
+		{"Log", p.log.addFlags},
+	})
+	return cmd
+}
+
+// run forwards requests until the client command has ended or, if command is empty, until ctx is
+// done. Then it judges the exchanges. It returns nil if the exit code is 0, and an error otherwise.
+func (p *proxyOptions) run(ctx context.Context, sh stdio, command []string) error {
+	cfg, err := p.recorderConfig()
+	if err != nil {
+		return err
+	}
+	report := &reports.Report{
+		Tool: "streamassay", Version: buildVersion(), Started: time.Now().UTC(), Target: cfg.Upstream.String(),
+	}
+	outs, err := p.outputs()
+	if err != nil {
+		return err
+	}
+	if len(command) > 0 {
+		if _, err := exec.LookPath(command[0]); err != nil {
+			return usageError("cannot run COMMAND %s: %v", command[0], withoutPath(err))
+		}
+	}
+	if err := p.endpoint.check(false); err != nil {
+		return err
+	}
+	seen := &proxiedConversations{dirPath: p.transcripts}
+	cfg.Log = p.log.logger(sh.err)
+	cfg.Save = seen.save
+	if p.transcripts != "" {
+		if seen.dir, err = replay.OpenRecordingDir(p.transcripts); err != nil {
+			return usageError("--transcripts %s: %v", p.transcripts, withoutPath(err))
+		}
+		defer seen.dir.Close()
+	}
+	recorder, err := replay.NewRecorder(cfg)
+	if err != nil {
+		return usageError("--upstream %s: %v", withoutSecrets(p.upstream), err)
+	}
+	var open sync.WaitGroup // requests that are being served
+	forward := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		open.Add(1)
+		defer open.Done()
+		recorder.ServeHTTP(w, r)
+	})
+	served := service{
+		endpoint: &p.endpoint, limits: &limitFlags{header: 64 << 10, idle: 2 * time.Minute}, log: cfg.Log, command: command,
+		handler:   middleware.New(forward, middleware.Config{AllowedOrigins: []string{"*"}, Log: slog.New(slog.DiscardHandler)}),
+		basePaths: map[string]string{cfg.Dialect.Name: cfg.Dialect.Base},
+		envPrefix: "PROXY",
+		shutdown:  func(context.Context) error { return nil },
+	}
+	ended := served.run(ctx, sh)
+	var exit exitError
+	if ended != nil && (!errors.As(ended, &exit) || exit.code == exitUsage || exit.code == exitInternal) {
+		return ended // nothing was served, or not any more
+	}
+	open.Wait()
+	list, err := seen.transcripts()
+	if err != nil {
+		return exitError{exitInternal, err.Error()}
+	}
+	report.Incomplete = seen.incomplete
+	exitOnSecondSignal(ctx)
+	judged := p.judge(context.WithoutCancel(ctx), sh, list, report, outs)
+	if ended != nil && exit.code != exitOK {
+		return ended
+	}
+	return judged
+}
+
+// recorderConfig returns the configuration of the recorder that forwards the requests, without Log
+// and Save. It returns a usage error if a flag is invalid.
+func (p *proxyOptions) recorderConfig() (cfg replay.RecorderConfig, err error) {
+	cfg.SaveDefective = true
+	if p.dialect == "" {
+		return cfg, usageError("proxy needs --dialect: that of the server (see streamassay list dialects)")
+	}
+	if p.upstream == "" {
+		return cfg, usageError("proxy needs --upstream: the base URL of the server, e.g. http://127.0.0.1:8080")
+	}
+	if cfg.Header, err = parseHeaders("--header", p.headers); err != nil {
+		return cfg, err
+	}
+	if p.ca != "" {
+		if cfg.CA, err = readCA(p.ca); err != nil {
+			return cfg, usageError("--ca %s: %v", p.ca, err)
+		}
+	}
+	if _, err := parseBase("--upstream", p.upstream); err != nil {
+		return cfg, err
+	}
+	given, err := givenDialects("--dialect", []string{p.dialect})
+	if err != nil {
+		return cfg, err
+	}
+	cfg.Dialect = given[0]
+	cfg.Upstream, err = baseURL("--upstream", p.upstream, cfg.Dialect)
+	return cfg, err
+}

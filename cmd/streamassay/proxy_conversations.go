@@ -1,0 +1,129 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/streamassay/streamassay/internal/redact"
+	"github.com/streamassay/streamassay/internal/replay"
+	"github.com/streamassay/streamassay/internal/transcript"
+	"github.com/streamassay/streamassay/spec"
+)
+
+// maxProxiedBytes is the maximum total size, in bytes, of the bodies that a proxy keeps to judge
+// them.
+const maxProxiedBytes = 256 << 20
+
+// A proxiedConversations holds the conversations that passed through a proxy, and writes their
+// transcripts to a directory if there is one. The zero value is empty. Its methods may be called
+// concurrently.
+type proxiedConversations struct {
+	dir     *replay.RecordingDir // directory for transcripts; nil means none
+	dirPath string               // path of dir, for reports
+
+	mu         sync.Mutex
+	all        map[int]replay.RecordedConversation // by Number
+	bytes      int                                 // size of the bodies in all
+	incomplete string                              // why exchanges are missing; "" if none are
+}
+
+// save keeps the conversation c in place of an earlier state of it, and writes its transcript. It
+// keeps nothing beyond [maxRecordings] conversations and [maxProxiedBytes], and then sets
+// s.incomplete. It returns an error if the transcript cannot be written.
+func (s *proxiedConversations) save(c replay.RecordedConversation) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before, known := s.all[c.Number]
+	more := bodyBytes(c.Trace) - bodyBytes(before.Trace)
+	if s.bytes+more > maxProxiedBytes || !known && len(s.all) >= maxRecordings {
+		s.incomplete = fmt.Sprintf("exchanges beyond %d conversations or %s of bodies were not judged",
+			maxRecordings, formatSize(maxProxiedBytes))
+		return nil
+	}
+	if s.all == nil {
+		s.all = map[int]replay.RecordedConversation{}
+	}
+	markOtherUsers(&c.Trace)
+	s.all[c.Number] = c
+	s.bytes += more
+	if s.dir == nil {
+		return nil
+	}
+	return s.dir.Save(c)
+}
+
+// bodyBytes returns the total size of the bodies of t in bytes.
+func bodyBytes(t spec.Trace) (n int) {
+	for _, x := range t.Exchanges {
+		n += len(x.Request.Body) + len(x.Response.Body)
+	}
+	return n
+}
+
+// markOtherUsers sets the principals of the requests in t, which is a conversation of several
+// clients. The user is the one with the credentials of the first request that succeeded. A request
+// with other credentials, or without any, is of another principal if it was refused with status
+// 401, 403 or 404. Otherwise it is assumed to be the user's, with new credentials.
+func markOtherUsers(t *spec.Trace) {
+	user := ""
+	for i := range t.Exchanges {
+		x := &t.Exchanges[i]
+		given, status := credentials(x.Request.Header), x.Response.Status
+		switch {
+		case user == "" && status/100 == 2:
+			user = given
+		case given == user:
+		case given == "" && (status == http.StatusUnauthorized || status == http.StatusForbidden):
+			x.Request.Principal = spec.Anonymous
+		case given != "" && status == http.StatusUnauthorized:
+			x.Request.Principal = spec.UnknownUser
+		case given != "" && (status == http.StatusForbidden || status == http.StatusNotFound):
+			x.Request.Principal = spec.OtherUser
+		}
+	}
+}
+
+// credentials returns the fields of h that identify the user, or "" if there are none.
+func credentials(h spec.Header) string {
+	var all []string
+	for _, f := range h {
+		if redact.IsCredential(f.Name) {
+			all = append(all, strings.ToLower(f.Name)+": "+f.Value)
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, "\n")
+}
+
+// transcripts returns the conversations as transcripts without credentials, in the order in which
+// they began, and forgets them. Each has a unique name: the path of its file or, without a
+// directory, a name made from the id of the thread.
+func (s *proxiedConversations) transcripts() (list []*transcript.Transcript, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	taken := map[string]bool{}
+	for _, n := range slices.Sorted(maps.Keys(s.all)) {
+		c := s.all[n]
+		delete(s.all, n)
+		name := c.Name()
+		for i := 2; taken[name]; i++ {
+			name = c.Name() + "-" + strconv.Itoa(i)
+		}
+		taken[name] = true
+		if s.dir != nil {
+			name = filepath.Join(s.dirPath, s.dir.FileName(c))
+		}
+		t, err := transcript.Parse(name, transcript.Format(c.Transcript()))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, t)
+	}
+	return list, nil
+}
