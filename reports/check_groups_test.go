@@ -86,7 +86,7 @@ func TestPromptsAreCountedApart(t *testing.T) {
 		{Verdict: spec.Failed}, {Verdict: spec.Failed, Convention: true}, {Verdict: spec.Warned, Convention: true},
 		{Verdict: spec.Passed, Convention: true}, {Verdict: spec.Passed}, {Verdict: spec.Passed},
 	}})
-	if got := tally.String(); got != "1 MUST violated, 2 requirements hold; test prompts: 2 not followed, 1 followed" {
+	if got := tally.String(); got != "1 MUST violated, 2 requirements hold; test prompts: 2 not followed (MUST), 1 followed" {
 		t.Error(got)
 	}
 }

@@ -36,7 +36,10 @@ func NewCheckResult(scenario, base string, t spec.Trace, r spec.Result) Check {
 		c.Requirements = append(c.Requirements, requirement.ID)
 	}
 	for _, f := range r.Findings {
-		found := newFinding(f, r.Obligation.Requirement(f))
+		found := newFinding(f)
+		if len(c.Requirements) == 1 {
+			found.Requirement = c.Requirements[0]
+		}
 		if f.Event.Exchange < len(t.Exchanges) {
 			found.addExchange(base, f.Event, t.Exchanges[f.Event.Exchange])
 		}
@@ -45,13 +48,12 @@ func NewCheckResult(scenario, base string, t spec.Trace, r spec.Result) Check {
 	return c
 }
 
-// newFinding converts f to a finding of a report. The parameter violated is the requirement that
-// the finding violates. The operation, the request and the response are not set; see
-// [Finding.addExchange].
-func newFinding(f spec.Finding, violated spec.Requirement) Finding {
+// newFinding converts f to a finding of a report. Its Requirement is "" unless f names one. The
+// operation, the request and the response are not set; see [Finding.addExchange].
+func newFinding(f spec.Finding) Finding {
 	e := f.Event
 	found := Finding{
-		Message: boundedText([]byte(f.Message), MaxRaw), Requirement: violated.ID,
+		Message: boundedText([]byte(f.Message), MaxRaw), Requirement: e.Requirement,
 		Exchange: e.Exchange, Line: e.Line, Offset: e.Offset, Raw: boundedText(e.Raw, MaxRaw),
 	}
 	if f.Plays > 0 {

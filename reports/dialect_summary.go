@@ -62,17 +62,19 @@ func (c Check) headline() string {
 }
 
 // violatedRequirements returns the requirements that reports show with the result c, sorted by
-// level: MUST, SHOULD, MAY. They are the requirements that the findings of c violate or, if no
-// finding names a requirement, all that the check judges. If c failed or warned, those of level MAY
-// are omitted, because they cannot be violated.
+// level: MUST, SHOULD, MAY. They are the requirements that the findings of c violate. If a finding
+// names no requirement, or if there are no findings, they are all that the check judges. If c
+// failed or warned, those of level MAY are omitted, because they cannot be violated.
 func (d DialectReport) violatedRequirements(c Check) (violated []RequirementResult) {
 	var ids []string
+	namesAll := len(c.Findings) > 0
 	for _, f := range c.Findings {
-		if f.Requirement != "" && !slices.Contains(ids, f.Requirement) {
+		if !slices.Contains(ids, f.Requirement) {
 			ids = append(ids, f.Requirement)
 		}
+		namesAll = namesAll && f.Requirement != ""
 	}
-	if len(ids) == 0 {
+	if !namesAll {
 		ids = c.Requirements
 	}
 	bad := c.Verdict == spec.Failed || c.Verdict == spec.Warned

@@ -73,7 +73,7 @@ func (t requirementCounts) String() string {
 }
 
 // promptSummary returns how many conventions of the test prompts have each verdict, as text such as
-// "2 not followed, 1 followed". It returns "" if there are no conventions, or if none was judged
+// "2 not followed (MUST), 1 followed". It returns "" if there are no conventions, or if none was judged
 // because the agent ignores the test prompts.
 func (t requirementCounts) promptSummary() string {
 	n := t.promptsByVerdict
@@ -81,12 +81,16 @@ func (t requirementCounts) promptSummary() string {
 	if t.ignoresPrompts && violated+n[spec.Passed] == 0 {
 		return "" // the reason why the others were not tested says so
 	}
+	notFollowed := "not followed"
+	if n[spec.Failed] > 0 {
+		notFollowed += " (MUST)" // why the dialect failed, even if no requirement of the protocol is violated
+	}
 	var parts []string
 	for _, part := range []struct {
 		n    int
 		what string
 	}{
-		{violated, "not followed"}, {n[spec.Passed], "followed"}, {n[spec.Error], "could not be judged"},
+		{violated, notFollowed}, {n[spec.Passed], "followed"}, {n[spec.Error], "could not be judged"},
 		{n[spec.Silent], "not tested"}, {n[spec.Skipped], "skipped"},
 	} {
 		if part.n > 0 {

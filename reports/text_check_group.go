@@ -240,8 +240,12 @@ func (g checkResultGroup) writeSameChecks(b *strings.Builder, d DialectReport, s
 			return
 		}
 		about := o.ID
-		if violated := d.violatedRequirements(o.Check); len(violated) > 0 {
-			about += fmt.Sprintf(" (%s %s)", violated[0].Level, violated[0].ID)
+		var violated []string
+		for _, r := range d.violatedRequirements(o.Check) {
+			violated = append(violated, fmt.Sprintf("%s %s", r.Level, r.ID))
+		}
+		if len(violated) > 0 {
+			about += " (" + strings.Join(violated[:min(len(violated), maxFindingGroups)], ", ") + ")"
 		}
 		writeLabelled(b, "also", singleLine(about+": "+truncateText(o.headline(), 300)))
 	}

@@ -42,6 +42,9 @@ var textSamples = []textGenerator{
 	{"a text with emoji of several code points", func(w string) string {
 		return "👩‍👩‍👧‍👦 " + w + " 🇩🇪👍🏽\u2764\ufe0f\u2764\ufe0e"
 	}},
+	// A text that is cut by UTF-16 code units is cut inside a surrogate pair in one of these two.
+	{"a text of 15 emoji", func(string) string { return strings.Repeat("😀🚀🎉", 5) }},
+	{"a text of a letter and 16 emoji", func(w string) string { return w[len(w)-1:] + strings.Repeat("🚀🎉", 8) }},
 	{"a text with private characters, noncharacters, and characters of other planes", func(w string) string {
 		return "\U00020000" + w + "\U0001d11e\U000e0041\U0010fffd\ue000\ufffe\uffff" + w + "\uf8ff"
 	}},

@@ -2,6 +2,7 @@ package suites
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/streamassay/streamassay/internal/wire"
 	"github.com/streamassay/streamassay/spec"
@@ -311,9 +312,11 @@ func (t *Conversation) isValid(template string, e spec.Event) bool {
 }
 
 // runNoThread plays the no-thread scenario. If the document allows it, it sends prompts without a
-// thread id, each of which starts a new thread. The last one asks for the previous message, which
-// does not exist in a new thread.
+// thread id on reused connections, each of which starts a new thread. The last one asks for the
+// previous message, which does not exist in a new thread. If the thread id may also be null,
+// runNoThread then sends such prompts.
 func runNoThread(t *Conversation) {
+	t.keepAlive()
 	prompts := []spec.Event{t.PromptEvent("text", "one"), t.PromptEvent("text", "two")}
 	if !t.target.lacksCapability("recall") {
 		prompts = append(prompts, t.PromptEvent("recall", ""))
@@ -321,6 +324,15 @@ func runNoThread(t *Conversation) {
 	for _, e := range prompts {
 		if t.Thread, t.Run = "", ""; t.isValid("prompt", e) {
 			t.SendAndRead("prompt", e)
+		}
+	}
+	for _, e := range prompts {
+		t.Thread, t.Run = t.NewID(), ""
+		for _, v := range t.dialect.ValidVariants(t.BuildRequest("prompt", e)) {
+			if strings.HasSuffix(v.Form, " is null") && t.dialect.ParseRequest(v.Request).Thread == "" {
+				t.Thread = ""
+				t.Send(v.Request)
+			}
 		}
 	}
 }

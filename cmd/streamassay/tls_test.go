@@ -35,10 +35,10 @@ func TestTLS(t *testing.T) {
 		for _, c := range []struct {
 			code  int
 			trust []string
-		}{{exitOK, []string{"--insecure", "--only", "text", "--only", "second-user"}}, {exitOK, []string{"--ca", "ca.pem", "--claim", "all"}}, {exitInconclusive, nil}} {
+		}{{exitOK, []string{"--insecure", "--only", "text", "--only", "second-user"}}, {exitOK, []string{"--ca", "ca.pem", "--only", "text", "--only", "resume", "--only", "attachments"}}, {exitInconclusive, nil}} {
 			t.Run(fmt.Sprint("http2 ", http2, c.trust), func(t *testing.T) {
 				t.Parallel()
-				if code, out, said := streamassay(t, dir, append([]string{"run", srv.URL, "--dialect", "runs", "--claim", "all"}, c.trust...)...); code != c.code {
+				if code, out, said := streamassay(t, dir, append([]string{"run", srv.URL, "--dialect", "runs"}, c.trust...)...); code != c.code {
 					t.Errorf("exit %d, want %d\n%s%s", code, c.code, out, said)
 				}
 			})

@@ -132,21 +132,23 @@ func (c completedMessage) agreesWith(listed spec.Event) bool {
 		slices.EqualFunc(contentValues(c.parts), contentValues(listed.Parts), sameValue)
 }
 
-// eachRunSummary returns a watchFunc that calls judge at most once per stream. The argument end is
-// the first event that reports that the run finished (run.end). The argument completed lists the
-// messages that were completed in the stream before end, each with the last role and the last type
-// that an event about it named. The argument listed has the entries in the output of the run. If
-// there are neither completed messages nor entries, judge is not called.
+// eachRunSummary returns a watchFunc that calls judge at most once per stream, at its end. The
+// argument end is the last event that reports that the run finished (run.end). The argument
+// completed lists the messages that were completed in the stream, each with the last role and the
+// last type that an event about it named. The argument listed has the entries in the output of the
+// run. If there are neither completed messages nor entries, judge is not called.
+//
+// Messages after the first such event count, because a released server may send the final state of
+// the run early (agentscope-java.md:190); other checks judge the order of the events.
 func eachRunSummary(
 	judge func(p *spec.Pass, end spec.Event, completed []completedMessage, listed []spec.Event),
 ) watchFunc {
 	return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var completed []completedMessage
-		ended := false
+		var end *spec.Event
 		opened := map[string][2]string{} // role and type
 		return func(e spec.Event) {
 			switch {
-			case ended:
 			case isMessageStatus(e) && e.Kind.Phase() == "end":
 				start := opened[e.Message]
 				completed = append(completed, completedMessage{
@@ -157,9 +159,10 @@ func eachRunSummary(
 				known := opened[e.Message]
 				opened[e.Message] = [2]string{cmp.Or(e.Role, known[0]), cmp.Or(e.Type, known[1])}
 			case e.Kind == spec.RunEnd:
-				if ended = true; len(e.Parts) > 0 || len(completed) > 0 {
-					judge(p, e, completed, e.Parts)
-				}
+				last := e
+				end = &last
+			case e.Kind == spec.BodyEnd && end != nil && (len(end.Parts) > 0 || len(completed) > 0):
+				judge(p, *end, completed, end.Parts)
 			}
 		}
 	})
