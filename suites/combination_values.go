@@ -78,10 +78,7 @@ func (c *combinationPlayer) askInterrupt(payload, answer string) {
 // run from the given template.
 func (c *combinationPlayer) answerInterrupt(payload, template, answer string) {
 	c.ask("interrupt", payload)
-	interrupt, _ := c.onlyInterrupt()
-	// A schema for the answer may not allow the forms of other templates.
-	isAllowed := interrupt.AnswerSchema == "" || template == plainReplyTemplate(template)
-	if reply, ok := c.replyEvent(template); ok && isAllowed {
+	if reply, ok := c.replyEvent(template); ok && c.allowsReply(template, reply) {
 		reply.Text = answer
 		c.SendAndRead(template, reply)
 	}

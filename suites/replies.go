@@ -132,9 +132,16 @@ func (t *Conversation) sendReplyForms(plainTemplate string) {
 func (t *Conversation) newReply(template string) (e spec.Event, ok bool) {
 	t.Thread = t.NewID()
 	e, ok = t.elicit(template)
+	return e, ok && t.allowsReply(template, e)
+}
+
+// allowsReply reports whether a request that is built from the template and e may be a valid reply
+// to the last interrupt. An interrupt may state a schema for its answer. The plain template always
+// may be used, because its answer is what released servers ask for.
+func (t *Conversation) allowsReply(template string, e spec.Event) bool {
 	interrupt, _ := t.onlyInterrupt()
-	// A schema for the answer may not allow the forms of other templates.
-	return e, ok && (interrupt.AnswerSchema == "" || template == plainReplyTemplate(template))
+	return interrupt.AnswerSchema == "" || template == plainReplyTemplate(template) ||
+		t.dialect.AnswersMatch(t.BuildRequest(template, e), interrupt.AnswerSchema)
 }
 
 // buildReply sets t.Run to a new id and calls [Conversation.BuildRequest].

@@ -1,6 +1,10 @@
 package rules
 
-import "github.com/streamassay/streamassay/spec"
+import (
+	"cmp"
+
+	"github.com/streamassay/streamassay/spec"
+)
 
 var chunkChecks = []*spec.Check{ChunkFirstNames, ChunkAgrees}
 
@@ -29,7 +33,8 @@ Later chunks may leave out both, because they belong to the message or call that
 }
 
 // ChunkAgrees judges whether each later chunk of a message or tool call has the same role and name
-// as the first chunk. A role or name that either of the two chunks leaves out is not compared.
+// as the first chunk. A name that either of the two chunks leaves out is not compared. A message
+// whose first chunk has no role is one of the assistant (agui.md:37).
 var ChunkAgrees = &spec.Check{
 	ID:    "chunk.agrees",
 	Doc:   "a later chunk repeats the role and the name of the first chunk, or leaves them out",
@@ -42,7 +47,11 @@ var ChunkAgrees = &spec.Check{
 			began, ok := first[key]
 			switch {
 			case e.Implied && e.Kind.Phase() == "start":
-				first[key] = identity{e.Role, e.Name}
+				role := e.Role
+				if e.Kind == spec.MessageStart {
+					role = cmp.Or(role, "assistant")
+				}
+				first[key] = identity{role, e.Name}
 			case e.IsChunk && ok:
 				sameRole := e.Role == "" || began.role == "" || e.Role == began.role
 				p.Judge(e, sameRole, "%s has role %q; expected %q, as in the first chunk", displayName(e), e.Role, began.role)
