@@ -257,7 +257,7 @@ func TestTargetThatDies(t *testing.T) {
 	t.Cleanup(srv.Close)
 	_, out, _ := streamassay(t, t.TempDir(), "run", srv.URL, "--dialect", "agkit", "--parallel", "1")
 	joined := strings.Join(strings.Fields(out), " ")
-	for _, says := range []string{"connection refused", "the server responded before: did it crash", "closed the connection"} {
+	for _, says := range []string{"connection refused", "the server responded to other requests: did it crash", "closed the connection"} {
 		if !strings.Contains(joined, says) {
 			t.Errorf("it does not say %s:\n%s", says, out)
 		}
