@@ -90,7 +90,9 @@ const MaxFindings = 50
 //
 // If ok is false, Judge also records a finding with e as evidence, up to the limit [MaxFindings].
 // The message of the finding is formatted as by fmt.Sprintf. It must state what was seen and what
-// is required, in the terms of the dialect. Judge may modify args.
+// is required, in the terms of the dialect. Judge may modify args. If e is a part of a response that
+// violates its schema, Judge appends the first violation to the message, because a value of a wrong
+// type is absent from the fields of e.
 //
 // The verdict on a check that never calls Judge is [Silent], not [Passed].
 func (p *Pass) Judge(e Event, ok bool, format string, args ...any) {
@@ -105,6 +107,9 @@ func (p *Pass) Judge(e Event, ok bool, format string, args ...any) {
 		return
 	}
 	f := Finding{Event: e, Message: formatMessage(format, args)}
+	if len(e.Violations) > 0 && e.Kind != HTTPRequest && !strings.Contains(f.Message, e.Violations[0].Message) {
+		f.Message += " (" + truncate(e.Violations[0].Message, maxQuoted) + ")"
+	}
 	p.findings = append(p.findings, f)
 	if p.onFinding != nil {
 		p.onFinding(f)

@@ -70,3 +70,55 @@ func TestLate(t *testing.T) {
 		})
 	}
 }
+
+// TestLateBesideAnotherDefect checks that a scenario in which deltas were late only at first, and
+// which has a finding of another check, keeps only the other finding.
+func TestLateBesideAnotherDefect(t *testing.T) {
+	d, err := dialect.Open("agkit")
+	if err != nil {
+		t.Fatal(err)
+	}
+	right := reference.New(d, reference.Scripted, reference.Config{})
+	var asked atomic.Int64
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		held := httptest.NewRecorder()
+		switch {
+		case strings.Contains(string(body), "conformance:messages"):
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, "data: {\"type\":\"text\",\"content\":7}\n\ndata: [DONE]\n\n")
+		case strings.Contains(string(body), "conformance:slow") && asked.Add(1) == 1:
+			right.ServeHTTP(held, r)
+			w.Header().Set("Content-Type", held.Header().Get("Content-Type"))
+			_, _ = w.Write(held.Body.Bytes())
+		default:
+			right.ServeHTTP(w, r)
+		}
+	}))
+	defer srv.Close()
+	base, err := url.Parse(srv.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	both := suites.Scenario{Name: "both", Templates: []string{"prompt"}, Run: func(c *suites.Conversation) {
+		c.SendAndRead("prompt", c.PromptEvent("slow", "8 80"))
+		c.SendAndRead("prompt", c.PromptEvent("messages", ""))
+	}}
+	target := suites.Target{
+		Dialect: d, Base: base, ClaimedCapabilities: []string{"scripted"}, Scenarios: []suites.Scenario{both}, Only: []string{"both"}, Seed: 1,
+	}
+	parts, err := suites.Run(context.WithoutCancel(t.Context()), target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := map[string]bool{}
+	for _, p := range parts {
+		for _, r := range p.Evaluation.Results {
+			failed[r.Obligation.Check.ID] = failed[r.Obligation.Check.ID] || r.Verdict > spec.Passed
+		}
+	}
+	if failed["wire.flushes"] || !failed["wire.matches-schema"] || asked.Load() < 2 {
+		t.Errorf("after %d slow prompts, these checks failed: %v", asked.Load(), failed)
+	}
+}

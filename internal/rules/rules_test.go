@@ -38,7 +38,11 @@ func TestTranscripts(t *testing.T) {
 				passed[id] = passed[id] || r.Verdict == spec.Passed
 				for _, f := range r.Findings {
 					broken[id] = true
-					messages[id] = append(messages[id], f.Message)
+					message := f.Message
+					if v := f.Event.Violations; len(v) > 0 {
+						message = strings.TrimSuffix(message, " ("+v[0].Message+")") // which Pass.Judge adds
+					}
+					messages[id] = append(messages[id], message)
 					at := expectedFinding(id, f.Event)
 					unmet = slices.DeleteFunc(unmet, func(w transcript.ExpectedFinding) bool { return w == at })
 					if !slices.Contains(want, id) && !slices.Contains(tr.ExpectedFindings, at) {

@@ -38,7 +38,8 @@ run.ends judges; and a stream with an idle limit, which may end between two delt
 			isSibling := func(cancel spec.Event) bool { return areSiblingRuns(cancel, l.request) && l.isOpenAt(cancel.At, 0) }
 			canceled := a.exchanges.isCanceled(l) || slices.ContainsFunc(a.exchanges.cancels, isSibling)
 			isCut := l.endCount == 0 && l.deltaCount < n // run.ends judges that
-			if slow && timed && !l.failed && !isCut && minimum >= minDeltaSpan && !canceled && l.request.PollLimit == "" {
+			isLong := minimum >= minDeltaSpan && interval >= minDeltaInterval
+			if slow && timed && !l.failed && !isCut && isLong && !canceled && l.request.PollLimit == "" {
 				took := l.lastDelta.At - l.firstDelta.At
 				if took < minimum/2 {
 					p.Judge(l.lastDelta, false, "deltas for which the prompt asks over %v arrived within %v; expected at least %v",
@@ -58,6 +59,10 @@ run.ends judges; and a stream with an idle limit, which may end between two delt
 // the stream was requested some time after the run, that delay is subtracted. In a shorter time, a
 // network may deliver even the deltas of a correct server in one piece.
 const minDeltaSpan = 300 * time.Millisecond
+
+// minDeltaInterval is the shortest requested interval for which DeltasArriveIncrementally judges a
+// stream. The timers of a server, the network and the client may join deltas that are closer.
+const minDeltaInterval = 10 * time.Millisecond
 
 // minCountedDeltas is the smallest number of requested deltas for which the pauses between them are
 // counted. With fewer, a short stall of the client would hide most of the pauses of a correct
