@@ -67,7 +67,8 @@ func unplayedText(c Cause, parts []ScenarioResult) (message, advice string) {
 	case c.Kind == symptomNotSent:
 		return message, "this is an error of streamassay or of its configuration, not of the server"
 	case !c.Fatal:
-		return message, "the server responded to other requests: did it crash, was it stopped, or did it start late? Look in its log"
+		return message, "the server responded to other requests: did it crash, was it stopped, or did it start late? " +
+			"Look in its log"
 	case strings.Contains(c.reason, "unknown host"):
 		return message, "check the spelling of the host in the URL"
 	case strings.Contains(c.reason, "connection refused"):
