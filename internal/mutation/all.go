@@ -19,8 +19,10 @@ func All(dialects []*dialect.Dialect) []*Mutant {
 		resumeStartMutants, resumeLossMutants, resumeThreadCursorMutants, resumeContentMutants, cancelMutants,
 		resumeAgainMutants, historyContentMutants, historyThreadMutants, historyDayMutants, usersMutants,
 		uploadStoredMutants, uploadSignedMutants, uploadLinkMutants, uploadImageMutants, transcriptionMutants,
+		uploadFormMutants,
 		limitMutants, concurrencyMutants, streamEndMutants, historyOutcomeMutants, byteLimitMutants, stateMutants,
 		similarThreadMutants, similarRunMutants, simultaneousMutants, liveMutants, acceptedLateMutants, requestFormMutants,
+		failingPromptMutants, busyMutants, stopMutants,
 		rangeMutants, payloadMutants, freshnessMutants, historyPayloadMutants, payloadAgainMutants,
 		hiddenMutants, generatedMutants(dialects),
 	)

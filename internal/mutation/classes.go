@@ -42,9 +42,10 @@ var defectClasses = []defectClass{
 	{name: "forms of violations", doc: "an invalid request is accepted, in one of its forms", mutants: []string{"*.accepted", "*-accepted"}},
 	{name: "state of the run", doc: "a request is treated wrongly while a run goes on, or after its end", mutants: []string{
 		"*-while-live", "canceled-after-its-end", "canceled-once-each", "resumed-twice-*", "streams-never-freed",
+		"*-when-read-again", "late-stop-fails",
 	}, otherwise: "a run has one stream, which answers the request that starts it"},
 	{name: "end of the stream", doc: "a body stays open when the run has ended", mutants: []string{
-		"lingers", "lingers-when-failed", "comments-after-the-end", "open-after-a-client-call",
+		"lingers", "lingers-when-failed", "comments-after-the-end", "open-after-*",
 	}},
 	{name: "requested times", doc: "events come earlier than the prompt asks for", mutants: []string{
 		"idle-half-the-time", "idle-not-at-all", "slow-*", "all-at-the-end",

@@ -3,6 +3,7 @@ package mutation
 import (
 	"bytes"
 	"net/http"
+	"strings"
 
 	"github.com/streamassay/streamassay/internal/fault"
 	"github.com/streamassay/streamassay/spec"
@@ -20,6 +21,16 @@ var echoMutants = []*Mutant{
 		Fault:     "wrong-run",
 		KilledBy:  map[string]string{"echo.run": "run.start"},
 		AlsoFails: []string{"run.id-is-stable", "run.keeps-to-itself", "sequence.never-falls", "resume.*"}, // the other events name the run
+	}, {
+		Name: "names-runs-in-lower-case", Doc: "the events of a run name it in lower case",
+		NewEffect: changeEvents(anyEvent, func(e *spec.Event) { e.Run = strings.ToLower(e.Run) }),
+		KilledBy:  map[string]string{"echo.run": "run.end run.error run.progress run.start"},
+		AlsoFails: []string{"run.keeps-to-itself", "resume.keeps-to-run", "script.*"}, // the events seem to belong to another run
+	}, {
+		Name: "names-conversations-in-lower-case", Doc: "the events of a run name its conversation in lower case",
+		NewEffect: changeEvents(anyEvent, func(e *spec.Event) { e.Thread = strings.ToLower(e.Thread) }),
+		KilledBy:  map[string]string{"echo.thread": "run.end run.error run.progress run.start"},
+		Without:   []spec.Kind{spec.SlotCursor}, // or else the ids are UUIDs, which are in lower case anyway
 	}, {
 		Name: "one-conversation-for-all", Doc: "the events of all runs name the same conversation",
 		NewEffect: changeEvents(fault.OfKind(spec.RunStart, spec.RunProgress, spec.RunEnd, spec.RunError), func(e *spec.Event) { e.Thread = "the-conversation" }),

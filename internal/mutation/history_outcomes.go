@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/streamassay/streamassay/spec"
@@ -53,7 +54,41 @@ var byteLimitMutants = []*Mutant{
 	},
 }
 
-// historyOutcomeMutants are servers whose histories lack the prompts of runs that did not succeed.
+// dropUnreadAnswers is a middleware that removes messages from the histories that the server returns:
+// the replies to the prompts of runs whose streams no client has requested.
+func dropUnreadAnswers(next dialectHandler) dialectHandler {
+	var unread sync.Map // threadRun → text of the prompt
+	note := editResponses(func(v parsedRequest, a *bufferedResponse) {
+		if v.startsRun() && v.event.Valid() && a.status/100 == 2 {
+			unread.Store(threadRun{v.event.Thread, v.event.Run}, v.event.Text)
+		}
+	})
+	read := editRequests(func(v parsedRequest) *http.Request {
+		if v.isOperation("listen") {
+			unread.Delete(threadRun{v.event.Thread, v.event.Run})
+		}
+		return v.httpRequest
+	})
+	edit := editHistories(func(_ parsedRequest, e *spec.Event) {
+		prompts := map[string]bool{}
+		unread.Range(func(run, text any) bool {
+			prompts[text.(string)] = prompts[text.(string)] || run.(threadRun).thread == e.Thread
+			return true
+		})
+		isDropped := false
+		e.Parts = slices.DeleteFunc(e.Parts, func(m spec.Event) bool {
+			if m.Kind == spec.HistoryUser {
+				isDropped = prompts[m.Text]
+				return false
+			}
+			return isDropped
+		})
+	})
+	return note(read(edit(next)))
+}
+
+// historyOutcomeMutants are servers whose histories lack the prompts of runs that did not succeed, or
+// the answers of runs that nobody read.
 var historyOutcomeMutants = []*Mutant{
 	{
 		Name: "failed-prompt-forgotten", Doc: "the history lacks the prompts of runs that failed",
@@ -63,5 +98,10 @@ var historyOutcomeMutants = []*Mutant{
 		Name: "cancelled-prompt-forgotten", Doc: "the history lacks the prompts of runs that were cancelled",
 		KilledBy:   map[string]string{"accepted.keeps-prompt": "history"},
 		Middleware: dropPrompts("slow 61 "),
+	}, {
+		Name: "unread-answer-forgotten", Doc: "the history lacks the answer of a run whose stream nobody requested",
+		KilledBy:   map[string]string{"history.tells-the-answer": "history"},
+		AlsoFails:  []string{"history.tells-tools"}, // what the tools of such a run returned is missing, too
+		Middleware: dropUnreadAnswers,
 	},
 }

@@ -138,6 +138,10 @@ var lineMutants = []*Mutant{
 		NewEffect: changeLastFrame(func(frame []byte) []byte { return bytes.ReplaceAll(frame, []byte("\n"), []byte("\r")) }),
 		KilledBy:  map[string]string{"wire.lines-end-with-lf": "*"},
 	}, {
+		Name: "comments-end-with-crlf", Doc: "a comment comes after each event, and its lines end with CRLF",
+		NewEffect: changeFrames(func(frame []byte) []byte { return append(frame, ": still here\r\n\r\n"...) }),
+		KilledBy:  map[string]string{"wire.lines-end-with-lf": "comment"},
+	}, {
 		Name: "terminator-at-the-end", Doc: "the terminator of other protocols comes after the last event",
 		NewEffect: changeLastFrame(func(frame []byte) []byte { return append(frame, "data: [END]\n\n"...) }),
 		KilledBy:  map[string]string{"done.absent": "?"},

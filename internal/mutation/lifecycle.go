@@ -2,11 +2,14 @@ package mutation
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/streamassay/streamassay/internal/fault"
+	"github.com/streamassay/streamassay/internal/sse"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -14,6 +17,10 @@ import (
 // event of a run is missing. Some of them judge failures and cancellations, which are reported only
 // by that event.
 var alsoWithoutEnd = []string{"script.error", "script.error-mid", "error.visible", "cancel.run-ends", "wire.flushes", "wire.keeps-alive", "resume.ends"}
+
+// alsoMuted lists globs, for [Mutant.AlsoFails], that match the ids of the checks that may fail, besides
+// those in alsoWithoutEnd, if the rest of a stream is missing and its body ends when the run does.
+var alsoMuted = []string{"script.*", "history.*", "run.outlives-others", "cancel.spares-others", "wire.ends"}
 
 // lifecycleMutants are servers that violate the rules about the start, progress and end of a run.
 var lifecycleMutants = []*Mutant{
@@ -51,7 +58,9 @@ var lifecycleMutants = []*Mutant{
 		Name: "stops-after-the-first-word", Doc: "the stream ends, as if it were whole, after the first piece of a text",
 		NewEffect: stopAfter(fault.OfKind(spec.MessageDelta)),
 		KilledBy:  map[string]string{"run.ends": "http.close"},
-		AlsoFails: slices.Concat(alsoWithoutEnd, []string{"script.*", "history.*", "run.outlives-others"}), // the rest of the response is missing, too
+		// The rest of the response is missing, too, and the body ends only when the run does, after a
+		// silence that may be longer than a client waits.
+		AlsoFails: slices.Concat(alsoWithoutEnd, alsoMuted),
 	}, {
 		Name: "end-twice", Doc: "the terminal event of the run is sent twice",
 		Fault:     "double-end",
@@ -133,6 +142,20 @@ var lifecycleMutants = []*Mutant{
 		}),
 		Needs:    []spec.Kind{"slot.limit"},
 		KilledBy: map[string]string{"script.idle": "run.error"},
+	}, {
+		Name: "idle-limit-in-total", Doc: "a stream with a limit on silence ends when its silences together exceed the limit",
+		Middleware: limitTotalSilence,
+		KilledBy:   map[string]string{"run.idle-limit-ends": "http.close"},
+	}, {
+		Name: "unheard-after-two-seconds", Doc: "after a silence of two seconds, nothing more of a run is sent",
+		Middleware: muteAfterSilence(2*time.Second, func(spec.Kind) bool { return true }),
+		KilledBy:   map[string]string{"run.ends": "http.close", "script.idle": "http.close"},
+		AlsoFails:  slices.Concat(alsoWithoutEnd, alsoMuted),
+	}, {
+		Name: "unheard-between-deltas", Doc: "when a second has passed after a piece of a text, nothing more of a run is sent",
+		Middleware: muteAfterSilence(time.Second, func(k spec.Kind) bool { return k == spec.MessageDelta }),
+		KilledBy:   map[string]string{"run.ends": "http.close", "wire.ends": "http.close"},
+		AlsoFails:  slices.Concat(alsoWithoutEnd, alsoMuted),
 	}, {
 		Name: "other-run", Doc: "an event about the run names another run",
 		Fault:     "wrong-run; event=1",
@@ -254,4 +277,58 @@ func changeIdleLimit(newLimit func(limit string) string) middleware {
 		}
 		return v.withRequest(other)
 	})
+}
+
+// muteAfterSilence returns a middleware that drops the rest of a stream when the given time has passed
+// without a frame. The time counts from each frame for whose kind starts returns true and, if it
+// returns true for "", from the request. Comments do not count as frames.
+func muteAfterSilence(limit time.Duration, starts func(k spec.Kind) bool) middleware {
+	return editFrames(func(v parsedRequest) func(frame []byte) []byte {
+		counts, since, isMute := starts(""), time.Now(), false
+		return func(frame []byte) []byte {
+			isMute = isMute || counts && time.Since(since) > limit
+			if counts, since = starts(v.decodeFrame(frame).Kind), time.Now(); isMute {
+				return nil
+			}
+			return frame
+		}
+	})
+}
+
+// The length of a poll of limitTotalSilence, and how many polls of the server it comprises.
+const (
+	totalPoll       = time.Second
+	pollsPerTotal   = int(totalPoll / pollInterval)
+	maxLimitInTotal = 10 // in polls of limitTotalSilence; larger limits are not changed
+)
+
+// limitTotalSilence is a middleware with which the length of a poll is totalPoll. A stream with an idle
+// limit ends when that number of polls without an event has passed since its request, even if there
+// were events between them.
+func limitTotalSilence(next dialectHandler) dialectHandler {
+	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+		left, err := strconv.Atoi(v.event.PollLimit) // number of polls without an event until the stream ends
+		if !v.isOperation("listen") || !v.event.Valid() || err != nil || left > maxLimitInTotal {
+			next.ServeHTTP(w, v.httpRequest)
+			return
+		}
+		asked := v.event
+		asked.PollLimit = strconv.Itoa(left * pollsPerTotal)
+		r := v.httpRequest
+		if longer, err := v.dialect.BuildRequest("listen", asked); err == nil {
+			r = v.withRequest(longer)
+		}
+		ctx, end := context.WithCancel(r.Context())
+		defer end()
+		since := time.Now() // the request or the last event
+		timer := time.AfterFunc(time.Duration(left)*totalPoll, end)
+		defer timer.Stop()
+		serveStream(w, r.WithContext(ctx), next, streamEdit{sent: func(frame []byte) {
+			if sse.HasFields(frame) {
+				left -= int(time.Since(since) / totalPoll)
+				since = time.Now()
+				timer.Reset(time.Duration(left) * totalPoll)
+			}
+		}})
+	})(next)
 }

@@ -24,6 +24,7 @@ type trackedRun struct {
 	thread   string          // id of the thread
 	started  time.Time       // when the request that started the run arrived
 	ended    bool            // a stream of the run has reached its terminal event
+	failed   bool            // that event reports a failure
 	readers  int             // number of requests for the stream of the run that had no cursor
 	cancels  int             // number of valid requests to cancel the run
 	late     int             // number of valid requests to cancel the run after its end
@@ -96,6 +97,7 @@ func (log *runTracker) watch(r *trackedRun, v parsedRequest, edit streamEdit) st
 		}
 		r.cursors[e.Cursor], r.lastSent = true, time.Now()
 		r.ended = r.ended || e.Kind == spec.RunEnd || e.Kind == spec.RunError
+		r.failed = r.failed || e.Kind == spec.RunError
 		return out
 	}
 	return edit
@@ -115,6 +117,12 @@ func (log *runTracker) isOfSibling(r *trackedRun, cursor string) bool {
 // unedited returns the request v and an edit that changes nothing, as results for the function that
 // is passed to logRuns.
 func unedited(v parsedRequest) (spec.Request, streamEdit) { return v.raw, streamEdit{} }
+
+// isReadAgain reports whether v requests the stream of the run r, without a cursor, although a stream
+// of the run reached its end at least 400 milliseconds before.
+func isReadAgain(r *trackedRun, v parsedRequest) bool {
+	return v.isOperation("listen") && v.parsed().Cursor == "" && r.ended && time.Since(r.lastSent) > 400*time.Millisecond
+}
 
 // liveMutants are servers that handle some requests about a run wrongly, but only while the run is
 // active, or only after its end.
@@ -157,6 +165,28 @@ var liveMutants = []*Mutant{
 		AlsoFails: []string{"run.end-is-last", "resume.*", "cursor.unique"}, // the second end follows the first
 		Middleware: logRuns(func(_ *runTracker, r *trackedRun, v parsedRequest) (spec.Request, streamEdit) {
 			return v.raw, repeatEnd(v, func() bool { return r.cancels-r.late > 1 })
+		}),
+	}, {
+		Name: "fails-again-when-read-again", Doc: "the stream of a failed run that is requested again, some time after its end, ends twice",
+		KilledBy:  map[string]string{"run.ends-once": "run.error"},
+		Needs:     []spec.Kind{spec.SlotCursor},
+		AlsoFails: []string{"run.end-is-last", "resume.*", "cursor.unique"}, // the second end follows the first
+		Middleware: logRuns(func(_ *runTracker, r *trackedRun, v parsedRequest) (spec.Request, streamEdit) {
+			if isReadAgain(r, v) && r.failed {
+				return v.raw, repeatEnd(v, func() bool { return true })
+			}
+			return unedited(v)
+		}),
+	}, {
+		Name: "empty-when-read-again", Doc: "the stream of a run that is requested again, some time after its end, is empty",
+		KilledBy:  map[string]string{"run.ends": "http.close"},
+		Needs:     []spec.Kind{spec.SlotCursor},
+		AlsoFails: slices.Concat(alsoWithoutEnd, []string{"script.*", "resume.*"}), // everything else is missing, too
+		Middleware: logRuns(func(_ *runTracker, r *trackedRun, v parsedRequest) (spec.Request, streamEdit) {
+			if isReadAgain(r, v) {
+				return v.raw, streamEdit{frame: dropFrame}
+			}
+			return unedited(v)
 		}),
 	}, {
 		Name: "cursor-of-the-connection", Doc: "a stream requested without a cursor starts after the last one that the connection named for the run",

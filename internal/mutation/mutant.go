@@ -54,8 +54,8 @@ type Mutant struct {
 	requirement string
 	scenarios   []string // globs of the names of the only scenarios that are played; nil for all
 	dialects    []string // names of the dialects for which the mutant was generated
-	// defect returns the middleware of a generated or hidden mutant. The middleware calls occurred
-	// whenever a response has the defect.
+	// defect returns the middleware of a generated or hidden mutant, or of one whose defect cannot occur
+	// in some of its dialects. The middleware calls occurred whenever a response has the defect.
 	defect func(occurred func()) middleware
 }
 

@@ -34,7 +34,7 @@ type Outcome struct {
 	// ERROR".
 	OverKills    []string
 	FailedChecks map[string]string // id of each failed check → "SCENARIO: MESSAGE" of its first finding
-	IsEquivalent bool              // the defect of a generated or hidden mutant never occurred
+	IsEquivalent bool              // the defect of a mutant with the field defect never occurred
 }
 
 // IsSurvivor reports whether the mutant survived, that is, whether it was not killed although it is
@@ -155,10 +155,9 @@ func (m *Mutant) skippedScenarios() []string {
 }
 
 // newServer returns the handler h of mutant m in dialect d, or of the correct server if m is nil.
-// The caller must call shut to shut the server down. If m is a generated or hidden mutant, the
-// server calls occurred, possibly concurrently, when a response has the defect. If the fault or the
-// script of m is invalid, or if the server cannot be created, newServer returns nil, nil and an
-// error.
+// The caller must call shut to shut the server down. If the field defect of m is set, the server calls
+// occurred, possibly concurrently, when a response has the defect. If the fault or the script of m is
+// invalid, or if the server cannot be created, newServer returns nil, nil and an error.
 func newServer(d *dialect.Dialect, m *Mutant, occurred func()) (h http.Handler, shut func(), err error) {
 	users := &identity.StaticTokens{}
 	for _, pair := range []string{"ann:token-of-ann", "bob:token-of-bob"} {

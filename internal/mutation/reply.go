@@ -36,21 +36,27 @@ func changeHealthStatus(status int) middleware {
 	})
 }
 
+// A knownThread describes the earlier requests about a thread: whether its history was requested, and
+// whether a request to start a run in it was refused.
+type knownThread struct{ wasRead, wasRefused bool }
+
 // changeCreatedFlag returns a middleware that changes the replies to requests to start a run. It
 // sets the flag in the reply that states whether the thread of the run is new to isNew(first,
 // known). The argument first is true if no run was accepted in the thread before. The argument
-// known is true if the history of the thread was requested before.
-func changeCreatedFlag(isNew func(first, known bool) bool) middleware {
+// known describes the earlier requests about the thread.
+func changeCreatedFlag(isNew func(first bool, known knownThread) bool) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
-		had, known := map[string]bool{}, map[string]bool{}
+		had, known := map[string]bool{}, map[string]knownThread{}
 		return editResponses(func(v parsedRequest, a *bufferedResponse) {
 			mu.Lock()
 			defer mu.Unlock()
 			thread := v.parsed().Thread
 			switch {
 			case v.isOperation("history"):
-				known[thread] = true
+				known[thread] = knownThread{true, known[thread].wasRefused}
+			case v.startsRun() && a.status/100 == 4:
+				known[thread] = knownThread{known[thread].wasRead, true}
 			case v.startsRun():
 				if e, ok := v.decodeReply(a); ok {
 					e.Created = strconv.FormatBool(isNew(!had[thread], known[thread]))
@@ -68,22 +74,28 @@ var replyAcceptedMutants = []*Mutant{
 	{
 		Name: "never-new", Doc: "no run is reported as the first of its conversation",
 		KilledBy:   map[string]string{"accepted.new-thread": "run.accepted"},
-		Middleware: changeCreatedFlag(func(_, _ bool) bool { return false }),
+		Middleware: changeCreatedFlag(func(bool, knownThread) bool { return false }),
 	}, {
 		Name: "new-unless-read", Doc: "a conversation whose history was requested is not reported as new",
 		KilledBy:   map[string]string{"accepted.new-thread": "run.accepted"},
-		Middleware: changeCreatedFlag(func(first, known bool) bool { return first && !known }),
+		Middleware: changeCreatedFlag(func(first bool, known knownThread) bool { return first && !known.wasRead }),
+	}, {
+		Name: "new-unless-refused", Doc: "a conversation in which a prompt was refused before the first run is not reported as new",
+		KilledBy: map[string]string{"accepted.new-thread": "run.accepted"},
+		Middleware: changeCreatedFlag(func(first bool, known knownThread) bool {
+			return first && !known.wasRefused
+		}),
 	}, {
 		Name: "always-new", Doc: "every run is reported as the first of its conversation",
 		KilledBy:   map[string]string{"accepted.known-thread": "run.accepted"},
-		Middleware: changeCreatedFlag(func(_, _ bool) bool { return true }),
+		Middleware: changeCreatedFlag(func(bool, knownThread) bool { return true }),
 	}, {
 		Name: "new-turned-round", Doc: "whether a conversation is new is reported inverted",
 		KilledBy: map[string]string{
 			"accepted.known-thread": "run.accepted",
 			"accepted.new-thread":   "run.accepted",
 		},
-		Middleware: changeCreatedFlag(func(first, _ bool) bool { return !first }),
+		Middleware: changeCreatedFlag(func(first bool, _ knownThread) bool { return !first }),
 	}, {
 		Name: "new-twice", Doc: "runs that begin while the first run of a conversation is being accepted are reported as the first",
 		KilledBy:   map[string]string{"accepted.known-thread": "run.accepted"},

@@ -3,6 +3,7 @@ package mutation
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"maps"
 	"net/http"
 	"slices"
@@ -141,6 +142,27 @@ var requestFormMutants = []*Mutant{
 		isTool := func(p spec.Event) bool { return p.Kind == spec.InputTool }
 		return slices.ContainsFunc(v.parsed().Parts, isTool) && bytes.Contains(v.raw.Body, []byte(`_2"`))
 	}, spec.InputTool),
+	formMutant("refuses-empty-texts", "with an empty text", func(v parsedRequest) bool {
+		return hasMember(v, func(value any, _ bool) bool { return value == "" })
+	}),
+	rareFormMutant("refuses-empty-lists-in-messages", "with an empty list in a message or an answer", func(v parsedRequest) bool {
+		return hasMember(v, func(value any, inItem bool) bool {
+			list, ok := value.([]any)
+			return inItem && ok && len(list) == 0
+		})
+	}),
+	rareFormMutant("refuses-empty-objects-in-items", "with an empty object in a tool or an answer", func(v parsedRequest) bool {
+		return hasMember(v, func(value any, inItem bool) bool {
+			object, ok := value.(map[string]any)
+			return inItem && ok && len(object) == 0
+		})
+	}).exceptWith(spec.ContentPart), // there, none is sent
+	rareFormMutant("refuses-no-messages", "with an empty list of messages", func(v parsedRequest) bool {
+		return !slices.ContainsFunc(v.event.Parts, func(p spec.Event) bool {
+			kinds := []spec.Kind{spec.InputUser, spec.InputAssistant, spec.InputSystem, spec.InputToolResult}
+			return slices.Contains(kinds, p.Kind)
+		})
+	}).exceptWith(spec.RunAccepted), // there, a message is required
 	{
 		Name: "refuses-long-ids", Doc: "a valid prompt with an id of more than 128 characters is refused",
 		KilledBy:  map[string]string{acceptsAsDocumented: string(spec.HTTPRequest)},
@@ -160,6 +182,57 @@ var requestFormMutants = []*Mutant{
 		AlsoFails:  alsoIfRefused,
 		Middleware: lockFailedThreads,
 	},
+}
+
+// hasMember reports whether the JSON body of the request has, at any depth, a member for whose value
+// fits returns true. The argument inItem reports whether the object that has the member is an item of
+// an array, such as a message. If the body is not JSON, the result is false.
+func hasMember(v parsedRequest, fits func(value any, inItem bool) bool) bool {
+	var has func(value any, isItem bool) bool
+	has = func(value any, isItem bool) bool {
+		switch value := value.(type) {
+		case []any:
+			return slices.ContainsFunc(value, func(item any) bool { return has(item, true) })
+		case map[string]any:
+			return slices.ContainsFunc(slices.Collect(maps.Values(value)), func(member any) bool {
+				return fits(member, isItem) || has(member, false)
+			})
+		}
+		return false
+	}
+	var body any
+	return json.Unmarshal(v.raw.Body, &body) == nil && has(body, false)
+}
+
+// failingPromptMutants are servers that fail to process some valid prompts, with status 500, because
+// of their texts.
+var failingPromptMutants = []*Mutant{
+	failingMutant("nul-fails", "with the character U+0000", func(text string) bool {
+		return strings.ContainsRune(text, 0)
+	}),
+	failingMutant("blank-fails", "of white space only", func(text string) bool {
+		return text != "" && strings.TrimSpace(text) == ""
+	}),
+	failingMutant("longest-text-fails", "of more than 65,536 bytes", func(text string) bool {
+		return len(text) > 1<<16
+	}).exceptWith(spec.RunAccepted), // dialects with this event limit the length of texts
+}
+
+// failingMutant returns a mutant with the given name that responds with status 500 to the valid
+// prompts for whose text fails returns true. The argument form describes these prompts in the Doc of
+// the mutant, as in "with the character U+0000".
+func failingMutant(name, form string, fails func(text string) bool) *Mutant {
+	return &Mutant{
+		Name: name, Doc: "a prompt " + form + " is answered with status 500",
+		KilledBy: map[string]string{opensStream: string(spec.HTTPResponse), repliesAsPromised: string(spec.HTTPResponse)},
+		Middleware: interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+			if text, ok := v.event.Prompt(); ok && v.startsRun() && v.event.Valid() && fails(text) {
+				http.Error(w, "internal error", http.StatusInternalServerError)
+				return
+			}
+			next.ServeHTTP(w, v.httpRequest)
+		}),
+	}
 }
 
 // lockFailedThreads is a middleware that locks a thread after a test prompt that asks for a
@@ -209,4 +282,19 @@ func formMutant(name, form string, refuses func(parsedRequest) bool, needs ...sp
 		Needs:      needs,
 		Middleware: refuseForms(func() {}, refuses),
 	}
+}
+
+// rareFormMutant is like formMutant, but for a form in which the suite sends no prompts in some of the
+// dialects. There, the mutant counts as equivalent to the correct server.
+func rareFormMutant(name, form string, refuses func(parsedRequest) bool, needs ...spec.Kind) *Mutant {
+	m := formMutant(name, form, refuses, needs...)
+	m.Middleware = nil
+	m.defect = func(occurred func()) middleware { return refuseForms(occurred, refuses) }
+	return m
+}
+
+// exceptWith sets the kinds that a dialect of the mutant m must not have, and returns m.
+func (m *Mutant) exceptWith(kinds ...spec.Kind) *Mutant {
+	m.Without = kinds
+	return m
 }

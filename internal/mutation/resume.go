@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+
+	"github.com/streamassay/streamassay/spec"
 )
 
 // editResumed returns a middleware that edits streams that are resumed from a cursor. It calls
@@ -231,9 +233,9 @@ var resumeContentMutants = []*Mutant{
 	},
 }
 
-// editCanceled returns a middleware that edits the streams of canceled runs. In place of the last
-// frame of such a stream, it sends replace(frame), which may be several frames or none. A run
-// counts as canceled if the server has responded with a 2xx status to a valid request to cancel it.
+// editCanceled returns a middleware that edits the streams of canceled runs. In place of the terminal
+// event of such a stream, it sends replace(frame), which may be several frames or none. A run counts
+// as canceled if the server has responded with a 2xx status to a valid request to cancel it.
 func editCanceled(replace func(frame []byte) []byte) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var canceled sync.Map // ids of runs
@@ -246,12 +248,21 @@ func editCanceled(replace func(frame []byte) []byte) middleware {
 			if !v.isOperation("listen") || !v.parsed().Valid() {
 				return streamEdit{}
 			}
-			return editLast(func(frame []byte) []byte {
-				if _, ok := canceled.Load(v.parsed().Run); ok {
-					return replace(frame)
-				}
-				return frame
-			})
+			var last []byte // the terminal event, which is held back until the stream ends
+			return streamEdit{
+				frame: func(frame []byte) []byte {
+					if k := v.decodeFrame(frame).Kind; k == spec.RunEnd || k == spec.RunError {
+						last, frame = frame, nil
+					}
+					return frame
+				},
+				end: func() []byte {
+					if _, ok := canceled.Load(v.parsed().Run); ok && last != nil {
+						return replace(last)
+					}
+					return last
+				},
+			}
 		})
 		return note(edit(next))
 	}
@@ -264,7 +275,7 @@ var cancelMutants = []*Mutant{
 		KilledBy: map[string]string{"cancel.run-ends": "http.close"},
 		// The end is missing in every stream of the run, resumed ones too, as if the server had
 		// stopped sending.
-		AlsoFails:  []string{"run.ends", "run.outlives-others", "wire.flushes", "resume.loses-nothing"},
+		AlsoFails:  []string{"run.ends", "run.outlives-others", "resume.loses-nothing", "resume.ends"},
 		Middleware: editCanceled(dropFrame),
 	}, {
 		Name: "canceled-twice", Doc: "the terminal event of a cancelled run is sent twice",

@@ -8,7 +8,9 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/streamassay/streamassay/spec"
 )
@@ -178,6 +180,16 @@ var uploadLinkMutants = []*Mutant{
 		AlsoFails:  alsoWithBadLinks,
 		Middleware: editLinks(true, func(a *bufferedResponse) { a.body = a.body[:len(a.body)/2] }),
 	}, {
+		Name: "link-with-a-raw-file-name", Doc: "the link to an upload contains the name of the file without escapes",
+		KilledBy:  map[string]string{"attachment.link-gives-the-file": "http.response"},
+		AlsoFails: append([]string{acceptsAsDocumented}, alsoWithBadLinks...), // a message with such a link is refused
+		Middleware: editReplies(spec.AttachmentStored, func(v parsedRequest, e *spec.Event) {
+			file, _ := v.parsed().Last(spec.InputFile)
+			if path, query, ok := strings.Cut(e.Text, "?"); ok && strings.ContainsAny(file.Name, "%?#") {
+				e.Text = path + "?name=" + file.Name + "&" + query
+			}
+		}),
+	}, {
 		Name: "links-for-users-only", Doc: "links lead to files only with credentials",
 		KilledBy: map[string]string{
 			"attachment.link-gives-the-file":     "http.response",
@@ -328,4 +340,54 @@ var transcriptionMutants = []*Mutant{
 			}
 		}),
 	},
+}
+
+// uploadFormMutants are servers that refuse some valid uploads because of the form of the request or
+// because of the file in it.
+var uploadFormMutants = []*Mutant{
+	uploadMutant("refuses-jpeg", "an image that is a JPEG", func(_ parsedRequest, file spec.Event) bool {
+		return file.Type == "image/jpeg"
+	}),
+	uploadMutant("refuses-file-first", "an image whose form has another field after the file", func(v parsedRequest, _ spec.Event) bool {
+		_, after, _ := bytes.Cut(v.raw.Body, []byte(`; filename=`))
+		return bytes.Contains(after, []byte(`; name=`))
+	}),
+	uploadMutant("refuses-quoted-boundaries", "a file whose form has a quoted boundary", func(v parsedRequest, _ spec.Event) bool {
+		return strings.Contains(v.raw.Header.Get("Content-Type"), `boundary="`)
+	}),
+	uploadMutant("refuses-foreign-file-names", "a file whose name has characters beyond ASCII", func(_ parsedRequest, file spec.Event) bool {
+		return strings.ContainsFunc(file.Name, func(r rune) bool { return r >= utf8.RuneSelf })
+	}),
+	uploadMutant("refuses-marks-in-file-names", "a file whose name has characters that URLs must escape", func(_ parsedRequest, file spec.Event) bool {
+		return strings.ContainsAny(file.Name, "%?#")
+	}),
+	uploadMutant("refuses-names-without-suffix", "a file whose name has no suffix", func(_ parsedRequest, file spec.Event) bool {
+		return !strings.Contains(file.Name, ".")
+	}),
+	uploadMutant("refuses-large-files", "an image of more than 65,536 bytes", func(v parsedRequest, file spec.Event) bool {
+		return v.isOperation("attach") && len(file.Text) > 1<<16
+	}),
+	uploadMutant("refuses-chunks-before-data", "a recording with a chunk before its data", func(v parsedRequest, file spec.Event) bool {
+		return v.isOperation("transcribe") && strings.Contains(file.Text, "LIST")
+	}),
+	uploadMutant("refuses-stereo", "a recording with two channels", func(v parsedRequest, file spec.Event) bool {
+		const channels = 22 // offset of their number, if the chunk with the format comes first
+		return v.isOperation("transcribe") && len(file.Text) > channels && file.Text[channels] == 2
+	}),
+}
+
+// uploadMutant returns a mutant with the given name that refuses the valid requests with a file for
+// which refuses returns true. The argument file is the file. The argument files describes what is
+// refused in the Doc of the mutant, as in "an image that is a JPEG".
+func uploadMutant(name, files string, refuses func(v parsedRequest, file spec.Event) bool) *Mutant {
+	return &Mutant{
+		Name: name, Doc: files + " is refused",
+		KilledBy:  map[string]string{acceptsAsDocumented: string(spec.HTTPRequest)},
+		AlsoFails: append([]string{repliesAsPromised}, alsoIfRefused...),
+		Needs:     []spec.Kind{spec.InputFile},
+		Middleware: refuseRequests(func() {}, func(v parsedRequest) bool {
+			file, ok := v.parsed().Last(spec.InputFile)
+			return ok && refuses(v, file)
+		}),
+	}
 }

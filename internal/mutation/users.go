@@ -2,6 +2,7 @@ package mutation
 
 import (
 	"net/http"
+	"strings"
 	"sync"
 )
 
@@ -67,8 +68,42 @@ func ignoreOwnersOfUnknownRuns(next dialectHandler) dialectHandler {
 	})(next)
 }
 
+// acceptCredentials returns a middleware that takes other credentials for those of the primary user.
+// The argument accepts is called with the value of the Authorization header of each request that has
+// one. If it returns true, the server receives the request as if the primary user had sent it.
+func acceptCredentials(accepts func(authorization string) bool) middleware {
+	return editRequests(func(v parsedRequest) *http.Request {
+		if who := v.user(); who != "" && accepts(who) {
+			return v.asUser(PrimaryUser)
+		}
+		return v.httpRequest
+	})
+}
+
+// ignoreOwnersInOtherCase is a middleware that compares the ids of threads with regard to case when
+// it determines the owner of a thread, but without regard to case when it looks the thread up. A
+// request for a stream that names a thread of the primary user in other letter case is passed on as
+// if the primary user had sent it with the id of that thread.
+func ignoreOwnersInOtherCase(next dialectHandler) dialectHandler {
+	var started sync.Map // ids of threads of the primary user, by the id in lower case
+	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+		asked := v.parsed().Thread
+		if v.startsRun() && v.parsed().Valid() && v.user() == PrimaryUser {
+			started.Store(strings.ToLower(asked), asked)
+		}
+		thread, ok := started.Load(strings.ToLower(asked))
+		if !ok || thread == asked || !v.isOperation("listen") || !v.parsed().Valid() {
+			next.ServeHTTP(w, v.httpRequest)
+			return
+		}
+		v.httpRequest = v.asUser(PrimaryUser)
+		serveAs(w, v, next, asked, thread.(string))
+	})(next)
+}
+
 // usersMutants are servers that return the latest history of another user, identify users by their
-// connections, or check the owner of a thread only if the run exists. Mutants that accept other
+// connections or by a part of their credentials, or check the owner of a thread only if the run exists
+// or if its id is spelled as the owner spelled it. Mutants that accept other
 // requests for the data of another user, or requests without valid credentials, are generated
 // instead; see deniedRequests.
 var usersMutants = []*Mutant{
@@ -89,5 +124,21 @@ var usersMutants = []*Mutant{
 		Name: "owner-of-known-runs", Doc: "the owner of a thread is looked at only if the run exists",
 		KilledBy:   map[string]string{"auth.owner-only": "http.request"},
 		Middleware: ignoreOwnersOfUnknownRuns,
+	}, {
+		Name: "owner-in-the-same-case", Doc: "the owner of a thread is looked at only if the id of the thread is in the same letter case",
+		KilledBy:   map[string]string{"auth.owner-only": "run.start"},
+		Middleware: ignoreOwnersInOtherCase,
+	}, {
+		Name: "longer-credentials", Doc: "credentials that begin with those of a user are accepted",
+		KilledBy:   map[string]string{needsCredentials: "http.request"},
+		AlsoFails:  contentChecks, // requests that should have been refused start runs of the user
+		Middleware: acceptCredentials(func(who string) bool { return strings.HasPrefix(who, PrimaryUser) }),
+	}, {
+		Name: "shorter-credentials", Doc: "credentials with which those of a user begin are accepted",
+		KilledBy:  map[string]string{needsCredentials: "http.request"},
+		AlsoFails: contentChecks, // requests that should have been refused start runs of the user
+		Middleware: acceptCredentials(func(who string) bool {
+			return strings.HasPrefix(PrimaryUser, who) && len(who) > len("Bearer token")
+		}),
 	},
 }

@@ -1,0 +1,178 @@
+package mutation
+
+import (
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// busyMutants are servers that refuse prompts because of another run: that of the same user in another
+// thread, or one that should no longer keep its thread busy. One of them ends a run because of a
+// prompt that it refuses.
+var busyMutants = []*Mutant{
+	{
+		Name: "busy-for-the-user", Doc: "a prompt is refused with status 409 while a run of the same user goes on in another thread",
+		KilledBy:   map[string]string{acceptsAsDocumented: "http.request"},
+		AlsoFails:  alsoIfRefused,
+		Needs:      []spec.Kind{"slot.user", spec.CancelAccepted}, // in other dialects, no user has two threads at a time
+		Middleware: lockUsers(refuseAsBusy),
+	}, {
+		Name: "busy-for-the-user-in-the-stream", Doc: "a prompt is refused by an event while a run of the same user goes on in another thread",
+		KilledBy:   map[string]string{acceptsAsDocumented: "http.request"},
+		AlsoFails:  alsoIfRefused,
+		Needs:      []spec.Kind{"slot.user", spec.CancelAccepted, spec.RunRefused},
+		Middleware: lockUsers(refuseInBand),
+	}, {
+		Name: "refused-prompt-ends-the-run", Doc: "a prompt that is refused because its thread is busy ends the stream of the active run",
+		KilledBy:   map[string]string{"run.ends": "http.close", "script.slow": "message.delta"},
+		Without:    []spec.Kind{"slot.limit"}, // streams are requested apart from runs
+		Middleware: endBusyStream,
+	}, {
+		Name: "locked-after-a-refused-prompt", Doc: "after a prompt that was refused because its thread was busy, the thread refuses all prompts",
+		KilledBy:   map[string]string{acceptsAsDocumented: "http.request"},
+		AlsoFails:  alsoIfRefused,
+		Without:    []spec.Kind{"slot.limit"}, // streams are requested apart from runs
+		Middleware: lockThreads(afterRefusedPrompt),
+	}, {
+		Name: "locked-after-a-disconnect", Doc: "after a client has left a stream before its end, its thread refuses all prompts",
+		KilledBy:   map[string]string{acceptsAsDocumented: "http.request"},
+		AlsoFails:  alsoIfRefused,
+		Middleware: lockThreads(afterDisconnect),
+	}, {
+		Name: "locked-after-a-stop", Doc: "after a run was cancelled, its thread refuses all prompts",
+		KilledBy:   map[string]string{acceptsAsDocumented: "http.request"},
+		AlsoFails:  append([]string{"wire.ends"}, alsoIfRefused...), // the streams of refused runs have no end
+		Needs:      []spec.Kind{spec.CancelAccepted},
+		Middleware: lockThreads(afterStop),
+	},
+}
+
+// refuseAsBusy sends a refusal with status 409 (Conflict) to w.
+func refuseAsBusy(w http.ResponseWriter, _ parsedRequest) {
+	http.Error(w, "the thread is busy", http.StatusConflict)
+}
+
+// refuseInBand sends an event stream to w that refuses the request v with its only event.
+func refuseInBand(w http.ResponseWriter, v parsedRequest) {
+	refusal := spec.Event{Kind: spec.RunRefused, Text: "the thread is busy"}
+	frame, err := v.dialect.Operation(v.raw).AppendEvent(nil, &refusal)
+	if err != nil { // the dialect has no such events
+		refuseAsBusy(w, v)
+		return
+	}
+	w.Header().Set("Content-Type", spec.EventStream)
+	_, _ = w.Write(frame) // an error means that the client has left
+}
+
+// lockUsers returns a middleware that refuses a valid request to start a run while the server is
+// sending the response to another one that names the same user and a different thread. It calls refuse
+// to send the refusal of the request v to w. Requests that name no user are passed on.
+func lockUsers(refuse func(w http.ResponseWriter, v parsedRequest)) middleware {
+	return func(next dialectHandler) dialectHandler {
+		var mu sync.Mutex
+		open := map[string]map[string]int{} // user → thread id → number of open responses
+		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+			user, thread := v.event.User, v.event.Thread
+			if !v.startsRun() || !v.event.Valid() || user == "" {
+				next.ServeHTTP(w, v.httpRequest)
+				return
+			}
+			mu.Lock()
+			isBusy := false
+			for other, n := range open[user] {
+				isBusy = isBusy || other != thread && n > 0
+			}
+			if isBusy {
+				mu.Unlock()
+				refuse(w, v)
+				return
+			}
+			if open[user] == nil {
+				open[user] = map[string]int{}
+			}
+			open[user][thread]++
+			mu.Unlock()
+			defer func() {
+				mu.Lock()
+				open[user][thread]--
+				mu.Unlock()
+			}()
+			next.ServeHTTP(w, v.httpRequest)
+		})(next)
+	}
+}
+
+// endBusyStream is a middleware that refuses a valid request to start a run in a thread while the
+// server is sending the stream of another run of the same user in the thread, and sends no more frames
+// in that stream.
+func endBusyStream(next dialectHandler) dialectHandler {
+	var open sync.Map // threadKey → *atomic.Bool: whether the stream gets no more frames
+	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+		if !v.startsRun() || !v.event.Valid() || v.event.Thread == "" {
+			next.ServeHTTP(w, v.httpRequest)
+			return
+		}
+		isOver := &atomic.Bool{}
+		if other, isBusy := open.LoadOrStore(threadKey(v), isOver); isBusy {
+			other.(*atomic.Bool).Store(true)
+			refuseAsBusy(w, v)
+			return
+		}
+		defer open.Delete(threadKey(v))
+		serveStream(w, v.httpRequest, next, streamEdit{frame: func(frame []byte) []byte {
+			if isOver.Load() {
+				return nil
+			}
+			return frame
+		}})
+	})(next)
+}
+
+// A lockReason is an occurrence after which lockThreads refuses all prompts of a thread.
+type lockReason int
+
+const (
+	afterRefusedPrompt lockReason = iota // a prompt arrived while a stream of the thread was open, and was refused
+	afterDisconnect                      // a client left a stream of the thread before the end of the run
+	afterStop                            // a request to cancel a run of the thread was accepted
+)
+
+// lockThreads returns a middleware that locks a thread of a user when the given occurrence has taken
+// place. It refuses all later valid requests of the user to start a run in the thread.
+func lockThreads(reason lockReason) middleware {
+	return func(next dialectHandler) dialectHandler {
+		var locked, open sync.Map // sets of threadKeys; open has the threads with an open stream
+		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+			key, starts := threadKey(v), v.startsRun()
+			isOther := !starts && !v.isOperation("listen") && !v.isOperation("cancel")
+			if isOther || !v.event.Valid() || v.event.Thread == "" {
+				next.ServeHTTP(w, v.httpRequest)
+				return
+			}
+			_, isLocked := locked.Load(key)
+			_, isBusy := open.Load(key)
+			if starts && (isLocked || isBusy && reason == afterRefusedPrompt) {
+				locked.Store(key, true)
+				refuseAsBusy(w, v)
+				return
+			}
+			if starts {
+				open.Store(key, true)
+				defer open.Delete(key)
+			}
+			hasLeft := false // before the last frame was sent
+			a := serveEdited(w, v.httpRequest, next, streamEdit{sent: func([]byte) {
+				hasLeft = hasLeft || v.httpRequest.Context().Err() != nil
+			}})
+			isStopped := a != nil && a.status/100 == 2 && v.isOperation("cancel")
+			if reason == afterDisconnect && hasLeft || reason == afterStop && isStopped {
+				locked.Store(key, true)
+			}
+			if a != nil {
+				a.send(w)
+			}
+		})(next)
+	}
+}
