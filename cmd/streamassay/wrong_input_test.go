@@ -44,7 +44,6 @@ var wrongTried = []wrong{
 	{"run --config empty.yaml", "empty.yaml|is empty|targets:"},
 	{"run --config a.yaml --config b.yaml", "--config b.yaml|twice|a.yaml"},
 	{"run URL --dialect agkit,", "comma too many"},
-	{"proxy --dialect agkit --addr 127.0.0.1:0", `unknown command "proxy"`},
 	{"frobnicate --help", `unknown command "frobnicate"`},
 	{"run URL --dialect agkit --prompt text=", "--prompt|text|empty"},
 	{"run URL --dialect agkit --lacks text", `--lacks: "text" cannot be lacking: every target must support it`},

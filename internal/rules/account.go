@@ -22,7 +22,9 @@ type streamTracker struct {
 	// open, event has the id of that message.
 	event spec.Event
 
-	prompts  map[string]string // by runKey: the last prompt that was sent for the run
+	prompts  map[string]string // by runKey: the last prompt that was sent for the run and not refused
+	isPrompt bool              // the current request has a prompt
+	before   string            // the last prompt of the run before the current request
 	messages messageTracker    // which messages of the current stream are open
 }
 
@@ -40,12 +42,16 @@ func (s *streamTracker) observe(e spec.Event) {
 	s.opens, s.event = false, e
 	switch {
 	case e.Kind == spec.HTTPRequest:
-		if s.request, s.isOpen = e, false; e.Text != "" && e.Run != "" {
-			s.prompts[runKey(e)] = e.Text
+		s.request, s.isOpen, s.isPrompt = e, false, e.Text != "" && e.Run != ""
+		if s.isPrompt {
+			s.before, s.prompts[runKey(e)] = s.prompts[runKey(e)], e.Text
 		} else if e.Text == "" {
 			s.request.Text = s.prompts[runKey(e)]
 		}
 	case e.Kind == spec.HTTPResponse:
+		if e.StatusCode >= 400 && s.isPrompt { // the request started no run
+			s.prompts[runKey(s.request)] = s.before
+		}
 		s.isOpen = e.IsStream() && e.StatusCode/100 == 2 && s.request.Cursor == "" && s.request.MayBeAccepted()
 		s.opens, s.messages = s.isOpen, messageTracker{}
 	case s.sees(e):
