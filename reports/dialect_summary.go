@@ -66,16 +66,15 @@ func (c Check) headline() string {
 // names no requirement, or if there are no findings, they are all that the check judges. If c
 // failed or warned, those of level MAY are omitted, because they cannot be violated.
 func (d DialectReport) violatedRequirements(c Check) (violated []RequirementResult) {
-	var ids []string
-	namesAll := len(c.Findings) > 0
-	for _, f := range c.Findings {
-		if !slices.Contains(ids, f.Requirement) {
-			ids = append(ids, f.Requirement)
+	ids := c.Requirements
+	namesNone := func(f Finding) bool { return f.Requirement == "" }
+	if len(c.Findings) > 0 && !slices.ContainsFunc(c.Findings, namesNone) {
+		ids = nil
+		for _, f := range c.Findings {
+			if !slices.Contains(ids, f.Requirement) {
+				ids = append(ids, f.Requirement)
+			}
 		}
-		namesAll = namesAll && f.Requirement != ""
-	}
-	if !namesAll {
-		ids = c.Requirements
 	}
 	bad := c.Verdict == spec.Failed || c.Verdict == spec.Warned
 	for _, id := range ids {

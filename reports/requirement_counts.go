@@ -8,11 +8,11 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// requirementCounts holds how many requirements have each verdict. The conventions of the test
+// requirementCounts holds how many requirements have each verdict. The requirements of the test
 // prompts, which the protocol does not require, are counted separately.
 type requirementCounts struct {
 	byVerdict        [spec.Error + 1]int // requirements of the protocol; the index is the verdict
-	promptsByVerdict [spec.Error + 1]int // conventions of the test prompts; the index is the verdict
+	promptsByVerdict [spec.Error + 1]int // requirements of the test prompts; the index is the verdict
 	excluded         int                 // requirements that no check can judge; the other counts do not include them
 	ignoresPrompts   bool                // the agent does not follow the test prompts
 }
@@ -72,9 +72,9 @@ func (t requirementCounts) String() string {
 	return s
 }
 
-// promptSummary returns how many conventions of the test prompts have each verdict, as text such as
-// "2 not followed (MUST), 1 followed". It returns "" if there are no conventions, or if none was judged
-// because the agent ignores the test prompts.
+// promptSummary returns how many requirements of the test prompts have each verdict, as text such as
+// "2 not followed (MUST), 1 followed". It returns "" if there are no such requirements, or if none
+// was tested because the agent ignores the test prompts.
 func (t requirementCounts) promptSummary() string {
 	n := t.promptsByVerdict
 	violated := n[spec.Failed] + n[spec.Warned]

@@ -100,11 +100,9 @@ expected), 5 internal error and, with COMMAND, 130 interrupted by SIGINT, 143 by
   streamassay mock --dialect agkit recordings
   streamassay mock --dialect runs --expect calls.yaml -- npm test`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			paths, command := args, []string(nil)
-			if at := cmd.ArgsLenAtDash(); at >= 0 {
-				if paths, command = args[:at], args[at:]; len(command) == 0 {
-					return usageError("no COMMAND after --")
-				}
+			paths, command, err := splitCommand(cmd, args)
+			if err != nil {
+				return err
 			}
 			if err := m.checkFlags(cmd, paths, command); err != nil {
 				return err

@@ -6,7 +6,26 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+
+	"github.com/spf13/cobra"
 )
+
+// splitCommand divides args, the arguments of cmd, into those before "--" and the client command after
+// it. The command is nil if there is no "--". splitCommand returns a usage error if the command is
+// empty or its program is not found.
+func splitCommand(cmd *cobra.Command, args []string) (before, command []string, err error) {
+	at := cmd.ArgsLenAtDash()
+	if at < 0 {
+		return args, nil, nil
+	}
+	if before, command = args[:at], args[at:]; len(command) == 0 {
+		return nil, nil, usageError("no COMMAND after --")
+	}
+	if _, err := exec.LookPath(command[0]); err != nil {
+		return nil, nil, usageError("cannot run COMMAND %s: %v", command[0], withoutPath(err))
+	}
+	return before, command, nil
+}
 
 // waitForEnd waits until the server must shut down. It runs the client command, with the URLs in
 // settings as environment variables such as MOCK_URL, and waits until the command has ended. If

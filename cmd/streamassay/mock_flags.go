@@ -1,10 +1,6 @@
 package main
 
-import (
-	"os/exec"
-
-	"github.com/spf13/cobra"
-)
+import "github.com/spf13/cobra"
 
 // flagsWithoutRecord lists the flags that cannot be used with --record, because they would have no
 // effect while requests are forwarded to a real server.
@@ -14,8 +10,8 @@ var flagsWithoutRecord = []string{
 }
 
 // checkFlags returns a usage error if flags of cmd, the mock command, cannot be combined with each
-// other or with the arguments, or if the client program cannot be run. The slice paths holds the
-// FILE arguments, and command holds the client program and its arguments.
+// other or with the arguments. The slice paths holds the FILE arguments, and command holds the
+// client program and its arguments.
 func (m *mockOptions) checkFlags(cmd *cobra.Command, paths, command []string) error {
 	recording := firstChangedFlag(cmd, "record") != ""
 	switch flag := firstChangedFlag(cmd, flagsWithoutRecord...); {
@@ -29,11 +25,6 @@ func (m *mockOptions) checkFlags(cmd *cobra.Command, paths, command []string) er
 	}
 	if flag := firstChangedFlag(cmd, "check", "schema"); len(command) > 0 && flag != "" {
 		return usageError("%s: serves nothing, so no COMMAND can be given", flag)
-	}
-	if len(command) > 0 {
-		if _, err := exec.LookPath(command[0]); err != nil {
-			return usageError("cannot run COMMAND %s: %v", command[0], withoutPath(err))
-		}
 	}
 	return nil
 }

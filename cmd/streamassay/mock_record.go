@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 
 	"github.com/streamassay/streamassay/internal/middleware"
 	"github.com/streamassay/streamassay/internal/replay"
@@ -34,7 +35,7 @@ func (m *mockOptions) record(ctx context.Context, sh stdio, command []string) er
 	}
 	defer folder.Close()
 	log := m.log.logger(sh.err)
-	recorder, err := replay.NewRecorder(replay.RecorderConfig{
+	cfg := replay.RecorderConfig{
 		Dialect: d, Upstream: upstream, Header: header, Log: log,
 		Save: func(c replay.RecordedConversation) error {
 			err := folder.Save(c)
@@ -48,15 +49,23 @@ func (m *mockOptions) record(ctx context.Context, sh stdio, command []string) er
 				fmt.Fprintf(sh.err, "%s %s not recorded: %s\n", o.Exchange.Request.Method, o.Exchange.Request.Target, o.SkipReason)
 			}
 		},
-	})
+	}
+	recorder, err := replay.NewRecorder(cfg)
 	if err != nil {
 		return usageError("--record %s: %v", withoutSecrets(m.upstream), err)
 	}
-	served := service{
-		endpoint: &m.endpoint, limits: &m.limits, log: log, command: command,
-		handler:   middleware.New(recorder, middleware.Config{AllowedOrigins: []string{"*"}, Log: slog.New(slog.DiscardHandler)}),
-		basePaths: map[string]string{d.Name: d.Base},
+	served := forwardingService(recorder, cfg)
+	served.endpoint, served.limits, served.command = &m.endpoint, &m.limits, command
+	return served.run(ctx, sh)
+}
+
+// forwardingService returns a service whose handler is forward, a [replay.Recorder] with the
+// configuration cfg or a handler that calls it. The caller must set the endpoint and the limits.
+func forwardingService(forward http.Handler, cfg replay.RecorderConfig) service {
+	return service{
+		log:       cfg.Log,
+		handler:   middleware.New(forward, middleware.Config{AllowedOrigins: []string{"*"}, Log: slog.New(slog.DiscardHandler)}),
+		basePaths: map[string]string{cfg.Dialect.Name: cfg.Dialect.Base},
 		shutdown:  func(context.Context) error { return nil },
 	}
-	return served.run(ctx, sh)
 }

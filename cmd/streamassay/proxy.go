@@ -3,16 +3,13 @@ package main
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net/http"
-	"os/exec"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/streamassay/streamassay/internal/middleware"
 	"github.com/streamassay/streamassay/internal/replay"
 	"github.com/streamassay/streamassay/reports"
 )
@@ -44,9 +41,10 @@ it has ended. COMMAND gets the base URL of the proxy in the environment variable
 Exchanges are judged by conversation: those of one thread, or of no thread, in the order of
 their requests. As in streamassay lint, a requirement is reported as fulfilled only if one of
 the responses streams a whole run. Requests for anything but an operation of the dialect are
-forwarded and not judged. A refusal of a request whose credentials differ from the first of its thread
-is taken as meant for another user. What exceeds 10000 conversations or 256MiB of bodies is
-forwarded and not judged, and the report is marked incomplete.
+forwarded and not judged. If a request whose credentials differ from those of the first
+successful request of its thread is refused, it is judged as that of another user. Exchanges
+beyond 10000 conversations or 256MiB of bodies are forwarded and not judged, and the report is
+marked incomplete.
 
 No credentials are in reports and transcripts: REDACTED replaces the values of the headers
 that streamassay run --help lists, and of --header.
@@ -58,11 +56,9 @@ incomplete, 5 internal error and, with COMMAND, 130 interrupted by SIGINT, 143 b
 		Example: `  streamassay proxy --dialect agkit --addr 127.0.0.1:4010 --upstream http://127.0.0.1:8080
   streamassay proxy --dialect runs --upstream http://127.0.0.1:8080 --report junit=r.xml -- npm test`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var command []string
-			if at := cmd.ArgsLenAtDash(); at >= 0 {
-				if args, command = args[:at], args[at:]; len(command) == 0 {
-					return usageError("no COMMAND after --")
-				}
+			args, command, err := splitCommand(cmd, args)
+			if err != nil {
+				return err
 			}
 			if err := rejectArguments(cmd, args); err != nil {
 				return err
@@ -104,11 +100,6 @@ func (p *proxyOptions) run(ctx context.Context, sh stdio, command []string) erro
 	if err != nil {
 		return err
 	}
-	if len(command) > 0 {
-		if _, err := exec.LookPath(command[0]); err != nil {
-			return usageError("cannot run COMMAND %s: %v", command[0], withoutPath(err))
-		}
-	}
 	if err := p.endpoint.check(false); err != nil {
 		return err
 	}
@@ -131,13 +122,9 @@ func (p *proxyOptions) run(ctx context.Context, sh stdio, command []string) erro
 		defer open.Done()
 		recorder.ServeHTTP(w, r)
 	})
-	served := service{
-		endpoint: &p.endpoint, limits: &limitFlags{header: 64 << 10, idle: 2 * time.Minute}, log: cfg.Log, command: command,
-		handler:   middleware.New(forward, middleware.Config{AllowedOrigins: []string{"*"}, Log: slog.New(slog.DiscardHandler)}),
-		basePaths: map[string]string{cfg.Dialect.Name: cfg.Dialect.Base},
-		envPrefix: "PROXY",
-		shutdown:  func(context.Context) error { return nil },
-	}
+	served := forwardingService(forward, cfg)
+	served.endpoint, served.limits = &p.endpoint, &limitFlags{header: 64 << 10, idle: 2 * time.Minute}
+	served.command, served.envPrefix = command, "PROXY"
 	ended := served.run(ctx, sh)
 	var exit exitError
 	if ended != nil && (!errors.As(ended, &exit) || exit.code == exitUsage || exit.code == exitInternal) {

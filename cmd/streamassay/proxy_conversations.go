@@ -40,7 +40,7 @@ func (s *proxiedConversations) save(c replay.RecordedConversation) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before, known := s.all[c.Number]
-	more := bodyBytes(c.Trace) - bodyBytes(before.Trace)
+	more := c.Bytes - before.Bytes
 	if s.bytes+more > maxProxiedBytes || !known && len(s.all) >= maxRecordings {
 		s.incomplete = fmt.Sprintf("exchanges beyond %d conversations or %s of bodies were not judged",
 			maxRecordings, formatSize(maxProxiedBytes))
@@ -56,14 +56,6 @@ func (s *proxiedConversations) save(c replay.RecordedConversation) error {
 		return nil
 	}
 	return s.dir.Save(c)
-}
-
-// bodyBytes returns the total size of the bodies of t in bytes.
-func bodyBytes(t spec.Trace) (n int) {
-	for _, x := range t.Exchanges {
-		n += len(x.Request.Body) + len(x.Response.Body)
-	}
-	return n
 }
 
 // markOtherUsers sets the principals of the requests in t, which is a conversation of several
@@ -93,7 +85,7 @@ func markOtherUsers(t *spec.Trace) {
 func credentials(h spec.Header) string {
 	var all []string
 	for _, f := range h {
-		if redact.IsCredential(f.Name) {
+		if redact.IdentifiesUser(f.Name) {
 			all = append(all, strings.ToLower(f.Name)+": "+f.Value)
 		}
 	}

@@ -192,7 +192,7 @@ func TestProxiedLimits(t *testing.T) {
 	var s proxiedConversations
 	conversation := func(n, size int) replay.RecordedConversation {
 		x := spec.Exchange{Request: spec.Request{Method: "GET", Target: "/"}, Response: spec.Response{Status: 200, Body: make([]byte, size)}}
-		return replay.RecordedConversation{Number: n, Dialect: "agkit@0.0.10", Trace: spec.Trace{Exchanges: []spec.Exchange{x}}}
+		return replay.RecordedConversation{Number: n, Bytes: size, Dialect: "agkit@0.0.10", Trace: spec.Trace{Exchanges: []spec.Exchange{x}}}
 	}
 	for _, c := range []replay.RecordedConversation{conversation(1, 10), conversation(2, maxProxiedBytes), conversation(1, maxProxiedBytes+1)} {
 		if err := s.save(c); err != nil {

@@ -20,6 +20,7 @@ type RecordedConversation struct {
 	Target    string     // the URL of the recorded server
 	StartedAt time.Time  // start of the first exchange
 	Trace     spec.Trace // the exchanges
+	Bytes     int        // size of all bodies
 	Secrets   []string   // values in the trace that must be redacted
 }
 
@@ -48,15 +49,9 @@ const (
 // A conversationCache is safe for concurrent use. The zero value is ready to use.
 type conversationCache struct {
 	mu            sync.Mutex
-	conversations []*cachedConversation // the most recently used is the last
-	lastNumber    int                   // number of the conversation that was created last; 0 if there was none
-	totalBytes    int                   // size of all bodies
-}
-
-// A cachedConversation is a recorded conversation with the total size of its bodies in bytes.
-type cachedConversation struct {
-	RecordedConversation
-	bytes int
+	conversations []*RecordedConversation // the most recently used is the last
+	lastNumber    int                     // number of the conversation that was created last; 0 if there was none
+	totalBytes    int                     // size of all bodies
 }
 
 // addExchange adds the exchange o to the conversation of its thread. It passes a copy of the
@@ -64,7 +59,7 @@ type cachedConversation struct {
 func (l *conversationCache) addExchange(r *Recorder, o RecordedExchange) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	began := r.started.Add(o.Exchange.At)
+	began := r.client.Started().Add(o.Exchange.At)
 	t := l.conversationOf(r, o.Thread, began)
 	x := o.Exchange
 	x.At = began.Sub(t.StartedAt)
@@ -84,8 +79,8 @@ func (l *conversationCache) addExchange(r *Recorder, o RecordedExchange) error {
 		}
 	}
 	n := len(x.Request.Body) + len(x.Response.Body)
-	t.bytes, l.totalBytes = t.bytes+n, l.totalBytes+n
-	now := t.RecordedConversation
+	t.Bytes, l.totalBytes = t.Bytes+n, l.totalBytes+n
+	now := *t
 	now.Trace.Exchanges, now.Secrets = slices.Clone(now.Trace.Exchanges), slices.Clone(now.Secrets)
 	err := r.cfg.Save(now)
 	if len(t.Trace.Exchanges) >= maxExchanges {
@@ -100,13 +95,13 @@ func (l *conversationCache) addExchange(r *Recorder, o RecordedExchange) error {
 // conversationOf returns the conversation of the given thread and makes it the most recently used
 // one. If there is none, it adds a conversation that began at the time began, with the dialect and
 // the target of r. The caller must hold l.mu.
-func (l *conversationCache) conversationOf(r *Recorder, thread string, began time.Time) *cachedConversation {
-	i := slices.IndexFunc(l.conversations, func(t *cachedConversation) bool { return t.Thread == thread })
+func (l *conversationCache) conversationOf(r *Recorder, thread string, began time.Time) *RecordedConversation {
+	i := slices.IndexFunc(l.conversations, func(t *RecordedConversation) bool { return t.Thread == thread })
 	if i < 0 {
 		l.lastNumber++
-		l.conversations = append(l.conversations, &cachedConversation{RecordedConversation: RecordedConversation{
+		l.conversations = append(l.conversations, &RecordedConversation{
 			Number: l.lastNumber, Thread: thread, Dialect: r.cfg.Dialect.Name, Target: r.upstream, StartedAt: began,
-		}})
+		})
 		return l.conversations[len(l.conversations)-1]
 	}
 	t := l.conversations[i]
@@ -116,7 +111,7 @@ func (l *conversationCache) conversationOf(r *Recorder, thread string, began tim
 
 // evict drops the conversation at index i of l.conversations. The caller must hold l.mu.
 func (l *conversationCache) evict(i int) {
-	l.totalBytes -= l.conversations[i].bytes
+	l.totalBytes -= l.conversations[i].Bytes
 	l.conversations = slices.Delete(l.conversations, i, i+1)
 }
 

@@ -68,8 +68,7 @@ type RecordedExchange struct {
 type Recorder struct {
 	cfg           RecorderConfig
 	client        *wire.Client
-	started       time.Time // the times of exchanges are relative to it
-	upstream      string    // the server's URL without credentials and query
+	upstream      string // the server's URL without credentials and query
 	conversations conversationCache
 }
 
@@ -92,9 +91,8 @@ func NewRecorder(cfg RecorderConfig) (*Recorder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the server to record: %w", err)
 	}
-	started := time.Now() // the client started just before
 	plain := url.URL{Scheme: cfg.Upstream.Scheme, Host: cfg.Upstream.Host, Path: cfg.Upstream.Path}
-	return &Recorder{cfg: cfg, client: client, started: started, upstream: plain.String()}, nil
+	return &Recorder{cfg: cfg, client: client, upstream: plain.String()}, nil
 }
 
 // ServeHTTP forwards a client's request to the server, streams the response back and records the

@@ -22,9 +22,7 @@ type streamTracker struct {
 	// open, event has the id of that message.
 	event spec.Event
 
-	prompts  map[string]string // by runKey: the last prompt that was sent for the run and not refused
-	isPrompt bool              // the current request has a prompt
-	before   string            // the last prompt of the run before the current request
+	prompts  map[string]string // by runKey: the last prompt for the run that the server did not refuse
 	messages messageTracker    // which messages of the current stream are open
 }
 
@@ -42,15 +40,12 @@ func (s *streamTracker) observe(e spec.Event) {
 	s.opens, s.event = false, e
 	switch {
 	case e.Kind == spec.HTTPRequest:
-		s.request, s.isOpen, s.isPrompt = e, false, e.Text != "" && e.Run != ""
-		if s.isPrompt {
-			s.before, s.prompts[runKey(e)] = s.prompts[runKey(e)], e.Text
-		} else if e.Text == "" {
+		if s.request, s.isOpen = e, false; e.Text == "" {
 			s.request.Text = s.prompts[runKey(e)]
 		}
 	case e.Kind == spec.HTTPResponse:
-		if e.StatusCode >= 400 && s.isPrompt { // the request started no run
-			s.prompts[runKey(s.request)] = s.before
+		if s.request.Text != "" && s.request.Run != "" && e.StatusCode < 400 {
+			s.prompts[runKey(s.request)] = s.request.Text
 		}
 		s.isOpen = e.IsStream() && e.StatusCode/100 == 2 && s.request.Cursor == "" && s.request.MayBeAccepted()
 		s.opens, s.messages = s.isOpen, messageTracker{}

@@ -145,7 +145,7 @@ func eachRunSummary(
 ) watchFunc {
 	return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var completed []completedMessage
-		var end *spec.Event
+		var end spec.Event               // the last end of the run; its Kind is "" before one was received
 		opened := map[string][2]string{} // role and type
 		return func(e spec.Event) {
 			switch {
@@ -159,10 +159,9 @@ func eachRunSummary(
 				known := opened[e.Message]
 				opened[e.Message] = [2]string{cmp.Or(e.Role, known[0]), cmp.Or(e.Type, known[1])}
 			case e.Kind == spec.RunEnd:
-				last := e
-				end = &last
-			case e.Kind == spec.BodyEnd && end != nil && (len(end.Parts) > 0 || len(completed) > 0):
-				judge(p, *end, completed, end.Parts)
+				end = e
+			case e.Kind == spec.BodyEnd && end.Kind != "" && (len(end.Parts) > 0 || len(completed) > 0):
+				judge(p, end, completed, end.Parts)
 			}
 		}
 	})

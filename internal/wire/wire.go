@@ -128,6 +128,9 @@ func (c *Client) WithHeader(header spec.Header) (*Client, error) {
 	return &other, nil
 }
 
+// Started returns the time to which the field At of the exchanges is relative.
+func (c *Client) Started() time.Time { return c.started }
+
 // AtRoot returns a client for the same conversation that sends no credentials. It appends request
 // targets to the root of the host instead of the base URL.
 func (c *Client) AtRoot() *Client {

@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
@@ -39,22 +38,14 @@ func (d *Dialect) AnswersMatch(r spec.Request, schema string) bool {
 // textsOfParts returns the JSON values that the parts of v with the given kind have in the slot
 // "text".
 func (w *variant) textsOfParts(v any, kind spec.Kind) (texts []any) {
-	for _, site := range w.parts {
-		for _, found := range valuesAt(v, site.path) {
-			list, ok := found.([]any)
-			if !ok {
-				list = []any{found}
-			}
-			for _, item := range list {
-				part := matchVariant(site.variants, item)
-				if part == nil || part.kind != kind {
-					continue
-				}
-				for _, s := range part.slots {
-					if s.slot == "text" {
-						texts = append(texts, valuesAt(item, s.path)...)
-					}
-				}
+	for site, item := range w.partValues(v) {
+		part := matchVariant(site.variants, item)
+		if part == nil || part.kind != kind {
+			continue
+		}
+		for _, s := range part.slots {
+			if s.slot == "text" {
+				texts = append(texts, valuesAt(item, s.path)...)
 			}
 		}
 	}
@@ -69,17 +60,9 @@ func compileAnswerSchema(text string) (*jsonschema.Schema, error) {
 	}
 	const url = "answer:///schema"
 	c := jsonschema.NewCompiler()
-	c.UseLoader(noLoader{})
+	c.UseLoader(jsonschema.SchemeURLLoader{})
 	if err := c.AddResource(url, tree); err != nil {
 		return nil, err
 	}
 	return c.Compile(url)
-}
-
-// A noLoader is a [jsonschema.URLLoader] that loads nothing.
-type noLoader struct{}
-
-// Load returns an error.
-func (noLoader) Load(string) (any, error) {
-	return nil, errors.New("schemas of answers must not refer to other documents")
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"unicode/utf8"
 
@@ -134,27 +135,38 @@ func (w *variant) checkSchema(e *spec.Event, v any) {
 // because v is validated as a whole.
 func (w *variant) decodeParts(v any, mode decodeMode) (parts []spec.Event) {
 	typeOf := func(string) string { return w.textAt("type", v) }
-	for _, site := range w.parts {
-		for _, found := range valuesAt(v, site.path) {
-			list, ok := found.([]any)
-			if !ok && found != nil {
-				list = []any{found}
+	for site, item := range w.partValues(v) {
+		matched := matchVariantIn(site.variants, item, typeOf)
+		if matched != nil && (matched.kind != "" || !site.onlyWithKind) {
+			part := spec.Event{Frame: -1}
+			if site.separate {
+				part.Frame = separateFrame
 			}
-			for _, item := range list {
-				matched := matchVariantIn(site.variants, item, typeOf)
-				if matched != nil && (matched.kind != "" || !site.onlyWithKind) {
-					part := spec.Event{Frame: -1}
-					if site.separate {
-						part.Frame = separateFrame
+			matched.decode(&part, item, mode)
+			part.Violations = nil
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
+
+// partValues yields the values in v that may be parts (see nestedParts), each with its location.
+func (w *variant) partValues(v any) iter.Seq2[nestedParts, any] {
+	return func(yield func(nestedParts, any) bool) {
+		for _, site := range w.parts {
+			for _, found := range valuesAt(v, site.path) {
+				list, ok := found.([]any)
+				if !ok && found != nil {
+					list = []any{found}
+				}
+				for _, item := range list {
+					if !yield(site, item) {
+						return
 					}
-					matched.decode(&part, item, mode)
-					part.Violations = nil
-					parts = append(parts, part)
 				}
 			}
 		}
 	}
-	return parts
 }
 
 // exercisedRequirements returns the ids of the requirements of the variant that the value v
