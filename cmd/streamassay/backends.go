@@ -227,7 +227,8 @@ func (p *backendFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&p.speech.text, "speech", p.speech.text, "`BACKEND` speech-to-text backend: "+p.speech.syntax()+
 		"; COMMAND reads a WAV file from stdin or, "+
 		"if it contains {}, from the path put there, and prints the text; scripted returns the comment stored in the WAV "+
-		"file or, if there is none, a sentence with the duration of the recording; the key of openai is in OPENAI_API_KEY")
+		"file or, if there is none, a sentence with the duration of the recording; the key of openai is in "+
+		"OPENAI_API_KEY; with none, requests for a transcription get status 503")
 	flags.StringVar(&p.speechModel, "speech-model", "", "`NAME` model for --speech "+openAISyntax+" (default: whisper-1)")
 }
 

@@ -32,7 +32,11 @@ func convertCommand(sh stdio) *cobra.Command {
   .har, .http, .sse   recordings of browsers and curl → transcripts (.txtar), one per file
                       or, with --dialect, one per conversation
   .json               fixtures of aimock, a mock server of LLM APIs → scripts (.yaml)
-Whatever cannot be converted exactly is listed on standard error.
+The request of NAME.http is read from NAME.request.json, as in streamassay lint; do not give
+that file as an argument. Whatever cannot be converted exactly is listed on standard error.
+In transcripts, REDACTED replaces the credentials in headers and URLs, also where bodies repeat
+them. Without --dialect, transcripts do not name their dialect; streamassay mock and lint then
+require --dialect.
 The mock also reads .har, .http and .sse files as they are. Convert them to edit them, to
 split them into conversations, for a mock of several dialects, or to remove a base path.
 
@@ -53,11 +57,12 @@ converted, 2 usage error.`,
 	f := cmd.Flags()
 	f.Var((*nameList)(&c.dialects), "dialect",
 		"`DIALECT` dialect of the recordings: "+dialectUsage+"; requests of other dialects are left out (default: none are "+
-			"left out)")
+			"left out); no effect on .json files")
 	f.StringVar(&c.format, "to", "", "`FORMAT` transcript (convert only .har, .http and .sse files) or script (only .json files); other "+
 		"files are reported as not converted, with exit code 1 (default: convert all)")
 	f.StringVar(&c.base, "base", "",
-		"`PATH` base path or URL of the recorded server; it is removed from the paths of requests that begin with it")
+		"`PATH` base path or URL of the recorded server; it is removed from the paths of requests that begin with it; no "+
+			"effect on .json files")
 	f.StringVar(&c.dir, "out", ".", "`DIR` output directory, created if missing")
 	f.BoolVar(&c.force, "force", false, "overwrite existing files; without it they are a usage error")
 	completeDialects(cmd)

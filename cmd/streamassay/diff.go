@@ -43,15 +43,18 @@ func diffCommand(sh stdio) *cobra.Command {
 		Long: `Compare two servers or two sets of recordings. A and B are base URLs, or "reference" for the
 embedded reference server; or both are files or directories of recordings (.txtar, .http,
 .sse, .har), such as run --transcripts writes. Record with run --repeat 2 or more:
-otherwise random values are reported as differences.
+otherwise random values are reported as differences. Only the flags --dialect, --json, --only
+and --skip apply to recordings; the others are ignored.
 
-Both servers get the same requests, each twice. What differs between two responses of one
+Both servers get the same requests, in two rounds: those of the scenarios (streamassay list
+scenarios) and, if the agent follows docs/prompts.md, of the first 16 combinations (ids
+combination-N, see --deep in streamassay run --help). What differs between two responses of one
 server to the same request (such as random text) is volatile and ignored. Also ignored are
 times, consistent renamings of ids, and differences in how the same text is split into
 deltas. Whether a response is correct is not judged; streamassay run does that. If a response
 exceeds a limit (--timeout, --idle-timeout, --max-bytes, --max-events or --max-event), what
 arrived before the limit is compared.
-` + totalLimits("from a server in one repetition", "not compared; that alone does not change the exit code") + `
+` + totalLimits("a server", "not compared; that alone does not change the exit code") + `
 ` + wrapHelp(hiddenValues) + `
 
 ` + capabilitiesText("--lacks", scenarioCapabilities) + `

@@ -50,10 +50,12 @@ A conversation is one or more exchanges, in order.
 Recordings of the same dialect are judged together, as one target. A violation is reported
 for any response; a requirement is reported as fulfilled only if one of the responses streams
 a whole run (its start, content and end). Without a request, requirements about it are not tested.
+If the responses are not HTTP, or if there is neither a request nor an event of the dialect,
+nothing is judged. Reports hide credentials in headers, but show URLs and bodies as recorded.
 
 Exit codes: 0 no MUST requirement is violated and 3 does not apply, 1 a MUST requirement is violated
-(with --strict: a MUST or SHOULD requirement), 2 usage or configuration error, 3 there was
-neither a whole run nor a violation, or no event of the dialect, 5 internal error,
+(with --strict: a MUST or SHOULD requirement), 2 usage or configuration error, 3 nothing
+was judged, or there was neither a whole run nor a violation, 5 internal error,
 130 interrupted by SIGINT, 143 by SIGTERM.`,
 		Example: `  curl -sN -i http://127.0.0.1:8080/process --json @answer.request.json > answer.http
   streamassay lint answer.http --dialect agentscope
@@ -73,8 +75,8 @@ neither a whole run nor a violation, or no event of the dialect, 5 internal erro
 	}
 	f := cmd.Flags()
 	f.StringVar(&l.dialect, "dialect", "",
-		"`DIALECT` dialect of all files: "+dialectUsage+"; required for files other than .txtar; overrides the dialect "+
-			"that a .txtar names")
+		"`DIALECT` dialect of all files: "+dialectUsage+"; required unless every file is a .txtar that names its dialect, "+
+			"which --dialect overrides")
 	l.addFlags(f)
 	f.Var(sizeValue(&l.maxEvent), "max-event",
 		"maximum size of one event; a larger one violates a MUST requirement (in the dialect runs: a SHOULD), and nothing after it is "+
@@ -92,8 +94,7 @@ func (l *lintOptions) addFlags(f *pflag.FlagSet) {
 			"judged too")
 	f.BoolVar(&l.strict, "strict", false, "also fail if only a SHOULD requirement is violated")
 	f.StringArrayVar(&l.reports, "report", nil, reportUsage())
-	f.BoolVarP(&l.verbose, "verbose", "v", false,
-		"also list checks that found nothing to judge")
+	f.BoolVarP(&l.verbose, "verbose", "v", false, "also list "+untestedLists+"; show all lists in full")
 }
 
 // outputs returns the destinations of the reports. It returns a usage error if --report or --claim

@@ -65,18 +65,14 @@ The rules of a script are tried in order; the first that matches a request repli
 A request that no rule matches gets the recorded response to a request of the same operation
 with the same new input (the last prompt, the tool results or answers to interrupts). If there
 are several such responses, repeated requests get them in turn, then from the first again.
-A recording without its request (.sse, .http alone) answers any request for a run's stream;
-one that does not name its dialect (.http, .sse, .har) needs exactly one --dialect. A request
-that nothing matches gets the reply that it gets without FILE (see --strict).
-An expectation file lists the requests that clients must send:
-  calls: [{op: run, contains: weather, exactly: 1}, {op: listen, at-least: 1}]
-where op is what a request does: info (such as health), run (start or resume a run), listen
-(read its stream), cancel, history, attach (upload a file), sign (renew the URL of a file) or
-transcribe. docs/mock.md describes all fields.
+A recording without its request (.sse, or .http without NAME.request.json, see streamassay
+lint --help) answers any request for a run's stream; one that does not name its dialect (.http,
+.sse, .har) needs exactly one --dialect. A request that nothing matches gets the reply that it
+gets without FILE (see --strict).
 
-Requests and responses can be inspected at the control address, which is printed: a page
-for browsers and an API. With a COMMAND, the mock runs it and exits when it ends. COMMAND
-gets these environment variables:
+The journal holds the latest exchanges (requests with their responses). The control address,
+which is printed, shows it: a page for browsers and an API. With a COMMAND, the mock runs it
+and exits when it ends. COMMAND gets these environment variables:
   MOCK_URLS      JSON object with the base URL of each dialect, NAME@VERSION
   MOCK_URL       the base URL, if exactly one dialect is served
   MOCK_CONTROL   the URL of the control address
@@ -85,14 +81,22 @@ The headers X-Mock-Seed, X-Mock-Pace, X-Mock-Vary and X-Mock-Fault of a request 
 precedence over --seed, --pace and --vary; so does the pace of a rule. Faults of headers and
 rules are added to those of --fault.
 
+An expectation file (--expect) lists requests that clients must send:
+  calls: [{op: run, contains: weather, exactly: 1}, {op: listen, at-least: 1}]
+where op is what a request does: tell (read fixed information, such as health), run (start or
+resume a run), listen (read its stream), cancel, history, attach (upload a file), sign (renew
+the URL of a file) or transcribe; contains is a text in its body. Other valid requests are
+allowed, but with FILEs, one that starts a run must match a rule or a recording. docs/mock.md
+describes all fields.
 With --expect or --expect-report, the requests of the clients are judged when COMMAND has
 succeeded, or when a signal ends the mock. If COMMAND fails, nothing is judged or reported.
 With COMMAND, a signal determines the exit code, whatever the judgement.
 
 Exit codes: 0 success (without COMMAND: ended by SIGINT or SIGTERM), 1 COMMAND failed, a
 client violated the protocol or the expectations, or --check found errors, 2 usage or
-configuration error, 3 clients were to be judged but no request arrived (even if a call was
-expected), 5 internal error and, with COMMAND, 130 interrupted by SIGINT, 143 by SIGTERM.`,
+configuration error (e.g. the port is in use), 3 clients were to be judged but no request
+arrived (even if a call was expected), 5 internal error and, with COMMAND, 130 interrupted by
+SIGINT, 143 by SIGTERM.`,
 		Example: `  streamassay mock --dialect runs --addr 127.0.0.1:4010
   streamassay mock script.yaml --dialect agkit --pace '{first: 300ms, rate: 40}'
   streamassay mock --check script.yaml
@@ -144,15 +148,17 @@ expected), 5 internal error and, with COMMAND, 130 interrupted by SIGINT, 143 by
 		{"Journal and expectations", func(f *pflag.FlagSet) {
 			addJournalFlags(f, &m.journal)
 			f.Var(&singleValue{value: &m.expect}, "expect",
-				"`FILE` YAML file with expectations of requests (see above); exit code 1 if clients violate them "+
-					"or the protocol")
+				"`FILE` YAML file with requests that clients must send (see above); exit code 1 if clients violate it or "+
+					"the protocol")
 			f.Var(&singleValue{value: &m.expectReport}, "expect-report",
 				"`PATH` write a JSON report on the clients' requests to PATH; exit code 1 if clients violate the protocol")
 		}},
 		{"Recording a real server, instead of mocking", func(f *pflag.FlagSet) {
 			f.Var(&singleValue{value: &m.upstream}, "record",
-				"`URL` record each conversation, by forwarding requests to the server at URL (needs exactly one --dialect)")
-			f.StringVar(&m.save, "save", "recordings", "`DIR` directory for the recordings; existing files are kept; mock DIR replays them")
+				"`URL` record each conversation, by forwarding requests to the server at URL (needs exactly one --dialect); "+
+					"REDACTED replaces credentials")
+			f.StringVar(&m.save, "save", "recordings",
+				"`DIR` directory for the recordings; existing files are kept; streamassay mock DIR replays the recordings")
 			f.StringArrayVar(&m.headers, "header", nil,
 				"`'Name: value'` header to add to forwarded requests that lack it (repeatable); never recorded")
 		}},

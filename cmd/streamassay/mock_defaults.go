@@ -27,13 +27,16 @@ func (m *overridableMockFlags) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&m.seed, "seed", "",
 		"`N` seed for ids and random choices; also freezes the clock at "+mockserver.Epoch.Format(time.RFC3339)+", unless "+
 			"--clock is given (default: random seed, running clock)")
-	f.StringVar(&m.clock, "clock", "", "`TIME` freeze the clock at TIME (RFC 3339); \"now\" keeps it running")
+	f.StringVar(&m.clock, "clock", "",
+		"`TIME` freeze the clock at TIME (RFC 3339); \"now\" keeps it running; it is the clock of the times in response "+
+			"bodies and in the journal, and of quotas, but not of the pace")
 	f.StringVar(&m.pace, "pace", "",
-		"`PACE` pace of deltas, e.g. '{first: 300ms, rate: 40}': the first after 300ms, then 40 per second; the fields "+
-			"are first, rate, jitter ({fixed: 20ms} delays every second delta, {uniform: 0.5} varies the time "+
-			"between deltas by up to a half, {lognormal: 0.3} by a distribution with this sigma), burst (number of "+
-			"deltas sent together), chunk (what a delta consists of: words, characters, whole for the whole text, or a number "+
-			"of characters) and speed (of recordings: 2 is twice as fast) (default: no delay, recordings as recorded)")
+		"`PACE` pace of deltas, e.g. '{first: 300ms, rate: 40}': the first 300ms after the start of the run, then 40 per "+
+			"second; a delta is a piece of streamed text or tool arguments; the other fields are jitter ({fixed: 20ms} delays "+
+			"every other delta by 20ms, {uniform: 0.5} shifts each by at most half the time between two, {lognormal: 0.3} "+
+			"shifts each by a lognormal distribution with this sigma), burst (number of deltas sent together), chunk (what a "+
+			"delta consists of: words, characters, whole for the whole text, or a number of characters) and speed (of "+
+			"recordings: 2 is twice as fast) (default: no delay, recordings as recorded)")
 	f.StringArrayVar(&m.faults, "fault", nil,
 		"`FAULT` fault to inject into the response to every applicable request: NAME or 'NAME; PARAMETER=VALUE; …', e.g. "+
 			"'abort; event=3' (repeatable; see streamassay list faults)")
@@ -107,9 +110,11 @@ func parseSeedFlag(flag, text string) (*uint64, error) {
 // limits in c on the size of the journal. The initial values in c are the defaults.
 func addJournalFlags(f *pflag.FlagSet, c *journal.Config) {
 	f.Var(countValue(&c.Entries), "journal",
-		"maximum number of exchanges (requests with their responses) in the journal; the oldest are dropped")
-	f.Var(sizeValue(&c.Bytes), "journal-bytes", "maximum size of the journal")
-	f.Var(sizeValue(&c.Body), "journal-body", "maximum size kept of each request body and each response body")
+		"maximum number of exchanges in the journal; the oldest are dropped: --expect does not count them (a call with a "+
+			"maximum then fails), but their violations of the protocol are still reported")
+	f.Var(sizeValue(&c.Bytes), "journal-bytes", "maximum size of the journal; the oldest exchanges are dropped")
+	f.Var(sizeValue(&c.Body), "journal-body",
+		"maximum size kept of each request body and each response body; --expect searches only the part kept")
 }
 
 // checkControl returns a usage error unless address, the value of --control, is "off" or a

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/streamassay/streamassay/internal/mutation"
 	"github.com/streamassay/streamassay/spec/dialect"
@@ -31,16 +32,17 @@ func mutantsCommand(sh stdio) *cobra.Command {
 		Use: "mutants", Hidden: true, Args: rejectArguments,
 		Short: "Test the checks: run the suite against mutants, servers with one defect each",
 		Long: `Test the checks: run the suite against mutants, servers with one defect each, and compare
-which checks fail with those that should (streamassay list mutants --json names them). A
-mutant survives if none of the checks that should fail does. In each dialect a correct
-server, which must pass, and the canary, a server that adds a word to every text and must
-fail, are run too.
+which checks fail with those that should (streamassay list mutants --json names them). This
+command is for developers of streamassay. A mutant survives if none of the checks that should
+fail does. In each dialect a correct server, which must pass, and the canary, a server that
+adds a word to every text and must fail, are run too.
 
-Exit codes: 0 all mutants were found (--write: the table was written; --serve: ended by
-SIGINT or SIGTERM), 1 a mutant survived, or a check failed that should not (--check: more of
-either than the table states or, if all mutants were run, the table is not up to date),
-2 usage error, 5 internal error, or a correct server failed or a canary survived, so that
-nothing is proven, 130 interrupted by SIGINT, 143 by SIGTERM.`,
+Exit codes: 0 all mutants were found (with --write: the table was written, even if a mutant
+survived; with --serve: ended by SIGINT or SIGTERM), 1 (not with --write) a mutant survived, or
+a check failed that should not (with --check: more of either than the table states or, if all
+mutants were run, the table is not up to date), 2 usage error, 5 internal error, or a correct
+server failed or a canary survived, so that nothing is proven, 130 interrupted by SIGINT, 143
+by SIGTERM.`,
 		Example: `  streamassay mutants --only 'text-*' --dialect agkit
   streamassay mutants --each 1 --sample 10
   streamassay mutants --write docs
@@ -93,19 +95,27 @@ nothing is proven, 130 interrupted by SIGINT, 143 by SIGTERM.`,
 			return concludeMutants(sh, report, to, check)
 		},
 	}
-	addDialectFlag(cmd, &names, "dialect to test")
-	cmd.Flags().Var((*nameList)(&plan.NamePatterns), "only",
-		"run only mutants whose name matches this `GLOB` (repeatable); with --write, the results of the others stay as they are")
-	cmd.Flags().Var(countValue(&plan.MaxDialects), "each",
-		"run each mutant in at most `N` of its dialects, different ones for different mutants (default: all)")
-	cmd.Flags().Var(countValue(&plan.SampleEvery), "sample", "run only every `N`th mutant (default: all)")
-	cmd.Flags().BoolVar(&serve, "serve", false,
-		"run no suite, but serve all mutants of one dialect, each below /MUTANT/, to two users, with the headers "+
-			"'Authorization: "+mutation.PrimaryUser+"' and 'Authorization: "+mutation.OtherUser+"' (needs exactly one "+
-			"--dialect; with --addr, --ready-file and the --tls flags)")
-	endpoint.addFlags(cmd.Flags())
-	cmd.Flags().StringVar(&to, "write", "", "`DIR` directory to write the results to, as the table "+mutantsFile)
-	cmd.Flags().StringVar(&check, "check", "", "`DIR` directory with the table "+mutantsFile+" to compare the results with")
+	addFlagGroups(cmd, []flagGroup{
+		{"Selection", func(f *pflag.FlagSet) {
+			addDialectFlag(cmd, &names, "dialect to test")
+			f.Var((*nameList)(&plan.NamePatterns), "only",
+				"`GLOB` run only mutants whose name matches GLOB (repeatable); with --write, the results of the others stay "+
+					"as they are")
+			f.Var(countValue(&plan.MaxDialects), "each",
+				"`N` run each mutant in at most N of its dialects, different ones for different mutants (default: all)")
+			f.Var(countValue(&plan.SampleEvery), "sample", "`N` run only every Nth mutant (default: all)")
+		}},
+		{"Table of results", func(f *pflag.FlagSet) {
+			f.StringVar(&to, "write", "", "`DIR` directory to write the results to, as the table "+mutantsFile)
+			f.StringVar(&check, "check", "", "`DIR` directory with the table "+mutantsFile+" to compare the results with")
+		}},
+		{"Serving the mutants, instead of testing (--serve and exactly one --dialect are required)", func(f *pflag.FlagSet) {
+			f.BoolVar(&serve, "serve", false,
+				"run no suite, but serve all mutants of the dialect, each below /MUTANT/, to two users, with the headers "+
+					"'Authorization: "+mutation.PrimaryUser+"' and 'Authorization: "+mutation.OtherUser+"'")
+			endpoint.addFlags(f)
+		}},
+	})
 	return cmd
 }
 

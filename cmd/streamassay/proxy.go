@@ -36,23 +36,26 @@ func proxyCommand(sh stdio) *cobra.Command {
 		Long: `Forward each request to the server at --upstream, stream its response back unchanged, and
 judge the exchanges with the checks of streamassay run when SIGINT or SIGTERM ends the proxy.
 With a COMMAND, such as the tests of a client, the proxy runs it and judges the exchanges when
-it has ended. COMMAND gets the base URL of the proxy in the environment variable PROXY_URL.
+it has ended, even if COMMAND fails or a signal ends it. COMMAND gets the base URL of the proxy
+in the environment variable PROXY_URL.
 
-Exchanges are judged by conversation: those of one thread, or of no thread, in the order of
-their requests. As in streamassay lint, a requirement is reported as fulfilled only if one of
-the responses streams a whole run. Requests for anything but an operation of the dialect are
-forwarded and not judged. If a request whose credentials differ from those of the first
-successful request of its thread is refused, it is judged as that of another user. Exchanges
-beyond 10000 conversations or 256MiB of bodies are forwarded and not judged, and the report is
-marked incomplete.
+The exchanges of one thread form one conversation, in the order of their requests; all exchanges
+without a thread form another. As in streamassay lint, a requirement is reported as fulfilled
+only if one of the responses streams a whole run. Requests for anything but an operation of the
+dialect are forwarded and not judged. If a request whose credentials differ from those of the
+first successful request of its thread is refused, it is judged as that of another user.
+Exchanges beyond 10000 conversations or 256MiB of bodies are forwarded and not judged, and the
+report is marked incomplete.
 
-No credentials are in reports and transcripts: REDACTED replaces the values of the headers
-that streamassay run --help lists, and of --header.
+Reports and transcripts contain no credentials: REDACTED replaces the values of --header, of the
+headers that streamassay run --help lists, and of headers and query parameters with names such
+as token, password or session.
 
 Exit codes: 0 no MUST requirement is violated and 3 does not apply, 1 a MUST requirement is violated
-(with --strict: a MUST or SHOULD requirement) or COMMAND failed, 2 usage or configuration error,
-3 there was neither a whole run nor a violation, or the code would be 0 but the report is
-incomplete, 5 internal error and, with COMMAND, 130 interrupted by SIGINT, 143 by SIGTERM.`,
+(with --strict: a MUST or SHOULD requirement) or COMMAND failed, 2 usage or configuration error
+(e.g. the port is in use), 3 there was neither a whole run nor a violation, or the code would be
+0 but the report is incomplete, 5 internal error and, with COMMAND, 130 interrupted by SIGINT,
+143 by SIGTERM.`,
 		Example: `  streamassay proxy --dialect agkit --addr 127.0.0.1:4010 --upstream http://127.0.0.1:8080
   streamassay proxy --dialect runs --upstream http://127.0.0.1:8080 --report junit=r.xml -- npm test`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -73,7 +76,7 @@ incomplete, 5 internal error and, with COMMAND, 130 interrupted by SIGINT, 143 b
 			f.Var(&singleValue{value: &p.upstream}, "upstream", "`URL` base URL of the server (required)")
 			f.StringArrayVar(&p.headers, "header", nil,
 				"`'Name: value'` header to add to forwarded requests that lack it (repeatable)")
-			f.StringVar(&p.ca, "ca", "", "`FILE` PEM file with certificates of the server to trust")
+			f.StringVar(&p.ca, "ca", "", "`FILE` PEM file with the certificates to trust, instead of those of the system")
 		}},
 		{"Address", p.endpoint.addFlags},
 		{"Judgement and reports", func(f *pflag.FlagSet) {

@@ -31,16 +31,18 @@ func runCommand(sh stdio) *cobra.Command {
 		Use:   "run [TARGET]",
 		Short: "Test a server against its protocol (without TARGET: the embedded reference)",
 		Long: `Test a server against its protocol. TARGET is the base URL of a running server; it
-requires --dialect. Without TARGET and --config, or if TARGET is "reference", the embedded
-reference server is tested in every dialect, or in those given with --dialect.
+requires --dialect. With neither TARGET nor --config, or if TARGET is "reference", the
+embedded reference server is tested in every dialect, or in those given with --dialect.
 
 The report on standard output lists each violated requirement with its clause, what was seen,
-and the bytes that show it. An exchange is a request and its response; a conversation is the
-exchanges of a scenario, or generated (--sequences, --deep). A response that exceeds a limit
-(--timeout, --idle-timeout, --max-bytes, --max-events or --max-event) violates a MUST
-requirement of every built-in dialect (--max-event in the dialect runs: a SHOULD); what
-arrived before the limit is still judged.
-` + totalLimits("from a target in one round", "listed in the report, and the test is incomplete") + `
+and the bytes that show it. An exchange is a request and its response. A scenario is a
+predefined sequence of requests. A conversation is the sequence of exchanges of one scenario,
+or of one generated sequence (--sequences) or combination (--deep).
+
+A response that exceeds a limit (--timeout, --idle-timeout, --max-bytes, --max-events or
+--max-event) violates a MUST requirement of every built-in dialect (except --max-event in the
+dialect runs, where it violates a SHOULD requirement). What arrived before the limit is judged.
+` + totalLimits("a target", "listed in the report, and the test is incomplete") + `
 
 ` + capabilitiesText("--claim and --lacks", suites.Capabilities()) + `
 
@@ -99,7 +101,7 @@ the exit code is the worst one; from the worst: 5, 143, 130, 1, 3, 0.`,
 	}
 	t.addFlags(cmd, false)
 	cmd.Flags().BoolVarP(&t.verbose, "verbose", "v", false,
-		"also list checks that found nothing to judge, were skipped (--lacks) or whose requirement no test can judge")
+		"also list "+untestedLists+", and checks that were skipped (--lacks); show all lists in full")
 	cmd.Flags().Var(&singleValue{value: &config}, "config",
 		"`FILE` YAML file instead of TARGET: a list \"targets:\" of items with url, dialects and fields named like the "+
 			"other flags; a field overrides its flag (see docs/targets.yaml)")

@@ -41,7 +41,7 @@ func serveCommand(sh stdio) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Start the reference server: every operation of one dialect or of all",
-		Long: `Start the reference server: a correct one, with stores, users and, on request, a real model.
+		Long: `Start the reference server: a correct one, with stores, users and, optionally, a real model.
 To choose the replies or to inject faults, use streamassay mock. With one --dialect it serves
 the paths of the dialect's OpenAPI document; with several, or none, it serves each dialect
 below /NAME@VERSION/. It also serves /healthz, /readyz and /metrics, without a token.
@@ -51,7 +51,8 @@ user's name; --addr must then be a loopback address. A request without a token i
 refused only if the dialect's document requires one (as in runs). With --user or --jwks,
 every operation but health and version requires a valid token.
 
-Exit codes: 0 ended by SIGINT or SIGTERM, 2 usage or configuration error, 5 internal error.`,
+Exit codes: 0 ended by SIGINT or SIGTERM, 2 usage or configuration error (e.g. the port is in
+use), 5 internal error.`,
 		Example: `  streamassay serve --dialect runs --addr 127.0.0.1:4010
   streamassay serve --addr :443 --user @users.txt --tls-cert cert.pem --tls-key key.pem --state sqlite:runs.db`,
 		Args: rejectArguments,

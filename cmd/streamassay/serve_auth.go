@@ -32,7 +32,7 @@ func (d *serverAuthFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&d.issuer, "jwks-issuer", "", "`NAME` required value of the claim iss of tokens")
 	flags.StringVar(&d.audience, "jwks-audience", "", "`NAME` required member of the claim aud of tokens")
 	flags.StringArrayVar(&d.origins, "cors", nil,
-		"`ORIGIN` origin whose pages may send requests (e.g. https://app.example), or * for all (repeatable)")
+		"`ORIGIN` origin whose pages may send requests (e.g. https://app.example), or * for all (repeatable; default: none)")
 }
 
 // hasUsers reports whether the flags define users, so that requests must be authenticated.

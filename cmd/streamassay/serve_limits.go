@@ -29,7 +29,8 @@ func (l *limitFlags) addFlags(flags *pflag.FlagSet) {
 		"maximum total size of the events of one run (not of the server's log); a run that exceeds it fails")
 	flags.Var(durationValue(&l.RunDuration, 0), "max-run", "maximum duration of a run; a run that exceeds it fails")
 	flags.Var(countValue(&l.StreamsPerUser), "max-streams", "maximum number of open streams per user; more: status 429")
-	flags.Var(durationValue(&l.idle, 0), "idle", "time after which an idle connection is closed")
+	flags.Var(durationValue(&l.idle, 0), "idle",
+		"maximum time between two requests on a connection, which is then closed; open streams are not affected")
 }
 
 // addRetentionFlags adds --max-runs and --max-bytes to the flag set. They limit the number and the

@@ -57,8 +57,9 @@ var targetFlags = []optionDeclaration{
 			"too (repeatable)"},
 	{name: "claim", value: func(t *targetOptions) any { return (*nameList)(&t.suite.ClaimedCapabilities) },
 		suiteField: "ClaimedCapabilities", rerun: true, complete: suites.Capabilities,
-		usage: "`CAPABILITY` capability that the target has, or \"all\", including \"scripted\" (repeatable); if a check of that " +
-			"capability finds nothing to judge, it fails (without --claim it is reported as not tested)"},
+		usage: "`CAPABILITY` capability that the target has, or \"all\", including \"scripted\" (repeatable; --lacks " +
+			"overrides \"all\"); if a check of the capability finds nothing to judge, its requirements count as violated " +
+			"(without --claim: as not tested, unless the dialect requires the capability)"},
 	{name: "lacks", value: func(t *targetOptions) any { return (*nameList)(&t.suite.LackedCapabilities) },
 		suiteField: "LackedCapabilities", rerun: true, complete: suites.Capabilities,
 		usage: "`CAPABILITY` capability that the target does not have (any except \"text\"; repeatable); its checks are skipped",
@@ -68,7 +69,8 @@ var targetFlags = []optionDeclaration{
 			return wordValue((*string)(&t.suite.PromptStyle), string(suites.ConformancePrompts), string(suites.NaturalPrompts))
 		},
 		usage: "`STYLE` style of prompts: conformance, for agents that follow docs/prompts.md, or natural (plain sentences), " +
-			"for any agent; exact content is judged only with conformance, and only if the agent is \"scripted\" (see above)",
+			"for any agent; exact content is judged only with conformance, and only if the agent is \"scripted\" (see above); " +
+			"with natural, --claim has no effect on scenarios that request particular content",
 		diff: "`STYLE` style of prompts: conformance, for agents that follow docs/prompts.md, or natural (plain sentences), " +
 			"for any agent"},
 	{name: "prompt", value: func(t *targetOptions) any { return &t.suite.PromptOverrides },
@@ -81,27 +83,28 @@ var targetFlags = []optionDeclaration{
 		},
 		usage: "`N` maximum number of concurrent streams per user that the target allows (default 0: unknown, not tested)"},
 	{name: "only", value: func(t *targetOptions) any { return &t.suite.Only },
-		usage: "`GLOB` run only the scenarios and generated conversations (sequence-N, combination-N) whose ids match or, if " +
-			"ids of checks or requirements match, run all and judge only those checks or the checks of those requirements; if " +
-			"both match, those that match are judged by all checks and the others by the checks that match (repeatable; * stands " +
-			"for any characters)",
-		diff: "`GLOB` compare only scenarios and generated conversations whose id matches (repeatable)"},
+		usage: "`GLOB` what to run and judge (repeatable; * stands for any characters): if GLOB matches ids of scenarios " +
+			"or generated conversations (sequence-N, combination-N), only these are run; if it matches ids of checks or " +
+			"requirements, everything is run, but judged only by these checks, or by the checks of these requirements; if " +
+			"both, matching conversations are judged by all checks, the others by the matching checks",
+		diff: "`GLOB` compare only conversations whose id matches (repeatable; * stands for any characters); the id of a " +
+			"recording is that of its scenario or, if it names none, the file name without extension"},
 	{name: "skip", value: func(t *targetOptions) any { return &t.suite.Skip },
 		usage: "`GLOB` leave out scenarios and generated conversations whose id matches, and checks whose id matches or whose " +
 			"requirements all match (repeatable)",
-		diff: "`GLOB` leave out scenarios and generated conversations whose id matches (repeatable)"},
+		diff: "`GLOB` leave out conversations whose id matches, as for --only (repeatable)"},
 	{name: "strict", value: func(t *targetOptions) any { return &t.Strict },
 		usage: "also fail if only a SHOULD requirement is violated"},
 	{name: "timeout", value: func(t *targetOptions) any { return durationValue(&t.suite.Timeout, maxTimeout) },
-		rerun: true, diff: asInRun, usage: "`DURATION` maximum duration of one exchange"},
+		rerun: true, diff: asInRun, usage: "`DURATION` maximum duration of one exchange; raise it for slow models"},
 	{name: "idle-timeout", value: func(t *targetOptions) any { return durationValue(&t.suite.Limits.IdleTimeout, maxTimeout) },
 		rerun: true, diff: asInRun,
 		usage: fmt.Sprintf("`DURATION` maximum time without a byte in one exchange (default: %v, or --timeout if that is "+
 			"less); has no effect above --timeout", suites.DefaultIdleTimeout)},
 	{name: "max-time", value: func(t *targetOptions) any { return durationValue(&t.suite.Limits.RunTimeout, maxTimeout) },
 		rerun: true,
-		usage: "`DURATION` maximum duration of the test of a target (at most 1h); then no more requests are sent, the report is " +
-			"marked incomplete, and exit code 0 becomes 3 (default: no limit)",
+		usage: "`DURATION` maximum duration of the test of a target, with all its dialects and rounds (at most 1h); then " +
+			"no more requests are sent, the report is marked incomplete, and exit code 0 becomes 3 (default: no limit)",
 		diff: "`DURATION` maximum duration of the comparison (at most 1h); then no more requests are sent, unfinished " +
 			"scenarios are not compared, and exit code 0 becomes 3 (default: no limit)"},
 	{name: "max-bytes", diff: asInRun,
@@ -126,21 +129,23 @@ var targetFlags = []optionDeclaration{
 			"every execution uses new ids; the output shows it)"},
 	{name: "sequences",
 		value: func(t *targetOptions) any { return boundedInt(&t.suite.Sequences, 0, suites.MaxSequences) },
-		usage: "`N` number of random sequences of requests (to start, read, resume and cancel runs of several threads) to send " +
-			"after the scenarios"},
+		usage: "`N` number of random sequences of requests (ids sequence-N; they start, read, resume and cancel runs of " +
+			"several threads) to send after the scenarios"},
 	{name: "deep", value: func(t *targetOptions) any { return &t.suite.Deep }, rerun: true,
-		usage: "play all generated conversations (up to a minute more) instead of only the first 16; each combines earlier " +
-			"prompts, a text, a form of the request, a new or reused connection, a way to read the stream and a later " +
-			"request (--sequences is independent of this)"},
+		usage: "play all combinations (ids combination-N; up to a minute more for each dialect) instead of only the first " +
+			"16, and longer forms of some scenarios; a combination varies the prompts sent before, the text of the prompt, " +
+			"how the request is written, the connection, how the stream is read, and what is requested afterwards; " +
+			"combinations are played only if the agent is \"scripted\""},
 	{name: "repeat", value: func(t *targetOptions) any { return boundedInt(&t.Repeat, 1, maxRounds) },
 		usage: "`N` number of rounds; requirements whose verdict differs between rounds are reported as flaky"},
 	{name: "ca", value: func(t *targetOptions) any { return &t.CA }, rerun: true, diff: asInRun,
-		usage: "`FILE` PEM file with certificates to trust"},
+		usage: "`FILE` PEM file with the certificates to trust, instead of those of the system"},
 	{name: "insecure", value: func(t *targetOptions) any { return &t.suite.Insecure }, rerun: true, diff: asInRun,
 		usage: "accept any TLS certificate"},
 	{name: "report", field: "reports", value: func(t *targetOptions) any { return &t.Reports }, usage: reportUsage()},
 	{name: "transcripts", value: func(t *targetOptions) any { return &singleValue{value: &t.Transcripts} },
-		usage: "`DIR` directory for the transcript of each conversation"},
+		usage: "`DIR` directory for the transcript of each conversation, DIALECT/ID.txtar (with --repeat: " +
+			"round-N/DIALECT/ID.txtar); existing files are overwritten"},
 }
 
 // Maximum values of flags.

@@ -7,15 +7,20 @@ import (
 
 // totalLimits returns a paragraph of the help of run and diff. It describes when streamassay sends
 // no more requests because the responses exceeded limits, one by one or all together. The argument
-// whole names the responses that are counted together, as in "from a target in one round". The
-// argument fate describes what happens to scenarios that are cut short, as in "listed in the
-// report".
-func totalLimits(whole, fate string) string {
-	return wrapHelp("No more streams are requested (" + whole + ") once two or more, and more than half, of them have " +
-		"exceeded a limit, once all together have more than 4 × --max-bytes or 256MiB, whichever is larger, or once all " +
-		"together have more than 3 × --max-events or 600000 events, whichever is larger. Responses that are not streams " +
-		"are counted apart, by the same rule. Scenarios that this cuts short are " + fate + ".")
+// server is the word for the server in this help, as in "a target". The argument fate describes
+// what happens to scenarios that are cut short, as in "listed in the report".
+func totalLimits(server, fate string) string {
+	return "In each round and dialect, no more streams are requested from " + server + ` once
+  1. two or more of its streams, and more than half of them, have exceeded a limit,
+  2. their total size exceeds the larger of 4 × --max-bytes and 256MiB, or
+  3. their total number of events exceeds the larger of 3 × --max-events and 600000.
+` + wrapHelp("The same rules apply, separately, to responses that are not streams. Scenarios that this cuts short are "+
+		fate+".")
 }
+
+// untestedLists describes, in the help of --verbose, the lists of requirements that a verbose text
+// report adds.
+const untestedLists = "requirements that were not tested or that no test can decide"
 
 // hiddenValues is the paragraph of the help of run and diff about the header values that the output
 // hides.
