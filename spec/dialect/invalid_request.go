@@ -358,7 +358,9 @@ func (s *document) applicableSchemas(n node, v any) []node {
 		list = append(list, s.applicableSchemas(part, v)...)
 	}
 	choices := slices.Concat(n.get("oneOf").items(), n.get("anyOf").items())
-	choices = slices.DeleteFunc(choices, func(choice node) bool { return s.validator(choice.deref().pointer)(v) != nil })
+	choices = slices.DeleteFunc(choices, func(choice node) bool {
+		return hasOtherEnumValue(choice.deref(), v) || s.validator(choice.deref().pointer)(v) != nil
+	})
 	if i := slices.IndexFunc(choices, func(choice node) bool { return hasDiscriminators(choice.deref(), v) }); i >= 0 {
 		choices = choices[i:]
 	}
@@ -366,6 +368,24 @@ func (s *document) applicableSchemas(n node, v any) []node {
 		list = append(list, s.applicableSchemas(choices[0], v)...)
 	}
 	return list
+}
+
+// hasOtherEnumValue reports whether v has a property for which the schema n has an enum of scalars
+// without the value of v. If so, v does not match n. This takes less time to find out than a
+// validation.
+func hasOtherEnumValue(n node, v any) bool {
+	object, _ := v.(map[string]any)
+	if len(object) == 0 {
+		return false
+	}
+	for name, property := range n.get("properties").members() {
+		got, ok := object[name]
+		enum := property.deref().get("enum").items()
+		if ok && len(enum) > 0 && !slices.ContainsFunc(enum, func(n node) bool { return equalScalars(n.value, got) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // hasDiscriminators reports whether v has all properties for which the schema n has an enum with a
