@@ -21,6 +21,10 @@ import (
 // returns their conversations. It sets the seed and the salt of report. It replaces report.A and
 // report.B with display names, which contain no credentials.
 func (d diffOptions) runTargets(ctx context.Context, sh stdio, report *diff.Report) (a, b diffSide, err error) {
+	names := "conversation (streamassay list scenarios lists the scenarios; combinations are combination-N)"
+	if err := d.checkGlobsMatch(d.conversationNames(), names); err != nil {
+		return a, b, err
+	}
 	var jobs [2]targetRun
 	for i, word := range []string{report.A, report.B} {
 		t := d.targetOptions

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/streamassay/streamassay/internal/replay"
 	"github.com/streamassay/streamassay/internal/transcript"
 	"github.com/streamassay/streamassay/reports"
 	"github.com/streamassay/streamassay/spec"
@@ -51,7 +52,8 @@ Recordings of the same dialect are judged together, as one target. A violation i
 for any response; a requirement is reported as fulfilled only if one of the responses streams
 a whole run (its start, content and end). Without a request, requirements about it are not tested.
 If the responses are not HTTP, or if there is neither a request nor an event of the dialect,
-nothing is judged. Reports hide credentials in headers, but show URLs and bodies as recorded.
+nothing is judged. In reports, REDACTED replaces the credentials in headers and URLs, also where
+bodies repeat them.
 
 Exit codes: 0 no MUST requirement is violated and 3 does not apply, 1 a MUST requirement is violated
 (with --strict: a MUST or SHOULD requirement), 2 usage or configuration error, 3 nothing
@@ -166,6 +168,7 @@ func (l lintOptions) judge(
 	}
 	report.DurationMS = time.Since(report.Started).Milliseconds()
 	concludeReport(ctx, report, reports.ConcludeOptions{Strict: l.strict})
+	report.Redact(recordedSecrets(dialects, parts))
 	if err := writeReports(report, outs, sh, textStyle(sh, l.verbose)); err != nil {
 		return err
 	}
@@ -173,6 +176,19 @@ func (l lintOptions) judge(
 		return exitError{i.exitCode(), i.Error()}
 	}
 	return exitWith(report.Exit)
+}
+
+// recordedSecrets returns the credentials in the recordings of the given dialects. The argument parts
+// holds the results of the recordings by the name of the dialect.
+func recordedSecrets(dialects []*dialect.Dialect, parts map[string][]suites.ScenarioResult) (all []string) {
+	for _, d := range dialects {
+		for _, p := range parts[d.Name] {
+			for _, x := range p.Trace.Exchanges {
+				all = append(all, replay.ExchangeSecrets(x, d.ParseRequest(x.Request))...)
+			}
+		}
+	}
+	return all
 }
 
 // evaluate judges the recordings in list. It returns their dialects, in the order of first use in

@@ -63,6 +63,37 @@ func TestLintInput(t *testing.T) {
 	}
 }
 
+// TestLintSecrets checks that reports do not contain a credential of the recorded request, even where
+// the response repeats it.
+func TestLintSecrets(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"answer.http": "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: {\"type\":\"text\",\"content\":7,\"for\":\"tok-52f1c9\"}\n\n",
+		"answer.request.json": `{"method":"POST","path":"/send-message?access_token=tok-52f1c9","headers":{"Content-Type":"application/json","Cookie":"sid=abc-98765"},
+			"body":{"conversationId":"c1","messages":[{"role":"user","content":"hello abc-98765"}]}}`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, out, said := streamassay(t, dir, "lint", "answer.http", "--dialect", "agkit", "--report", "text", "--report", "json=r.json", "--report", "html=r.html")
+	if code != exitFailed || !strings.Contains(out, "REDACTED") {
+		t.Errorf("exit %d\n%s%s", code, out, said)
+	}
+	for _, name := range []string{"r.json", "r.html"} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out += string(data)
+	}
+	for _, secret := range []string{"tok-52f1c9", "abc-98765"} {
+		if strings.Contains(out+said, secret) {
+			t.Errorf("%q is in the reports\n%s", secret, out)
+		}
+	}
+}
+
 // TestLintBareBody checks that a .request.json file may consist of the request body alone, and that
 // the response is then judged by the prompt in that body.
 func TestLintBareBody(t *testing.T) {

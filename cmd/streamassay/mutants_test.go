@@ -22,7 +22,7 @@ func TestMutants(t *testing.T) {
 		says string
 	}{
 		{"--only forgets --dialect agkit", exitOK, "1 of 1 mutants killed"},
-		{"--only nix*", exitUsage, `"nix*" matches no mutant`},
+		{"--only nix* --dialect agkit", exitUsage, `"nix*" matches no mutant`},
 		{"--only [", exitUsage, `"[" is not a glob`},
 		{"--only end-untold --check docs", exitUsage, "--check needs all mutants"},
 		{"--each -1", exitUsage, "--each -1"},

@@ -139,6 +139,9 @@ func (p *proxyOptions) run(ctx context.Context, sh stdio, command []string) erro
 		return exitError{exitInternal, err.Error()}
 	}
 	report.Incomplete = seen.incomplete
+	if i, ok := interruptedBy(ctx); ok && len(command) > 0 { // without COMMAND, a signal is the usual end
+		report.Incomplete, report.Exit = i.Error(), i.exitCode()
+	}
 	exitOnSecondSignal(ctx)
 	judged := p.judge(context.WithoutCancel(ctx), sh, list, report, outs)
 	if ended != nil && exit.code != exitOK {

@@ -5,12 +5,15 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/onsi/gomega"
 
 	"github.com/streamassay/streamassay/internal/replay"
 	"github.com/streamassay/streamassay/spec"
@@ -105,6 +108,31 @@ func TestProxyFindings(t *testing.T) {
 		`"$0" run "$PROXY_URL" --dialect agui --only text > client.txt; false`, os.Args[0])
 	if code != exitFailed || !strings.Contains(out, "PASSED") || !strings.Contains(said, "command sh failed") {
 		t.Errorf("exit %d\n%s%s", code, out, said)
+	}
+}
+
+// TestProxyInterrupted checks that a signal ends the COMMAND of a proxy, and that the report is then
+// marked incomplete and has the exit code of the signal.
+func TestProxyInterrupted(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	proxy := &served{cmd: exec.Command(os.Args[0], "proxy", "--dialect", "agkit", "--upstream", "http://127.0.0.1:1",
+		"--report", "json=r.json", "--", "sh", "-c", "touch started; exec sleep 60"), out: &notepad{}}
+	proxy.cmd.Env, proxy.cmd.Dir = append(os.Environ(), "STREAMASSAY_TEST_MAIN=1"), dir
+	proxy.cmd.Stdout, proxy.cmd.Stderr = proxy.out, proxy.out
+	if err := proxy.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(proxy.kill)
+	gomega.NewWithT(t).Eventually(filepath.Join(dir, "started")).WithTimeout(20 * time.Second).Should(gomega.BeAnExistingFile())
+	code, out := endProxy(t, proxy, syscall.SIGTERM)
+	data, err := os.ReadFile(filepath.Join(dir, "r.json"))
+	var r struct {
+		Exit       int
+		Incomplete string
+	}
+	if err != nil || json.Unmarshal(data, &r) != nil || code != 143 || r.Exit != 143 || r.Incomplete == "" {
+		t.Errorf("exit %d, report %+v, %v\n%s", code, r, err, out)
 	}
 }
 

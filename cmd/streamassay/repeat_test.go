@@ -113,7 +113,7 @@ func TestRepeatFlakyTarget(t *testing.T) {
 func TestRepeatReference(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	code, out, said := streamassay(t, dir, "run", "--dialect", "agkit,agentscope", "--skip", "refusals", "--skip", "slow", "--skip", "payloads*", "--skip", "combination-*", "--repeat", "3", "--report", "json=r.json")
+	code, out, said := streamassay(t, dir, "run", "--dialect", "agkit", "--skip", "refusals", "--skip", "slow", "--skip", "payloads*", "--skip", "combination-*", "--repeat", "3", "--report", "json=r.json")
 	rounds, flaky := flakyLaws(t, filepath.Join(dir, "r.json"))
 	if code != exitOK || rounds != 3 || len(flaky) > 0 || !strings.Contains(out, "the same in 3 rounds") {
 		t.Errorf("exit %d, %d rounds, flaky: %v\n%s%s", code, rounds, flaky, out, said)

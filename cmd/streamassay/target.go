@@ -127,19 +127,10 @@ func (t targetOptions) secretValues() (all []string) {
 }
 
 // checkGlobs returns a usage error if a glob of --only or --skip is malformed or matches nothing.
-// Globs match the names of scenarios, sequences and combinations, and the ids of the checks and
-// requirements of the dialects.
+// Globs match the names of conversations, and the ids of the checks and requirements of the
+// dialects.
 func (t targetOptions) checkGlobs(dialects []*dialect.Dialect) error {
-	var known []string
-	for _, s := range suites.Scenarios() {
-		known = append(known, s.Name)
-	}
-	for n := range t.suite.Sequences {
-		known = append(known, suites.SequenceName(n+1))
-	}
-	for n := range suites.MaxCombinations {
-		known = append(known, suites.CombinationName(n+1))
-	}
+	known := t.conversationNames()
 	for _, d := range dialects {
 		for _, duty := range d.Plan(rules.All).Obligations {
 			known = append(known, duty.Check.ID)
@@ -148,6 +139,27 @@ func (t targetOptions) checkGlobs(dialects []*dialect.Dialect) error {
 			known = append(known, r.ID)
 		}
 	}
+	return t.checkGlobsMatch(known, "check, requirement or scenario of "+dialectNames(dialects)+" "+seeLists)
+}
+
+// conversationNames returns the names of all scenarios, sequences and combinations that can be
+// played.
+func (t targetOptions) conversationNames() (all []string) {
+	for _, s := range suites.Scenarios() {
+		all = append(all, s.Name)
+	}
+	for n := range t.suite.Sequences {
+		all = append(all, suites.SequenceName(n+1))
+	}
+	for n := range suites.MaxCombinations {
+		all = append(all, suites.CombinationName(n+1))
+	}
+	return all
+}
+
+// checkGlobsMatch returns a usage error if a glob of --only or --skip is malformed or matches none
+// of the known names. The argument what describes these in the message.
+func (t targetOptions) checkGlobsMatch(known []string, what string) error {
 	for _, flag := range []struct {
 		name  string
 		globs []string
@@ -159,8 +171,7 @@ func (t targetOptions) checkGlobs(dialects []*dialect.Dialect) error {
 					name, glob)
 			}
 			if !slices.ContainsFunc(known, func(id string) bool { ok, _ := path.Match(glob, id); return ok }) {
-				return usageError("%s %q matches no check, requirement or scenario of %s "+seeLists,
-					name, glob, dialectNames(dialects))
+				return usageError("%s %q matches no %s", name, glob, what)
 			}
 		}
 	}

@@ -251,8 +251,7 @@ func (p RunOptions) jobs() (jobs []job, err error) {
 	all := All(p.Dialects)
 	for _, pattern := range p.NamePatterns {
 		if !slices.ContainsFunc(all, func(m *Mutant) bool { return matchesAny([]string{pattern}, m.Name) }) {
-			return nil, fmt.Errorf("%q matches no mutant of the %d dialects (see streamassay list mutants)",
-				pattern, len(p.Dialects))
+			return nil, fmt.Errorf("%q matches no mutant of the dialects tested (see streamassay list mutants)", pattern)
 		}
 	}
 	for _, d := range p.Dialects {

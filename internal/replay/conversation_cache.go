@@ -73,7 +73,7 @@ func (l *conversationCache) addExchange(r *Recorder, o RecordedExchange) error {
 		return cmp.Or(cmp.Compare(a.At, b.At), -1)
 	})
 	t.Trace.Exchanges = slices.Insert(t.Trace.Exchanges, i, x)
-	for _, s := range slices.Concat(exchangeSecrets(x, o.Request), configSecrets(r.cfg)) {
+	for _, s := range slices.Concat(ExchangeSecrets(x, o.Request), configSecrets(r.cfg)) {
 		if !slices.Contains(t.Secrets, s) {
 			t.Secrets = append(t.Secrets, s)
 		}
@@ -115,11 +115,11 @@ func (l *conversationCache) evict(i int) {
 	l.conversations = slices.Delete(l.conversations, i, i+1)
 }
 
-// exchangeSecrets returns the credentials in the header fields of x and in the query of its request
+// ExchangeSecrets returns the credentials in the header fields of x and in the query of its request
 // target. It leaves out values shorter than redact.MinDetectedSecret bytes. It also leaves out the
-// ids of the thread and the run in request, the parsed request of x, because they are needed to
-// replay the conversation.
-func exchangeSecrets(x spec.Exchange, request spec.Event) (all []string) {
+// ids of the thread and the run in request, the parsed request of x, because a conversation cannot
+// be replayed or understood without them.
+func ExchangeSecrets(x spec.Exchange, request spec.Event) (all []string) {
 	for _, h := range []spec.Header{x.Request.Header, x.Response.Header} {
 		for _, f := range h {
 			if redact.IsCredential(f.Name) {
@@ -129,8 +129,7 @@ func exchangeSecrets(x spec.Exchange, request spec.Event) (all []string) {
 	}
 	all = append(all, redact.SecretParameters(x.Request.Target, redact.IsCredential)...)
 	return slices.DeleteFunc(all, func(s string) bool {
-		// Ids are needed to replay the conversation.
-		return len(s) < redact.MinDetectedSecret || s == request.Thread || s == request.Run
+		return len(s) < redact.MinDetectedSecret || s == redact.Placeholder || s == request.Thread || s == request.Run
 	})
 }
 

@@ -130,7 +130,7 @@ func convertRecording(
 			if o.Dialect != nil {
 				request = o.Dialect.ParseRequest(x.Request)
 			}
-			out.Secrets = append(out.Secrets, exchangeSecrets(x, request)...)
+			out.Secrets = append(out.Secrets, ExchangeSecrets(x, request)...)
 			out.Trace.Exchanges[j].At = x.At - start
 		}
 		name := fileStem(path)
