@@ -55,7 +55,7 @@ vary: ## look for false alarms: 50 legal variations of recordings, and of mock a
 
 all-versions: ## test faults, servers that say nothing and servers in Python in every version, with every scenario
 	ALL_VERSIONS=1 go test ./mockserver -run TestEveryFaultIsSeen -timeout 1h
-	ALL_VERSIONS=1 go test ./suites -run 'TestNullTargets|TestOtherProtocols' -timeout 1h
+	ALL_VERSIONS=1 go test ./suites -run 'TestNullTargets|TestOtherProtocols|TestUploads' -timeout 1h
 	ALL_VERSIONS=1 go test ./cmd/streamassay -run 'TestForeigners$$' -timeout 1h
 
 clients: build ## test real clients against reference and mock (needs Node, and Chromium for one of them)

@@ -107,7 +107,7 @@ func isSameInDefault(t *testing.T, d *dialect.Dialect, f *fault.Fault) bool {
 // which the same checks are expected to fail as in the default one. The argument n, the number of the
 // fault, determines with which dialect it begins.
 func dialectsFor(t *testing.T, f *fault.Fault, all []*dialect.Dialect, n int) (some []*dialect.Dialect) {
-	const minDialects = 3
+	const minDialects = 2
 	covered := map[string]bool{}
 	for i := range all {
 		d := all[(i+n)%len(all)]

@@ -26,11 +26,13 @@ var accessScenarios = []Scenario{
 			t.sendAsEach(t.derivedPrincipals(), "prompt", t.PromptEvent("text", "three"))
 		},
 	}, {
-		Name: "credentials-reused", Doc: "requests without credentials and with unknown ones, on connections that the user used before (needs --header)",
+		Name: "credentials-reused", Doc: "requests without credentials and with unknown ones, on connections that the user used before and uses afterwards (needs --header)",
 		Capability: "credentials", Denial: spec.DeniedAnonymous, Templates: promptTemplates,
 		Run: func(t *Conversation) {
 			t.keepAlive()
 			t.requestAsOthers(spec.Anonymous, spec.UnknownUser)
+			t.sendAsEach([]spec.Principal{spec.Anonymous}, "prompt", t.PromptEvent("text", "two"))
+			t.SendAndRead("prompt", t.PromptEvent("text", "after a refusal"))
 		},
 	}, {
 		Name: "second-user", Doc: "the user's threads, runs and files, requested by another user (needs --other-header)",

@@ -19,7 +19,7 @@ const (
 )
 
 // runAttachments plays the attachments scenario. It uploads files of each type for which the
-// dialect has a template, fetches them, and sends an image in a message. It fetches the images to
+// dialect has a template, fetches them, and sends two of them in messages. It fetches the images to
 // which the history links, requests new signed URLs, and sends an image with its new URL. It also
 // requests signed URLs for files that do not exist, and sends an image that is on a different
 // server. Finally, it sends images in the other forms that messages can have. Checks judge the
@@ -35,6 +35,11 @@ func runAttachments(t *Conversation) {
 	t.fetch(stored.Text)
 	t.SendAndRead("uploaded", image)
 	t.SendAndRead("prompt", t.PromptEvent("text", "without an image"))
+	if t.HasTemplate("attach-again") && t.SendTemplate("attach-again", spec.Event{}) {
+		other := t.PromptEvent("text", "another image")
+		other.ID, other.Type = t.LastEvent(spec.AttachmentStored).Text, image.Type
+		t.SendAndRead("uploaded", other)
+	}
 	t.completeHistory()
 	for _, m := range t.completeHistory().Parts { // the links in a repeated response must be valid, too
 		for _, p := range m.Parts {
@@ -46,6 +51,7 @@ func runAttachments(t *Conversation) {
 	if t.SendTemplate("sign", spec.Event{Name: stored.Name, ID: stored.ID}) {
 		image.ID = t.LastEvent(spec.AttachmentSigned).Text
 		t.fetch(image.ID)
+		t.fetch(stored.Text) // the first link is as valid as before
 		t.SendAndRead("uploaded", image)
 	}
 	t.SendTemplate("sign", spec.Event{Name: stored.Name, ID: stored.ID + missingFileSuffix})

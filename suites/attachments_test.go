@@ -1,8 +1,10 @@
 package suites_test
 
 import (
+	"maps"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -71,9 +73,10 @@ func isUpload(id string) bool {
 }
 
 // TestUploads checks that correct servers pass, including unusual ones, and that in each faulty
-// server exactly its own fault is found.
+// server exactly its own fault is found. Unless the environment variable ALL_VERSIONS is set, every
+// second server is left out.
 func TestUploads(t *testing.T) {
-	for how, c := range map[string]struct{ found, silent string }{
+	servers := map[string]struct{ found, silent string }{
 		"": {},
 		// Odd, and right.
 		"says 201":                       {},
@@ -118,7 +121,12 @@ func TestUploads(t *testing.T) {
 		"takes data":                       {found: "create.binary-no-data"},
 		"takes links from anywhere":        {found: "create.binary-foreign?"},
 		"takes no images":                  {found: "attachments.url-usable create.binary-accept"},
-	} {
+	}
+	for i, how := range slices.Sorted(maps.Keys(servers)) {
+		if os.Getenv("ALL_VERSIONS") == "" && i%2 == 1 {
+			continue
+		}
+		c := servers[how]
 		for _, name := range []string{"runs@2026-03", "runs@2026-04"} {
 			if name == "runs@2026-03" && how != "" { // in this they are the same
 				continue

@@ -68,10 +68,10 @@ func runTwoRuns(t *Conversation) {
 }
 
 // runTogether plays the together scenario. While the client reads the stream of one run, from the
-// beginning or from a cursor, other runs of the thread end or are cancelled. Checks verify that the
-// first run continues. Then the client reads the stream of a short run while another run of the
-// thread is in progress, and waits for the end of the body. If the stream limit of the target is 1,
-// runTogether sends nothing.
+// beginning or from a cursor, other runs of the thread end or are cancelled, and a second stream of
+// the same run ends because of its idle limit. Checks verify that the first stream continues. Then
+// the client reads the stream of a short run while another run of the thread is in progress, and
+// waits for the end of the body. If the stream limit of the target is 1, runTogether sends nothing.
 func runTogether(t *Conversation) {
 	if t.target.StreamLimit == 1 || !t.StartRun("prompt", t.PromptEvent("idle", "2000")) {
 		return
@@ -82,7 +82,14 @@ func runTogether(t *Conversation) {
 			t.cancelDuringStream(3)
 		}
 	}
-	t.DuringStream(t.BuildRequest("listen", spec.Event{}), 1, others)
+	brief := t.BuildRequest("listen", spec.Event{PollLimit: "1"})
+	t.DuringStream(t.BuildRequest("listen", spec.Event{}), 1, func() {
+		if t.maxStreams(3) == 3 {
+			t.DuringStream(brief, 1, others)
+		} else {
+			others()
+		}
+	})
 	if t.target.lacksCapability("resume") || !t.StartRun("prompt", t.PromptEvent("slow", "30 50")) {
 		return
 	}

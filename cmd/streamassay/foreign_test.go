@@ -275,7 +275,7 @@ func (f foreigner) playWay(t *testing.T, python string, w way) verdicts {
 // environment variable ALL_VERSIONS asks for all of them.
 var basicScenarios = []string{
 	"text", "empty", "messages", "contents", "reasoning", "tool", "tools", "client-tool", "interrupt", "recall", "state", "steps", "slow",
-	"many", "large", "idle", "error", "error-mid", "accepts", "two-runs", "cancel", "resume", "history", "twice", "replies-*", "closes",
+	"large", "error", "error-mid", "two-runs", "cancel", "resume", "history", "twice",
 }
 
 // play runs the program against the server at address, with further arguments, and returns the

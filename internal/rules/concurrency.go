@@ -202,7 +202,8 @@ three quarters of its duration.`,
 		for _, l := range a.streams {
 			minimum, scripted := scriptedDuration(l.request)
 			requestedAt, known := a.requestedAt[runKey(l.request)]
-			if !scripted || !known || a.exchanges.isCanceled(l) {
+			endedByLimit := l.endCount == 0 && l.request.PollLimit != ""
+			if !scripted || !known || endedByLimit || a.exchanges.isCanceled(l) {
 				continue
 			}
 			took := l.bodyEnd.At - requestedAt

@@ -28,6 +28,9 @@ func (s sentPrompt) resembles(text string) bool {
 		len(s.text) >= enough && strings.HasPrefix(text, s.text[:enough])
 }
 
+// withoutSpace returns text without its white space.
+func withoutSpace(text string) string { return strings.Join(strings.Fields(text), "") }
+
 // eachStoredPrompt returns a watchFunc that, at the end of a conversation, calls judge for each
 // user message m in the histories of threads that are known to be new. The argument page is the
 // history that contains m. Histories of earlier days are left out.
@@ -36,7 +39,6 @@ func (s sentPrompt) resembles(text string) bool {
 // sentPrompt.resembles. Prompts of requests that were denied with status 401 or 403 are not listed.
 // If m equals such a denied prompt and no other one, apart from white space, sent is empty.
 func eachStoredPrompt(judge func(p *spec.Pass, page, m spec.Event, sent []sentPrompt)) watchFunc {
-	squeeze := func(s string) string { return strings.Join(strings.Fields(s), "") }
 	return func(p *spec.Pass) func(spec.Event) {
 		var sent []sentPrompt
 		added := 0                  // the number of prompts that the current request added to sent
@@ -48,7 +50,7 @@ func eachStoredPrompt(judge func(p *spec.Pass, page, m spec.Event, sent []sentPr
 					continue
 				}
 				for _, m := range page.PartsOf(spec.HistoryUser) {
-					text := squeeze(m.Text)
+					text := withoutSpace(m.Text)
 					isSent := slices.ContainsFunc(sent, func(s sentPrompt) bool { return s.text == text })
 					judge(p, page, m, slices.DeleteFunc(slices.Clone(sent), func(s sentPrompt) bool {
 						return denied[text] && !isSent || !s.resembles(text)
@@ -61,7 +63,7 @@ func eachStoredPrompt(judge func(p *spec.Pass, page, m spec.Event, sent []sentPr
 			case e.Kind == spec.HTTPRequest:
 				added = 0
 				for _, m := range e.PartsOf(spec.InputUser) {
-					s := sentPrompt{squeeze(m.Text), len(m.PartsOf(spec.InputImage)) > 0}
+					s := sentPrompt{withoutSpace(m.Text), len(m.PartsOf(spec.InputImage)) > 0}
 					if !slices.Contains(sent, s) {
 						sent, added = append(sent, s), added+1
 					}
@@ -124,7 +126,8 @@ This is judged for threads that are known to be new, except for the pages of ear
 )
 
 // HistoryLinkOpens judges whether a request for the link to an image in a history returns status
-// 200 and the bytes of a file that was uploaded in the conversation.
+// 200 and the bytes of the file that was sent with the message. If that file is not known, any file
+// that was uploaded in the conversation is accepted.
 var HistoryLinkOpens = &spec.Check{
 	ID: "history.links-open",
 	Doc: `the link to an image in a history returns the image
@@ -133,26 +136,57 @@ The link must work without credentials; the suite sends none. Not judged: a 4xx 
 that is more than 30 seconds old, redirects, and responses with status 429 or 503.`,
 	Needs: []spec.Kind{spec.HistoryImage, spec.InputFile}, AllPrincipals: true,
 	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
-		uploads, told := exchangesOf(p).uploads, map[string]time.Duration{} // by link: the time of the last history with it
+		type toldLink struct {
+			at   time.Duration // time of the last history with the link
+			text string        // text of its message, without white space
+		}
+		uploads, told, sent := exchangesOf(p).uploads, map[string]toldLink{}, sentImages{}
 		return func(x exchange) {
+			sent.add(x.request, uploads)
 			if x.reply.Kind == spec.History {
 				for _, m := range x.reply.Parts {
 					for _, image := range m.PartsOf(spec.HistoryImage) {
-						told[withoutFragment(image.Text)] = x.reply.At
+						told[withoutFragment(image.Text)] = toldLink{x.reply.At, withoutSpace(m.Text)}
 					}
 				}
 			}
-			at, isLink := told[x.request.ID]
+			link, isLink := told[x.request.ID]
 			status := x.status()
-			late := status/100 == 4 && x.request.At-at > maxLinkAge
+			late := status/100 == 4 && x.request.At-link.at > maxLinkAge
 			unrelated := status/100 == 3 || isRequestIndependentStatus(status) && status != 401
 			if !isLink || x.bodyEnd.Err != nil || unrelated || late || x.request.Operation != "" {
 				return
 			}
-			isFile := x.reply.Kind != spec.AttachmentContent || uploads.hasFile(x.reply.Text)
+			isFile := x.reply.Kind != spec.AttachmentContent || sent.mayBe(link.text, x.reply.Text, uploads)
 			p.Judge(x.response, status == 200 && isFile,
-				"link of a history returned status %d with %s; expected status 200 with the uploaded file",
+				"link of a history returned status %d with %s; expected status 200 with the file sent with the message",
 				status, pluralize(len(x.reply.Text), "byte"))
 		}
 	}),
+}
+
+// A sentImages holds the bytes of the files that were sent with the messages of a conversation, by
+// the text of the message without white space. The element "" stands for a file that is not known.
+type sentImages map[string][]string
+
+// add adds the images in the user messages of request.
+func (s sentImages) add(request spec.Event, uploads *knownUploads) {
+	for _, m := range request.PartsOf(spec.InputUser) {
+		for _, image := range m.PartsOf(spec.InputImage) {
+			file := "" // of a link that no reply issued
+			if link := uploads.links[withoutFragment(image.Text)]; link.hasFile {
+				file = link.file
+			}
+			s[withoutSpace(m.Text)] = append(s[withoutSpace(m.Text)], file)
+		}
+	}
+}
+
+// mayBe reports whether file can be an image of the message with the given text, without white space: one of
+// those sent with that text or, if one of them is not known, any uploaded file.
+func (s sentImages) mayBe(text, file string, uploads *knownUploads) bool {
+	if len(s[text]) == 0 || slices.Contains(s[text], "") {
+		return uploads.hasFile(file)
+	}
+	return slices.Contains(s[text], file)
 }

@@ -99,6 +99,7 @@ type invalidRequestBuilder struct {
 	schema   string             // pointer of the schema whose value is changed; "" if it is not a value of the body
 	itemKind string             // suffix of names for an added list item
 	apart    bool               // the edits are not to be combined in pairs
+	again    bool               // an added value may violate a keyword that was violated before
 	only     string             // name of the only request to make; "" for all
 	requests []InvalidRequest   // the result
 	edits    []requestEdit      // the edits of requests that may be combined in pairs
@@ -187,7 +188,7 @@ func (m *invalidRequestBuilder) add(name string, bad, valid spec.Request) bool {
 	}
 	// One violation of an added value per constraint is enough.
 	if m.further != nil && !m.further.isNew(violations[0]) ||
-		m.further == nil && m.base != nil && m.schemaPaths[violations[0].SchemaPath] {
+		m.further == nil && m.base != nil && !m.again && m.schemaPaths[violations[0].SchemaPath] {
 		return false
 	}
 	m.names[m.key(name, m.schema)], m.names[m.key(name, violations[0].SchemaPath)] = true, true
@@ -237,7 +238,7 @@ func (m *invalidRequestBuilder) breakParameter(p parameter, path map[string]stri
 	invalid := m.invalidValues(p.schema, v)
 	if slices.Contains(p.schema.get("type").strings(), "integer") {
 		for _, bad := range []string{"5x", "5.5"} {
-			invalid = append(invalid, invalidSample{fmt.Sprintf("is %q", bad), bad, nil})
+			invalid = append(invalid, invalidSample{name: fmt.Sprintf("is %q", bad), bad: bad})
 		}
 	}
 	for _, f := range invalid {
@@ -273,7 +274,9 @@ func (m *invalidRequestBuilder) breakValue(n node, v any, at []string, depth int
 			if f.valid != nil {
 				valid = withBodyValue(m.valid, at, f.valid)
 			}
+			m.again = f.again
 			m.addBodyEdit(n, at, f.name, valid, f.bad)
+			m.again = false
 		}
 		m.addFurtherWrongTypes(n, at)
 		switch v := v.(type) {

@@ -14,6 +14,7 @@ type invalidSample struct {
 	name  string // describes the violation, such as "is null"
 	bad   any    // the invalid value
 	valid any    // the similar valid value; nil for the original value in the request
+	again bool   // the sample is also used if another one has violated the same keyword
 }
 
 // nearMisses maps a format to strings that resemble values of the format but are not valid, such as
@@ -40,7 +41,7 @@ var otherWords = map[string][]string{
 // to violate other keywords too, or to be valid, so callers must validate it.
 func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidSample) {
 	add := func(bad, valid any, format string, args ...any) {
-		list = append(list, invalidSample{fmt.Sprintf(format, args...), bad, valid})
+		list = append(list, invalidSample{name: fmt.Sprintf(format, args...), bad: bad, valid: valid})
 	}
 	if types := n.get("type").strings(); len(types) > 0 {
 		for _, bad := range []any{json.Number("42"), "x", []any{}, nil} {
@@ -109,6 +110,10 @@ func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidSamp
 	if k, ok := intValue(n.get("maximum")); ok {
 		add(jsonNumber(k+1), jsonNumber(k), "is %d", k+1)
 		add(jsonNumber(k+farOff), jsonNumber(k), "is %d", k+farOff)
+		if _, isText := v.(string); !isText { // not a parameter
+			text := strconv.Itoa(k + 1) // out of range even for a server that converts it
+			list = append(list, invalidSample{name: fmt.Sprintf("is %q", text), bad: text, again: true})
+		}
 	}
 	if items, ok := v.([]any); ok {
 		list = append(list, invalidLists(n, items)...)
@@ -132,7 +137,7 @@ func furtherWrongTypes(n node) (list []invalidSample) {
 	}
 	for _, bad := range candidates {
 		if len(types) == 0 || !fitsTypes(types, bad) {
-			list = append(list, invalidSample{"is " + compactJSON(bad), bad, nil})
+			list = append(list, invalidSample{name: "is " + compactJSON(bad), bad: bad})
 		}
 	}
 	return list
@@ -150,10 +155,10 @@ func unlistedValues(types []string, v any) (list []invalidSample) {
 	if !slices.Equal(types, []string{"array"}) {
 		return nil
 	}
-	list = append(list, invalidSample{"is an empty object", map[string]any{}, nil})
+	list = append(list, invalidSample{name: "is an empty object", bad: map[string]any{}})
 	if items, _ := v.([]any); len(items) == 1 {
 		if item, ok := items[0].(map[string]any); ok {
-			list = append(list, invalidSample{"is its item instead of a list", item, nil})
+			list = append(list, invalidSample{name: "is its item instead of a list", bad: item})
 		}
 	}
 	return list
@@ -179,29 +184,30 @@ func intValue(n node) (int, bool) {
 func invalidLists(n node, items []any) (list []invalidSample) {
 	if k, ok := intValue(n.get("maxItems")); ok && len(items) > 0 && k+1 > len(items) {
 		many := slices.Concat(items, slices.Repeat(items[len(items)-1:], k+1-len(items)))
-		list = append(list, invalidSample{fmt.Sprintf("has %d items", k+1), many, many[:k]})
+		list = append(list, invalidSample{name: fmt.Sprintf("has %d items", k+1), bad: many, valid: many[:k]})
 	}
 	if k, ok := intValue(n.get("minItems")); ok && k > 0 {
-		list = append(list, invalidSample{fmt.Sprintf("has %d items", k-1), items[:min(k-1, len(items))], nil})
+		list = append(list, invalidSample{name: fmt.Sprintf("has %d items", k-1), bad: items[:min(k-1, len(items))]})
 	}
 	if n.get("contains").exists() {
-		list = append(list, invalidSample{"is empty", []any{}, nil})
+		list = append(list, invalidSample{name: "is empty", bad: []any{}})
 		if len(items) > 0 {
-			list = append(list, invalidSample{"has its first item twice", slices.Concat(items[:1], items), nil})
-			list = append(list, invalidSample{"has its first item three times", slices.Concat(items[:1], items[:1], items), nil})
+			first := items[:1]
+			list = append(list, invalidSample{name: "has its first item twice", bad: slices.Concat(first, items)})
+			list = append(list, invalidSample{name: "has its first item three times", bad: slices.Concat(first, first, items)})
 		}
 		if len(items) > 1 {
-			list = append(list, invalidSample{"has its first item again at the end", slices.Concat(items, items[:1]), nil})
+			list = append(list, invalidSample{name: "has its first item again at the end", bad: slices.Concat(items, items[:1])})
 		}
 	}
 	if len(n.get("prefixItems").items()) > 0 {
 		for i := 1; i < len(items); i++ {
 			moved := slices.Insert(slices.Delete(slices.Clone(items), i, i+1), 0, items[i])
-			list = append(list, invalidSample{fmt.Sprintf("has item %d%s first", i, roleSuffix(items[i])), moved, nil})
+			list = append(list, invalidSample{name: fmt.Sprintf("has item %d%s first", i, roleSuffix(items[i])), bad: moved})
 		}
 		if len(items) > 2 {
 			moved := slices.Concat(items[1:3], items[:1], items[3:])
-			list = append(list, invalidSample{"has its first item third", moved, nil})
+			list = append(list, invalidSample{name: "has its first item third", bad: moved})
 		}
 	}
 	return list
