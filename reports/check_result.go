@@ -122,8 +122,10 @@ func cutTruncationNote(s string) (shown, note string) {
 // catalogue. Requirements that occur only in results, such as those of a check that a user added,
 // follow.
 //
-// The verdict on a requirement is the worst one in results. It is silent if results contains none,
-// or if the requirement is excluded because no check can judge it.
+// The verdict on a requirement is the worst one in results. However, it is [spec.Error] only if no
+// check judged the requirement: a failure of the network in one scenario neither hides a violation
+// in another one nor voids the evidence of the others. The verdict is silent if results contains
+// none, or if the requirement is excluded because no check can judge it.
 func RequirementResults(catalogue []spec.Requirement, results []spec.Result) []RequirementResult {
 	known, worst := map[string]bool{}, map[string]spec.Verdict{}
 	for _, c := range catalogue {
@@ -132,7 +134,14 @@ func RequirementResults(catalogue []spec.Requirement, results []spec.Result) []R
 	catalogue = slices.Clone(catalogue)
 	for _, r := range results {
 		for _, requirement := range r.Obligation.Requirements {
-			worst[requirement.ID] = max(worst[requirement.ID], r.VerdictOn(requirement))
+			v, old := r.VerdictOn(requirement), worst[requirement.ID]
+			switch isJudged := func(v spec.Verdict) bool { return v >= spec.Passed && v != spec.Error }; {
+			case v == spec.Error && isJudged(old):
+			case old == spec.Error && isJudged(v):
+				worst[requirement.ID] = v
+			default:
+				worst[requirement.ID] = max(old, v)
+			}
 			if !known[requirement.ID] {
 				known[requirement.ID] = true
 				catalogue = append(catalogue, requirement)
