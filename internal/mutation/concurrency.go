@@ -12,7 +12,8 @@ import (
 )
 
 // concurrencyMutants are servers in which the start, the end or the cancellation of one run ends
-// other runs or their streams. One of them cancels runs although it refuses the cancel requests.
+// other runs or their streams. One of them cancels runs although it refuses the cancel requests, and
+// one ends the streams of a run because another stream of the same run has ended.
 var concurrencyMutants = []*Mutant{
 	{
 		Name: "ends-with-another", Doc: "the end of a run ends the streams of all runs of its conversation",
@@ -59,7 +60,54 @@ var concurrencyMutants = []*Mutant{
 		Without:    []spec.Kind{"slot.limit"}, // streams are requested apart from runs
 		KilledBy:   map[string]string{"run.ends": "http.close"},
 		Middleware: endPreviousStream,
+	}, {
+		Name: "ends-with-an-idle-stream", Doc: "a stream that ends because of its idle limit ends the other streams of its run",
+		KilledBy:   map[string]string{"run.ends": "http.close"},
+		Needs:      []spec.Kind{"slot.limit"},
+		Middleware: endWithIdleStream,
 	},
+}
+
+// endWithIdleStream is a middleware that ends all open streams of a run when one of them ends because
+// of the idle limit in its request. The other streams end without the terminal event of the run.
+func endWithIdleStream(next dialectHandler) dialectHandler {
+	var mu sync.Mutex
+	open := map[threadRun]map[int]context.CancelFunc{} // functions that end the open streams of a run
+	count := 0                                         // number of requests for streams
+	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+		if !v.isOperation("listen") || !v.event.Valid() {
+			next.ServeHTTP(w, v.httpRequest)
+			return
+		}
+		run := threadRun{v.event.Thread, v.event.Run}
+		ctx, end := context.WithCancel(v.httpRequest.Context())
+		defer end()
+		mu.Lock()
+		if open[run] == nil {
+			open[run] = map[int]context.CancelFunc{}
+		}
+		count++
+		own := count
+		open[run][own] = end
+		mu.Unlock()
+		isOver := false // the terminal event was sent
+		a := serveEdited(w, v.httpRequest.WithContext(ctx), next, streamEdit{sent: func(frame []byte) {
+			k := v.decodeFrame(frame).Kind
+			isOver = isOver || k == spec.RunEnd || k == spec.RunError
+		}})
+		isIdle := a == nil && v.event.PollLimit != "" && !isOver && ctx.Err() == nil
+		mu.Lock()
+		defer mu.Unlock()
+		delete(open[run], own)
+		if isIdle {
+			for _, end := range open[run] {
+				end()
+			}
+		}
+		if a != nil {
+			a.send(w)
+		}
+	})(next)
 }
 
 // endPreviousStream is a middleware that sends no more frames in the stream of a run once a valid

@@ -104,6 +104,18 @@ var historyContentMutants = []*Mutant{
 			return images
 		}),
 	}, {
+		Name: "links-to-the-first-image", Doc: "the links of all images in the history lead to the first file",
+		KilledBy: map[string]string{"history.links-open": "http.response"},
+		Middleware: editHistoryImages(func(images [][]spec.Event) [][]spec.Event {
+			all := slices.Concat(images...)
+			for _, of := range images {
+				for i := range of {
+					of[i].Text = all[0].Text
+				}
+			}
+			return images
+		}),
+	}, {
 		Name: "images-with-answers", Doc: "the history has the images with another message",
 		KilledBy: map[string]string{"history.tells-images": "history"},
 		Middleware: editHistoryImages(func(images [][]spec.Event) [][]spec.Event {
@@ -119,6 +131,12 @@ var historyContentMutants = []*Mutant{
 		Middleware: editMessages(spec.HistoryAssistant, func(m *spec.Event) {
 			runes := []rune(m.Text)
 			m.Text = string(runes[:max(0, len(runes)-1)])
+		}),
+	}, {
+		Name: "answer-limited", Doc: "the history has only the first 65,535 bytes of an answer",
+		KilledBy: map[string]string{"history.tells-the-answer": "history"},
+		Middleware: editMessages(spec.HistoryAssistant, func(m *spec.Event) {
+			m.Text = strings.ToValidUTF8(m.Text[:min(len(m.Text), 1<<16-1)], "")
 		}),
 	}, {
 		Name: "tools-forgotten", Doc: "tool results are missing in the history",

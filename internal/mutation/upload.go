@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"github.com/streamassay/streamassay/spec"
@@ -102,7 +103,8 @@ func editLinkResponses(edit func(signed bool, a *bufferedResponse)) middleware {
 			mu.Lock()
 			defer mu.Unlock()
 			if v.isOperation("sign") || v.isOperation("attach") {
-				if path := v.linkPath(a); path != "" {
+				if link := v.issuedLink(a); link != nil {
+					path := link.EscapedPath()
 					handed[path] = true
 					signed[path] = signed[path] || v.isOperation("sign")
 				}
@@ -124,15 +126,15 @@ func editLinks(signed bool, edit func(a *bufferedResponse)) middleware {
 	})
 }
 
-// linkPath returns the escaped path of the link in a, the response to the request v. If a is not
-// the successful response to an upload or to a request to sign a link, it returns "".
-func (v parsedRequest) linkPath(a *bufferedResponse) string {
+// issuedLink returns the link in a, the response to the request v. If a is not the successful
+// response to an upload or to a request to sign a link, it returns nil.
+func (v parsedRequest) issuedLink(a *bufferedResponse) *url.URL {
 	e, _ := v.decodeReply(a)
 	u, err := url.Parse(e.Text)
 	if err != nil || e.Kind != spec.AttachmentStored && e.Kind != spec.AttachmentSigned {
-		return ""
+		return nil
 	}
-	return u.EscapedPath()
+	return u
 }
 
 func respondGone(a *bufferedResponse) {
@@ -151,8 +153,8 @@ func corruptBody(a *bufferedResponse) {
 // files do not work, because histories have such links, too.
 var alsoWithBadLinks = []string{"history.links-open"}
 
-// uploadLinkMutants are servers whose links to files have expired, need credentials or return bytes
-// that differ from those of the file.
+// uploadLinkMutants are servers whose links to files have expired, end too early, need credentials or
+// return bytes that differ from those of the file.
 var uploadLinkMutants = []*Mutant{
 	{
 		Name: "link-is-dead", Doc: "the link to an upload has ended when it is handed out",
@@ -199,7 +201,42 @@ var uploadLinkMutants = []*Mutant{
 		Middleware: editLinkResponses(func(_ bool, a *bufferedResponse) {
 			a.status, a.body = http.StatusUnauthorized, []byte("who asks?")
 		}),
+	}, {
+		Name: "new-link-ends-earlier-ones", Doc: "a new link to a file ends the link that was handed out before",
+		KilledBy:   map[string]string{"attachment.link-gives-the-file": "http.response"},
+		AlsoFails:  alsoWithBadLinks, // a history may have the link of the upload
+		Middleware: endEarlierLinks,
 	},
+}
+
+// endEarlierLinks is a middleware that ends the link to a file when the server signs a new one. A link
+// that would be the same as the one before is signed again later, when it is a different one.
+func endEarlierLinks(next dialectHandler) dialectHandler {
+	var latest, ended sync.Map // path of the file in links → latest link, and set of links; as request targets
+	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+		a := serveEdited(w, v.httpRequest, next, streamEdit{})
+		if a == nil {
+			return
+		}
+		link := v.issuedLink(a)
+		for link != nil && v.isOperation("sign") && v.httpRequest.Context().Err() == nil {
+			if before, _ := latest.Load(link.EscapedPath()); before != link.RequestURI() {
+				break
+			}
+			time.Sleep(pollInterval) // a link contains the second in which it was signed
+			a = serveEdited(w, v.withRequest(v.raw), next, streamEdit{})
+			link = v.issuedLink(a)
+		}
+		if link != nil {
+			if before, ok := latest.Swap(link.EscapedPath(), link.RequestURI()); ok {
+				ended.Store(before, true)
+			}
+		}
+		if _, isEnded := ended.Load(v.httpRequest.RequestURI); isEnded {
+			respondGone(a)
+		}
+		a.send(w)
+	})(next)
 }
 
 // overwriteByName is a middleware that returns, for each link to an upload, the file that was last

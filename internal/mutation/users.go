@@ -51,6 +51,29 @@ func rememberConnection(next dialectHandler) dialectHandler {
 	})(next)
 }
 
+// leaveBodiesUnread is a middleware that does not read the body of a request that it refuses with status
+// 401. The server takes the body for the beginning of the next request on the connection, and so
+// refuses that request with status 400.
+func leaveBodiesUnread(next dialectHandler) dialectHandler {
+	var unread sync.Map // set of remote addresses
+	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+		connection := v.httpRequest.RemoteAddr
+		if _, isUnread := unread.LoadAndDelete(connection); isUnread {
+			w.Header().Set("Connection", "close")
+			http.Error(w, "malformed HTTP request", http.StatusBadRequest)
+			return
+		}
+		a := serveEdited(w, v.httpRequest, next, streamEdit{})
+		if a == nil {
+			return
+		}
+		if a.status == http.StatusUnauthorized && len(v.raw.Body) > 0 {
+			unread.Store(connection, true)
+		}
+		a.send(w)
+	})(next)
+}
+
 // ignoreOwnersOfUnknownRuns is a middleware that ignores the owner of a thread if the run does not
 // exist. The server receives certain valid requests of the other user as if the primary user had
 // sent them: requests for the stream of a run, and requests to cancel a run, if no client has asked
@@ -103,9 +126,9 @@ func ignoreOwnersInOtherCase(next dialectHandler) dialectHandler {
 
 // usersMutants are servers that return the latest history of another user, identify users by their
 // connections or by a part of their credentials, or check the owner of a thread only if the run exists
-// or if its id is spelled as the owner spelled it. Mutants that accept other
-// requests for the data of another user, or requests without valid credentials, are generated
-// instead; see deniedRequests.
+// or if its id is spelled as the owner spelled it. One of them refuses the request that follows one
+// without valid credentials. Mutants that accept other requests for the data of another user, or
+// requests without valid credentials, are generated instead; see deniedRequests.
 var usersMutants = []*Mutant{
 	{
 		Name: "history-of-anybody", Doc: "the latest conversation is that of all users",
@@ -120,6 +143,15 @@ var usersMutants = []*Mutant{
 		KilledBy:   map[string]string{needsCredentials: "http.request"},
 		AlsoFails:  contentChecks, // requests that should have been refused start runs of the user
 		Middleware: rememberConnection,
+	}, {
+		Name: "body-unread-after-401", Doc: "after a 401, the rest of the request is taken for the next one of the connection",
+		KilledBy: map[string]string{
+			acceptsAsDocumented: "http.request",
+			needsCredentials:    "http.request",
+		},
+		AlsoFails:  alsoIfRefused,
+		Needs:      []spec.Kind{spec.RunAccepted}, // in other dialects, there are no credentials
+		Middleware: leaveBodiesUnread,
 	}, {
 		Name: "owner-of-known-runs", Doc: "the owner of a thread is looked at only if the run exists",
 		KilledBy:   map[string]string{"auth.owner-only": "http.request"},

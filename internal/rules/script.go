@@ -380,6 +380,9 @@ If one of them comes last, the target may also repeat an earlier prompt.`,
 				before = a.text()
 			}
 			got, expected := a.quoteText(before)
+			if len(a.possiblePrompts) > 0 {
+				expected += ", or another prompt of this thread that the server may have stored"
+			}
 			p.Judge(a.firstDifference(before, false), a.hasText(before),
 				"asked for the user's previous prompt, got %s%s; expected %s%s", got, a.describeEnd(), expected, a.expectedEnd())
 		}
