@@ -111,8 +111,8 @@ type exchangeTracker struct {
 	// unread contains the runs of which no stream was received yet. The value is the time at which
 	// the request that started the run was accepted, measured from the start of the conversation.
 	unread map[userRunKey]time.Duration
-	// idleSince maps each thread to the time at which the last response to an accepted request in
-	// that thread ended, measured from the start of the conversation.
+	// idleSince maps each thread to the time at which the last of the responses to accepted requests
+	// in that thread ended, measured from the start of the conversation.
 	idleSince map[userThreadKey]time.Duration
 	cancels   []spec.Event // the accepted requests to cancel a run, in order
 	// refusedCancels holds the requests to cancel a run that were refused with a status 4xx, in
@@ -180,8 +180,9 @@ func (a *exchangeTracker) recordAccepted(x exchange) {
 	if x.request.Thread == "" || !x.isAccepted() {
 		return
 	}
-	a.idleSince[threadOf(x.request)] = x.bodyEnd.At
-	run := userRunKey{threadOf(x.request), x.request.Run}
+	thread := threadOf(x.request)
+	a.idleSince[thread] = max(a.idleSince[thread], x.bodyEnd.At) // exchanges may overlap
+	run := userRunKey{thread, x.request.Run}
 	switch {
 	case isRunRequest(x.request) && x.request.Run != "":
 		a.runs[x.request.Run] = true
