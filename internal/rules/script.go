@@ -353,6 +353,9 @@ func (a *assembledRun) judgeCalls(p *spec.Pass, n int, tool, args string) {
 		}
 		arguments := u.arguments.String()
 		got, expected := quoteJSONPair(arguments, args)
+		if arguments == "" {
+			got = "no arguments in text form"
+		}
 		p.Judge(*evidence, u.name == tool && sameJSON(arguments, args), "got a call of %s with %s; expected %s with %s",
 			toolName(u.name), got, tool, expected)
 	}
