@@ -224,8 +224,9 @@ func endEarlierLinks(next dialectHandler) dialectHandler {
 				break
 			}
 			time.Sleep(pollInterval) // a link contains the second in which it was signed
-			a = serveEdited(w, v.withRequest(v.raw), next, streamEdit{})
-			link = v.issuedLink(a)
+			if again := serveEdited(w, v.withRequest(v.raw), next, streamEdit{}); again != nil {
+				a, link = again, v.issuedLink(again)
+			}
 		}
 		if link != nil {
 			if before, ok := latest.Swap(link.EscapedPath(), link.RequestURI()); ok {
