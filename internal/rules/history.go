@@ -79,7 +79,13 @@ with images may have additions.`,
 			func(r *acceptedRun, page spec.Event) bool { return countUserTexts(page, r.request) >= r.number },
 			func(p *spec.Pass, r *acceptedRun, page spec.Event) {
 				n := countUserTexts(page, r.request)
-				p.Judge(page, n > 0, "history lacks the prompt %q of a finished run; expected it as a user message", r.request.Text)
+				if changed, ok := changedUserText(page, r.request.Text); ok && n == 0 {
+					got, want := quotePair(changed, r.request.Text)
+					p.Judge(page, false, "history has the user message %s; expected the prompt as it was sent, %s", got, want)
+				} else {
+					p.Judge(page, n > 0, "history lacks the prompt %q of a finished run; expected it as a user message",
+						r.request.Text)
+				}
 				p.Judge(page, n == 0 || n >= r.number,
 					"history has the prompt %q %s, but %d runs with this prompt have finished; expected one user message for each run",
 					r.request.Text, pluralize(n, "time"), r.number)
@@ -214,6 +220,19 @@ func countStoredImages(page spec.Event, r *acceptedRun) (n int) {
 		}
 	}
 	return n
+}
+
+// changedUserText returns the text of a user message on page that is text with other white space, or
+// a beginning of text. ok is false if there is none.
+func changedUserText(page spec.Event, text string) (changed string, ok bool) {
+	const enough = 24 // bytes of a beginning: other prompts may begin with the same word
+	for _, m := range page.PartsOf(spec.HistoryUser) {
+		isBeginning := len(m.Text) >= enough && strings.HasPrefix(text, m.Text)
+		if m.Text != text && (isBeginning || withoutSpace(m.Text) == withoutSpace(text)) {
+			return m.Text, true
+		}
+	}
+	return "", false
 }
 
 // countUserTexts returns the number of user messages on page that have the text of request, which

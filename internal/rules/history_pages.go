@@ -358,7 +358,8 @@ A history without a day has no messages, and there are no earlier days.`,
 			case err == nil && ok:
 				inRange := !at.Before(day.Add(-margin)) && at.Before(day.Add(24*time.Hour+margin))
 				p.Judge(page, inRange,
-					"history of %s has message %s of %s; expected messages of that day", page.Day, m.ID, m.Created)
+					"history of %s has message %s of %s; expected only messages of %s",
+					page.Day, m.ID, m.Created, page.Day)
 			}
 		}
 	}),

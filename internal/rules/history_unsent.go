@@ -159,7 +159,7 @@ that is more than 30 seconds old, redirects, and responses with status 429 or 50
 			}
 			isFile := x.reply.Kind != spec.AttachmentContent || sent.mayBe(link.text, x.reply.Text, uploads)
 			p.Judge(x.response, status == 200 && isFile,
-				"link of a history returned status %d with %s; expected status 200 with the file sent with the message",
+				"link to an image in the history returned status %d with %s; expected status 200 with the file sent with the message",
 				status, pluralize(len(x.reply.Text), "byte"))
 		}
 	}),

@@ -175,7 +175,7 @@ The same is required of sections of reasoning. The id of a message that has ende
 		switch {
 		case e.Implied:
 		case e.Kind.Phase() == "start":
-			p.Judge(e, !isOpen, "%s comes while %s %q is open; expected the end first", displayName(e), key.subject, key.message)
+			p.Judge(e, !isOpen, "%s comes while %s %q is open; expected its end first", displayName(e), key.subject, key.message)
 		default:
 			p.Judge(e, isOpen, "%s comes while %s %q is not open; expected the start first",
 				displayName(e), key.subject, key.message)
@@ -190,7 +190,7 @@ var ToolStartsInTurn = &spec.Check{
 	Needs: []spec.Kind{spec.ToolStart, spec.ToolEnd},
 	Watch: eachPairEvent(func(p *spec.Pass, e spec.Event, key spanKey, isOpen bool) {
 		if e.Kind == spec.ToolStart && !e.Implied {
-			p.Judge(e, !isOpen, "%s comes while call %q is open; expected the end first", displayName(e), key.id)
+			p.Judge(e, !isOpen, "%s comes while call %q is open; expected its end first", displayName(e), key.id)
 		}
 	}, "tool"),
 }
@@ -205,7 +205,7 @@ the agent are different steps. Steps may be nested, may overlap, and may be repe
 	Needs: []spec.Kind{spec.StepStart, spec.StepEnd},
 	Watch: eachPairEvent(func(p *spec.Pass, e spec.Event, key spanKey, isOpen bool) {
 		if e.Kind == spec.StepStart {
-			p.Judge(e, !isOpen, "%s comes while %q is open; expected the end first", displayName(e), key.text())
+			p.Judge(e, !isOpen, "%s comes while %q is open; expected its end first", displayName(e), key.text())
 		} else {
 			p.Judge(e, isOpen, "%s comes while %q is not open; expected the start first", displayName(e), key.text())
 		}
@@ -234,7 +234,7 @@ var StepsAllEnd = &spec.Check{
 				}
 			case e.Kind == spec.RunEnd:
 				for _, key := range order {
-					p.Judge(e, !open[key], "run finished while %q was open; expected the end first", key.text())
+					p.Judge(e, !open[key], "run finished while %q was open; expected its end first", key.text())
 				}
 			}
 			if isTerminal(e) {
