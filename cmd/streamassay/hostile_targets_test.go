@@ -62,7 +62,7 @@ func (s *speaker) hang() {
 const second = time.Second
 
 var hostileStreams = []hostile{
-	{name: "endless fast events", short: true, exit: 1, says: "sent more than 200,000 events", stream: func(s *speaker) {
+	{name: "endless fast events", short: true, exit: 1, says: "events, the limit of --max-events", stream: func(s *speaker) {
 		s.say(s.start, "", "")
 		for s.say(s.open, "m1", ""); s.say(s.text, "m1", "x"); {
 		}

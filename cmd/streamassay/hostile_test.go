@@ -49,7 +49,7 @@ type tollReport struct {
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	only := os.Getenv("HOSTILE")
-	args := []string{"--timeout", "4s", "--idle-timeout", "2s"}
+	args := []string{"--timeout", "4s", "--idle-timeout", "2s", "--max-events", "20000"}
 	if only != "" {
 		args = nil
 	}
