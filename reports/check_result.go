@@ -134,14 +134,7 @@ func RequirementResults(catalogue []spec.Requirement, results []spec.Result) []R
 	catalogue = slices.Clone(catalogue)
 	for _, r := range results {
 		for _, requirement := range r.Obligation.Requirements {
-			v, old := r.VerdictOn(requirement), worst[requirement.ID]
-			switch isJudged := func(v spec.Verdict) bool { return v >= spec.Passed && v != spec.Error }; {
-			case v == spec.Error && isJudged(old):
-			case old == spec.Error && isJudged(v):
-				worst[requirement.ID] = v
-			default:
-				worst[requirement.ID] = max(old, v)
-			}
+			worst[requirement.ID] = worseOfRequirement(worst[requirement.ID], r.VerdictOn(requirement))
 			if !known[requirement.ID] {
 				known[requirement.ID] = true
 				catalogue = append(catalogue, requirement)
@@ -160,4 +153,14 @@ func RequirementResults(catalogue []spec.Requirement, results []spec.Result) []R
 		all = append(all, r)
 	}
 	return all
+}
+
+// worseOfRequirement returns the worse of two verdicts on the same requirement. An error is worse
+// only than no judgement.
+func worseOfRequirement(a, b spec.Verdict) spec.Verdict {
+	better, worse := min(a, b), max(a, b)
+	if worse == spec.Error && better >= spec.Passed {
+		return better
+	}
+	return worse
 }

@@ -188,6 +188,10 @@ func (r *Report) conclusionLine() string {
 	if r.Counts.Failed > 0 && violated == 0 { // for no requirement in particular
 		s = countNoun(r.Counts.Failed, "check") + " failed, " + s
 	}
+	// The requirements of a check that could not be judged may have been judged in other scenarios.
+	if r.Counts.Error > 0 && t.byVerdict[spec.Error]+t.promptsByVerdict[spec.Error] == 0 {
+		s += ", " + countNoun(r.Counts.Error, "check") + " could not be judged"
+	}
 	if n := r.countFlaky(); n > 0 {
 		s += fmt.Sprintf(", %d of them flaky in %s", n, countNoun(r.Rounds, "round"))
 	} else if r.Rounds > 0 {

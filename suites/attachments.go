@@ -35,10 +35,12 @@ func runAttachments(t *Conversation) {
 	t.fetch(stored.Text)
 	t.SendAndRead("uploaded", image)
 	t.SendAndRead("prompt", t.PromptEvent("text", "without an image"))
-	if t.HasTemplate("attach-again") && t.SendTemplate("attach-again", spec.Event{}) {
+	if t.HasTemplate("attach-again") && t.upload(t.BuildRequest("attach-again", spec.Event{})) {
 		other := t.PromptEvent("text", "another image")
 		other.ID, other.Type = t.LastEvent(spec.AttachmentStored).Text, image.Type
-		t.SendAndRead("uploaded", other)
+		if other.ID != "" {
+			t.SendAndRead("uploaded", other)
+		}
 	}
 	t.completeHistory()
 	for _, m := range t.completeHistory().Parts { // the links in a repeated response must be valid, too

@@ -193,12 +193,12 @@ var singleUserScenarios = []Scenario{
 		},
 	},
 	{
-		Name: "slow-pauses", Doc: "deltas more than a second apart", Capability: "slow", Templates: promptTemplates,
+		Name: "slow-pauses", Doc: "deltas more than a second apart; with --deep, for up to 24 seconds", Capability: "slow", Templates: promptTemplates,
 		Run: func(t *Conversation) {
 			const pause = 1300 * time.Millisecond
 			n := 4
 			if t.target.Deep { // a server must not end long streams
-				n = max(n, int(t.target.Timeout*4/5/pause))
+				n = max(n, min(int(t.target.Timeout*4/5/pause), 18))
 			}
 			t.SendAndRead("prompt", t.PromptEvent("slow", fmt.Sprintf("%d %d", n, pause.Milliseconds())))
 		},
@@ -240,7 +240,7 @@ var singleUserScenarios = []Scenario{
 		Name: "two-runs", Doc: "two runs of one thread at the same time, and six, of which one is resumed at each of its events", Capability: "text",
 		Templates: []string{"prompt", "listen"}, Run: runTwoRuns,
 	}, {
-		Name: "together", Doc: "a run that goes on while another run of its thread ends and one is cancelled", Required: true,
+		Name: "together", Doc: "a run that goes on while another run of its thread ends and one is cancelled, and while another stream of it ends at its idle limit", Required: true,
 		Capability: "cancel", Templates: []string{"prompt", "listen", "cancel"}, Run: runTogether,
 	}, {
 		Name: "cancel", Doc: "a run that is cancelled during its stream", Required: true, Templates: []string{"prompt", "listen", "cancel"},

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/streamassay/streamassay/internal/redact"
 	"github.com/streamassay/streamassay/internal/replay"
 	"github.com/streamassay/streamassay/internal/transcript"
 	"github.com/streamassay/streamassay/reports"
@@ -151,10 +153,12 @@ func (l lintOptions) judge(
 	if err != nil {
 		return err
 	}
+	secrets := recordedSecrets(dialects, parts)
+	hide := redact.New(secrets...)
 	for _, d := range dialects {
 		for _, p := range parts[d.Name] {
 			for _, note := range lintNotes(p) {
-				fmt.Fprintf(sh.err, "streamassay: %s: %s\n", p.Scenario.Doc, note)
+				fmt.Fprintf(sh.err, "streamassay: %s: %s\n", p.Scenario.Doc, hide.Shortened(note))
 			}
 		}
 	}
@@ -168,7 +172,7 @@ func (l lintOptions) judge(
 	}
 	report.DurationMS = time.Since(report.Started).Milliseconds()
 	concludeReport(ctx, report, reports.ConcludeOptions{Strict: l.strict})
-	report.Redact(recordedSecrets(dialects, parts))
+	report.Redact(secrets)
 	if err := writeReports(report, outs, sh, textStyle(sh, l.verbose)); err != nil {
 		return err
 	}
@@ -179,16 +183,20 @@ func (l lintOptions) judge(
 }
 
 // recordedSecrets returns the credentials in the recordings of the given dialects. The argument parts
-// holds the results of the recordings by the name of the dialect.
+// holds the results of the recordings by the name of the dialect. Ids of threads and runs are not
+// credentials.
 func recordedSecrets(dialects []*dialect.Dialect, parts map[string][]suites.ScenarioResult) (all []string) {
+	ids := map[string]bool{}
 	for _, d := range dialects {
 		for _, p := range parts[d.Name] {
 			for _, x := range p.Trace.Exchanges {
-				all = append(all, replay.ExchangeSecrets(x, d.ParseRequest(x.Request))...)
+				request := d.ParseRequest(x.Request)
+				all = append(all, replay.ExchangeSecrets(x, request)...)
+				ids[request.Thread], ids[request.Run] = true, true
 			}
 		}
 	}
-	return all
+	return slices.DeleteFunc(all, func(s string) bool { return ids[s] })
 }
 
 // evaluate judges the recordings in list. It returns their dialects, in the order of first use in

@@ -87,6 +87,15 @@ func TestLintSecrets(t *testing.T) {
 		}
 		out += string(data)
 	}
+	refused := "HTTP/1.1 401 Unauthorized\r\nContent-Type: application/json\r\n\r\n{\"detail\":\"invalid token tok-52f1c9\"}"
+	if err := os.WriteFile(filepath.Join(dir, "answer.http"), []byte(refused), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, note, more := streamassay(t, dir, "lint", "answer.http", "--dialect", "agkit")
+	if !strings.Contains(more, "invalid token REDACTED") {
+		t.Errorf("no note about the refusal:\n%s", more)
+	}
+	out, said = out+note, said+more
 	for _, secret := range []string{"tok-52f1c9", "abc-98765"} {
 		if strings.Contains(out+said, secret) {
 			t.Errorf("%q is in the reports\n%s", secret, out)

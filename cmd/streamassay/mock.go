@@ -85,9 +85,9 @@ An expectation file (--expect) lists requests that clients must send:
   calls: [{op: run, contains: weather, exactly: 1}, {op: listen, at-least: 1}]
 where op is what a request does: tell (read fixed information, such as health), run (start or
 resume a run), listen (read its stream), cancel, history, attach (upload a file), sign (renew
-the URL of a file) or transcribe; contains is a text in its body. Other valid requests are
-allowed, but with FILEs, one that starts a run must match a rule or a recording. docs/mock.md
-describes all fields.
+the URL of a file) or transcribe; contains is a text in the body of the request. Other valid
+requests are allowed, but with FILEs, one that starts a run must match a rule or a recording.
+docs/mock.md describes all fields.
 With --expect or --expect-report, the requests of the clients are judged when COMMAND has
 succeeded, or when a signal ends the mock. If COMMAND fails, nothing is judged or reported.
 With COMMAND, a signal determines the exit code, whatever the judgement.

@@ -53,9 +53,9 @@ func rememberConnection(next dialectHandler) dialectHandler {
 	})(next)
 }
 
-// leaveBodiesUnread is a middleware that does not read the body of a request that it refuses with status
-// 401. The server takes the body for the beginning of the next request on the connection, and so
-// refuses that request with status 400.
+// leaveBodiesUnread is a middleware that does not read the body of a request that it refuses with
+// status 401. The server takes the body for the beginning of the next request on the connection, and
+// so refuses that request with status 400.
 func leaveBodiesUnread(next dialectHandler) dialectHandler {
 	var unread sync.Map // set of remote addresses
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {

@@ -134,8 +134,9 @@ func linkCheck(id, doc string, kind spec.Kind) *spec.Check {
 	return &spec.Check{
 		ID: id, Doc: doc + `
 
-The link must work without credentials; the suite sends none. Not judged: a 4xx status for a link
-that is more than 30 seconds old, redirects, and responses with status 429 or 503.`,
+The link must work without credentials; the suite sends none. A new link to the file does not end the
+earlier ones. Not judged: a 4xx status for a link that is more than 30 seconds old, redirects, and
+responses with status 429 or 503.`,
 		Needs: []spec.Kind{kind, spec.InputFile}, AllPrincipals: true,
 		Watch: eachExchange(func(p *spec.Pass) func(exchange) {
 			uploads := exchangesOf(p).uploads

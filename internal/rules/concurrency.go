@@ -194,7 +194,7 @@ var CancelAffectsNamedRunOnly = &spec.Check{
 This is judged for runs of scripted targets whose prompt sets a duration (slow, idle). In the first
 half of the duration, the server must have refused a request to cancel the run, or canceled another
 run of the thread or a run with the same id in another thread. The run must then last at least
-three quarters of its duration.`,
+three quarters of its duration. Streams that end at the idle limit in their request are not judged.`,
 	Needs: []spec.Kind{spec.CancelAccepted, spec.RunEnd},
 	// The cancel requests of other users are refused.
 	AllPrincipals: true,

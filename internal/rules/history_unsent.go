@@ -132,8 +132,9 @@ var HistoryLinkOpens = &spec.Check{
 	ID: "history.links-open",
 	Doc: `the link to an image in a history returns the image
 
-The link must work without credentials; the suite sends none. Not judged: a 4xx status for a link
-that is more than 30 seconds old, redirects, and responses with status 429 or 503.`,
+That is the file that was sent with the message or, if it is not known, any uploaded one. The link
+must work without credentials; the suite sends none. Not judged: a 4xx status for a link that is
+more than 30 seconds old, redirects, and responses with status 429 or 503.`,
 	Needs: []spec.Kind{spec.HistoryImage, spec.InputFile}, AllPrincipals: true,
 	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
 		type toldLink struct {
@@ -182,8 +183,8 @@ func (s sentImages) add(request spec.Event, uploads *knownUploads) {
 	}
 }
 
-// mayBe reports whether file can be an image of the message with the given text, without white space: one of
-// those sent with that text or, if one of them is not known, any uploaded file.
+// mayBe reports whether file can be an image of the message with the given text, without white space:
+// one of those sent with that text or, if one of them is not known, any uploaded file.
 func (s sentImages) mayBe(text, file string, uploads *knownUploads) bool {
 	if len(s[text]) == 0 || slices.Contains(s[text], "") {
 		return uploads.hasFile(file)

@@ -354,7 +354,7 @@ func (a *assembledRun) judgeCalls(p *spec.Pass, n int, tool, args string) {
 		arguments := u.arguments.String()
 		got, expected := quoteJSONPair(arguments, args)
 		if arguments == "" {
-			got = "no arguments in text form"
+			got = "arguments that are missing or not a text"
 		}
 		p.Judge(*evidence, u.name == tool && sameJSON(arguments, args), "got a call of %s with %s; expected %s with %s",
 			toolName(u.name), got, tool, expected)
@@ -383,11 +383,11 @@ If one of them comes last, the target may also repeat an earlier prompt.`,
 				before = a.text()
 			}
 			got, expected := a.quoteText(before)
-			if len(a.possiblePrompts) > 0 {
-				expected += ", or another prompt of this thread that the server may have stored"
+			if expected += a.expectedEnd(); len(a.possiblePrompts) > 0 {
+				expected += ", or an answer for another prompt of the thread that the server may have stored"
 			}
 			p.Judge(a.firstDifference(before, false), a.hasText(before),
-				"asked for the user's previous prompt, got %s%s; expected %s%s", got, a.describeEnd(), expected, a.expectedEnd())
+				"asked for the user's previous prompt, got %s%s; expected %s", got, a.describeEnd(), expected)
 		}
 	}),
 }

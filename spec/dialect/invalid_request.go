@@ -373,9 +373,9 @@ func (s *document) applicableSchemas(n node, v any) []node {
 	return list
 }
 
-// hasOtherEnumValue reports whether v has a property for which the schema n has an enum of scalars
-// without the value of v. If so, v does not match n. This takes less time to find out than a
-// validation.
+// hasOtherEnumValue reports whether v has a property whose value is a scalar that is not in the enum
+// of the schema n for that property. If so, v does not match n. This takes less time to find out than
+// a validation.
 func hasOtherEnumValue(n node, v any) bool {
 	object, _ := v.(map[string]any)
 	if len(object) == 0 {
@@ -384,6 +384,7 @@ func hasOtherEnumValue(n node, v any) bool {
 	for name, property := range n.get("properties").members() {
 		got, ok := object[name]
 		enum := property.deref().get("enum").items()
+		ok = ok && equalScalars(got, got) // objects and arrays are left to the validation
 		if ok && len(enum) > 0 && !slices.ContainsFunc(enum, func(n node) bool { return equalScalars(n.value, got) }) {
 			return true
 		}

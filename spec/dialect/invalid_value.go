@@ -14,7 +14,7 @@ type invalidSample struct {
 	name  string // describes the violation, such as "is null"
 	bad   any    // the invalid value
 	valid any    // the similar valid value; nil for the original value in the request
-	again bool   // the sample is also used if another one has violated the same keyword
+	again bool   // in a value that was added, the sample is used even if another one violated the same keyword
 }
 
 // nearMisses maps a format to strings that resemble values of the format but are not valid, such as
