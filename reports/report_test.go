@@ -138,9 +138,9 @@ func TestRequirements(t *testing.T) {
 	rude := hear(spec.Event{Requirement: "t.polite", Text: "rude"})
 	untold := hear()
 	untold[2].Overrule(spec.Error, "no network")
-	politeUntold := hear()
-	for i := range politeUntold {
-		politeUntold[i].Overrule(spec.Error, "no network")
+	allErrors := hear()
+	for i := range allErrors {
+		allErrors[i].Overrule(spec.Error, "no network")
 	}
 	for _, test := range []struct {
 		name    string
@@ -152,9 +152,9 @@ func TestRequirements(t *testing.T) {
 			[]spec.Verdict{spec.Silent, spec.Passed, spec.Silent, spec.Silent, spec.Silent}},
 		{"the worst counts, whenever it came", slices.Concat(rude, polite), []spec.Verdict{spec.Silent, spec.Warned, spec.Silent, spec.Silent, spec.Silent}},
 		{"and in the other order", slices.Concat(polite, rude), []spec.Verdict{spec.Silent, spec.Warned, spec.Silent, spec.Silent, spec.Silent}},
-		{"an error hides no violation", slices.Concat(politeUntold, rude), []spec.Verdict{spec.Error, spec.Warned, spec.Error, spec.Error, spec.Silent}},
-		{"nor in the other order", slices.Concat(rude, politeUntold), []spec.Verdict{spec.Error, spec.Warned, spec.Error, spec.Error, spec.Silent}},
-		{"an error voids no evidence", slices.Concat(polite, politeUntold), []spec.Verdict{spec.Error, spec.Passed, spec.Error, spec.Error, spec.Silent}},
+		{"an error hides no violation", slices.Concat(allErrors, rude), []spec.Verdict{spec.Error, spec.Warned, spec.Error, spec.Error, spec.Silent}},
+		{"nor in the other order", slices.Concat(rude, allErrors), []spec.Verdict{spec.Error, spec.Warned, spec.Error, spec.Error, spec.Silent}},
+		{"an error voids no evidence", slices.Concat(polite, allErrors), []spec.Verdict{spec.Error, spec.Passed, spec.Error, spec.Error, spec.Silent}},
 		{"errors are told", untold, []spec.Verdict{spec.Silent, spec.Silent, spec.Silent, spec.Error, spec.Silent}},
 	} {
 		got := RequirementResults(catalogue, test.results)

@@ -105,7 +105,7 @@ func (s *RoundMerger) addRequirement(d *DialectReport, r RequirementResult) {
 	t.add(r.Verdict)
 	if t.index < 0 {
 		t.index, d.Requirements = len(d.Requirements), append(d.Requirements, r)
-	} else if isMoreSevere(r.Verdict, d.Requirements[t.index].Verdict) {
+	} else if old := d.Requirements[t.index].Verdict; worseOfRequirement(old, r.Verdict) != old {
 		d.Requirements[t.index] = r
 	}
 }
@@ -130,8 +130,9 @@ func (s *RoundMerger) addCheck(d *DialectReport, c Check) {
 	}
 }
 
-// isMoreSevere reports whether the verdict v is worse than the verdict other. The verdict error,
-// which means that nothing was judged, is worse than passed, but not worse than warned or failed.
+// isMoreSevere reports whether the verdict v on a check is worse than the verdict other on the same
+// check. The verdict error, which means that nothing was judged, is worse than passed, but not worse
+// than warned or failed. For requirements, see worseOfRequirement.
 func isMoreSevere(v, other spec.Verdict) bool {
 	weight := func(v spec.Verdict) int {
 		if v == spec.Error {

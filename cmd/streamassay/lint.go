@@ -157,8 +157,8 @@ func (l lintOptions) judge(
 	hide := redact.New(secrets...)
 	for _, d := range dialects {
 		for _, p := range parts[d.Name] {
-			for _, note := range lintNotes(p) {
-				fmt.Fprintf(sh.err, "streamassay: %s: %s\n", p.Scenario.Doc, hide.Shortened(note))
+			for _, note := range lintNotes(p, hide) {
+				fmt.Fprintf(sh.err, "streamassay: %s: %s\n", p.Scenario.Doc, note)
 			}
 		}
 	}
@@ -191,8 +191,12 @@ func recordedSecrets(dialects []*dialect.Dialect, parts map[string][]suites.Scen
 		for _, p := range parts[d.Name] {
 			for _, x := range p.Trace.Exchanges {
 				request := d.ParseRequest(x.Request)
-				all = append(all, replay.ExchangeSecrets(x, request)...)
 				ids[request.Thread], ids[request.Run] = true, true
+				for _, s := range replay.ExchangeSecrets(x, request) {
+					if !slices.Contains(all, s) {
+						all = append(all, s)
+					}
+				}
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/streamassay/streamassay/internal/redact"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 	"github.com/streamassay/streamassay/suites"
@@ -16,8 +17,8 @@ import (
 // lintNotes returns messages that explain why no check judged the recording in p: for example, the
 // server refused its requests, no frame is recognized, or the responses are not HTTP. If the
 // requests belong to a different dialect, the result is a message about that, even if a check
-// judged the recording.
-func lintNotes(p suites.ScenarioResult) (notes []string) {
+// judged the recording. In bodies of responses, hide removes credentials.
+func lintNotes(p suites.ScenarioResult, hide *redact.Redactor) (notes []string) {
 	d := p.Dialect
 	if note := foreignRequestNote(d, p.Trace); note != "" {
 		return []string{note}
@@ -29,7 +30,7 @@ func lintNotes(p suites.ScenarioResult) (notes []string) {
 	}
 	for _, x := range p.Trace.Exchanges {
 		if x.Response.Status >= 400 {
-			notes = append(notes, refusalNote(d, x))
+			notes = append(notes, refusalNote(d, x, hide))
 		}
 	}
 	streams := slices.ContainsFunc(p.Trace.Exchanges, func(x spec.Exchange) bool {
@@ -107,9 +108,9 @@ func printableLine(text []byte) string {
 
 // refusalNote returns a note on x, an exchange in which the server refused the request. The note
 // contains the method and path of the request, and the status and the beginning of the body of the
-// response. It ends with a remark: that a request to start a run has no body, or that there is no
-// stream to judge.
-func refusalNote(d *dialect.Dialect, x spec.Exchange) string {
+// response, from which hide has removed credentials. It ends with a remark: that a request to start a
+// run has no body, or that there is no stream to judge.
+func refusalNote(d *dialect.Dialect, x spec.Exchange, hide *redact.Redactor) string {
 	what := "the request (not recorded)"
 	if x.Request.Method != "" {
 		path, _, _ := strings.Cut(x.Request.Target, "?")
@@ -117,7 +118,7 @@ func refusalNote(d *dialect.Dialect, x spec.Exchange) string {
 	}
 	reason := cmp.Or(x.Response.Reason, http.StatusText(x.Response.Status))
 	note := strings.TrimSpace(fmt.Sprintf("%s got %d %s", what, x.Response.Status, reason))
-	if body := printableLine(x.Response.Body); body != "" {
+	if body := hide.String(printableLine(x.Response.Body)); body != "" {
 		note += fmt.Sprintf(" %.*s", maxShownBody, body)
 	}
 	o := d.Operation(x.Request)

@@ -13,13 +13,13 @@ import (
 // prompt that it refuses.
 var busyMutants = []*Mutant{
 	{
-		Name: "busy-for-the-user", Doc: "a prompt is refused with status 409 while a run of the same user goes on in another thread",
+		Name: "busy-for-the-user", Doc: "a prompt is refused with status 409 while a run of the same user is active in another thread",
 		KilledBy:   map[string]string{acceptsAsDocumented: "http.request"},
 		AlsoFails:  alsoIfRefused,
 		Needs:      []spec.Kind{"slot.user", spec.CancelAccepted}, // in other dialects, no user has two threads at a time
 		Middleware: lockUsers(refuseAsBusy),
 	}, {
-		Name: "busy-for-the-user-in-the-stream", Doc: "a prompt is refused by an event while a run of the same user goes on in another thread",
+		Name: "busy-for-the-user-in-the-stream", Doc: "a prompt is refused by an event while a run of the same user is active in another thread",
 		KilledBy:   map[string]string{acceptsAsDocumented: "http.request"},
 		AlsoFails:  alsoIfRefused,
 		Needs:      []spec.Kind{"slot.user", spec.CancelAccepted, spec.RunRefused},

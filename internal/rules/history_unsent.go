@@ -137,21 +137,21 @@ must work without credentials; the suite sends none. Not judged: a 4xx status fo
 more than 30 seconds old, redirects, and responses with status 429 or 503.`,
 	Needs: []spec.Kind{spec.HistoryImage, spec.InputFile}, AllPrincipals: true,
 	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
-		type toldLink struct {
+		type historyLink struct {
 			at   time.Duration // time of the last history with the link
 			text string        // text of its message, without white space
 		}
-		uploads, told, sent := exchangesOf(p).uploads, map[string]toldLink{}, sentImages{}
+		uploads, links, sent := exchangesOf(p).uploads, map[string]historyLink{}, sentImages{}
 		return func(x exchange) {
 			sent.add(x.request, uploads)
 			if x.reply.Kind == spec.History {
 				for _, m := range x.reply.Parts {
 					for _, image := range m.PartsOf(spec.HistoryImage) {
-						told[withoutFragment(image.Text)] = toldLink{x.reply.At, withoutSpace(m.Text)}
+						links[withoutFragment(image.Text)] = historyLink{x.reply.At, withoutSpace(m.Text)}
 					}
 				}
 			}
-			link, isLink := told[x.request.ID]
+			link, isLink := links[x.request.ID]
 			status := x.status()
 			late := status/100 == 4 && x.request.At-link.at > maxLinkAge
 			unrelated := status/100 == 3 || isRequestIndependentStatus(status) && status != 401
@@ -159,9 +159,13 @@ more than 30 seconds old, redirects, and responses with status 429 or 503.`,
 				return
 			}
 			isFile := x.reply.Kind != spec.AttachmentContent || sent.mayBe(link.text, x.reply.Text, uploads)
+			got := pluralize(len(x.reply.Text), "byte")
+			if !isFile && uploads.hasFile(x.reply.Text) {
+				got = "another uploaded file"
+			}
 			p.Judge(x.response, status == 200 && isFile,
 				"link to an image in the history returned status %d with %s; expected status 200 with the file sent with the message",
-				status, pluralize(len(x.reply.Text), "byte"))
+				status, got)
 		}
 	}),
 }

@@ -2,7 +2,6 @@ package dialect
 
 import (
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -345,107 +344,4 @@ func (m *invalidRequestBuilder) breakMembers(n node, v map[string]any, at []stri
 			m.breakAbsentMember(property, inside, depth)
 		}
 	}
-}
-
-// applicableSchemas returns the schemas that apply to the value v: n and, recursively, those in its
-// allOf and one alternative in its oneOf or anyOf. This alternative is the first one that v matches
-// and whose discriminators v has (see hasDiscriminators). If there is none, it is the first one
-// that v matches. applicableSchemas returns nil if n has no value.
-func (s *document) applicableSchemas(n node, v any) []node {
-	n = n.deref()
-	if !n.exists() {
-		return nil
-	}
-	list := []node{n}
-	for _, part := range n.get("allOf").items() {
-		list = append(list, s.applicableSchemas(part, v)...)
-	}
-	choices := slices.Concat(n.get("oneOf").items(), n.get("anyOf").items())
-	choices = slices.DeleteFunc(choices, func(choice node) bool {
-		return hasOtherEnumValue(choice.deref(), v) || s.validator(choice.deref().pointer)(v) != nil
-	})
-	if i := slices.IndexFunc(choices, func(choice node) bool { return hasDiscriminators(choice.deref(), v) }); i >= 0 {
-		choices = choices[i:]
-	}
-	if len(choices) > 0 {
-		list = append(list, s.applicableSchemas(choices[0], v)...)
-	}
-	return list
-}
-
-// hasOtherEnumValue reports whether v has a property whose value is a scalar that is not in the enum
-// of the schema n for that property. If so, v does not match n. This takes less time to find out than
-// a validation.
-func hasOtherEnumValue(n node, v any) bool {
-	object, _ := v.(map[string]any)
-	if len(object) == 0 {
-		return false
-	}
-	for name, property := range n.get("properties").members() {
-		got, ok := object[name]
-		enum := property.deref().get("enum").items()
-		ok = ok && equalScalars(got, got) // objects and arrays are left to the validation
-		if ok && len(enum) > 0 && !slices.ContainsFunc(enum, func(n node) bool { return equalScalars(n.value, got) }) {
-			return true
-		}
-	}
-	return false
-}
-
-// hasDiscriminators reports whether v has all properties for which the schema n has an enum with a
-// single value. The values of these properties do not matter.
-func hasDiscriminators(n node, v any) bool {
-	object, _ := v.(map[string]any)
-	for name, property := range n.get("properties").members() {
-		if len(property.deref().get("enum").items()) == 1 && !has(object, name) {
-			return false
-		}
-	}
-	return true
-}
-
-// A deletionMarker stands for the value of a member that is to be removed (see withBodyValue).
-type deletionMarker struct{}
-
-// withBodyValue returns a copy of r in which one value of the JSON body is replaced with v, or
-// removed if v is deletionMarker{}. The argument at is the location of the value, as in replaceAt.
-// If the body is not JSON, withBodyValue returns r unchanged.
-func withBodyValue(r spec.Request, at []string, v any) spec.Request {
-	body, err := decode(r.Body)
-	if err != nil {
-		return r // not JSON
-	}
-	r.Body = []byte(compactJSON(replaceAt(body, at, v)))
-	return r
-}
-
-// replaceAt returns a copy of in, a decoded JSON value, in which the value at the location at is
-// replaced with v. The elements of at are names of members and indexes of items. Everything but the
-// value itself must exist; if the value is a missing member or the next item of an array, v is
-// added. If v is deletionMarker{}, the value must be a member of an object, and the copy lacks that
-// member. The copy shares all other values with in.
-func replaceAt(in any, at []string, v any) any {
-	if len(at) == 0 {
-		return v
-	}
-	switch in := in.(type) {
-	case map[string]any:
-		out := maps.Clone(in)
-		if member := replaceAt(in[at[0]], at[1:], v); member == (deletionMarker{}) {
-			delete(out, at[0])
-		} else {
-			out[at[0]] = member
-		}
-		return out
-	case []any:
-		out := slices.Clone(in)
-		switch i, err := strconv.Atoi(at[0]); {
-		case err == nil && i < len(out):
-			out[i] = replaceAt(in[i], at[1:], v)
-		case err == nil && len(at) == 1: // appended
-			out = append(out, v)
-		}
-		return out
-	}
-	return in
 }

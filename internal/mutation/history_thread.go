@@ -1,0 +1,160 @@
+package mutation
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// historyThreadMutants are servers that return the history of a wrong thread, under a wrong id or
+// not at all. Some of them mix the messages of several threads, or return a wrong history to a user
+// without threads.
+var historyThreadMutants = []*Mutant{
+	{
+		Name: "thread-unread", Doc: "every history is that of the user's first conversation",
+		KilledBy:  map[string]string{"history.thread-as-asked": "history"},
+		AlsoFails: []string{"history.keeps-to-its-thread"}, // messages of one thread appear in the history of another
+		Middleware: chooseHistory(func(own []string, asked *spec.Event) {
+			if asked.Thread != "" && len(own) > 0 {
+				asked.Thread = own[0]
+			}
+		}),
+	}, {
+		Name: "thread-in-capitals", Doc: "the history of a short conversation has its id in capital letters",
+		KilledBy: map[string]string{"history.thread-as-asked": "history"},
+		Middleware: editHistories(func(v parsedRequest, e *spec.Event) {
+			if len(e.Parts) == 2 && v.parsed().Thread != "" {
+				e.Thread = strings.ToUpper(e.Thread)
+			}
+		}),
+	}, {
+		Name: "thread-denied", Doc: "a conversation in which a tool was called is reported as unknown",
+		KilledBy:  map[string]string{"history.thread-as-asked": "http.response"},
+		AlsoFails: []string{"history.before-*"}, // the histories of days are not requested
+		Middleware: editResponses(func(v parsedRequest, a *bufferedResponse) {
+			isTool := func(m spec.Event) bool { return m.Kind == spec.HistoryTool }
+			e, ok := v.decodeReply(a)
+			if ok && e.Kind == spec.History && v.parsed().Thread != "" && slices.ContainsFunc(e.Parts, isTool) {
+				a.refuse(v, http.StatusNotFound, "conversation not found")
+			}
+		}),
+	}, {
+		Name: "threads-mixed", Doc: "every history holds the messages of the user's other conversations too",
+		KilledBy:   map[string]string{"history.keeps-to-its-thread": "history"},
+		AlsoFails:  alsoWithOtherMessages,
+		Middleware: mixThreads(func([]spec.Event) bool { return true }),
+	}, {
+		Name: "threads-confused", Doc: "the history of a short conversation holds the messages of the others too",
+		KilledBy:   map[string]string{"history.keeps-to-its-thread": "history"},
+		AlsoFails:  alsoWithOtherMessages,
+		Middleware: mixThreads(func(told []spec.Event) bool { return len(told) == 2 }),
+	}, {
+		Name: "latest-is-none", Doc: "a request for the latest conversation finds none",
+		KilledBy: map[string]string{"history.latest": "history"},
+		Middleware: editHistories(func(v parsedRequest, e *spec.Event) {
+			if v.parsed().Thread == "" {
+				e.Thread, e.Day, e.HasMore, e.Parts = "", "", "false", nil
+			}
+		}),
+	}, {
+		Name: "latest-is-before", Doc: "the last conversation but one is returned as the latest",
+		KilledBy: map[string]string{"history.latest": "history"},
+		Middleware: chooseHistory(func(own []string, asked *spec.Event) {
+			if asked.Thread == "" && len(own) > 1 {
+				asked.Thread = own[len(own)-2]
+			}
+		}),
+	}, {
+		Name: "refused-is-latest", Doc: "a prompt that is refused makes its conversation the latest",
+		KilledBy:   map[string]string{"history.latest": "history"},
+		Middleware: refusedIsLatest,
+	}, {
+		Name: "none-has-more", Doc: "the empty history of a user without conversations has more: true",
+		KilledBy: map[string]string{"history.none-is-empty": "history"},
+		Middleware: editHistories(func(_ parsedRequest, e *spec.Event) {
+			if e.Thread == "" {
+				e.HasMore = "true"
+			}
+		}),
+	}, {
+		Name: "none-has-day", Doc: "the empty history of a user without conversations has a day",
+		KilledBy: map[string]string{"history.none-is-empty": "history"},
+		Middleware: editHistories(func(_ parsedRequest, e *spec.Event) {
+			if e.Thread == "" {
+				e.Day = "2026-01-01"
+			}
+		}),
+	},
+}
+
+// chooseHistory is like editHistoryRequests, but calls choose in place of edit. The argument own
+// contains the ids of the threads that the user has started, oldest first, and must not be
+// modified. The argument asked is the argument history of edit.
+func chooseHistory(choose func(own []string, asked *spec.Event)) middleware {
+	return trackThreads(func(m *threadRegistry) middleware {
+		return editHistoryRequests(func(v parsedRequest, asked *spec.Event) {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			choose(m.threadsOf[v.user()], asked)
+		})
+	})
+}
+
+// refusedIsLatest is a middleware with which an invalid request to start a run makes its thread the
+// latest thread of the user. Until the user sends the next request to start a run, requests for the
+// history of the latest thread get the history of that thread. Only threads that the same user has
+// started are affected.
+func refusedIsLatest(next dialectHandler) dialectHandler {
+	return trackThreads(func(m *threadRegistry) middleware {
+		latest := map[string]string{} // by user; guarded by m.mu
+		note := editRequests(func(v parsedRequest) *http.Request {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			if who := v.user(); v.startsRun() {
+				if latest[who] = ""; !v.parsed().Valid() && slices.Contains(m.threadsOf[who], v.parsed().Thread) {
+					latest[who] = v.parsed().Thread
+				}
+			}
+			return v.httpRequest
+		})
+		edit := editHistoryRequests(func(v parsedRequest, asked *spec.Event) {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			asked.Thread = cmp.Or(asked.Thread, latest[v.user()])
+		})
+		return func(next dialectHandler) dialectHandler { return note(edit(next)) }
+	})(next)
+}
+
+// mixThreads returns a middleware that appends messages of the user's other threads to each history
+// for which isMixed returns true. The argument messages contains the messages of the history. The
+// appended messages of a thread are those of the last history of that thread that was requested by
+// its id.
+//
+// The middleware also renumbers the messages of all histories, from 1. It does not change the
+// responses to requests for the history before a given day.
+func mixThreads(isMixed func(messages []spec.Event) bool) middleware {
+	return trackThreads(func(m *threadRegistry) middleware {
+		return editHistories(func(v parsedRequest, e *spec.Event) {
+			who := v.user()
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			if v.parsed().Day != "" { // requests for one day are not affected
+				return
+			}
+			if v.parsed().Thread != "" {
+				m.messagesOf[e.Thread] = slices.Clone(e.Parts)
+			}
+			adds := e.Thread != "" && isMixed(e.Parts)
+			for _, other := range m.threadsOf[who] {
+				if adds && other != e.Thread {
+					e.Parts = append(e.Parts, m.messagesOf[other]...)
+				}
+			}
+			renumber(e.Parts, func(i int) int { return i + 1 })
+		})
+	})
+}

@@ -1,0 +1,69 @@
+package dialect
+
+import "slices"
+
+// applicableSchemas returns the schemas that apply to the value v: n and, recursively, those in its
+// allOf and one alternative in its oneOf or anyOf. This alternative is the first one that v matches
+// and whose discriminators v has (see hasDiscriminators). If there is none, it is the first one
+// that v matches. applicableSchemas returns nil if n has no value.
+func (s *document) applicableSchemas(n node, v any) []node {
+	n = n.deref()
+	if !n.exists() {
+		return nil
+	}
+	list := []node{n}
+	for _, part := range n.get("allOf").items() {
+		list = append(list, s.applicableSchemas(part, v)...)
+	}
+	choices := slices.Concat(n.get("oneOf").items(), n.get("anyOf").items())
+	choices = slices.DeleteFunc(choices, func(choice node) bool {
+		return hasOtherEnumValue(choice.deref(), v) || s.validator(choice.deref().pointer)(v) != nil
+	})
+	if i := slices.IndexFunc(choices, func(choice node) bool { return hasDiscriminators(choice.deref(), v) }); i >= 0 {
+		choices = choices[i:]
+	}
+	if len(choices) > 0 {
+		list = append(list, s.applicableSchemas(choices[0], v)...)
+	}
+	return list
+}
+
+// hasOtherEnumValue reports whether v has a property whose value is a scalar that is not in the enum
+// of the schema n for that property. If so, v does not match n. This takes less time to find out than
+// a validation.
+func hasOtherEnumValue(n node, v any) bool {
+	object, _ := v.(map[string]any)
+	if len(object) == 0 {
+		return false
+	}
+	for name, property := range n.get("properties").members() {
+		got, ok := object[name]
+		isGot := func(n node) bool { return equalScalars(n.value, got) }
+		enum := property.deref().get("enum").items()
+		if ok && isScalar(got) && len(enum) > 0 && !slices.ContainsFunc(enum, isGot) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasDiscriminators reports whether v has all properties for which the schema n has an enum with a
+// single value. The values of these properties do not matter.
+func hasDiscriminators(n node, v any) bool {
+	object, _ := v.(map[string]any)
+	for name, property := range n.get("properties").members() {
+		if len(property.deref().get("enum").items()) == 1 && !has(object, name) {
+			return false
+		}
+	}
+	return true
+}
+
+// isScalar reports whether v, a decoded JSON value, is neither an object nor an array.
+func isScalar(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,55 @@
+package dialect
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// A deletionMarker stands for the value of a member that is to be removed (see withBodyValue).
+type deletionMarker struct{}
+
+// withBodyValue returns a copy of r in which one value of the JSON body is replaced with v, or
+// removed if v is deletionMarker{}. The argument at is the location of the value, as in replaceAt.
+// If the body is not JSON, withBodyValue returns r unchanged.
+func withBodyValue(r spec.Request, at []string, v any) spec.Request {
+	body, err := decode(r.Body)
+	if err != nil {
+		return r // not JSON
+	}
+	r.Body = []byte(compactJSON(replaceAt(body, at, v)))
+	return r
+}
+
+// replaceAt returns a copy of in, a decoded JSON value, in which the value at the location at is
+// replaced with v. The elements of at are names of members and indexes of items. Everything but the
+// value itself must exist; if the value is a missing member or the next item of an array, v is
+// added. If v is deletionMarker{}, the value must be a member of an object, and the copy lacks that
+// member. The copy shares all other values with in.
+func replaceAt(in any, at []string, v any) any {
+	if len(at) == 0 {
+		return v
+	}
+	switch in := in.(type) {
+	case map[string]any:
+		out := maps.Clone(in)
+		if member := replaceAt(in[at[0]], at[1:], v); member == (deletionMarker{}) {
+			delete(out, at[0])
+		} else {
+			out[at[0]] = member
+		}
+		return out
+	case []any:
+		out := slices.Clone(in)
+		switch i, err := strconv.Atoi(at[0]); {
+		case err == nil && i < len(out):
+			out[i] = replaceAt(in[i], at[1:], v)
+		case err == nil && len(at) == 1: // appended
+			out = append(out, v)
+		}
+		return out
+	}
+	return in
+}
