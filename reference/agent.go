@@ -28,9 +28,9 @@ type Turn struct {
 type Message = state.Message
 
 // previousUserText returns the text of the latest user message before the prompt of this request.
-// The request itself may contain that message, because clients may repeat the history; otherwise
-// previousUserText looks in the stored conversation, except for hidden messages. If there is no
-// such message, found is false. The error is any error from EarlierMessages.
+// It looks in the request, because clients may repeat the history in it, and then in the stored
+// conversation, where it ignores hidden messages. If there is no such message, found is false. The
+// error is any error from EarlierMessages.
 func (t Turn) previousUserText(ctx context.Context) (text string, found bool, err error) {
 	var users []string
 	for _, part := range t.Parts {

@@ -37,7 +37,7 @@ func (p *directSink) cancelOnError(err error) {
 	}
 }
 
-// finish writes the buffered frames to the response. Except in HTTP/1, it also flushes them.
+// finish writes the buffered frames to the response. In HTTP/2, it also flushes them.
 func (p *directSink) finish() {
 	p.cancelOnError(p.stream.writeBuffered())
 	if p.stream.r.ProtoMajor != 1 { // without a flush, net/http may add a Content-Length, which a stream must not have

@@ -22,7 +22,7 @@ type EventEmitter struct {
 }
 
 // NewEventEmitter returns an emitter for the run with the given id. The emitter passes each event
-// to yield, the function that the caller of an [iter.Seq] provides, and stops when yield returns
+// to yield, the function that an [iter.Seq] receives from its caller, and stops when yield returns
 // false.
 func NewEventEmitter(ctx context.Context, run string, yield func(spec.Event) bool) *EventEmitter {
 	return &EventEmitter{ctx: ctx, run: run, yield: yield}

@@ -5,9 +5,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// dialectFeatures describes what the event stream of a dialect can express. It is derived from
+// eventFeatures describes what the event stream of a dialect can express. It is derived from
 // the dialect's document once, when a server is created.
-type dialectFeatures struct {
+type eventFeatures struct {
 	op             *dialect.Operation   // the operation that streams runs
 	runProgress    bool                 // has the event run.progress
 	messageStart   bool                 // has the event message.start
@@ -33,13 +33,13 @@ type enclosingMessageType struct {
 }
 
 // newEventFeatures returns the features of the event stream of o, an operation that streams runs.
-func newEventFeatures(o *dialect.Operation) *dialectFeatures {
+func newEventFeatures(o *dialect.Operation) *eventFeatures {
 	has := func(k spec.Kind) bool { return o.CanEncode(spec.Event{Kind: k}) }
 	in := func(k spec.Kind) enclosingMessageType {
 		kind, role, there := o.Container(k)
 		return enclosingMessageType{kind, role, there, has(k)}
 	}
-	return &dialectFeatures{
+	return &eventFeatures{
 		op: o, runProgress: has(spec.RunProgress), messageStart: has(spec.MessageStart), messageEnd: has(spec.MessageEnd),
 		reasoning: has(spec.ReasoningStart), streamedCalls: has(spec.ToolStart), interrupt: has(spec.Interrupt),
 		enveloped:      o.HasEnvelopes(),
@@ -52,7 +52,7 @@ func newEventFeatures(o *dialect.Operation) *dialectFeatures {
 
 // contentKind returns the kind of the event that contains a complete content part of the given
 // type, such as "image". It returns "" if the dialect has no such event.
-func (v *dialectFeatures) contentKind(contentType string) spec.Kind {
+func (v *eventFeatures) contentKind(contentType string) spec.Kind {
 	for _, k := range []spec.Kind{spec.ContentEnd, spec.ContentPart} {
 		if v.op.CanEncode(spec.Event{Kind: k, Type: contentType}) {
 			return k

@@ -162,8 +162,8 @@ func (l *streamWriter) isComplete() bool {
 	return err == nil && ended && len(rest) == 0
 }
 
-// formatCursor returns the cursor for a position in the thread with the given tag. Because of the
-// tag, the cursor is invalid in other threads.
+// formatCursor returns the cursor for a position in the thread with the given tag (see
+// state.Thread.Tag). Because of the tag, the cursor is invalid in other threads.
 func formatCursor(position int64, tag uint32) string { return fmt.Sprintf("%d-%d", position, tag) }
 
 // parseCursor returns the position of the event that the cursor identifies. ok is false if the
@@ -237,8 +237,8 @@ func (l *streamWriter) writeHead() {
 
 // writePending writes the events of the run that have not been written yet. wrote reports whether
 // there were any. done reports whether the stream must end, because the run has ended, writing
-// failed or the store failed. If done is false, there may be more events when changed receives or
-// is closed. If changed is closedChannel, the write buffer may still contain events.
+// failed or the store failed. If done is false, the caller should call writePending again when it
+// can receive from changed. If changed is closedChannel, the write buffer may still contain events.
 func (l *streamWriter) writePending() (wrote, done bool, changed <-chan struct{}) {
 	if l.events == nil {
 		l.events, changed = l.findRun()
@@ -284,9 +284,9 @@ func (l *streamWriter) release() {
 	}
 }
 
-// shutdown returns a channel that is closed when the server shuts down and the stream must end. If
-// this process executes the run, shutdown returns nil, because the terminal event of the run ends
-// the stream.
+// shutdown returns a channel that is closed when the server shuts down; the stream must then end.
+// It returns nil if this process executes the run, because the stream then ends with the terminal
+// event of the run.
 func (l *streamWriter) shutdown() <-chan struct{} {
 	if _, here := l.events.(*run); here {
 		return nil

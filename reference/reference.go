@@ -134,7 +134,7 @@ type Server struct {
 	dialect          *dialect.Dialect
 	agent            Agent
 	cfg              Config
-	features         *dialectFeatures
+	features         *eventFeatures
 	registry         *runRegistry
 	metrics          *metrics.DialectCounters
 	ownsRegistry     bool                          // Shutdown closes the registry, because no other server uses it

@@ -15,7 +15,7 @@ import (
 // It maps the events to kinds that the dialect has. It adds ids, sequence numbers and
 // timestamps, and the complete messages that the dialect repeats at the end of a run.
 type runEncoder struct {
-	*dialectFeatures
+	*eventFeatures
 	thread, run string
 	now         func() time.Time
 	emit        func(*spec.Event) // receives each event of the dialect; must not retain it
@@ -44,9 +44,9 @@ type openMessage struct {
 // newEncoder returns an encoder for the events of one run. The arguments thread and run are the ids
 // that the client knows. The encoder passes each event of the dialect to add, which must not retain
 // it. It calls now for the timestamps in events.
-func (v *dialectFeatures) newEncoder(thread, run string, now func() time.Time, add func(*spec.Event)) *runEncoder {
+func (v *eventFeatures) newEncoder(thread, run string, now func() time.Time, add func(*spec.Event)) *runEncoder {
 	return &runEncoder{
-		dialectFeatures: v, thread: thread, run: run, now: now, emit: add,
+		eventFeatures: v, thread: thread, run: run, now: now, emit: add,
 		messages: messageRecorder{run: run, now: now},
 	}
 }
@@ -171,8 +171,8 @@ func (m *openMessage) initContent(e *spec.Event, k spec.Kind) {
 	*e = spec.Event{Kind: k, Message: m.start.Message, Index: strconv.Itoa(len(m.parts))}
 }
 
-// addText emits text as a delta, of kind k, of the open message with the given id. If there is
-// none, it starts one with the given role; see messageFor.
+// addText emits text as a delta of kind k of the open message with the given id. If no message with
+// that id is open, it starts one with the given role; see messageFor.
 func (t *runEncoder) addText(k spec.Kind, id, role, text string) {
 	m := t.messageFor(k, id, role, "")
 	m.hasText = true

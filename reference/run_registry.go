@@ -145,8 +145,8 @@ func (h *runRegistry) removeRun(r *run) {
 	}
 }
 
-// cancelAll cancels the runs of a dialect that this process executes, because the server of the
-// dialect shuts down.
+// cancelAll cancels the runs of a dialect that this process executes. It is called when the server
+// of the dialect shuts down.
 func (h *runRegistry) cancelAll(dialect string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -67,8 +67,8 @@ var promptHandlers = map[string]func(a *scriptedTurn, arguments string) bool{
 	"error-mid":   (*scriptedTurn).failMidway,
 }
 
-// respond emits the events of the turn. It answers the last prompt of the user or, if tool results
-// or an interrupt reply follow that prompt, those.
+// respond emits the events of the turn. If tool results or an interrupt reply follow the last
+// prompt of the user, it answers these; otherwise, it answers the prompt.
 func (a *scriptedTurn) respond(_ context.Context, _ Turn, e *EventEmitter) {
 	a.EventEmitter = e
 	if !a.hasPrompt && a.continueTurn() {
@@ -285,9 +285,9 @@ func (a *scriptedTurn) sendResults(calls []string) {
 	}
 }
 
-// clientTool returns the name of the client's tool to call. If the agent must not run tools itself
-// and the client declares toolName, that is toolName; otherwise it is the first tool that the
-// client declares. It panics if the client declares none.
+// clientTool returns the name of the client's tool to call. This is the first tool that the client
+// declares. However, it is toolName if the client declares a tool with that name and the agent must
+// not run tools itself. clientTool panics if the client declares no tool.
 func (a *scriptedTurn) clientTool() string {
 	if a.turn.OnlyClient && slices.Contains(a.turn.ClientTools, toolName) {
 		return toolName

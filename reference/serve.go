@@ -266,9 +266,9 @@ func (s *Server) refuseViolation(c *requestContext, violation spec.Violation) {
 }
 
 // refuse responds with an error that has the given status. The body is the error that the dialect's
-// document defines for the status or, failing that, for another error status. If the document
-// defines no errors, the body is the text. An empty code selects the one that the document assigns
-// to the status, or else http.StatusText(status).
+// document defines for that status or, if it defines none, for another error status. If the
+// document defines no errors, the body is the text. If code is "", the error has the code that the
+// document assigns to the status or, if there is none, http.StatusText(status).
 func (s *Server) refuse(c *requestContext, status int, code, text string) {
 	problem := spec.Event{
 		Kind: spec.Problem, Text: text, Code: cmp.Or(code, c.op.RefusalCode(status), http.StatusText(status)), Status: strconv.Itoa(status),

@@ -196,7 +196,9 @@ func (p *memorySink) finish()                       {}
 // commit stores the messages and the end of the run. It returns any error from the store.
 func (p *memorySink) commit() error {
 	update := state.RunUpdate{Messages: p.messages, End: true}
-	_, _, err := p.store.Append(context.WithoutCancel(p.run.ctx), p.run.ref, update)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(p.run.ctx), storeTimeout)
+	defer stop()
+	_, _, err := p.store.Append(ctx, p.run.ref, update)
 	return err
 }
 

@@ -22,8 +22,8 @@ type sharedReadKey struct {
 	position  int64
 }
 
-// A sharedRead is a batch of events that a call of read has read or is reading from the store, or the
-// error from reading.
+// A sharedRead is a batch of events. A call of read has read it or is reading it from the store. If
+// reading fails, the sharedRead contains the error.
 type sharedRead struct {
 	key     sharedReadKey
 	holders int           // number of callers of read that have not called release; guarded by sharedReads.mu

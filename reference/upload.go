@@ -40,9 +40,9 @@ func (s *Server) fileBaseURL(c *requestContext) string {
 	return strings.TrimSuffix(root, "/") + strings.TrimSuffix(path, target) + strings.TrimSuffix(filesPath, "/")
 }
 
-// uploadedFile returns the uploaded file to which part, an image in a message, links. It returns
-// false if part is not an image or does not link to an upload, or if the server accepts no uploads.
-// It does not check whether the file exists.
+// uploadedFile returns the uploaded file to which an image in a message links. The argument part is
+// a part of the message. ok is false if part is not an image or does not link to an upload, or if
+// the server accepts no uploads. uploadedFile does not check whether the file exists.
 func (s *Server) uploadedFile(part spec.Event) (f files.File, ok bool) {
 	if !s.acceptsUploads || part.Kind != spec.InputImage {
 		return f, false
@@ -52,9 +52,9 @@ func (s *Server) uploadedFile(part spec.Event) (f files.File, ok bool) {
 
 var errForeignImage = errors.New("the image was not uploaded here")
 
-// checkImages checks the images in the messages of a request. It returns errForeignImage if the
-// user did not upload one of them to this server, and any error from the file store. If the server
-// accepts no uploads, checkImages accepts all images.
+// checkImages checks that each image in the messages of a request is a file that the user has
+// uploaded to this server. If not, the error is errForeignImage. checkImages also returns any error
+// from the file store. If the server accepts no uploads, checkImages accepts all images.
 func (s *Server) checkImages(c *requestContext) error {
 	if !s.acceptsUploads {
 		return nil

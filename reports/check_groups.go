@@ -92,10 +92,10 @@ func (d DialectReport) failedGroups(all bool) []checkResultGroup {
 	return groups
 }
 
-// byPrecision returns the indexes of the groups in list, the most precise group first. It orders
-// them by verdict (failures before warnings), then by check (protocol before test prompts), and
-// then by finding: groups whose first finding has a JSON Pointer come first. Otherwise, the order
-// of list is kept.
+// byPrecision returns the indexes of the groups in list, sorted by how precisely the groups describe a
+// defect. Failures precede warnings. Among these, checks of the protocol precede checks of the replies
+// to test prompts ("script.*"). Among these, groups whose first finding has a JSON Pointer come
+// first. Otherwise, the order of list is kept.
 func byPrecision(list []checkResultGroup) []int {
 	order := make([]int, len(list))
 	for i := range order {
@@ -120,8 +120,8 @@ func byPrecision(list []checkResultGroup) []int {
 
 // coversGroup reports whether g describes the same defect as o, so that a report that shows g can
 // omit o. The first findings of both groups must be at the same location, and g must have a finding
-// at every location where o has one. The result is false if a group has no findings, or if findings
-// of o were dropped.
+// at every location where o has one. The result is false if g or o has no findings, or if o.Dropped
+// is not 0.
 func (g checkResultGroup) coversGroup(o checkResultGroup) bool {
 	if len(g.Findings) == 0 || len(o.Findings) == 0 || o.Dropped > 0 ||
 		g.locationOf(g.Findings[0]) != o.locationOf(o.Findings[0]) {

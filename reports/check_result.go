@@ -21,8 +21,8 @@ const maxPointer = 512
 // The parameter t is the conversation of the scenario. The parameter base is the URL to which the
 // paths of requests are appended, or "" if it is unknown.
 //
-// A check fails or warns without a judgement if its scenario does not exercise it, contrary to its
-// promise. The entry then counts one judgement, so that failed and warned checks always have some.
+// The field Judged of a failed or warned check is at least 1, even if r.Judged is 0. That is the case
+// if the check failed only because the scenario, although it promises to, did not exercise the check.
 func NewCheckResult(scenario, base string, t spec.Trace, r spec.Result) Check {
 	c := Check{
 		ID: r.Obligation.Check.ID, Title: r.Obligation.Check.Title(), Level: r.Obligation.Level(), Scenario: scenario,
@@ -155,8 +155,8 @@ func RequirementResults(catalogue []spec.Requirement, results []spec.Result) []R
 	return all
 }
 
-// worseOfRequirement returns the worse of two verdicts on the same requirement. An error is worse
-// only than no judgement.
+// worseOfRequirement returns the worse of two verdicts on the same requirement. The verdict
+// [spec.Error] is worse than silent and skipped, but better than all other verdicts.
 func worseOfRequirement(a, b spec.Verdict) spec.Verdict {
 	better, worse := min(a, b), max(a, b)
 	if worse == spec.Error && better >= spec.Passed {

@@ -15,8 +15,8 @@ import (
 // maxBodyExcerpt is the maximum number of bytes of a body in the excerpt of a request or response.
 const maxBodyExcerpt = 1 << 10
 
-// commonHeaders defines the request header fields that an excerpt omits. It maps the name of a
-// field in lower case to the common values with which the field is omitted; nil means any value.
+// commonHeaders defines the request header fields that an excerpt omits. It maps the name of each
+// field, in lower case, to the values with which the field is omitted; nil means all values.
 var commonHeaders = map[string][]string{
 	"accept": {"text/event-stream", "application/json"}, "content-type": {"application/json"}, "accept-encoding": {"identity"},
 	"user-agent": nil, "content-length": nil, "host": nil, "connection": nil,
@@ -55,10 +55,12 @@ var principalNotes = map[spec.Principal]string{
 }
 
 // RequestText returns a readable excerpt of a request: the request line, the less common header
-// fields, and the beginning of the body. A placeholder replaces credentials. The request line shows
-// the path after base, the base URL of the server; a base that is a shell variable, such as
-// "$BASE", is left out, and so is any base if the target is itself a URL. The excerpt is "" if the
+// fields, and the beginning of the body. A placeholder replaces credentials. The excerpt is "" if the
 // request was not recorded.
+//
+// The request line consists of the method, base (the base URL of the server) and the target of the
+// request. It does not contain base if that is a shell variable, such as "$BASE", or if the target is
+// itself a URL.
 func RequestText(base string, r spec.Request) string {
 	if r.Method == "" {
 		return ""

@@ -150,9 +150,9 @@ func (all *junitSuites) add(s junitSuite) {
 	all.Errors, all.Skipped = all.Errors+s.Errors, all.Skipped+s.Skipped
 }
 
-// addCause adds the test case for the cause of d with index i. The test case has the worst verdict
-// of the results that the cause explains: it is an error, fails or passes. The verdict warned is a
-// failure if strict is true.
+// addCause adds the test case for the cause d.Causes[i]. The worst verdict of the results that the
+// cause explains determines whether the test case is an error, fails or passes. The verdict warned is
+// a failure only if strict is true.
 func (s *junitSuite) addCause(d DialectReport, i int, strict bool) {
 	c := d.Causes[i]
 	message := &junitMessage{Type: safeText(c.Kind), Message: singleLine(c.Message), Text: "\n" + c.detailText()}
@@ -225,8 +225,9 @@ func (all *junitSuites) addInternalErrors(r *Report) {
 	all.add(s)
 }
 
-// writeEvidence writes the evidence for the finding: the request, the response and the bytes of the
-// event, as far as the finding has them.
+// writeEvidence writes the evidence for the finding, with a label on each line: the request and the
+// response, and the frame if the finding refers to one. If neither the request nor the response is
+// known, it writes f.Raw without a label.
 func (f Finding) writeEvidence(b *strings.Builder) {
 	parts := []struct{ label, text string }{{"sent", f.Request}, {"received", f.Response}, {"event", f.Raw}}
 	if f.Request+f.Response == "" {

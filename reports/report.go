@@ -146,9 +146,10 @@ type ConcludeOptions struct {
 	Strict bool // a violated SHOULD fails the run
 }
 
-// Conclude sets the counts, the worst verdict and the exit code of the report from the results of
-// its checks, and Strict from o. The exit code is the first that applies:
-//   - the current one if it is [ExitInternal], [ExitInterrupted] or [ExitTerminated]
+// Conclude sets the fields Counts, Verdict (the worst verdict) and Exit of the report, based on the
+// results of its checks. It also sets r.Strict to o.Strict. The exit code is the first of these that
+// applies:
+//   - the current value of r.Exit, if it is [ExitInternal], [ExitInterrupted] or [ExitTerminated]
 //   - [ExitInconclusive] if nothing was judged
 //   - [ExitFailed] if a MUST is violated or, with o.Strict, a SHOULD
 //   - [ExitInconclusive] if something could not be judged or the run is incomplete

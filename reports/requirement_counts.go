@@ -8,8 +8,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// requirementCounts holds how many requirements have each verdict. The requirements of the test
-// prompts, which the protocol does not require, are counted separately.
+// requirementCounts holds how many requirements have each verdict. It counts the requirements on
+// replies to test prompts separately, because they are not part of the protocol.
 type requirementCounts struct {
 	byVerdict        [spec.Error + 1]int // requirements of the protocol; the index is the verdict
 	promptsByVerdict [spec.Error + 1]int // requirements of the test prompts; the index is the verdict

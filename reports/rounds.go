@@ -63,8 +63,9 @@ func (s *RoundMerger) AddRound(r *Report) {
 }
 
 // addCauses appends the causes of other, the report of the same dialect in a later round, to d. It
-// leaves out causes that d already has. It changes the checks of other so that they refer to the
-// causes in d. An appended cause is not fatal, because an earlier round did not have it.
+// leaves out causes that d already has. It marks appended causes as not fatal, because an earlier
+// round did not have them. It also changes the field Cause of the checks of other to the indexes of
+// the causes in d.
 func (d *DialectReport) addCauses(other *DialectReport) {
 	index := make([]int, len(other.Causes)) // in d.Causes
 	for i, c := range other.Causes {

@@ -93,8 +93,9 @@ func WriteText(w io.Writer, r *Report, s TextStyle) error {
 // line were printed in its log, such as "::".
 var ciCommands = regexp.MustCompile(`(?m)^([ \t]*)(::|##\[)`)
 
-// overallVerdict returns the verdict whose color the last line of the report has: failed if the
-// exit code is not 0, and otherwise the verdict of the report, but not a worse one than warned.
+// overallVerdict returns the verdict that determines the color of the last line of the report. It
+// returns failed if the exit code is not 0. Otherwise, it returns r.Verdict, or warned if r.Verdict is
+// worse than warned.
 func (r *Report) overallVerdict() spec.Verdict {
 	if r.Exit == ExitPassed {
 		return min(r.Verdict, spec.Warned)
@@ -193,8 +194,8 @@ func fullCommand(command string) string {
 }
 
 // displayLines splits raw into lines that are safe to print. Lines longer than width columns are
-// broken. At most limit lines are returned, followed by a note with the number of characters left
-// out, if any, and by the truncation note that raw may have.
+// broken. If there are more than limit lines, the others are replaced by a note with the number of
+// their characters. If raw ends with a truncation note, that is the last line.
 func displayLines(raw string, width, limit int) []string {
 	raw, note := cutTruncationNote(raw)
 	var lines []string

@@ -79,7 +79,8 @@ func (c Cause) consequenceText(verbose bool) string {
 }
 
 // writeExcerpt writes text, the excerpt of a request or response, with label before the first line.
-// It writes at most 8 lines of the head and 6 of the body; a note says how much was left out.
+// It writes at most 8 lines of the head and 6 of the body, each followed by a note with the number of
+// characters left out, if any.
 func (s TextStyle) writeExcerpt(b *strings.Builder, label, text string) {
 	head, body, _ := strings.Cut(text, "\n\n")
 	lines := displayLines(head, lineWidth-13, 8)
@@ -120,9 +121,9 @@ func (g checkResultGroup) writeText(b *strings.Builder, d DialectReport, s TextS
 	fmt.Fprintf(b, "  explain    streamassay explain %s\n\n", safeText(g.ID))
 }
 
-// writeReproduce writes the command that reproduces the result. If that command plays the scenario,
-// but one request may be enough, a curl command for the request of the first finding follows.
-// Commands are not wrapped, so that they can be copied.
+// writeReproduce writes the command that reproduces the result. If that command plays the whole
+// scenario, but the first finding may also be reproduced by one request, the curl command for this
+// request follows. Commands are not wrapped, so that they can be copied.
 func (c Check) writeReproduce(b *strings.Builder) {
 	if again := c.reproduceCommand(maxCommand); again != "" {
 		fmt.Fprintf(b, "  reproduce  %s\n", safeText(again))
@@ -136,8 +137,8 @@ func (c Check) writeReproduce(b *strings.Builder) {
 }
 
 // reproduceCommand returns a command of at most limit characters that reproduces the result, or ""
-// if there is none. It prefers c.Curl, which sends one request. It uses c.Rerun, which plays the
-// scenario again, if c.Curl is too long or if the scenario has several requests.
+// if there is none. The result is c.Curl, which sends one request, or c.Rerun, which plays the
+// scenario again. It is c.Rerun if c.Curl is too long or if the scenario has several requests.
 func (c Check) reproduceCommand(limit int) string {
 	for _, command := range []string{c.Curl, c.Rerun} {
 		if command == c.Curl && c.Rerun != "" && c.Requests > 1 {
@@ -177,9 +178,9 @@ func (g checkResultGroup) writeFindings(b *strings.Builder, violated []Requireme
 	}
 }
 
-// shortMessage returns the part of the message that differs between similar findings. This is the
+// shortMessage returns the part of the message that may differ between similar findings. This is the
 // whole message if the finding refers to an event, and otherwise the text before the first
-// semicolon.
+// semicolon that is followed by a space.
 func (f Finding) shortMessage() string {
 	if f.Event != nil {
 		return f.Message

@@ -74,8 +74,8 @@ type Finding struct {
 	Event   Event
 	Message string
 
-	// Plays is the number of times that the scenario was played, and Seen is the number of those
-	// plays in which the finding was made. Both are 0 if every play led to the finding.
+	// If the suite played the scenario several times, Plays is the number of plays, and Seen is the
+	// number of plays in which the finding was made. Both are 0 if it was made in every play.
 	Seen, Plays int
 }
 
@@ -225,9 +225,9 @@ func UntilDone(ctx context.Context, events iter.Seq[Event]) iter.Seq[Event] {
 }
 
 // A completenessTracker computes the fields of an [Evaluation] other than Results from the events
-// of a conversation. The field Complete requires an exchange whose response is a stream that starts
-// a run, has content and ends the run, and whose frames can all be decoded. The frames may violate
-// their schemas: checks judge that.
+// of a conversation. For the field Complete, it looks for an exchange whose response streams a
+// whole run, from its start to its end. The stream must have content, and all its frames must be
+// decodable. Frames that violate their schemas count, too, because checks judge these.
 type completenessTracker struct {
 	Evaluation
 	hasRunStart, hasRunEnd bool     // whether the dialect has the kinds RunStart and RunEnd

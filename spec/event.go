@@ -204,8 +204,8 @@ type Event struct {
 }
 
 // RequestFacts holds what is known about a request besides its content: its request line, what the
-// document and the user of this project state about the request and its response, and what a mock
-// server did with it.
+// document and the user's options specify for the request and its response, and what a mock server
+// did with it.
 type RequestFacts struct {
 	Method, Target string // the method and the target in the request line
 
@@ -218,8 +218,8 @@ type RequestFacts struct {
 	Reply       Kind                 // kind of a successful response that is not streamed; "" if none is documented
 	Forms       func() []RequestForm // returns the forms of the request; the function is nil if they are unknown
 
-	// Omitted is about parameters and members whose absence has a documented meaning (x-absent). For
-	// each of these that the request omits, it has the id of the requirement that states the meaning.
+	// Omitted contains the ids of the requirements that the request exercises by omitting a parameter
+	// or member whose absence has a documented meaning (x-absent).
 	Omitted []string
 
 	Rule      string // mock only: the rule of the script that matched; "" if none did
@@ -260,9 +260,10 @@ func (e Event) IsFrame() bool { return e.Frame >= 0 && e.Kind != Comment && e.Ki
 // not valid may be refused because of its content.
 func (e Event) Valid() bool { return len(e.Violations) == 0 }
 
-// MayBeAccepted reports whether the document lets a server accept the request e. It always does if
-// e is valid. An invalid request may be accepted if each of its violations has refusals and none of
-// these is mandatory: their level is [May], or they allow a successful response (Accept).
+// MayBeAccepted reports whether the document permits a server to accept the request e. A valid
+// request may always be accepted. An invalid one may be accepted if the document specifies refusals
+// for each of its violations and requires none of them. It does not require a refusal of level
+// [May], or one with Accept.
 func (e Event) MayBeAccepted() bool {
 	isMandatory := func(d RefusalRequirement) bool { return d.Level != May && !d.Accept }
 	return !slices.ContainsFunc(e.Violations, func(b Violation) bool {
@@ -321,8 +322,8 @@ func (e Event) Last(k Kind) (part Event, ok bool) {
 }
 
 // Prompt returns the text of the last user message of the request e, and true. It returns "" and
-// false if the request has no user message, or if a tool result or a resume follows the last user
-// message, since the server then answers the result or the resume instead.
+// false if the request has no user message. It also does so if a tool result or a reply to an
+// interrupt follows the last user message, because the server then answers that result or reply.
 func (e Event) Prompt() (text string, ok bool) {
 	for _, p := range e.Parts {
 		switch p.Kind {
@@ -364,8 +365,8 @@ type RefusalRequirement struct {
 }
 
 // DenialRequirements maps each reason for which a valid request may be refused because of its
-// principal to what the document requires of that refusal. A reason is absent if the document
-// requires nothing.
+// principal to the requirements on that refusal. A reason for which the document has no
+// requirements is absent.
 type DenialRequirements map[DenialReason][]RefusalRequirement
 
 // StreamRequirements holds what the document states about a streamed response. Status, MediaType

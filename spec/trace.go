@@ -14,8 +14,8 @@ import (
 type Trace struct {
 	Exchanges []Exchange
 
-	// Scripted is whether the target is known to understand the test prompts (docs/prompts.md), so
-	// that the content of its answers can be judged.
+	// Scripted is true if the target is known to understand the test prompts (docs/prompts.md). The
+	// content of its answers can then be judged.
 	Scripted bool
 
 	// StreamLimit is the number of concurrent streams that the target allows one user, or 0 if it
@@ -55,8 +55,8 @@ const (
 	Anonymous   Principal = "nobody"   // a client without credentials
 	UnknownUser Principal = "stranger" // a client with credentials that the server never issued
 
-	// Like UnknownUser, but the credentials are those of the primary user, changed at the end.
-	LongerCredentials  Principal = "longer"  // characters are added
+	// Clients with credentials that the server never issued, but that resemble those of PrimaryUser.
+	LongerCredentials  Principal = "longer"  // characters are appended
 	ShorterCredentials Principal = "shorter" // the last character is missing
 )
 
@@ -103,11 +103,11 @@ var (
 	// ErrClientLeft means that the client stopped reading the body before its end. It does not
 	// count against the server.
 	ErrClientLeft = errors.New("the client left")
-	// ErrLeftAfterEnd means that the client stopped reading before [MaxOpenAfterEnd] had passed
-	// since the terminal event of the run, while the body was still open. It wraps ErrClientLeft.
+	// ErrLeftAfterEnd means that the client stopped reading after the terminal event of the run, but
+	// sooner than [MaxOpenAfterEnd] after it. The body was still open. It wraps ErrClientLeft.
 	ErrLeftAfterEnd = fmt.Errorf("%w after the end of the run", ErrClientLeft)
 	// ErrStillOpen means that the body was still open [MaxOpenAfterEnd] after the terminal event of
-	// the run, and that the client then stopped reading.
+	// the run, when the client stopped reading.
 	ErrStillOpen = errors.New("the body did not end with the run")
 	// ErrTruncated means that the connection was closed before the body was complete according
 	// to its framing.

@@ -33,8 +33,8 @@ func (l Level) FailureVerdict() Verdict {
 // A Requirement is one clause of a dialect. It has either the ids of the checks that judge it, or
 // the reason why no check can judge it.
 //
-// In the field Quote, " … " stands for omitted text. In the field English, a word in brackets is
-// one that was lost when the document was saved.
+// In the field Quote, " … " stands for omitted text. In the field English, brackets enclose words
+// that the saved copy of the document lacks.
 type Requirement struct {
 	ID      string   `yaml:"id"`
 	Level   Level    `yaml:"level"`
@@ -54,9 +54,9 @@ type Requirement struct {
 // "000_12d5.txt:23".
 var citationPattern = regexp.MustCompile(`^[0-9a-z_]+\.(txt|md):[0-9]`)
 
-// Quoted reports whether Quote is a verbatim quotation from a protocol document. If it is not,
-// because Source is "derived: …" or "observed: …", Quote is a sentence of this project and reports
-// show it without quotation marks.
+// Quoted reports whether Quote is a verbatim quotation from a protocol document, which Source then
+// cites. Otherwise, Quote is a sentence of this project, and reports show it without quotation
+// marks.
 func (r Requirement) Quoted() bool { return citationPattern.MatchString(r.Source) }
 
 // Convention reports whether the requirement is a convention: a requirement of the test prompts
@@ -90,8 +90,8 @@ type Plan struct {
 	HasRunEnd   bool // the dialect has the kind [RunEnd]
 }
 
-// NewPlan returns the plan for a catalogue. The plan has one obligation for each of the given
-// checks that is named by at least one requirement of the catalogue. The obligation has all
+// NewPlan returns the plan for judging a target by the given checks. It has one obligation for each
+// check that at least one requirement of the catalogue names. The obligation contains all
 // requirements that name the check. The parameter kinds lists the kinds of the dialect's events.
 func NewPlan(checks []*Check, catalogue []Requirement, kinds []Kind) Plan {
 	d := Plan{HasRunStart: slices.Contains(kinds, RunStart), HasRunEnd: slices.Contains(kinds, RunEnd)}
@@ -109,13 +109,14 @@ func NewPlan(checks []*Check, catalogue []Requirement, kinds []Kind) Plan {
 	return d
 }
 
-// NewClientPlan returns the plan for judging clients. The parameters catalogue and server hold the
-// requirements on clients and on servers, respectively, and kinds lists the kinds of the dialect's
-// events. As in [NewPlan], a check has an obligation if a requirement in catalogue names it.
+// NewClientPlan returns the plan for judging clients by the given checks. The parameter catalogue
+// contains the requirements on clients, server those on servers, and kinds lists the kinds of the
+// dialect's events. As in [NewPlan], a check has an obligation if a requirement in catalogue names
+// it.
 //
-// A check of clients that needs no kind always has an obligation. If no requirement names it, the
-// obligation gets a requirement of level [Must] whose ID is "". The obligation of a check
-// with ReadsDocument also has all requirements in server, because the document refers to these
+// A check of clients whose field Needs is empty always has an obligation. If no requirement names
+// it, the obligation gets a requirement of level [Must] whose ID is "". The obligation of a check
+// with ReadsDocument also contains all requirements in server, because the document refers to these
 // where it describes requests.
 func NewClientPlan(checks []*Check, catalogue, server []Requirement, kinds []Kind) Plan {
 	catalogue = slices.Clone(catalogue)
@@ -154,10 +155,10 @@ func (d Obligation) requirementByID(id string) Requirement {
 	return strictest
 }
 
-// requirementFor returns the id of the requirement for which e is evidence, as far as the About
-// fields of the requirements tell. This is the only requirement that lists the kind or the wire
-// name of e or, if none lists them, the only one with an empty About. Otherwise requirementFor
-// returns "". It also returns "" if the obligation has a single requirement.
+// requirementFor selects the requirement for which e is evidence by the About fields, and returns
+// its id. It selects the requirement that lists the kind or the wire name of e or, if none lists
+// them, the requirement with an empty About. If there is more than one such requirement or none, or
+// if the obligation has a single requirement, requirementFor returns "".
 func (d Obligation) requirementFor(e Event) string {
 	var own, open []string
 	for _, r := range d.Requirements {
@@ -281,7 +282,7 @@ func (r *Result) Overrule(v Verdict, why string) {
 	r.Verdict, r.Note, r.overruled = v, why, true
 }
 
-// BreakPromise handles the case that the scenario promised to exercise the check but did not. It
+// BreakPromise records that a scenario did not exercise the check although it was expected to. It
 // marks as violated each requirement of the obligation on which the verdict is [Silent], except
 // those of level [May], and raises the verdict accordingly. BreakPromise reports whether it marked
 // any. If so, the text why becomes the note of the result.

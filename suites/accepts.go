@@ -7,12 +7,11 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// runAccepts plays the accepts scenario, which sends every form of request that the document
-// allows:
-//   - a prompt with each template of the operation that starts runs, except the templates for
-//     replies to a tool call or an interrupt;
-//   - after each of these, further prompts in the same thread (see the comments below and
-//     [Conversation.sendAfterHistory]);
+// runAccepts plays the accepts scenario, which sends valid requests in many forms:
+//   - a prompt built from each template of the operation that starts runs, except the templates for
+//     replies (see [replyTemplates]);
+//   - after each of these, further prompts in the same thread, which test whether the agent
+//     remembers the earlier messages;
 //   - prompts with unusual ids of threads and runs, including UUIDs of versions 1 and 7;
 //   - requests that omit an optional header field.
 //
@@ -66,16 +65,16 @@ func runAccepts(t *Conversation) {
 	}
 }
 
-// countParts returns the number of parts, such as messages and offered tools, in the request that
-// is built from the template and e. It does not send the request.
+// countParts returns the number of messages, tools and other parts in the request that
+// [Conversation.BuildRequest] returns for the template and e. It does not send the request.
 func (t *Conversation) countParts(template string, e spec.Event) int {
 	return len(t.dialect.ParseRequest(t.BuildRequest(template, e)).Parts)
 }
 
-// sendAfterHistory sends a prompt for reasoning, built from the template and e, and a prompt for a
-// call of a client tool. It tests whether the server can respond to them after a history in the
-// request. It therefore sends nothing if the template has no earlier message of the assistant or of
-// a tool, or if the last run failed. It omits prompts that the target does not support.
+// sendAfterHistory tests whether the agent can reason and call a client tool if the request
+// contains earlier messages. It sends a prompt for each, unless the target does not support it. It
+// sends nothing if requests of the template contain only user messages and client tools, or if the
+// last run failed.
 func (t *Conversation) sendAfterHistory(template string, e spec.Event) {
 	isOther := func(part spec.Event) bool { return part.Kind != spec.InputUser && part.Kind != spec.InputTool }
 	parts := t.dialect.ParseRequest(t.BuildRequest(template, e)).Parts
@@ -92,8 +91,9 @@ func (t *Conversation) sendAfterHistory(template string, e spec.Event) {
 	}
 }
 
-// longIDLength is the length, in characters, of the long ids that the scenario sends. Many servers
-// store ids in fields of 64 or 128 characters, although few documents state a limit.
+// longIDLength is the length, in bytes, of the long ids that [Conversation.sendWithUnusualIDs]
+// sends. Many servers store ids in fields of 64 or 128 characters, although few documents state a
+// limit.
 const longIDLength = 200
 
 // sendWithUnusualIDs starts runs with unusual ids of the thread or the run: long ones, ones that
@@ -123,8 +123,8 @@ func (t *Conversation) sendWithUnusualIDs() {
 	}
 }
 
-// digitsOnly returns "00" followed by the last 14 decimal digits of id. If id has fewer digits, it
-// returns "00" followed by all of them.
+// digitsOnly returns an id that consists of decimal digits and begins with two zeros. The other
+// digits are the last 14 digits of id, or all of them if there are fewer.
 func digitsOnly(id string) string {
 	digits := strings.Map(func(r rune) rune {
 		if r < '0' || r > '9' {

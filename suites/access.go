@@ -51,9 +51,9 @@ var accessScenarios = []Scenario{
 
 // requestAsOthers sends requests of all kinds as the primary user, and then sends requests for the
 // same threads, runs and files as each of the other principals. The other principals also request
-// streams and cancel runs while the primary user reads a stream. Checks verify that the server
-// refuses all requests of the other principals, and that these do not end the stream. Requests that
-// the dialect or the target does not support are omitted.
+// the stream of a run, and cancel the run, while the primary user reads that stream. Checks verify
+// that the server refuses these requests, and that the primary user's stream continues.
+// requestAsOthers omits requests that the dialect or the target does not support.
 func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "one"))
 	run, cursors := t.Run, t.Cursors()
@@ -87,9 +87,9 @@ func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 	}
 }
 
-// listenInOtherCase requests the stream of the current run as the other user, with the thread id in
-// capital letters, and reads the first event. If there is no such thread, the stream may be empty, so
-// the request asks the server to end it soon.
+// listenInOtherCase requests the stream of the current run as [spec.OtherUser], but with the thread
+// id in capital letters. It reads at most one event. The server may treat that id as a different
+// thread without events; the request therefore has a poll limit of 1, so that the stream ends soon.
 func (t *Conversation) listenInOtherCase() {
 	r := t.BuildRequest("listen", spec.Event{Thread: strings.ToUpper(t.Thread), PollLimit: "1"})
 	if len(t.dialect.ValidateRequest(r)) == 0 {
@@ -98,10 +98,11 @@ func (t *Conversation) listenInOtherCase() {
 	}
 }
 
-// runSecondUserFirst plays the second-user-first scenario. The other user starts a run, and the
+// runSecondUserFirst plays the second-user-first scenario. [spec.OtherUser] starts a run, and the
 // primary user then starts a run with the same id in another thread. The primary user also requests
-// data of the other user's thread. Checks verify that the other user's run does not change the runs
-// and histories of the primary user. The scenario is played only if [Target.Deep] is set.
+// data of the thread of spec.OtherUser. Checks verify that the run of spec.OtherUser does not
+// change the runs and histories of the primary user. The scenario is played only if [Target.Deep]
+// is set.
 func runSecondUserFirst(t *Conversation) {
 	// The scenario leaves a thread of the other user on the server. Later test runs can then no
 	// longer test the history of a user without threads.
@@ -136,10 +137,10 @@ func runSecondUserFirst(t *Conversation) {
 	}
 }
 
-// templateCapabilities maps the name of a template to the name of the capability that the target
-// needs to serve requests of that template. A template that is not in the map needs no capability.
-// A template for a variant of a reply, such as "tool-result-parts", is not in the map, but needs
-// the capability of its plain form; see [plainReplyTemplate].
+// templateCapabilities maps the name of a template to the capability that the target needs to serve
+// requests of that template. A template such as "tool-result-parts", which is another form of
+// "tool-result", is not in the map, but needs the same capability; see [plainReplyTemplate]. All
+// other templates that are not in the map need no capability.
 var templateCapabilities = map[string]string{
 	"history": "history", "cancel": "cancel", "health": "health", "transcribe": "transcribe",
 	"attach": "attachments", "sign": "attachments", "uploaded": "attachments",
@@ -153,9 +154,9 @@ func (t *Conversation) canSend(template string) bool {
 	return t.HasTemplate(template) && !t.target.lacksCapability(capability)
 }
 
-// sendAsEach sends the request that is built from the template and e once as each principal in
-// others. If the template starts a run, each request has a new run id, and the last id becomes the
-// current run.
+// sendAsEach builds a request from the template and e, and sends it once as each principal in
+// others. If the template starts runs, each request has a new run id. The current run is then the
+// one with the last of these ids.
 func (t *Conversation) sendAsEach(others []spec.Principal, template string, e spec.Event) {
 	for _, who := range others {
 		if o, _ := t.dialect.TemplateOperation(template); o.StartsRun {
@@ -246,8 +247,8 @@ type openStreams struct {
 	group        sync.WaitGroup // waits for the goroutines that read the streams
 }
 
-// settleDelay is the time for which the client waits before and after it requests the stream that
-// exceeds the limit. All other streams are then open during that request.
+// settleDelay is the time that the client waits before and after it requests one stream more than
+// the limit allows. The delay ensures that all other streams are open during that request.
 const settleDelay = 50 * time.Millisecond
 
 // tryOpen requests a stream and closes the connection after the first event. It returns the status

@@ -64,9 +64,10 @@ func runAttachments(t *Conversation) {
 	t.sendImageForms()
 }
 
-// sendImageForms sends messages with images in the forms other than that of the template "uploaded",
-// such as an image before the text or two images. It sends each message in a new thread, and then
-// requests the histories of these threads.
+// sendImageForms tests the forms of messages with images for which the dialect has templates, such
+// as an image before the text or two images. It omits the forms of the templates "uploaded" and
+// "uploaded-typed". It sends each message in a new thread, and then requests the histories of these
+// threads.
 func (t *Conversation) sendImageForms() {
 	o, _ := t.dialect.TemplateOperation("uploaded")
 	var threads []string
@@ -88,11 +89,10 @@ func (t *Conversation) sendImageForms() {
 	t.completeHistories(threads)
 }
 
-// uploadOthers uploads a file with each upload template of the dialect and fetches it. It also
-// requests a new signed URL for each file and fetches the file from that URL. In the request of the
-// template "attach", which the scenario has sent before, it quotes the boundary. In that of the
-// template "attach-again", the file comes before the other fields. Files of types that a server need
-// not accept are sent by sendImageTypes.
+// uploadOthers uploads one file for each template of the upload operation and fetches the file. It
+// then requests a new signed URL and fetches the file from that URL. It varies two of the requests:
+// the request of "attach" quotes the multipart boundary, and in the request of "attach-again" the
+// file precedes the other fields. uploadOthers omits the [optionalTemplates].
 func (t *Conversation) uploadOthers() {
 	o, _ := t.dialect.TemplateOperation("attach")
 	for _, template := range o.Templates() {
@@ -117,12 +117,14 @@ func (t *Conversation) uploadOthers() {
 	}
 }
 
-// optionalTemplates are the templates whose valid request a server need not accept: no document
-// states which types of images a server stores, and how short a recording may be.
+// optionalTemplates are the templates whose requests a server may refuse although they are valid.
+// The documents do not state which types of images a server stores, or how short a recording may
+// be.
 var optionalTemplates = []string{"attach-type-svg", "attach-type-icon", "transcribe-short"}
 
-// sendImageTypes uploads images of types that a server need not accept. If the server accepts one, it
-// sends a message that contains it. Refused uploads are not judged.
+// sendImageTypes uploads images of the types that a server may refuse; see [optionalTemplates]. If
+// the server accepts an image, sendImageTypes sends a message that contains it. It removes refused
+// uploads from the recording.
 func (t *Conversation) sendImageTypes() {
 	o, _ := t.dialect.TemplateOperation("attach")
 	for _, template := range o.Templates() {

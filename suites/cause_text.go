@@ -30,9 +30,9 @@ func (c *Cause) setText(t Target, parts []ScenarioResult) {
 	}
 }
 
-// countExchanges returns the number of exchanges in parts for which matchesSymptom returns true. It
-// returns 0 if the kind of the cause is [symptomNotScripted], which does not concern single
-// exchanges.
+// countExchanges returns the number of exchanges in parts that have the symptom of the cause; see
+// [Cause.matchesSymptom]. It returns 0 for [symptomNotScripted], which is not a symptom of a single
+// exchange.
 func (c Cause) countExchanges(parts []ScenarioResult) (n int) {
 	for _, p := range parts {
 		for _, o := range p.summaries {
@@ -329,10 +329,10 @@ func hostPort(u *url.URL) string {
 }
 
 // similarDialect returns the name of the dialect, other than own, in which the largest share of the
-// events in body is valid. The argument body is an event stream or the beginning of one. Events that
-// a dialect only tolerates, because it has no schema for them, do not count. If several dialects have
-// the same share, similarDialect prefers the default version of a family. It returns "" if the share
-// is not greater than 79%.
+// events in body is valid. It returns "" if that share is less than 80% in all dialects. The
+// argument body is an event stream or the beginning of one. An event counts as valid only if the
+// dialect has a schema for it. Of several dialects with the same share, similarDialect prefers the
+// default version of a family.
 func similarDialect(own *dialect.Dialect, body []byte) string {
 	all, err := dialect.All()
 	if err != nil {
@@ -364,9 +364,9 @@ func similarDialect(own *dialect.Dialect, body []byte) string {
 	return best
 }
 
-// otherPromptOperations returns the operations that start runs in other families than own's, joined
-// with ", ", as in "runs has POST /api/v1/agent/runs, …". It omits operations with the same method
-// and path as that of own.
+// otherPromptOperations lists the families of dialects in which runs are started with a different
+// method or path than in own. The result contains the operation of each, joined with ", ", as in
+// "runs has POST /api/v1/agent/runs, …".
 func otherPromptOperations(own *dialect.Dialect) string {
 	all, err := dialect.All()
 	if err != nil {

@@ -28,7 +28,7 @@ type Cause struct {
 // cause explains.
 type Diagnosis struct {
 	Causes  []Cause        // the most severe first
-	causeOf map[[2]int]int // the indexes that are the arguments of CauseOf → index in Causes
+	causeOf map[[2]int]int // maps the two arguments of CauseOf to an index in Causes
 }
 
 // CauseOf returns the index, in d.Causes, of the cause that explains a check result. The argument
@@ -83,8 +83,9 @@ func causeRank(c Cause) int {
 }
 
 // unplayedCauses returns one cause for each distinct error that prevented scenarios in parts from
-// being completed. The causes are fatal if the server never responded. The errors [spec.ErrNotHTTP]
-// and [spec.ErrOtherEncoding] are ignored, because the summaries of their exchanges have a symptom.
+// being completed. The causes are fatal if the server never responded. unplayedCauses ignores the
+// errors [spec.ErrNotHTTP] and [spec.ErrOtherEncoding]: the exchanges with these errors have a
+// symptom; see [fatalCauses].
 func unplayedCauses(parts []ScenarioResult) (all []Cause) {
 	answered := anyExchange(parts, func(o exchangeSummary) bool { return o.status > 0 })
 	for _, p := range parts {
@@ -115,10 +116,10 @@ func classifyError(err error) (kind, why string) {
 	return symptomUnreachable, w.Error()
 }
 
-// fatalCauses returns the fatal cause that the exchanges in parts show, as a slice of length 1, or
-// nil if they show none. A cause is fatal if all valid requests of the primary user that start runs
-// show a symptom, or if all those that only request streams do. The kind of the cause is the most
-// frequent of these symptoms.
+// fatalCauses returns a slice with the fatal cause that the exchanges in parts show, or nil if they
+// show none. It judges only valid requests of the primary user. There is a fatal cause if each
+// request that starts a run has a symptom. Otherwise, there is one if each request that only
+// requests a stream has a symptom. The kind of the cause is the most frequent of these symptoms.
 func fatalCauses(t Target, parts []ScenarioResult) []Cause {
 	for _, role := range []func(exchangeSummary) bool{
 		func(o exchangeSummary) bool { return o.startsRun },
@@ -176,8 +177,8 @@ func anyExchange(parts []ScenarioResult, matches func(exchangeSummary) bool) boo
 
 // findNotScripted returns a cause if the agent does not follow the test prompts. Its kind is
 // [symptomNoText] if no response contains text, and [symptomNotScripted] otherwise. Its evidence is
-// an exchange of the scenario "text". findNotScripted returns false if the agent follows the
-// prompts, if the target need not follow them, or if no exchange can serve as evidence.
+// the first stream without a symptom in the scenario "text". findNotScripted returns false if the
+// agent follows the prompts, if it need not follow them, or if there is no such stream.
 func findNotScripted(t Target, parts []ScenarioResult) (Cause, bool) {
 	isScripted := func(p ScenarioResult) bool { return p.Trace.Scripted }
 	if t.PromptStyle == NaturalPrompts || t.lacksCapability("scripted") || slices.ContainsFunc(parts, isScripted) {
@@ -275,9 +276,9 @@ func (c Cause) matchesSymptom(o exchangeSummary) bool {
 	return c.Exchange >= 0 && o.symptom == c.Kind && o.status == c.exchange.status
 }
 
-// affectsEvent reports whether a finding about event e of p can be a consequence of the cause. The
-// exchange of e must match the cause (see [Cause.matchesSymptom]), and the symptom must affect
-// events of the kind of e.
+// affectsEvent reports whether a finding can be a consequence of the cause. The argument e is the
+// event to which the finding refers. affectsEvent returns false if the exchange of e does not match
+// the cause (see [Cause.matchesSymptom]), or if the symptom does not affect events of e's kind.
 func (c Cause) affectsEvent(p ScenarioResult, e spec.Event) bool {
 	if e.Exchange >= len(p.summaries) || !c.matchesSymptom(p.summaries[e.Exchange]) {
 		return false

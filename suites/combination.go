@@ -35,14 +35,14 @@ const (
 // A dimensionValue is one value of a dimension.
 type dimensionValue struct {
 	doc   string   // text for the description of combinations with this value; "" for the plain value
-	needs Scenario // only the fields that state what the dialect and the target must have are set
+	needs Scenario // the features that the value requires (Templates, Kinds, Capability, Denial); see [Target.supports]
 	// apply sends the requests of the value, or sets fields of c that affect the values of later
 	// dimensions. If it is nil, the value needs no action.
 	apply func(c *combinationPlayer)
 
 	twoStreams bool // the target must allow a user to open two streams
-	takesText  bool // the value is a prompt that contains a text; TEXT in doc stands for its description
-	takesJSON  bool // the value is a prompt that contains a JSON object; JSON in doc stands for its description
+	takesText  bool // the value is a prompt with a text; TEXT in doc stands for the description of the text
+	takesJSON  bool // the value is a prompt with a JSON object; JSON in doc stands for the object's description
 }
 
 // dimensions returns the dimensions of combinations in the order of their indexes. It omits values
@@ -81,13 +81,13 @@ const defaultCombinations = 16
 // MaxCombinations is the maximum number of combinations of a dialect.
 const MaxCombinations = 2000
 
-// combinations returns the combinations to play, according to t.Only and t.Skip. It generates
-// [defaultCombinations] of them or, if t.Deep is set or t.Only names combinations, enough to cover
-// each possible pair of values of two dimensions, but at most [MaxCombinations].
+// combinations returns the combinations to play, those that t.Only and t.Skip select. It generates
+// [defaultCombinations] of them or, if t.Deep is set or t.Only contains the name of a combination,
+// enough to cover each possible pair of values of two dimensions, but at most [MaxCombinations].
 //
 // The combinations depend only on the seed, the dialect and what the target supports. The result is
-// nil if the dialect cannot send prompts. It is also nil if the agent is not scripted, because
-// checks could not judge the replies.
+// nil if the dialect cannot send prompts. It is also nil if the agent does not follow the test
+// prompts, because checks could not judge its replies.
 func (t *Target) combinations() (all []*combination) {
 	scenario := sequenceScenario("", nil)
 	if !t.isScripted || !scenario.AppliesTo(t.Dialect) {
@@ -130,10 +130,10 @@ func CombinationName(n int) string { return combinationPrefix + fmt.Sprint(n) }
 // names, such as "combination-*".
 func IsCombination(name string) bool { return strings.HasPrefix(name, combinationPrefix) }
 
-// isCombinable returns a function that reports whether the values in a row can occur together. A
-// row contains the index of one value for each dimension in dims, or -1 for a dimension without a
-// value yet. A special class of texts or of JSON objects can occur only with a prompt that contains
-// a text or a JSON object.
+// isCombinable returns a function that reports whether the values in a row can occur in one
+// combination. A row contains the index of one value for each dimension in dims, or -1 for a
+// dimension without a value yet. A value of [textDimension] or [jsonDimension] other than the first
+// can occur only with a prompt that contains a text or a JSON object, respectively.
 func isCombinable(dims []dimension) func(row []int) bool {
 	prompts := dims[promptDimension].values
 	isPossible := func(row []int, prompt dimensionValue) bool {
@@ -185,10 +185,11 @@ func (e combinationsCutError) Error() string {
 
 // playCombinations plays the given combinations and returns parts with their results appended. The
 // argument parts contains the results of all scenarios played before. After each combination,
-// playCombinations calls played with the name of the combination, possibly concurrently. If the
-// time is not sufficient for all combinations, it also appends a result with a
-// [combinationsCutError]. If a combination has new findings, playCombinations tries to find a
-// simpler one with the same findings.
+// playCombinations calls played with the name of the combination, possibly concurrently.
+//
+// If not all combinations can be started within [maxCombinationTime], one result with a
+// [combinationsCutError] stands for the remaining ones. If a combination has findings that are not
+// in earlier results, playCombinations tries to find a simpler combination with the same findings.
 func (t *Target) playCombinations(
 	ctx context.Context, all []*combination, parts []ScenarioResult, played func(name string),
 ) []ScenarioResult {
@@ -229,9 +230,10 @@ func (t *Target) playCombinations(
 	return parts
 }
 
-// simplify replaces c and its result with a combination that differs from the plain conversation in
-// fewer dimensions, if such a combination also has the findings in fresh. The argument dims is the
-// result of [Target.dimensions]. simplify returns the number of combinations that it played.
+// simplify looks for a combination that also has the findings in fresh, but differs from the plain
+// conversation in fewer dimensions than c. If it finds one, it replaces c and its result. The
+// argument dims is the result of [Target.dimensions]. simplify returns the number of combinations
+// that it played.
 func (t *Target) simplify(ctx context.Context, dims []dimension, c *combination, fresh []findingKey) (tried int) {
 	for i := range c.values {
 		if c.values[i] == 0 || ctx.Err() != nil {

@@ -102,15 +102,15 @@ func readByTwo(c *combinationPlayer) {
 	c.sendTogether([]spec.Request{listen, listen}, 2, nil)
 }
 
-// readBesideDisconnect reads the stream of the main run. After its first event, a second client
-// requests the stream and closes its connection after one event.
+// readBesideDisconnect reads the stream of the main run. When the first event has arrived, a second
+// client requests the same stream and closes its connection after one event.
 func readBesideDisconnect(c *combinationPlayer) {
 	listen := c.BuildRequest("listen", spec.Event{})
 	c.DuringStream(listen, 1, func() { c.send(listen, wire.StopWhen{Frames: 1}) })
 }
 
-// readBesideLate reads the stream of the main run. After two events, a second client requests the
-// stream and reads it to its end.
+// readBesideLate reads the stream of the main run. When two events have arrived, a second client
+// requests the same stream and reads it to its end.
 func readBesideLate(c *combinationPlayer) {
 	listen := c.BuildRequest("listen", spec.Event{})
 	c.DuringStream(listen, 2, func() { c.Send(listen) })

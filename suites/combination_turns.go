@@ -9,13 +9,14 @@ import (
 // silence is the duration of the pauses in combinations.
 const silence = 250 * time.Millisecond
 
-// repliesBetween is the number of prompts that make a conversation long before the main prompt.
+// repliesBetween is the number of prompts that the client sends before the main prompt to test a
+// long conversation.
 const repliesBetween = 8
 
 // betweenValues lists the values of [betweenDimension], the actions between the value of
 // [beforeDimension] and the main prompt. The value "twice" repeats the value of beforeDimension or,
-// if that is the plain value, sends two prompts. The dimension has few values, so that it does not
-// increase the number of combinations.
+// if that is the plain value, sends two prompts. The dimension has few values, because each of them
+// must be combined with all values of the other dimensions.
 var betweenValues = []dimensionValue{
 	{},
 	{doc: "twice", needs: Scenario{Templates: promptTemplates}, apply: func(c *combinationPlayer) {
@@ -55,13 +56,13 @@ var betweenValues = []dimensionValue{
 	},
 }
 
-// needsIntruder states, for the field needs of a [dimensionValue], what the value needs in order to
-// request streams as the other user.
+// needsIntruder is the value of the field needs in each [dimensionValue] that calls
+// [combinationPlayer.intrude].
 var needsIntruder = Scenario{
 	Templates: []string{"prompt", "listen"}, Denial: spec.DeniedOtherUser, Capability: "second-user",
 }
 
-// intrude requests the stream of the last run twice as the other user. Checks verify that the
+// intrude requests the stream of the last run twice as [spec.OtherUser]. Checks verify that the
 // server denies both requests. intrude sends nothing if the server refused the last run.
 func (c *combinationPlayer) intrude() {
 	if c.accepted {
@@ -89,8 +90,9 @@ var morePromptValues = []dimensionValue{
 	},
 }
 
-// moreAfterValues lists the values of [afterDimension] that are not in [afterValues]: the client
-// sends a request twice, after a pause, or after denied requests of the other user.
+// moreAfterValues lists the values of [afterDimension] that are not in [afterValues]. In these, the
+// client repeats a request, pauses, or sends requests as [spec.OtherUser], which the server must
+// deny.
 var moreAfterValues = []dimensionValue{
 	{
 		doc: "then the stream again twice", needs: needsListen,

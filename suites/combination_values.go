@@ -38,8 +38,8 @@ func (c *combinationPlayer) ask(scenario, args string) {
 	c.SendAndRead("prompt", c.PromptEvent(scenario, args))
 }
 
-// askMain sends the main prompt in the same way as ask, but reads the reply with c.read, unless
-// that is nil.
+// askMain sends the test prompt with the given name and arguments as the main prompt. It reads the
+// reply with c.read or, if that is nil, once and to its end.
 func (c *combinationPlayer) askMain(scenario, args string) {
 	if c.read == nil {
 		c.ask(scenario, args)
@@ -95,13 +95,13 @@ func (c *combinationPlayer) askInOtherThread(scenario, args string) {
 // abandon starts a slow run and closes the connection after two events of its stream.
 func (c *combinationPlayer) abandon() { c.startAndLeave(c.PromptEvent("slow", slowPromptArgs)) }
 
-// refusedForms lists the invalid requests that sendRefused sends, by the names that package dialect
-// gives them; see [dialect.Dialect.InvalidRequestByName]. Each dialect describes the refusal of at
-// least one of them.
+// refusedForms contains the names of the invalid requests that sendRefused sends; see
+// [dialect.Dialect.InvalidRequestByName]. Each dialect describes the refusal of at least one of
+// them.
 var refusedForms = []string{"body ends too early to be JSON", "header Content-Type is text/plain", "method is PUT"}
 
-// sendRefused sends an invalid request that would start a run if it were valid. It is one of the
-// [refusedForms] whose refusal the dialect's document describes. sendRefused does not change the
+// sendRefused sends a prompt that the server must refuse. The invalid form of the prompt is one of
+// the [refusedForms] for which the dialect describes the refusal. sendRefused does not change the
 // current run.
 func (c *combinationPlayer) sendRefused() {
 	run := c.Run
@@ -117,10 +117,11 @@ func (c *combinationPlayer) sendRefused() {
 	}
 }
 
-// invalidMembers returns prompts in which one member of the body is invalid, but not the prompt or
-// the thread id. It returns one request for each class of status codes (such as 4xx) with which the
-// document allows such requests to be refused, in ascending order of the classes. It does not send
-// the requests and does not change the current run.
+// invalidMembers returns prompts with one invalid member in the body. The text of the prompt and
+// the thread id are valid. The document may state with which status codes the server must refuse
+// such a prompt. The result contains one prompt for each class of these codes (such as 4xx), in
+// ascending order. It begins with a prompt for which the document states no status code, if there
+// is one. invalidMembers does not send the requests and does not change the current run.
 func (c *combinationPlayer) invalidMembers() (all []spec.Request) {
 	e := c.PromptEvent("text", c.word())
 	e.Thread, e.Run = c.Thread, c.NewID()
@@ -171,8 +172,7 @@ func asksMain(doc, scenario string, args func(c *combinationPlayer) string) dime
 		apply: func(c *combinationPlayer) { c.askMain(scenario, args(c)) }}
 }
 
-// asksWithText is like [asksMain], but the argument of the prompt is a text of the class that the
-// combination has in [textDimension].
+// asksWithText is like [asksMain], but the argument of the prompt is the result of [sampleText].
 func asksWithText(scenario string) dimensionValue {
 	v := asksMain("the prompt "+scenario+" with TEXT", scenario, sampleText)
 	v.takesText = true

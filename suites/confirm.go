@@ -16,10 +16,11 @@ const (
 	maxQuickDuration      = 2 * time.Second // scenarios that took longer are not replayed
 )
 
-// confirmFindings replays scenarios with findings, with new thread and run ids, and marks the
-// findings that do not occur in every replay; see markIntermittent. Verdicts do not change, because
-// a violation that occurs only once is still a violation. confirmFindings replays at most
-// [maxConfirmedScenarios] scenarios, and only those for which isQuick returns true.
+// confirmFindings replays scenarios that have findings, each time with new thread and run ids. It
+// marks the findings that do not occur in every replay as intermittent; see markIntermittent. It
+// replays at most [maxConfirmedScenarios] scenarios, and only those for which isReplayable and
+// isQuick return true. Verdicts do not change: a violation that occurs only once is still a
+// violation.
 func (t *Target) confirmFindings(ctx context.Context, parts []ScenarioResult) {
 	left := maxConfirmedScenarios
 	for i, p := range parts {
@@ -67,8 +68,9 @@ func (t *Target) isReplayable(p ScenarioResult) bool {
 	return p.Err == nil && p.IncompleteReason == nil && !p.Trimmed && len(t.findingIDs(&p)) > 0
 }
 
-// isQuick reports whether the scenario of p took at most [maxQuickDuration] and no response
-// exceeded a limit or stayed open too long after the end of its run.
+// isQuick reports whether the scenario of p took at most [maxQuickDuration]. It returns false if a
+// response exceeded the time-out or a size limit, or if a stream stayed open too long after the end
+// of its run.
 func isQuick(p ScenarioResult) bool {
 	took := time.Duration(0)
 	for _, x := range p.Trace.Exchanges {

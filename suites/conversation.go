@@ -53,10 +53,10 @@ type Conversation struct {
 	unread       []spec.Exchange          // exchanges whose messages are not in turns yet
 }
 
-// PromptEvent returns an event whose Text is the prompt for the scenario with the given name. For
-// test prompts (see docs/prompts.md), the result contains args: the scenario "slow" and the args "8
-// 80" lead to the Text "conformance:slow 8 80". Natural prompts, and those in
-// [Target.PromptOverrides], have no arguments, and args is ignored.
+// PromptEvent returns an event whose Text is the prompt for the scenario with the given name. A
+// test prompt (see docs/prompts.md) ends with args: for the scenario "slow" and the args "8 80",
+// Text is "conformance:slow 8 80". PromptEvent ignores args for prompts in [Target.PromptOverrides]
+// and if the style of the prompts is [NaturalPrompts].
 func (t *Conversation) PromptEvent(scenario, args string) spec.Event {
 	return spec.Event{Text: t.target.promptText(scenario, args)}
 }
@@ -84,8 +84,9 @@ func (t *Conversation) StartRun(template string, e spec.Event) bool {
 }
 
 // mayRepeat reports whether StartRun should repeat the last request, which the server refused with
-// status 409, 429 or 503. It returns false after [maxConflicts] repetitions in the conversation or,
-// for the statuses 429 and 503, after [maxBusyRefusals] in all conversations.
+// status 409, 429 or 503. It returns false after [maxConflicts] repetitions in the conversation.
+// For the statuses 429 and 503, it also returns false if the server has accepted no request of
+// StartRun before, or after [maxBusyRefusals] in the test run.
 func (t *Conversation) mayRepeat() bool {
 	// Status 409 may mean that the server has not finished the previous run of the thread yet.
 	status := t.lastStatus()
@@ -111,8 +112,9 @@ const (
 	// should detect that the client has closed earlier streams.
 	maxStreamRepetitions = 4
 
-	// maxBusyRefusals is the number of repeated requests, in all conversations, that the server may
-	// refuse because it is busy. After that, requests that it refuses for this reason are not repeated.
+	// maxBusyRefusals limits the repetition of requests that the server refuses because it is busy.
+	// When so many repeated requests of the test run have also been refused, no further ones are
+	// repeated.
 	maxBusyRefusals = 16
 )
 
@@ -131,8 +133,8 @@ func (e busyError) Error() string {
 }
 
 // IsInconclusive reports whether err, a [ScenarioResult.IncompleteReason], means that the test run
-// cannot show that the server is correct. This is the case if the run reached [Limits.RunTimeout]
-// or another limit, or if the server was too busy.
+// cannot show that the server is correct. This is the case if the run reached [Limits.RunTimeout],
+// if too many responses exceeded a limit, or if the server was too busy.
 func IsInconclusive(err error) bool {
 	_, isBusy := errors.AsType[busyError](err)
 	_, isLimit := errors.AsType[requestsStoppedError](err)
@@ -190,10 +192,10 @@ func (t *Conversation) readStream(cursor string, limit wire.StopWhen) {
 	}
 }
 
-// readWhenFree sends r, a request for an event stream, and records the response in exchange i, the
-// result of beginExchange. If the status is 429 (Too Many Requests), it repeats the request in new
-// exchanges, at most [maxStreamRepetitions] times. Before each request, it calls limit to obtain the
-// conditions for the end of reading.
+// readWhenFree sends r, a request for an event stream, and records the response in exchange i,
+// which beginExchange has returned. If the server refuses the request with status 429 (Too Many
+// Requests), readWhenFree repeats it in new exchanges, at most [maxStreamRepetitions] times. It
+// calls limit before each request; the result states when to stop reading.
 func (t *Conversation) readWhenFree(i int, r spec.Request, limit func() wire.StopWhen) {
 	// The server may not have detected yet that the client has closed earlier streams.
 	pause := conflictDelay
@@ -217,8 +219,9 @@ func (t *Conversation) readWhenFree(i int, r spec.Request, limit func() wire.Sto
 	t.target.resources.busyRefusals.Add(1)
 }
 
-// isAtStreamLimit reports whether the response of exchange i has status 429 (Too Many Requests),
-// although the server has accepted a run of the conversation.
+// isAtStreamLimit reports whether the server refused the stream of exchange i because too many
+// streams are open. It returns true if the response has status 429 (Too Many Requests) and the
+// server has accepted a run of the conversation.
 func (t *Conversation) isAtStreamLimit(i int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -241,9 +244,9 @@ func (t *Conversation) respondsWithStream(template string) bool {
 	return ok && o.IsStream
 }
 
-// BuildRequest returns the request that it builds from the template and e. The request names the
-// current run and the thread e.Thread or, if that is "", the current thread. If the request cannot
-// be built, the conversation ends with an error.
+// BuildRequest builds a request from the template and e. The request is for the current run, and
+// for the thread e.Thread or, if that is "", the current thread. If the request cannot be built,
+// the conversation ends with an error.
 func (t *Conversation) BuildRequest(template string, e spec.Event) spec.Request {
 	if e.Thread == "" {
 		e.Thread = t.Thread
@@ -308,7 +311,7 @@ func (t *Conversation) Cursors() (all []string) {
 
 // Events returns an iterator over the events of the last n exchanges, or of all exchanges if there
 // are fewer, in the order of the requests. The events are not validated; see
-// [dialect.Dialect.Contents]. After a response has exceeded a limit, the iterator yields no events.
+// [dialect.Dialect.Contents]. Events returns an empty iterator if a response has exceeded a limit.
 func (t *Conversation) Events(n int) iter.Seq[spec.Event] {
 	t.mu.Lock()
 	defer t.mu.Unlock()

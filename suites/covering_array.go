@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// A valuePair is a pair of values of two dimensions: valueA of dimensionA and valueB of dimensionB.
+// A parameterPair is a pair of values of two dimensions: valueA of dimensionA and valueB of dimensionB.
 // The fields are indexes, counted from 0, and dimensionA is less than dimensionB.
-type valuePair struct{ dimensionA, valueA, dimensionB, valueB int }
+type parameterPair struct{ dimensionA, valueA, dimensionB, valueB int }
 
 // coveringArray returns at most n rows, each of which contains the index of one value for each
-// dimension. If n is large enough, each possible pair of values of two dimensions occurs in at least
-// one row. The argument sizes contains the number of values of each dimension. The function
-// isPossible must report whether a row can be completed; in its argument, which it must not modify,
-// -1 stands for a dimension without a value.
+// dimension. If n is large enough, each possible pair of values of two dimensions occurs in at
+// least one row. The argument sizes contains the number of values of each dimension. The function
+// isPossible receives a row in which -1 stands for a dimension without a value. It must report
+// whether the row can be completed, and must not modify it.
 //
-// The algorithm is greedy: each row is the best of several random candidates, so that the first rows
-// cover most pairs. The result depends only on the arguments and the state of rng. With a smaller n,
-// it consists of the first n of the same rows.
+// The algorithm is greedy: each row is the best of several random candidates, so that the first
+// rows cover most pairs. The result depends only on the arguments and the state of rng. A smaller n
+// only omits rows at the end of the result.
 func coveringArray(
 	n int, sizes []int, isPossible func(row []int) bool, rng *rand.Rand,
 ) (rows [][]int) {
@@ -53,14 +53,14 @@ const coveringCandidates = 12
 
 // uncoveredPairs is the set of possible pairs that do not occur in any row yet.
 type uncoveredPairs struct {
-	list    []valuePair
+	list    []parameterPair
 	index   []int // maps the key of a pair to its index in list, or to -1 if it is not in list
 	offsets []int // for each dimension: the total number of values of all earlier dimensions
 	values  int   // total number of values of all dimensions
 }
 
 // key returns the number that identifies p among all pairs. It is an index in o.index.
-func (o *uncoveredPairs) key(p valuePair) int {
+func (o *uncoveredPairs) key(p parameterPair) int {
 	return (o.offsets[p.dimensionA]+p.valueA)*o.values + o.offsets[p.dimensionB] + p.valueB
 }
 
@@ -78,7 +78,7 @@ func possiblePairs(sizes []int, isPossible func([]int) bool) *uncoveredPairs {
 			for va := range sizes[a] {
 				for vb := range sizes[b] {
 					if row[a], row[b] = va, vb; isPossible(row) {
-						p := valuePair{a, va, b, vb}
+						p := parameterPair{a, va, b, vb}
 						open.index[open.key(p)] = len(open.list)
 						open.list = append(open.list, p)
 					}
@@ -102,7 +102,7 @@ func undecidedRow(n int) []int {
 
 // complete returns a possible row that contains p, or nil if there is none. It chooses values that
 // form many pairs in o. The other arguments are those of [coveringArray].
-func (o *uncoveredPairs) complete(p valuePair, sizes []int, isPossible func(row []int) bool, rng *rand.Rand) []int {
+func (o *uncoveredPairs) complete(p parameterPair, sizes []int, isPossible func(row []int) bool, rng *rand.Rand) []int {
 	row := undecidedRow(len(sizes))
 	row[p.dimensionA], row[p.dimensionB] = p.valueA, p.valueB
 	order := slices.DeleteFunc(rng.Perm(len(sizes)), func(d int) bool { return row[d] >= 0 })
@@ -154,13 +154,13 @@ func (o *uncoveredPairs) countCoveredBy(row []int, d int) (n int) {
 	return n
 }
 
-// pairOf returns the pair of the values that row contains for the dimensions a and b, in either
-// order.
-func pairOf(row []int, a, b int) valuePair {
+// pairOf returns the pair of the values that row contains for the dimensions a and b. The order of
+// a and b does not matter.
+func pairOf(row []int, a, b int) parameterPair {
 	if a > b {
 		a, b = b, a
 	}
-	return valuePair{a, row[a], b, row[b]}
+	return parameterPair{a, row[a], b, row[b]}
 }
 
 // cover removes from o the pairs that occur in row. No element of row may be -1.

@@ -18,9 +18,9 @@ import (
 // then not played.
 const defaultCredential = "Bearer streamassay"
 
-// isCredentialHeader reports whether a header field with the given name identifies the user. It
-// returns true for the usual fields, such as Authorization and Cookie, and for all fields of the
-// other user.
+// isCredentialHeader reports whether a header field with the given name identifies the user. This
+// is the case if [redact.IdentifiesUser] returns true, as for Authorization and Cookie, or if the
+// field is in t.OtherHeader.
 func (t *Target) isCredentialHeader(name string) bool {
 	return redact.IdentifiesUser(name) || t.OtherHeader.Has(name)
 }
@@ -32,10 +32,10 @@ func (t *Target) hasUserCredentials() bool {
 		slices.ContainsFunc(t.Header, func(f spec.HeaderField) bool { return t.isCredentialHeader(f.Name) })
 }
 
-// headerFor returns the header fields of every request of the given principal. Principals differ
-// only in their credentials; an anonymous client has none. The random credentials of the unknown
-// user are drawn from ids. The result for a principal in [derivations] is valid only if
-// derivedPrincipals returns that principal.
+// headerFor returns the header fields that the requests of the given principal have. Principals
+// differ only in their credentials. [spec.Anonymous] has none, and those of [spec.UnknownUser] are
+// random; the argument ids is the source of randomness. The result for a principal in [derivations]
+// is valid only if derivedPrincipals returns that principal.
 func (t *Target) headerFor(who spec.Principal, ids *rand.Rand) spec.Header {
 	header := spec.Header{}
 	for _, f := range t.Header {
@@ -60,8 +60,8 @@ func (t *Target) headerFor(who spec.Principal, ids *rand.Rand) spec.Header {
 	return header
 }
 
-// invalidCredential returns a credential that has the form of value, but a random secret drawn from
-// ids. It keeps the scheme of an Authorization field and the names of cookies.
+// invalidCredential returns a credential that has the form of value, but a random secret generated
+// with ids. It keeps the scheme of an Authorization field and the names of cookies.
 func invalidCredential(value string, ids *rand.Rand) string {
 	random := func() string { return fmt.Sprintf("%016x%016x", ids.Uint64(), ids.Uint64()) }
 	if scheme, ok := basicScheme(value); ok {
@@ -71,22 +71,24 @@ func invalidCredential(value string, ids *rand.Rand) string {
 	return invalid
 }
 
-// basicScheme returns the scheme as written in value, and true, if value is the value of an
-// Authorization field with the scheme Basic, whose name is not case-sensitive.
+// basicScheme reports whether value is the value of an Authorization field with the scheme Basic,
+// in capital or small letters. If so, scheme is the name of the scheme as it occurs in value.
 func basicScheme(value string) (scheme string, ok bool) {
 	scheme, _, ok = strings.Cut(value, " ")
 	return scheme, ok && strings.EqualFold(scheme, "Basic")
 }
 
 // derivations maps the principals whose credentials are derived from those of the primary user to
-// functions that derive an invalid secret from a valid one.
+// functions that derive an invalid secret from a valid one. Such a function returns false if the
+// secret has an unsuitable form.
 var derivations = map[spec.Principal]func(secret string) (string, bool){
 	spec.LongerCredentials: lengthenSecret, spec.ShorterCredentials: shortenSecret,
 }
 
-// derivedPrincipals returns the principals in [derivations] for which the credentials of the primary
-// user have a form from which certainly invalid ones can be derived. All secrets must have that form,
-// because any of them may suffice to identify the user.
+// derivedPrincipals returns the principals in [derivations] whose credentials are certainly
+// invalid. It omits a principal if one of the primary user's secrets has an unsuitable form,
+// because each secret may suffice to identify the user. It also omits a principal whose credentials
+// are those of [spec.OtherUser].
 func (t *Conversation) derivedPrincipals() (all []spec.Principal) {
 	for _, who := range []spec.Principal{spec.LongerCredentials, spec.ShorterCredentials} {
 		ok := t.target.Base.User == nil && t.target.hasUserCredentials()
@@ -130,24 +132,26 @@ func replaceSecrets(value string, derive func(secret string) (string, bool)) (re
 	return strings.Join(pairs, "; "), true
 }
 
-// secretEnd is what lengthenSecret appends to a secret.
+// secretEnd is the text that lengthenSecret appends to a secret.
 const secretEnd = "-streamassay"
 
-// lengthenSecret returns secret with [secretEnd] after it, but before the padding of Base64 text. It
-// returns false if secret is not a bearer token (RFC 6750, section 2.1) of eight characters or more,
-// or of four or more without padding. The result differs from secret also when decoded from Base64.
+// lengthenSecret returns a bearer token (RFC 6750, section 2.1) with [secretEnd] appended to the
+// characters before the padding. The result still differs from secret if both are decoded as
+// Base64. lengthenSecret returns false if secret is not a bearer token, or has fewer than four
+// characters before the padding, or fewer than [minShortened] if there is padding.
 func lengthenSecret(secret string) (string, bool) {
 	token := strings.TrimRight(secret, "=")
 	return token + secretEnd + secret[len(token):], isToken(token) && (token == secret || len(token) >= minShortened)
 }
 
-// minShortened is the minimum length of a secret that shortenSecret shortens. What is left of a
-// shorter one could be a common word, and redacting it would make reports unreadable.
+// minShortened is the minimum length, without padding, of a secret that shortenSecret shortens. A
+// shorter one could become a common word, and redacting that word would make reports unreadable.
 const minShortened = 8
 
-// shortenSecret returns secret without its last character and without the padding of Base64 text. It
-// returns false if secret is not a bearer token of eight characters or more, and for a short one that
-// ends with a digit: without the digit, it could be the secret of another user.
+// shortenSecret returns secret without its last character and without the padding of Base64 text.
+// It returns false if secret is not a bearer token or is shorter than [minShortened]. It also
+// returns false if a secret of fewer than 32 characters ends with a digit: without the digit, it
+// could be the secret of another user.
 func shortenSecret(secret string) (string, bool) {
 	token := strings.TrimRight(secret, "=")
 	if !isToken(token) || len(token) < minShortened {
@@ -157,8 +161,9 @@ func shortenSecret(secret string) (string, bool) {
 	return token[:len(token)-1], len(token) >= 32 || c < '0' || c > '9'
 }
 
-// SharedSecret returns the beginning of secret that a test run also sends without the rest, as a part
-// of invalid credentials. It must be redacted like the secret itself. It is "" if there is none.
+// SharedSecret returns the beginning of secret that the invalid credentials of a test run contain.
+// This part must be redacted like the secret itself. The result is "" if no invalid credentials
+// contain such a part.
 func SharedSecret(secret string) string {
 	token := strings.TrimRight(secret, "=")
 	if _, ok := shortenSecret(secret); ok || token != secret && len(token) >= minShortened {
@@ -167,17 +172,18 @@ func SharedSecret(secret string) string {
 	return ""
 }
 
-// isToken reports whether token consists of four or more of the characters that a bearer token has
-// before its padding.
+// isToken reports whether token consists of at least four characters, all of which may occur in a
+// bearer token before the padding (RFC 6750, section 2.1).
 func isToken(token string) bool {
 	return len(token) >= 4 && !strings.ContainsFunc(token, func(c rune) bool {
 		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-._~+/", c))
 	})
 }
 
-// newClients returns an HTTP client for each principal. The clients have the configuration cfg,
-// except for the header, and share one memory limit. The random credentials of the unknown user are
-// drawn from ids. newClients returns an error if cfg is invalid.
+// newClients returns an HTTP client for each principal. All clients have the configuration cfg, but
+// different header fields; see headerFor. They share one memory limit. The argument ids is the
+// source of the random credentials of [spec.UnknownUser]. newClients returns an error if cfg is
+// invalid.
 func (t *Target) newClients(cfg wire.Config, ids *rand.Rand) (map[spec.Principal]*wire.Client, error) {
 	cfg.Header = t.headerFor(spec.PrimaryUser, ids)
 	user, err := wire.NewClient(cfg)
@@ -196,8 +202,8 @@ func (t *Target) newClients(cfg wire.Config, ids *rand.Rand) (map[spec.Principal
 	return all, nil
 }
 
-// checkCredentials returns an error if the target has credentials for the other user but not for
-// the primary user, or if the credentials of both users are the same.
+// checkCredentials returns an error if t.OtherHeader is not empty although the primary user has no
+// credentials, or if it contains the credentials of the primary user.
 func (t *Target) checkCredentials() error {
 	if len(t.OtherHeader) == 0 {
 		return nil

@@ -18,7 +18,8 @@ const (
 // sends a prompt with a different random text to each thread, and then asks each thread for the
 // previous message. Checks verify that each reply contains the text of its own thread. It also
 // starts idle runs in all threads, and slow runs in a few of them. Checks verify that the deltas of
-// the slow runs arrive as they are produced. If the agent is not scripted, runCrowd sends nothing.
+// the slow runs arrive as they are produced. If the agent does not follow the test prompts,
+// runCrowd sends nothing.
 func runCrowd(t *Conversation) {
 	if !t.target.isScripted { // checks cannot judge the replies
 		return

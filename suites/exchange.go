@@ -12,8 +12,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// doExchange is like [Conversation.send], but sends the request with the given client and the given
-// target. The recorded request has the target r.Target.
+// doExchange is like [Conversation.send], but sends the request with the given client and with the
+// request target (path and query) target. The recorded request has the target r.Target.
 func (t *Conversation) doExchange(client *wire.Client, r spec.Request, target string, limit wire.StopWhen) bool {
 	i, ok := t.beginExchange(r)
 	return ok && t.completeExchange(i, client, r, target, limit)
@@ -40,10 +40,11 @@ func (t *Conversation) beginExchange(r spec.Request) (i int, ok bool) {
 // caller must hold t.mu.
 func (t *Conversation) hasEnded() bool { return t.err != nil || t.limitReached || t.abortCause != nil }
 
-// completeExchange sends r, with the given target, and reads the response until it ends or a
-// condition in limit is met. It records the request, with the target r.Target, and the response in
-// exchange i, the result of beginExchange. It reports whether the response is successful (status
-// 2xx) and the conversation was not stopped meanwhile.
+// completeExchange sends r, with target as its request target, and reads the response until it ends
+// or a condition in limit is met. It records the request, with the target r.Target, and the
+// response in exchange i, which beginExchange has returned. It reports whether the response is
+// successful (status 2xx). It also returns false if the conversation was stopped before the
+// response ended.
 func (t *Conversation) completeExchange(
 	i int, client *wire.Client, r spec.Request, target string, limit wire.StopWhen,
 ) bool {
@@ -95,9 +96,9 @@ func (t *Conversation) completeExchange(
 	return cause == nil && x.Response.Status/100 == 2
 }
 
-// recordCost adds response r to the totals of tracker and returns nil. If the body has a content
-// coding and the tracker has stopped requests, recordCost returns the reason instead of decoding
-// the body, and the caller must call abandon. recordCost may set r.End; see
+// recordCost adds the size of response r to the totals of tracker and returns nil. If the body has
+// a content coding and the tracker has stopped requests, recordCost does not decode the body. It
+// then returns the reason, with which the caller must call abandon. recordCost may set r.End; see
 // [Conversation.checkDecodedSize].
 func (t *Conversation) recordCost(r *spec.Response, tracker *limitTracker, guard eventSizeGuard) error {
 	size, stopped := t.checkDecodedSize(r, tracker)
@@ -161,9 +162,9 @@ func (t *Conversation) checkDecodedSize(r *spec.Response, tracker *limitTracker)
 	return size, stopped
 }
 
-// An eventSizeGuard makes the client stop reading an event stream if more than maxEventBytes bytes
-// follow the beginning of the last data line, because an event is too large or the stream contains
-// only comments. It ignores bodies with a content coding.
+// An eventSizeGuard makes the client stop reading an event stream in which the last data line began
+// more than maxEventBytes + [maxReadAhead] bytes ago. Either an event is too large, or the stream
+// contains only comments since then. The guard ignores bodies with a content coding.
 type eventSizeGuard struct {
 	maxEventBytes int                      // maximum size of one event, in bytes
 	next          func(spec.Response) bool // a further condition under which the client stops reading; nil: none

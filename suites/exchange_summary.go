@@ -50,7 +50,7 @@ const maxBodyPrefix = 16 << 10
 // An exchangeSummary contains the data of one exchange that a [Diagnosis] needs, so that the
 // recording need not be read again.
 type exchangeSummary struct {
-	operation     string // method and path of the operation, as in "POST /runs", or else of the request
+	operation     string // method and path of the operation, as in "POST /runs"; of the request if there is no operation
 	requestTarget string // path and query
 	isStream      bool   // the operation responds with an event stream
 	startsRun     bool   // the operation starts a run
@@ -109,9 +109,9 @@ func summarizeExchanges(
 	}
 }
 
-// newExchangeSummary returns the summary of an exchange of recording t before its response. e is
-// the event of the request, and o is the operation that the request matches, or nil if there is
-// none.
+// newExchangeSummary returns a summary of an exchange of recording t that contains only the data of
+// the request. The argument e is the event of the request. The argument o is the operation that the
+// request matches, or nil if there is none.
 func newExchangeSummary(e spec.Event, o *dialect.Operation, t spec.Trace) exchangeSummary {
 	out := exchangeSummary{isPlain: e.Principal == spec.PrimaryUser && e.Valid()}
 	out.prompt, _ = e.Prompt()

@@ -16,7 +16,7 @@ import (
 // *testing.T.
 type silentTestingT struct{}
 
-// Fail does nothing, because RunSpecs also returns whether the suite passed.
+// Fail does nothing. [RunGinkgo] uses the result of RunSpecs to determine whether the suite passed.
 func (silentTestingT) Fail() {}
 
 // RunGinkgo runs a Ginkgo suite that reports the check results in parts, with one spec (It) for

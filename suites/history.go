@@ -27,8 +27,9 @@ var historyScenarios = []Scenario{
 
 // runHistory plays the history scenario. It requests the history of a thread before its first run,
 // during a run, after several runs, and for single days. It also requests the stream of a run that
-// does not exist, the history of another thread, and the history of a run whose stream is requested
-// only later. Checks compare the histories with the runs.
+// does not exist, and the history of another thread. Finally, it starts a run in a new thread, and
+// requests the history of that thread before and after the stream of the run. Checks compare the
+// histories with the runs.
 func runHistory(t *Conversation) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "in another conversation"))
 	other := t.Thread
@@ -69,10 +70,11 @@ func runHistory(t *Conversation) {
 	}
 }
 
-// awaitUnreadRun starts a short run in a new thread and requests the history until it has an answer,
-// but no longer than twice [historyTimeout]. Only then does it request the stream of the run. It
-// sends nothing if the target does not support the test prompt slow, which sets the duration of
-// the run.
+// awaitUnreadRun tests whether the history contains the answer of a run whose stream no client has
+// requested. It starts a short run in a new thread and requests the history until it contains an
+// answer, but for no longer than about twice [historyTimeout]. It then requests the stream and the
+// history. It sends nothing if the target does not support the test prompt slow, which sets the
+// duration of the run.
 func (t *Conversation) awaitUnreadRun() {
 	t.Thread = t.NewID()
 	if t.target.lacksCapability("slow") || !t.StartRun("prompt", t.PromptEvent("slow", "3 30")) {
@@ -130,8 +132,8 @@ func runLatest(t *Conversation) {
 }
 
 // fetchLatest requests the history without a thread id until the response is the history of the
-// current thread; see [Conversation.pollHistory]. If before is true, it also requests, without a
-// thread id, the history before the day that follows the day of that response.
+// current thread; see [Conversation.pollHistory]. If before is true, it also requests the history
+// before a day, again without a thread id. This is the day after that of the last response.
 func (t *Conversation) fetchLatest(before bool) {
 	mine := t.Thread
 	t.Thread = ""
@@ -153,11 +155,11 @@ func (t *Conversation) fetchHistory(e spec.Event) (page spec.Event) {
 // of the run to the history.
 const historyTimeout = 5 * time.Second
 
-// pollHistory requests the history of the current thread until isComplete returns true for it, but
-// no longer than [historyTimeout]. It returns the history in the last response, or the zero event if
-// there is none. It stops early when a response without a history has a status other than 404 (Not
-// Found), or when the conversation ends. After a conversation of the test run has waited for a
-// history that did not appear, pollHistory sends only one request.
+// pollHistory requests the history of the current thread repeatedly, until isComplete returns true
+// for it or [historyTimeout] has passed. It returns the history in the last response, or the zero
+// event if there is none. It stops early if a response contains no history and its status is not
+// 404 (Not Found), or if the conversation ends. If an earlier call in the test run waited in vain
+// for a history, pollHistory sends only one request.
 func (t *Conversation) pollHistory(isComplete func(page spec.Event) bool) (page spec.Event) {
 	var first time.Time // when the first response was complete, so that the requests span historyTimeout
 	for {
@@ -177,16 +179,17 @@ func (t *Conversation) pollHistory(isComplete func(page spec.Event) bool) (page 
 	}
 }
 
-// isHistoryLate reports whether to stop waiting for a history, because [historyTimeout] has passed
-// since the time first, or because a conversation of the test run has waited for a history that did
-// not appear. The argument first is the time of the first response, or zero before it.
+// isHistoryLate reports whether to stop waiting for a history. It returns true if [historyTimeout]
+// has passed since the first response, which ended at the time first; the zero time means that
+// there was none yet. It also returns true if another wait in the test run was in vain.
 func (t *Conversation) isHistoryLate(first time.Time) bool {
 	return !first.IsZero() && time.Since(first) >= historyTimeout || t.target.resources.historyMissing.Load()
 }
 
-// completeHistory requests the history of the current thread until it is complete or one page of
-// several, but no longer than [historyTimeout]. It returns the last history. If the dialect or the
-// target does not support histories, it sends nothing and returns the zero event.
+// completeHistory requests the history of the current thread repeatedly, until it contains the
+// messages of all runs or [historyTimeout] has passed. It does not repeat the request if the
+// history has further pages. It returns the last history. If the dialect or the target does not
+// support histories, it sends nothing and returns the zero event.
 func (t *Conversation) completeHistory() spec.Event {
 	if !t.canSend("history") {
 		return spec.Event{}
@@ -194,9 +197,9 @@ func (t *Conversation) completeHistory() spec.Event {
 	return t.pollHistory(func(page spec.Event) bool { return page.HasMore == "true" || t.isHistoryComplete(page) })
 }
 
-// completeHistories requests the histories of the given threads until all of them are complete, but
-// no longer than [historyTimeout] in total. If the dialect or the target does not support
-// histories, it sends nothing.
+// completeHistories requests the histories of the given threads repeatedly, until each of them
+// contains the messages of all runs or has further pages. It stops after [historyTimeout]. If the
+// dialect or the target does not support histories, it sends nothing.
 func (t *Conversation) completeHistories(threads []string) {
 	if !t.canSend("history") {
 		return
@@ -281,9 +284,10 @@ func (t *Conversation) isHistoryComplete(page spec.Event) bool {
 	return true
 }
 
-// countExpectedImages returns the number of images that a history must have for user, a message of a
-// request: the number of different ones if the dialect has [rules.HistoryHasAllImages], and otherwise
-// at most 1.
+// countExpectedImages returns the number of images that the history must contain for user, a
+// message in a request. If the dialect has a requirement with the check
+// [rules.HistoryHasAllImages], this is the number of different images in the message. Otherwise, it
+// is at most 1.
 func (t *Conversation) countExpectedImages(user spec.Event) int {
 	n := rules.CountImages(user)
 	hasAll := slices.ContainsFunc(t.dialect.Requirements, func(r spec.Requirement) bool {

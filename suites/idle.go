@@ -80,9 +80,9 @@ func runIdleLimit(t *Conversation) {
 	}
 }
 
-// leaveSilent is the time after which the client in the idle-ended scenario leaves a stream without
-// events. It is longer than a second, the usual poll interval, so that the server sends a
-// keep-alive comment.
+// leaveSilent is the time after which the client in the idle-ended scenario closes a stream without
+// events. Servers usually poll for events once a second and send a keep-alive comment if there are
+// none. In this time, the client should therefore receive such a comment.
 const leaveSilent = 1300 * time.Millisecond
 
 // runIdleEnded plays the idle-ended scenario. It starts two runs that send no events for some

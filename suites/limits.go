@@ -60,8 +60,8 @@ func (l Limits) validate() error {
 const maxLargeConversations = 1
 
 // maxOverruns is the number of responses of one kind (streams or other replies) that must exceed a
-// limit before the client sends no more requests for that kind. In addition, the majority of the
-// responses of that kind must have exceeded a limit.
+// limit before the client sends no more requests for that kind. The client continues, however, if
+// at least half of the responses of that kind were within the limits.
 const maxOverruns = 2
 
 // Limits on the totals of all streams, and of all other responses, as multiples of the limit on one
@@ -96,7 +96,7 @@ type limitTracker struct {
 	stop    context.CancelCauseFunc // cancels stopped
 
 	mu                     sync.Mutex
-	withinLimit, overLimit int            // number of responses within the limits, and number above one
+	withinLimit, overLimit int            // numbers of responses that exceeded no limit, and that exceeded one
 	total                  responseVolume // total size of all responses of the kind so far
 }
 
@@ -126,8 +126,8 @@ func newRunResources(l Limits, streamLimit int) *sharedRunState {
 	return b
 }
 
-// A requestsStoppedError is the reason why no more requests for one kind of response are sent: too many
-// responses of that kind exceeded a limit, or their total size exceeded the limit.
+// A requestsStoppedError is the reason why no more requests for one kind of response are sent.
+// Either too many responses of that kind exceeded a limit, or their total size was too large.
 type requestsStoppedError struct {
 	kind       string         // "stream" or "reply"
 	overruns   int            // number of responses that exceeded a limit

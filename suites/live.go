@@ -35,10 +35,11 @@ const (
 	deepPauseLength = 2 * time.Second // if [Target.Deep] is set
 )
 
-// runPause plays the pause scenario. In three threads, it sends a message, elicits a call of a client
-// tool, and elicits an interrupt. After a pause, it asks for the previous message in the first
-// thread, and sends the tool result and the answer to the interrupt in the others. It omits the tool
-// or the interrupt if the target does not support it.
+// runPause plays the pause scenario, which tests whether the server remembers threads during a
+// pause. It sends a message in one thread, elicits a call of a client tool in a second one, and
+// elicits an interrupt in a third. After the pause, it asks for the previous message in the first
+// thread, and sends the tool result and the answer to the interrupt in the others. It omits a
+// thread if the target does not support the tool or the interrupt.
 func runPause(t *Conversation) {
 	first := t.Thread
 	t.SendAndRead("prompt", t.PromptEvent("text", "before the pause"))
@@ -106,9 +107,9 @@ func runDisconnect(t *Conversation) {
 	}
 }
 
-// promptUntilAccepted pauses and then sends a prompt for the given words in the current thread. It
-// does so repeatedly until the server has accepted the prompt, but not for much longer than
-// [unlockTimeout].
+// promptUntilAccepted sends a prompt for the given words in the current thread, each time after a
+// short pause, until the server accepts it and the run does not fail. It gives up after the first
+// attempt that begins more than [unlockTimeout] after the call.
 func (t *Conversation) promptUntilAccepted(words string) {
 	for began := time.Now(); t.Sleep(300 * time.Millisecond); {
 		late := time.Since(began) > unlockTimeout
@@ -145,11 +146,11 @@ const (
 	deepLateReader = 6 * time.Second // if [Target.Deep] is set
 )
 
-// runLateReader plays the late-reader scenario. It reads the streams of a run and of one that fails.
-// It starts a long and a short run, and requests their streams after the short run has ended. Then it
-// starts another short run and requests its stream several times, before, at and after the end of the
-// run. Finally, it reads the first two streams again, more than half a second after their ends.
-// Checks compare the streams.
+// runLateReader plays the late-reader scenario. First, it reads the stream of a run that succeeds
+// and of a run that fails. Next, it starts a short and a long run, and requests their streams only
+// after the short one has ended. It then starts another short run and requests the stream of that
+// run several times, until after its end. Finally, it reads the first two streams again. Checks
+// compare the streams of each run.
 func runLateReader(t *Conversation) {
 	wait, prompt := lateReader, t.PromptEvent("slow", "12 60")
 	if t.target.Deep {

@@ -89,9 +89,9 @@ func (c *combinationPlayer) askAfterMessage(scenario, args string) {
 }
 
 // prependMessage inserts a message into an array that is a member of body, a decoded JSON object.
-// It searches for the last message that contains the string text exactly once, copies it by
-// applying replacer to its JSON text, and inserts the copy before it. prependMessage returns false
-// if it inserted no message.
+// The new message is a modified copy of an existing one, and precedes it. This is the last message
+// whose JSON text contains text exactly once, as a JSON string; replacer makes the changes in the
+// JSON text. prependMessage returns false if it inserted no message.
 func prependMessage(body map[string]any, text string, replacer *strings.Replacer) bool {
 	for name, member := range body {
 		messages, _ := member.([]any)

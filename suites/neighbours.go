@@ -148,8 +148,9 @@ func similarNames(id string) []string {
 // runSimilarThreads plays the similar-threads scenario. It uses several threads whose ids are
 // similar: UUIDs and, if the dialect's document allows them, other strings. In each thread, it asks
 // for the previous message, sends another message, and finally asks again and requests the history.
-// Checks verify that each thread contains only its own messages. Threads whose ids the server
-// refuses are ignored. If the agent is not scripted, runSimilarThreads sends nothing.
+// Checks verify that each thread contains only its own messages. If the server refuses an id,
+// runSimilarThreads omits that thread. If the agent does not follow the test prompts, it sends
+// nothing.
 func runSimilarThreads(t *Conversation) {
 	if !t.target.isScripted { // checks cannot judge the replies
 		return
@@ -240,12 +241,13 @@ func runRunIDs(t *Conversation) {
 	t.startIfTaken(names[0], t.PromptEvent("text", "in another thread"))
 }
 
-// runBusyThread plays the busy-thread scenario. While a stream of a thread is open, it sends
-// another prompt in the thread, which the server may accept or refuse. Then it sends a third
-// prompt. Checks verify that the first stream ends correctly and that the server accepts the third
-// prompt. If the server accepts the second prompt, they do not judge the content of the replies,
-// because the documents do not define whether a run may replace another. A refused prompt must not
-// affect the first run. If the stream limit of the target is 1, runBusyThread sends nothing.
+// runBusyThread plays the busy-thread scenario. While a stream of a thread is open, it sends a
+// second prompt in the thread, which the server may accept or refuse. After the stream, it sends a
+// third prompt. Checks verify that the first stream ends correctly and that the server accepts the
+// third prompt. A refused second prompt must not affect the first run. If the server accepts the
+// second prompt, the checks do not judge the content of the replies, because the documents do not
+// define whether a run may replace another. If the stream limit of the target is 1, runBusyThread
+// sends nothing.
 func runBusyThread(t *Conversation) {
 	if t.target.StreamLimit == 1 {
 		return
@@ -258,9 +260,10 @@ func runBusyThread(t *Conversation) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "afterwards"))
 }
 
-// runBusyUser plays the busy-user scenario. While a stream of a user in a thread is open, it sends a
-// prompt of the same user in another thread. Checks verify that the server accepts it, as it did
-// before. If the stream limit of the target is 1, runBusyUser sends nothing.
+// runBusyUser plays the busy-user scenario. It sends two prompts of one user in the same thread.
+// While it sends the second one, a stream of that user in another thread is open. Checks verify
+// that the server accepts both prompts. If the stream limit of the target is 1, runBusyUser sends
+// nothing.
 func runBusyUser(t *Conversation) {
 	if t.target.StreamLimit == 1 {
 		return
@@ -337,11 +340,11 @@ func runCrosswise(prompt, replyTemplate string) func(*Conversation) {
 	}
 }
 
-// runCancelOlder plays the cancel-older scenario. It starts several runs with similar or equal ids
-// in the same thread and in another one, and cancels the first run while the client reads the
-// streams of the others. It repeats this with other ids and, if the dialect has it, with the
-// template "automation". Checks verify that the other runs continue. If the stream limit of the
-// target is 1, runCancelOlder sends nothing.
+// runCancelOlder plays the cancel-older scenario. It starts a run, then further runs with similar
+// ids in the same thread and one with the same id in another thread. It cancels the first run while
+// the client reads the streams of the others. It repeats this with other ids and, if the dialect
+// has it, with the template "automation". Checks verify that the other runs continue. If the stream
+// limit of the target is 1, runCancelOlder sends nothing.
 func runCancelOlder(t *Conversation) {
 	thread, other := t.Thread, t.NewID()
 	older := "Run-" + t.NewID()
@@ -352,10 +355,11 @@ func runCancelOlder(t *Conversation) {
 	}
 }
 
-// cancelOlder starts the run older and then the runs in younger, as far as the stream limit of the
-// target allows, and cancels older while the client reads the other streams. It builds the requests
-// from the given template. It sends no further requests if the server refuses the first one, and
-// none at all if the stream limit is 1.
+// cancelOlder starts the run that older identifies, and then the runs in younger. It starts fewer
+// of them if all streams together would exceed the stream limit of the target. It cancels the first
+// run while the client reads the other streams. The argument template is the template of the
+// requests that start the runs. If the server refuses the first one, cancelOlder sends no further
+// requests. If the stream limit is 1, it sends none.
 func (t *Conversation) cancelOlder(template string, older runRef, younger []runRef) {
 	limit := t.target.StreamLimit
 	if t.Thread = older.thread; limit == 1 || !t.startTemplateIfTaken(template, older.id, t.PromptEvent("slow", "40 50")) {

@@ -13,10 +13,10 @@ import (
 // scenarios returns all scenarios for the target: first [Scenarios], then t.Scenarios.
 func (t *Target) scenarios() []Scenario { return append(Scenarios(), t.Scenarios...) }
 
-// ownObligations returns copies of the obligations in t.Checks. An obligation without requirements
-// gets one of level MUST, with the id and the title of its check. The field Checks of each
-// requirement is extended by the id of the check. Checks that need a kind of event that the dialect
-// does not have are omitted.
+// ownObligations returns copies of the obligations in t.Checks, except those whose check needs a
+// kind of event that the dialect does not have. If an obligation has no requirements, the copy has
+// one of level MUST, with the id and the title of the check. In the copies, the field Checks of
+// each requirement contains the id of the check.
 func (t *Target) ownObligations() (all []spec.Obligation) {
 	kinds := t.Dialect.Kinds()
 	for _, o := range t.Checks {

@@ -12,8 +12,8 @@ import (
 )
 
 // payloadScenarios are the scenarios in which servers store or repeat values of many kinds, and
-// those with many different turns in a thread. They send prompts only to scripted targets, because
-// checks compare the replies with the prompts.
+// those in which a thread has many different turns. They send prompts only if the agent follows the
+// test prompts, because checks compare the replies with the prompts.
 var payloadScenarios = []Scenario{
 	{
 		Name: "payloads", Doc: "texts of many kinds, each repeated by the reply, by recall and by the history",
@@ -37,8 +37,8 @@ var payloadScenarios = []Scenario{
 }
 
 // newPayloadPlayer returns a player for conversation t. The argument name becomes a part of the
-// results of [combinationPlayer.word]. If the target is not scripted, newPayloadPlayer returns
-// false, and the scenario must send nothing.
+// results of [combinationPlayer.word]. If the agent does not follow the test prompts,
+// newPayloadPlayer returns false, and the scenario must send nothing.
 func newPayloadPlayer(t *Conversation, name string) (*combinationPlayer, bool) {
 	return &combinationPlayer{sequencePlayer: newSequencePlayer(t), name: name}, t.target.isScripted
 }
@@ -51,8 +51,8 @@ func (c *combinationPlayer) askIfSupported(scenario, args string) {
 	}
 }
 
-// maxQuotedEnd is the size, in bytes, below which the payloads scenario sends the event at the end of
-// a run back to the server as the text of a prompt.
+// maxQuotedEnd limits the size of a prompt in the payloads scenario that consists of the event at
+// the end of a run. If that event has maxQuotedEnd bytes or more, the scenario omits the prompt.
 const maxQuotedEnd = 4096
 
 // runPayloads plays the payloads scenario on reused connections. It sends texts of many kinds, one of
@@ -102,10 +102,11 @@ var rarePrompts = []struct {
 	{"conformance:text " + longText("long", rareLength), true},
 }
 
-// askIfPossible sends a prompt with the given text, reads the reply, and reports whether that was
-// successful. If the server refuses the request or the run fails, it removes the exchanges from the
-// recording, unless the server fails to process the request (status 5xx, except 503). It sends nothing
-// if the request is invalid according to the dialect's document.
+// askIfPossible sends a prompt with the given text, reads the reply, and reports whether the run
+// was accepted and did not fail. It sends nothing if the dialect's document does not allow the
+// request. If the server refuses the request or the run fails, askIfPossible removes the exchanges
+// from the recording. It keeps them if the status is 5xx, except 503, so that checks judge the
+// error.
 func (c *combinationPlayer) askIfPossible(text string) bool {
 	e := spec.Event{Text: text}
 	if !c.isValid("prompt", e) {
@@ -121,11 +122,11 @@ func (c *combinationPlayer) askIfPossible(text string) bool {
 	return false
 }
 
-// rareLength is the length, in bytes, of some texts. It is greater than 65,536, a common limit of
-// buffers and database fields.
+// rareLength is the length, in bytes, of the longest texts that the payload scenarios send. It is
+// greater than 65,536, a common limit of buffers and database fields.
 const rareLength = 1<<16 + 64
 
-// tryInNewThread sets c.Thread to a new id and then calls send through forgetIfFailed.
+// tryInNewThread sets c.Thread to a new id and passes send to forgetIfFailed.
 func (c *combinationPlayer) tryInNewThread(send func()) {
 	c.Thread = c.NewID()
 	c.forgetIfFailed(send)
@@ -151,16 +152,16 @@ var longSamples = []textGenerator{
 	{"a text of 65,536 bytes of three-byte characters", func(w string) string { return w + strings.Repeat("世", 65536/3) }},
 }
 
-// emojiSample is a class with a single text. A server that splits the text in the middle of its UTF-8
-// or UTF-16 encoding splits a character.
+// emojiSample is a class with a single text. It consists of characters that have several code units
+// in UTF-8 and in UTF-16, so that a server that splits the text may split a character.
 var emojiSample = textGenerator{"a text of emoji only", func(string) string { return "🙂🙂🙂" }}
 
 // yesSample is a class with the single text "YES", an answer to an interrupt. An incorrect server
 // may convert the answer to lower case in order to compare it with "yes", and store the result.
 var yesSample = textGenerator{"a word in capital letters", func(string) string { return "YES" }}
 
-// isParsed reports whether an incorrect server may interpret text as a value of another type or as
-// a command: valid JSON, digits, a date, a test prompt, or a text of at most one byte.
+// isParsed reports whether an incorrect server may treat text as something other than text. This
+// may happen to valid JSON, a number or a date, a test prompt, and a text of at most one byte.
 func isParsed(text string) bool {
 	return len(text) < 2 || json.Valid([]byte(text)) || strings.Trim(text, "0123456789-") == "" ||
 		strings.HasPrefix(text, "conformance:")
@@ -171,10 +172,11 @@ func parsedSamples() []textGenerator {
 	return slices.DeleteFunc(slices.Clone(textSamples), func(s textGenerator) bool { return !isParsed(s.make("word")) })
 }
 
-// joinedSamples returns three classes of texts, each of which joins texts of several [textSamples]
-// with line feeds: those with white space, those with characters beyond ASCII, and those with ASCII
-// punctuation. It omits [parsedSamples], texts of at least 100 bytes, and texts that differ from
-// plain text only in white space at the beginning or end.
+// joinedSamples returns three classes of texts. Each text joins texts of several [textSamples] with
+// line feeds. The first class has the ASCII samples without punctuation, the second the samples
+// with non-ASCII characters, and the third all others. joinedSamples omits [parsedSamples], texts
+// of at least 100 bytes, and texts that differ from plain text only in white space at the beginning
+// or end.
 func joinedSamples() []textGenerator {
 	joined := make([][]textGenerator, 3)
 	for _, s := range textSamples {
@@ -231,8 +233,9 @@ var toolResults = []string{
 // characters.
 var toolNames = []string{"paint", "sketch.it", "größe", strings.Repeat("measure-", 9)}
 
-// objectSamples returns fewer samples than [jsonSamples] that cover the same cases: some of the
-// jsonSamples, and a sample whose object has one member for each of the jsonSamples.
+// objectSamples returns the [jsonSamples] with empty objects, null or an empty member name, and one
+// more sample, whose objects have a member for each of the jsonSamples. The result covers the same
+// cases with fewer samples.
 func objectSamples() (all []jsonGenerator) {
 	for i, s := range jsonSamples {
 		if object := s.make("word"); strings.Contains(object, "{}") || strings.Contains(object, "null") || strings.Contains(object, `"":`) {

@@ -33,15 +33,15 @@ func runRefusals(t *Conversation) {
 			}
 			t.probeRefusals(o, t.BuildRequest(template, e), known)
 			if t.target.Deep { // a server may validate one form of a message and not another
-				known = &dialect.SeenInvalidRequests{}
+				known = t.newInvalidRequestSet()
 			}
 		}
 	}
 }
 
-// isProbeable reports whether invalid requests that are made from the template can show how the
-// server refuses requests for operation o. This requires that the target supports the operation,
-// and that the suite can send a valid request of the template, which the server must accept.
+// isProbeable reports whether the refusals scenario can test operation o with requests of the given
+// template. This requires that the target supports the operation, that the suite can send a valid
+// request of the template, and that the server must accept that request.
 func (t *Conversation) isProbeable(o *dialect.Operation, template string) bool {
 	if o.AcceptsFiles && t.canSend(o.Templates()[0]) {
 		return !slices.Contains(optionalTemplates, template)
@@ -81,14 +81,13 @@ func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known
 	}
 }
 
-// wrongTypeShare selects the invalid requests to send from those that
-// [dialect.SeenInvalidRequests.KeepVariant] may omit: one in wrongTypeShare. If [Target.Deep] is
-// set, all of them are sent.
+// wrongTypeShare determines how many variants of invalid requests are sent: one in wrongTypeShare.
+// If [Target.Deep] is set, all of them are sent. See [dialect.SeenInvalidRequests.KeepVariant].
 const wrongTypeShare = 20
 
 // newInvalidRequestSet returns an empty set for the invalid requests of one operation. Its
-// KeepVariant function keeps one in [wrongTypeShare] variants, selected by the seed. If
-// [Target.Deep] is set, the function keeps all of them.
+// KeepVariant function returns true in one of [wrongTypeShare] calls, which the seed selects, or
+// always if [Target.Deep] is set.
 func (t *Conversation) newInvalidRequestSet() *dialect.SeenInvalidRequests {
 	n := t.target.Seed
 	return &dialect.SeenInvalidRequests{KeepVariant: func() bool {
@@ -115,9 +114,10 @@ func (t *Conversation) unseenInvalidRequests(
 	})
 }
 
-// probeReply sends a valid reply, a request that is built from the template. If the server accepts
-// it, probeReply sends its invalid variants that are not in known, and adds them to known. Before
-// each request, it elicits something new to reply to; see newReply.
+// probeReply builds a valid reply from the template and sends it. If the server accepts it,
+// probeReply also sends invalid replies that are derived from valid ones, except those in known,
+// and adds them to known. Before each reply, it elicits a new tool call or interrupt, for example;
+// see newReply.
 func (t *Conversation) probeReply(template string, known *dialect.SeenInvalidRequests) {
 	newReply := func() (r spec.Request, ok bool) {
 		if e, ok := t.newReply(template); ok {
@@ -142,8 +142,8 @@ func (t *Conversation) probeReply(template string, known *dialect.SeenInvalidReq
 }
 
 // sendInvalidProbe sends r, an invalid request of operation o, in the same way as
-// [Conversation.sendProbe]. If r requests the stream of an existing run, it reads at most one event,
-// and for at most [readTimeout].
+// [Conversation.sendProbe]. However, if o responds with the stream of an existing run, it reads at
+// most one event, and for at most [readTimeout].
 func (t *Conversation) sendInvalidProbe(o *dialect.Operation, r spec.Request) {
 	if o.StartsRun || !o.IsStream {
 		t.sendProbe(o, r)

@@ -11,14 +11,14 @@ import (
 // maxDifferences is the maximum number of differences that [Rejudge] returns.
 const maxDifferences = 20
 
-// Rejudge evaluates stored recordings of the results parts of [Run] a second time. It returns the
-// differences between the old and the new evaluations, one line each, or nil if there are none. If
-// there are more than 20 differences, it returns the first 20 and a line with the number of the
-// others. A difference is a bug in streamassay, because the same recording must lead to the same
-// verdicts.
+// Rejudge evaluates recordings a second time. The argument parts contains results of [Run]. Rejudge
+// returns the differences between the old and the new evaluations, one line each, or nil if there
+// are none. If there are more than 20 differences, it returns the first 20 and a line with the
+// number of the others. A difference is a bug in streamassay, because the same recording must lead
+// to the same verdicts.
 //
-// Rejudge calls read to obtain the recording of each result. It does not evaluate results that are
-// trimmed or have no exchanges. It returns an error if read fails or if t is invalid.
+// Rejudge calls read to obtain the stored recording of each result. It does not evaluate results
+// that are trimmed or have no exchanges. It returns an error if read fails or if t is invalid.
 func Rejudge(
 	t Target, parts []ScenarioResult, read func(ScenarioResult) (spec.Trace, error),
 ) (differences []string, err error) {

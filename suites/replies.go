@@ -50,21 +50,22 @@ var replyScenarios = []Scenario{
 		}),
 }
 
-// lateReplyDelay is the time for which the client waits before a late reply. A server must wait
-// longer, because people usually take more time to answer.
+// lateReplyDelay is the time for which the client waits before a late reply. A server must accept
+// such a reply, because people usually take even more time to answer.
 const lateReplyDelay = 1500 * time.Millisecond
 
-// replyLate elicits something to reply to (see newReply), waits for [lateReplyDelay], and sends the
-// reply, which it builds from the template.
+// replyLate elicits a tool call or an interrupt (see newReply), waits for [lateReplyDelay], and
+// sends the reply, which it builds from the template.
 func (t *Conversation) replyLate(template string) {
 	if e, ok := t.newReply(template); ok && t.Sleep(lateReplyDelay) {
 		t.SendAndRead(template, e)
 	}
 }
 
-// promptInsteadOf elicits something to which a request of the template would be a reply (see
-// newReply), and sends prompts instead of the reply. A server may refuse these prompts, because the
-// documents do not define the responses to them.
+// promptInsteadOf elicits a tool call or an interrupt (see newReply), and sends prompts instead of
+// a reply of the given template. If the server refuses a prompt or the run fails, the exchange is
+// removed from the recording, because the documents do not state whether the server must accept the
+// prompt.
 func (t *Conversation) promptInsteadOf(template string) {
 	if _, ok := t.newReply(template); ok {
 		t.startIfTaken("", t.PromptEvent("text", "instead of a reply"))
@@ -89,14 +90,15 @@ func forInterrupts(name, doc string, run func(*Conversation)) Scenario {
 	}
 }
 
-// replyTemplates are the templates for the plain form of replies, which are requests that refer to
-// something that the server sent before, such as a tool call. A document may have further templates
-// for other forms of the same reply. Their names begin with the name of the plain form and a hyphen,
-// as in "tool-result-parts".
+// replyTemplates are the templates for replies, which are requests that refer to something that the
+// server sent before, such as a tool call. A document may have further templates for other forms of
+// the same reply. Their names begin with the name in replyTemplates and a hyphen, as in
+// "tool-result-parts".
 var replyTemplates = []string{"tool-result", "tool-results", "resume-cancelled", "resume", "sign", "uploaded"}
 
-// plainReplyTemplate returns the element of [replyTemplates] for the plain form of the template,
-// such as "tool-result" for "tool-result-parts". It returns "" if the template is not for replies.
+// plainReplyTemplate returns the element of [replyTemplates] to which the template belongs, such as
+// "tool-result" for "tool-result" and "tool-result-parts". It returns "" if the template is not for
+// replies.
 func plainReplyTemplate(template string) string {
 	for _, plain := range replyTemplates {
 		if template == plain || strings.HasPrefix(template, plain+"-") {
@@ -110,8 +112,9 @@ func plainReplyTemplate(template string) string {
 func isReplyTemplate(template string) bool { return plainReplyTemplate(template) != "" }
 
 // sendReplyForms sends a reply in each form that the document allows, each in a new thread. It uses
-// all templates whose plain form is plainTemplate, and the valid variants of their requests. It skips
-// most of the forms that prompts can also have, because the variants scenario sends prompts in them.
+// plainTemplate and the templates for other forms of the same reply, and also sends valid variants
+// of these requests. It omits most variants that prompts can also have, because the variants
+// scenario sends prompts with them.
 func (t *Conversation) sendReplyForms(plainTemplate string) {
 	o, _ := t.dialect.TemplateOperation(plainTemplate)
 	sent := map[string]bool{} // forms of variants
@@ -127,8 +130,9 @@ func (t *Conversation) sendReplyForms(plainTemplate string) {
 	}
 }
 
-// newReply calls [Conversation.elicit] in a new thread and returns its results. It also returns false
-// if the server sent an interrupt to which a request of the template may not be a valid reply.
+// newReply calls [Conversation.elicit] in a new thread and returns its results. It also returns
+// false if the server sent an interrupt to which a request of the template would not be a valid
+// reply; see [Conversation.allowsReply].
 func (t *Conversation) newReply(template string) (e spec.Event, ok bool) {
 	t.Thread = t.NewID()
 	e, ok = t.elicit(template)
@@ -136,8 +140,9 @@ func (t *Conversation) newReply(template string) (e spec.Event, ok bool) {
 }
 
 // allowsReply reports whether a request that is built from the template and e may be a valid reply
-// to the last interrupt. An interrupt may state a schema for its answer. The plain template always
-// may be used, because its answer is what released servers ask for.
+// to the last interrupt. If the interrupt states a schema for its answer, the answer in the request
+// must match it. However, the templates in [replyTemplates] are always allowed, because released
+// servers ask for answers of their form.
 func (t *Conversation) allowsReply(template string, e spec.Event) bool {
 	interrupt, _ := t.onlyInterrupt()
 	return interrupt.AnswerSchema == "" || template == plainReplyTemplate(template) ||
@@ -150,10 +155,11 @@ func (t *Conversation) buildReply(template string, e spec.Event) spec.Request {
 	return t.BuildRequest(template, e)
 }
 
-// sendReplyVariants sends a reply that it builds from the template, and then valid variants of it,
-// each in a new thread. It omits variants that are not replies, and forms of variants (see
-// [dialect.ValidRequestVariant]) that are true in sent. It sets the forms that it sends to true. If
-// the server refuses the first reply, it sends no variants.
+// sendReplyVariants sends a reply that it builds from the template, and then valid variants of the
+// reply, each in a new thread. If the server refuses the first reply, it sends no variants. The map
+// sent contains the variants sent so far, by [dialect.ValidRequestVariant.Form]. sendReplyVariants
+// omits variants with these forms, and adds the forms that it sends. It also omits variants that
+// are not replies.
 func (t *Conversation) sendReplyVariants(template string, sent map[string]bool) {
 	e, ok := t.newReply(template)
 	if !ok {
@@ -182,9 +188,9 @@ func (t *Conversation) sendReplyVariants(template string, sent map[string]bool) 
 // [Conversation.sendRefusedForms] sends.
 const maxRefusedForms = 3
 
-// sendRefusedForms sends about [maxRefusedForms] invalid forms of the valid request r, with the
-// same thread and run. It reports whether the server refused all of them. If the server accepts
-// one, it sends no further ones.
+// sendRefusedForms sends about [maxRefusedForms] invalid forms of the valid request r with the same
+// thread and run ids. It stops at the first one that the server accepts. It reports whether the
+// server refused all of them.
 func (t *Conversation) sendRefusedForms(r spec.Request) (refused bool) {
 	run := t.dialect.ParseRequest(r).Run
 	all := slices.DeleteFunc(t.refusedForms(r), func(m dialect.InvalidRequest) bool {
@@ -200,8 +206,8 @@ func (t *Conversation) sendRefusedForms(r spec.Request) (refused bool) {
 }
 
 // sendShortAndLongForms sends the invalid forms of the valid request r in which a member is missing
-// or a text is too short or too long. It reports whether the server refused all of them. If the
-// server accepts one, it sends no further ones.
+// or a text is too short or too long. It stops at the first one that the server accepts. It reports
+// whether the server refused all of them.
 func (t *Conversation) sendShortAndLongForms(r spec.Request) (refused bool) {
 	for _, m := range t.refusedForms(r) {
 		shortOrLong := strings.HasSuffix(m.Name, " is missing") || strings.HasSuffix(m.Name, " characters")
@@ -226,8 +232,8 @@ func (t *Conversation) refusedForms(r spec.Request) []dialect.InvalidRequest {
 	})
 }
 
-// sendReplyAfterRefusals elicits something to reply to (see newReply), sends invalid forms of the
-// reply, and then the valid reply. It stops if the server accepts an invalid form.
+// sendReplyAfterRefusals elicits a tool call or an interrupt (see newReply), sends invalid forms of
+// the reply, and then the valid reply. It stops if the server accepts an invalid form.
 func (t *Conversation) sendReplyAfterRefusals(template string) {
 	e, ok := t.newReply(template)
 	if !ok {
@@ -249,10 +255,10 @@ func elicitAndReply(replyTemplate string) func(*Conversation) {
 	}
 }
 
-// runClientTool plays the client-tool scenario. It elicits calls of client tools, with one or two
-// tools on offer and in each form of offer for which the dialect has a template, and sends the
-// results of some of them. Then it sends prompts that offer a client tool but do not ask for a call
-// of that tool.
+// runClientTool plays the client-tool scenario. It sends prompts for calls of client tools in
+// requests that offer one or two tools, in each form of offer for which the dialect has a template.
+// It sends the results of some of these calls. Then it sends prompts that offer a client tool but
+// do not ask for a call of that tool.
 func runClientTool(t *Conversation) {
 	elicitAndReply("tool-result")(t)
 	_, offer := t.elicitingRequest("tool-result")
@@ -290,9 +296,9 @@ func runClientTool(t *Conversation) {
 // that also offer a tool. The replies must not depend on the offer.
 var promptsWithTools = []string{"text", "messages", "contents", "reasoning", "error-mid"}
 
-// runToolResults plays the replies-tools-together scenario. It sends the result of one call, and
-// then the results of two calls in one request. The two results are different, equal, or one of
-// them is empty.
+// runToolResults plays the replies-tools-together scenario. First, it sends the result of one tool
+// call. Then it sends three requests, each with the results of two tool calls. The two results are
+// different in the first request and equal in the second. In the third, one of them is empty.
 func runToolResults(t *Conversation) {
 	elicitAndReply("tool-result")(t)
 	for i, second := range []string{"painted it once more", "painted it blue", ""} {
@@ -306,10 +312,10 @@ func runToolResults(t *Conversation) {
 	}
 }
 
-// elicit makes the server do what a request of replyTemplate replies to: call a client tool, send an
-// interrupt or store a file. It returns the event from which the reply can be built. ok is false if
-// the server did not respond as required. For the template "tool-results", whose requests contain two
-// results, elicit makes the server call the tool in two runs.
+// elicit makes the server call a client tool, send an interrupt or store a file, so that a request
+// of replyTemplate can refer to it. It returns the event from which that request can be built. ok
+// is false if the server did not respond as required. For the template "tool-results", whose
+// requests contain two results, elicit makes the server call the tool in two runs.
 func (t *Conversation) elicit(replyTemplate string) (e spec.Event, ok bool) {
 	if replyTemplate == "tool-results" {
 		first, _ := t.elicit("tool-result")

@@ -137,9 +137,9 @@ func withJSON(r spec.Request, encode func(v any) []byte) spec.Request {
 	return r
 }
 
-// appendReversed appends the JSON text of v, with the members of objects in descending order of
-// their names, to b and returns the result. It calls encode to encode each string and each name.
-// The value v must be one that package [encoding/json] decoded.
+// appendReversed appends the JSON text of v to b and returns the result. The members of objects are
+// in descending order of their names. appendReversed calls encode to encode each string and each
+// name. The value v must be one that package [encoding/json] decoded.
 func appendReversed(b []byte, v any, encode func(string) string) []byte {
 	switch v := v.(type) {
 	case string:
@@ -173,8 +173,8 @@ func appendReversed(b []byte, v any, encode func(string) string) []byte {
 	return append(b, text...)
 }
 
-// escapeAll returns s as a JSON string in which each character is escaped, a slash as \/ and any
-// other character as \uXXXX, with surrogate pairs above U+FFFF.
+// escapeAll returns s as a JSON string in which each character is escaped: a slash as \/ and any
+// other character as \uXXXX. A character above U+FFFF is encoded as a surrogate pair.
 func escapeAll(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -54,10 +54,11 @@ func runVariants(t *Conversation) {
 	}
 }
 
-// runForms plays the forms scenario, in which the form of a request must not affect its run. With
-// each template for prompts except the plain one, it sends test prompts of several kinds, resumes
-// streams, and finally requests the histories. The seed selects about half of the test prompts,
-// unless [Target.Deep] is set. If the target is not scripted, runForms sends nothing.
+// runForms plays the forms scenario, in which the form of a request must not affect its run. It
+// uses the templates for prompts, except "prompt" itself. With each of them, it sends several test
+// prompts, resumes streams, and finally requests the histories. It sends only about half of the
+// test prompts, which the seed selects, unless [Target.Deep] is set. It sends nothing if the agent
+// does not follow the test prompts.
 func runForms(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "form")
 	if !ok {
@@ -156,10 +157,11 @@ func (t *Conversation) sendAndReadAgain(r spec.Request) {
 }
 
 // sendVariants sends the request that it builds from the template and e, and then valid variants of
-// it, each with new ids. It omits most forms of variants (see [dialect.ValidRequestVariant]) that are
-// true in sent, and sets the forms that it sends to true. If no variants remain, it does not send the
-// request either. If the server refuses the request, it sends only the variants without an optional
-// member, which may show the reason for the refusal.
+// the request, each with new ids. The map sent contains the variants sent so far, by
+// [dialect.ValidRequestVariant.Form]. sendVariants omits most variants with these forms, and adds
+// the forms that it sends. If no variants remain, it sends nothing. If the server refuses the
+// request, it sends only the variants without an optional member, which may show the reason for the
+// refusal.
 func (t *Conversation) sendVariants(template string, e spec.Event, sent map[string]bool) {
 	t.Run = t.NewID()
 	r := t.BuildRequest(template, e)
@@ -190,9 +192,10 @@ func isUnknownAtRoot(v dialect.ValidRequestVariant) bool {
 	return strings.Count(v.Name, "/") == 1 && strings.HasSuffix(v.Name, " is present")
 }
 
-// sendUploadVariants uploads an image and sends a message that contains it, and then valid variants
-// of that request, all in one new thread. It omits forms of variants that are true in sent, and
-// does not modify sent. If the server refuses the request, it sends no variants.
+// sendUploadVariants uploads an image in a new thread and sends a message that contains it, and
+// then valid variants of that request. The map sent contains the variants sent before, by
+// [dialect.ValidRequestVariant.Form]; sendUploadVariants omits variants with these forms. If the
+// server refuses the request, it sends no variants.
 func (t *Conversation) sendUploadVariants(sent map[string]bool) {
 	t.Thread = t.NewID()
 	image, ok := t.elicit("uploaded")
@@ -221,10 +224,11 @@ func (t *Conversation) wasCutOff() bool {
 	return len(t.trace.Exchanges) > 0 && t.trace.Exchanges[len(t.trace.Exchanges)-1].Response.End != nil
 }
 
-// sendForms sends a request of the template in each of the [requestForms] that changes it and
-// leaves it valid. If the request does not start a run, sendForms first starts a run to which the
-// request can refer. It sends nothing if the dialect or the target does not support the template,
-// and no cancel requests if the dialect has the template "listen".
+// sendForms sends requests of the template, one in each of the [requestForms]. It omits the forms
+// that do not change the request, and those that make it invalid. If the request does not start a
+// run, sendForms first starts a run to which the request can refer. It sends nothing if the dialect
+// or the target does not support the template, and no cancel requests if the dialect has the
+// template "listen".
 func (t *Conversation) sendForms(template string) {
 	o, ok := t.dialect.TemplateOperation(template)
 	if !ok || template != "prompt" && !t.canSend(template) || template == "cancel" && t.HasTemplate("listen") {

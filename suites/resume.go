@@ -43,9 +43,9 @@ var resumeScenarios = []Scenario{
 	},
 }
 
-// maxDisconnects is the maximum number of disconnections in the resume scenario, and of the cursors
-// from which it then resumes one run. It limits the duration of the scenario if runs have many
-// events.
+// maxDisconnects limits the duration of the resume scenario if runs have many events. The scenario
+// disconnects fewer than maxDisconnects times. It then resumes one run from at most maxDisconnects
+// cursors.
 const maxDisconnects = 32
 
 // quietTimeout is the time for which the client reads a stream that it resumed after the last event
@@ -54,7 +54,7 @@ const quietTimeout = 2 * time.Second
 
 // runResume plays the resume scenario. For k = 1, 2, and so on, it starts a run, closes the
 // connection after the k-th event of the stream, resumes the stream, and finally reads the complete
-// stream. It stops at the last event of the stream or at maxDisconnects.
+// stream. It stops when k reaches the number of events in the stream or [maxDisconnects].
 //
 // Then it resumes the stream of the last of these runs after each of its events. Finally, it reads
 // and resumes the streams of further runs, with other templates, with a tool call and with many
@@ -114,8 +114,8 @@ func firstAndMiddle(cursors []string) []string {
 	return []string{cursors[0], cursors[(len(cursors)-1)/2]}
 }
 
-// lateAndLonger returns the first of the last 300 cursors, and each of these that is shorter than the
-// next one, such as "999" before "1000". There must be at least one cursor.
+// lateAndLonger returns some of the last 300 cursors: the first one, and each one that is shorter
+// than the next, such as "999" before "1000". There must be at least one cursor.
 func lateAndLonger(cursors []string) []string {
 	// A server that compares cursors as strings resumes incorrectly after "999".
 	late := cursors[max(0, len(cursors)-300):]
@@ -154,16 +154,16 @@ func (t *Conversation) readFirstCursor() string {
 	return ""
 }
 
-// minPartialEvent is the number of bytes of an event that the client in the resume-inside scenario
-// must have read when it disconnects. The connection is then certainly closed within an event.
+// minPartialEvent is the minimum number of bytes of an incomplete event that the client in the
+// resume-inside scenario must have received before it disconnects.
 const minPartialEvent = 512
 
 // maxPartialBody is the number of bytes of a response after which the client in the resume-inside
-// scenario disconnects in any case.
+// scenario disconnects even if it has received no incomplete event.
 const maxPartialBody = 1 << 20
 
-// largeEventSize is the size of an event, in bytes, above which the resume-inside scenario resumes
-// the stream after the event. It is a common buffer size.
+// largeEventSize is a common buffer size, in bytes. The resume-inside scenario resumes the stream
+// after the first event that is larger.
 const largeEventSize = 4096
 
 // runResumeInside plays the resume-inside scenario. It disconnects in the middle of a large event

@@ -26,8 +26,9 @@ const (
 
 // finishConversation returns part with the recording and the errors of the conversation conv, which
 // has ended. If the recording is larger than [maxRetained], it evaluates the conversation, calls
-// t.BeforeTrim and trims the result. It also evaluates conversations with content codings. Finally,
-// it releases the memory of the conversation.
+// t.BeforeTrim and trims the result. If a body has a content coding, it also evaluates the
+// conversation, because the decoded bodies may be large. Finally, it releases the memory of the
+// conversation.
 func (t *Target) finishConversation(conv *Conversation, part ScenarioResult) ScenarioResult {
 	part.Trace, part.Err, part.IncompleteReason = conv.finalTrace(), conv.err, conv.abortCause
 	if part.IncompleteReason == nil {
@@ -54,9 +55,10 @@ func (t *Target) finishConversation(conv *Conversation, part ScenarioResult) Sce
 	return part
 }
 
-// wasAtStreamLimit reports whether the server finally refused a request for the stream of a run with
-// status 429 (Too Many Requests), so that checks cannot judge the run. It returns false if the server
-// has accepted no run of the conversation.
+// wasAtStreamLimit reports whether the server refused a request for the stream of a run with status
+// 429 (Too Many Requests), and no repetition of the request was successful. Checks can then not
+// judge the run. wasAtStreamLimit returns false if the server has accepted no run of the
+// conversation.
 func (t *Conversation) wasAtStreamLimit() bool {
 	refused := map[string]bool{}
 	for _, x := range t.trace.Exchanges {
@@ -71,8 +73,8 @@ func (t *Conversation) wasAtStreamLimit() bool {
 	return t.acceptedAny && len(refused) > 0
 }
 
-// releaseMemory releases the memory of all responses of the conversation in the memory limiter, and
-// closes idle connections.
+// releaseMemory makes the memory that the memory limiter has reserved for the responses of the
+// conversation available to other conversations. It also closes idle connections.
 func (t *Conversation) releaseMemory() {
 	for _, c := range t.clients {
 		c.ReleaseMemory()
@@ -143,9 +145,10 @@ func truncateRaw(raw []byte) []byte {
 // run.
 const judgeGrace = time.Second
 
-// newJudgeContext returns a context for evaluations. It is done [judgeGrace] after ctx, with the
-// same cause. However, if ctx is done because of the run timeout, the returned context is not, so
-// that all recordings are evaluated. The caller must call stop when all evaluations are done.
+// newJudgeContext returns a context for evaluations. If the user cancels ctx, the context is done
+// [judgeGrace] later, with the same cause. If ctx is done because of the run timeout, the context
+// continues, so that all recordings are evaluated. The caller must call stop when all evaluations
+// are done.
 func newJudgeContext(ctx context.Context) (judge context.Context, stop func()) {
 	judge, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	unlink := context.AfterFunc(ctx, func() {

@@ -12,9 +12,9 @@ type textGenerator struct {
 	make func(word string) string // returns a text of the class; in most classes, it contains word
 }
 
-// textSamples are classes of texts. The first class contains plain texts, and the others contain
-// texts that an incorrect server may change. No text contains a lone surrogate, which UTF-8 cannot
-// represent, or NUL, which some databases cannot store.
+// textSamples are classes of texts. The first class contains words without special characters. The
+// others contain texts that an incorrect server may change. No text contains a lone surrogate,
+// which UTF-8 cannot represent, or NUL, which some databases cannot store.
 var textSamples = []textGenerator{
 	{"a plain text", func(w string) string { return w }},
 	{"a text with a space at its beginning", func(w string) string { return " " + w }},

@@ -100,9 +100,9 @@ func singlePrompt(name, words, doc string, expectedChecks ...string) Scenario {
 }
 
 // failingPrompt returns a scenario that sends the test prompt with the given name, which makes a
-// run fail. It sends the prompt again in another thread, in a request with earlier messages, if the
-// dialect has a template for that. The scenario has the name of the test prompt and the description
-// doc.
+// run fail. If the dialect has a template for requests with earlier messages, the scenario sends
+// the prompt again in such a request, in another thread. It has the name of the test prompt and the
+// description doc.
 func failingPrompt(name, doc string) Scenario {
 	s := singlePrompt(name, "scripted failure", doc)
 	s.Run = func(t *Conversation) {
@@ -326,10 +326,10 @@ func (t *Conversation) isValid(template string, e spec.Event) bool {
 	return len(t.dialect.ValidateRequest(t.BuildRequest(template, e))) == 0
 }
 
-// runNoThread plays the no-thread scenario. If the document allows it, it sends prompts without a
-// thread id on reused connections, each of which starts a new thread. The last one asks for the
-// previous message, which does not exist in a new thread. If the thread id may also be null,
-// runNoThread then sends such prompts.
+// runNoThread plays the no-thread scenario on reused connections. It sends prompts without a thread
+// id, if the document allows them; each starts a new thread. The last one asks for the previous
+// message, which does not exist in a new thread. If the document also allows null as the thread id,
+// runNoThread sends the prompts again with null.
 func runNoThread(t *Conversation) {
 	t.keepAlive()
 	prompts := []spec.Event{t.PromptEvent("text", "one"), t.PromptEvent("text", "two")}
@@ -358,9 +358,9 @@ func (t *Conversation) cancelDuringStream(frames int) {
 	t.DuringStream(t.BuildRequest("listen", spec.Event{}), frames, func() { t.SendTemplate("cancel", spec.Event{}) })
 }
 
-// readAfterEnd resumes the stream of the current run from the last cursor in the last response,
-// which must contain the end of the run, and reads it for at most [quietTimeout]. It sends nothing
-// if the last response contains no cursor or the target cannot resume streams.
+// readAfterEnd resumes the stream of the current run after the end of the run, and reads it for at
+// most [quietTimeout]. It uses the last cursor in the last response, which must contain the end of
+// the run. It sends nothing if the response contains no cursor or the target cannot resume streams.
 func (t *Conversation) readAfterEnd() {
 	if cursors := t.Cursors(); len(cursors) > 0 && !t.target.lacksCapability("resume") {
 		t.readStream(cursors[len(cursors)-1], wire.StopWhen{Elapsed: quietTimeout})

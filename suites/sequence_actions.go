@@ -13,29 +13,32 @@ type actionType struct {
 	name         string
 	doc          string                             // description; % stands for the subject
 	weight       int                                // relative frequency in generated sequences
-	needs        Scenario                           // only the fields for what the dialect and the target must have
+	needs        Scenario                           // the features that the type requires; see [Target.supports]
 	twoStreams   bool                               // the target must allow a user to open two streams
 	subjects     func(p *sequenceBuilder) []int     // returns the possible subjects; repeated ones are more likely
-	recordEffect func(p *sequenceBuilder, s action) // records in p to what later actions can refer; may be nil
-	perform      func(a *sequencePlayer, s action)  // plays s; does nothing if the action to which s refers failed
+	recordEffect func(p *sequenceBuilder, s action) // records in p the effect of s on later actions; nil: it has none
+	perform      func(a *sequencePlayer, s action)  // performs s, unless the earlier action to which s refers failed
 }
 
-// inConversation returns the numbers of all threads as possible subjects. Thread 1 occurs twice, so
-// that it is selected more often.
+// inConversation returns the subjects that are possible for an action on a thread: the numbers of
+// all threads. Thread 1 occurs twice, so that it is selected more often.
 func inConversation(*sequenceBuilder) []int { return []int{1, 1, 2} }
 
 // withoutSubject returns 1 as the only subject. It is used for types of actions that refer neither
 // to a thread nor to an earlier action.
 func withoutSubject(*sequenceBuilder) []int { return []int{1} }
 
-// onOpenedRun returns the numbers of the actions that start a run as possible subjects.
+// onOpenedRun returns the subjects that are possible for an action on a run: the numbers of the
+// actions that start a run.
 func onOpenedRun(p *sequenceBuilder) []int { return p.runs }
 
-// onUploadedFile returns the numbers of the actions that upload a file as possible subjects.
+// onUploadedFile returns the subjects that are possible for an action on a file: the numbers of the
+// actions that upload a file.
 func onUploadedFile(p *sequenceBuilder) []int { return p.uploads }
 
-// onObservedRun returns, as possible subjects, the numbers of the actions that start a run whose
-// stream is read by an action of p. Only such a stream provides cursors for resuming the run.
+// onObservedRun returns the subjects that are possible for an action that resumes a run: the
+// numbers of the actions that start a run whose stream is read by this or another action of p.
+// Without reading a stream, the client has no cursors.
 func onObservedRun(p *sequenceBuilder) []int {
 	return slices.DeleteFunc(slices.Clone(p.runs), func(n int) bool { return !p.observedRuns[n] })
 }

@@ -93,8 +93,8 @@ var hostileActions = []actionType{
 	},
 }
 
-// runTemplates returns the names of the templates whose requests refer to an existing run or its
-// thread and that the target supports.
+// runTemplates returns the names of the templates that the target supports and whose requests refer
+// to an existing run or its thread.
 func (a *sequencePlayer) runTemplates() (all []string) {
 	for _, template := range []string{"listen", "cancel", "history"} {
 		if o, ok := a.dialect.TemplateOperation(template); ok && !o.StartsRun && a.canSend(template) {
@@ -123,11 +123,11 @@ func (a *sequencePlayer) sendInvalid(template string, e spec.Event, choice uint6
 // Only the refusals scenario sends larger ones.
 const maxInvalidBody = 1 << 16
 
-// collectFaults sets t.faultNames to the names of the invalid variants (see [dialect.InvalidRequest])
-// of the requests that sequences send, by template. It omits variants with bodies larger than
-// [maxInvalidBody]. It builds the requests in conversation conv, but sends none. It must be called
-// before the first sequence is played, because it uses so much processor time that timing checks
-// could fail.
+// collectFaults sets t.faultNames to the names of the invalid requests (see
+// [dialect.InvalidRequest]) that sequences may send, by template. It omits those with bodies larger
+// than [maxInvalidBody]. It builds the requests in conversation conv, but sends none. Call it
+// before the first sequence is played: it uses so much processor time that timing checks could
+// fail.
 func (t *Target) collectFaults(conv *Conversation) {
 	t.faultNames = map[string][]string{}
 	conv.Run = conv.NewID()

@@ -61,8 +61,8 @@ func (a *sequencePlayer) play(actions []action) {
 	}
 }
 
-// selectRun sets the current thread and run to those of the run that action n started, and returns
-// true. If action n did not start a run, selectRun returns false.
+// selectRun makes the run that action n started, and the thread of that run, the current ones. It
+// returns false if action n did not start a run.
 func (a *sequencePlayer) selectRun(n int) bool {
 	r, ok := a.runs[n]
 	if ok {
@@ -71,9 +71,9 @@ func (a *sequencePlayer) selectRun(n int) bool {
 	return ok
 }
 
-// startRun starts a run on the thread of action s, in the same way as [Conversation.StartRun],
-// after the pending replies on that thread. If the server accepts the request, startRun records the
-// run in a.runs and returns true.
+// startRun sends the pending replies on the thread of action s, and then starts a run on that
+// thread in the same way as [Conversation.StartRun]. If the server accepts the request, startRun
+// records the run in a.runs and returns true.
 func (a *sequencePlayer) startRun(s action, template string, e spec.Event) bool {
 	a.answerPending(a.threads[s.subject])
 	a.Thread = a.threads[s.subject]
@@ -95,8 +95,8 @@ func (a *sequencePlayer) answerPending(thread string) {
 	}
 }
 
-// addPendingReply records d, the reply to the tool call or interrupt that action s elicited. It
-// does nothing if the last response was not read to its end.
+// addPendingReply records d as the pending reply to the tool call or interrupt that action s
+// elicited. It does nothing if the last response was not read to its end.
 func (a *sequencePlayer) addPendingReply(s action, d pendingInput) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -106,7 +106,8 @@ func (a *sequencePlayer) addPendingReply(s action, d pendingInput) {
 }
 
 // elicitReply returns the perform function of an action that elicits a tool call or an interrupt.
-// The function records the client's reply, for which it uses the given template, as pending.
+// The function does not send the reply, but records it as pending. The argument template is the
+// template of the reply.
 func elicitReply(template string) func(*sequencePlayer, action) {
 	return func(a *sequencePlayer, s action) {
 		eliciting, e := a.elicitingAction(s, template)
@@ -238,8 +239,8 @@ func (a *sequencePlayer) runConcurrently(s action) {
 	}
 }
 
-// sendPendingReply sends the pending reply to the tool call or interrupt that the subject of s
-// elicited, and reads the stream. If the reply is not pending any more, it does nothing.
+// sendPendingReply sends the pending reply to the tool call or interrupt that action s.subject
+// elicited, and reads the stream of the run. It does nothing if that action has no pending reply.
 func (a *sequencePlayer) sendPendingReply(s action) {
 	reply, owed := a.pendingReplies[s.subject]
 	if !owed {

@@ -51,7 +51,7 @@ func (t *Target) selectedSequences() (all []*generatedSequence) {
 	return all
 }
 
-// sequenceScenarios returns the scenarios of the selected sequences, for lists of scenarios; see
+// sequenceScenarios returns a scenario for each of the [Target.selectedSequences]; see
 // [sequenceScenario].
 func (t *Target) sequenceScenarios() (all []Scenario) {
 	for _, o := range t.selectedSequences() {
@@ -71,8 +71,9 @@ func sequenceScenario(name string, actions []action) Scenario {
 
 // playSequences plays the sequences in all and returns parts with their results appended. The
 // argument parts contains the results of the scenarios played before. After each sequence,
-// playSequences calls played with its name, possibly concurrently. If a sequence has new findings,
-// playSequences tries to find a shorter one with the same findings.
+// playSequences calls played with its name, possibly concurrently. If a sequence has findings that
+// are not in earlier results, playSequences tries to find a shorter sequence with the same
+// findings.
 func (t *Target) playSequences(
 	ctx context.Context, all []*generatedSequence, parts []ScenarioResult, played func(name string),
 ) []ScenarioResult {
@@ -185,10 +186,10 @@ func (t *Target) newFindings(known map[findingKey]bool, p *ScenarioResult) []fin
 	return slices.DeleteFunc(t.findingIDs(p), func(d findingKey) bool { return known[d] })
 }
 
-// shrinkSequence replaces the actions and the result of sequence o with those of a shorter or simpler
-// sequence that also has the findings in fresh, if it finds one. It plays at most tries sequences,
-// and starts none after the time until. It returns the number of sequences that it played, and
-// appends this number to o.result.Scenario.Doc.
+// shrinkSequence looks for a shorter or simpler sequence that also has the findings in fresh. If it
+// finds one, it replaces the actions and the result of o. It plays at most tries sequences, and
+// starts none after the time until. It returns the number of sequences that it played, which it
+// also states in o.result.Scenario.Doc.
 func (t *Target) shrinkSequence(
 	ctx context.Context, o *generatedSequence, fresh []findingKey, tries int, until time.Time,
 ) (tried int) {
@@ -225,10 +226,10 @@ func (t *Target) shrinkSequence(
 	return tried
 }
 
-// removeChunks divides sequence o into chunks of size actions. For each chunk, it calls try with the
-// remaining actions, except those that are not possible without the chunk. The function try must
-// report whether the findings remain and, if so, set o.actions to its argument. removed reports
-// whether a call of try returned true.
+// removeChunks tries to remove chunks of size actions from sequence o, one after the other,
+// beginning with the last. For each chunk, it calls try with the actions that remain possible
+// without it. The function try must report whether the findings remain and, if so, set o.actions to
+// its argument. removed reports whether a call of try returned true.
 func (t *Target) removeChunks(o *generatedSequence, size int, try func([]action) bool) (removed bool) {
 	// The last chunk is the first, because few actions refer to its actions.
 	for end := len(o.actions); end > 0; end -= size {

@@ -14,7 +14,7 @@ import (
 func (s action) word() string { return fmt.Sprintf("step-%d-%x", s.number, s.choice>>44) }
 
 // text returns a text for action s to send. s.choice selects one of the [textSamples]. If prompts
-// of the dialect cannot contain the text, the result is a plain text.
+// of the dialect cannot contain such a text, text uses the first of the textSamples.
 func (a *sequencePlayer) text(s action) string {
 	sample := textSamples[s.choice>>16%uint64(len(textSamples))]
 	if !a.target.fitsInPrompt(sample) {
@@ -52,8 +52,8 @@ func (a *sequencePlayer) promptArguments(s action, scenario, plain string) strin
 	return plain
 }
 
-// elicitingAction is like [Conversation.elicitingRequest], but action s determines the payload and
-// the name of the client tool.
+// elicitingAction is like [Conversation.elicitingRequest], but action s determines the name of the
+// client tool and its arguments, or the payload of the interrupt.
 func (a *sequencePlayer) elicitingAction(s action, replyTemplate string) (template string, e spec.Event) {
 	template, _ = a.elicitingRequest(replyTemplate)
 	if replyTemplate == "resume" {

@@ -8,8 +8,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// streamEndScenarios are the scenarios that wait for the end of every body after the end of its run.
-// Other scenarios do not wait long after the target has left a stream open once.
+// streamEndScenarios are the scenarios that wait for the end of every body after the end of its
+// run. Other scenarios wait only for [laterGrace] if the target has left a stream open before.
 var streamEndScenarios = []Scenario{{
 	Name: "closes", Doc: "the end of the response after each kind of end of a run", Capability: "text", Templates: promptTemplates,
 	ExpectedChecks: []string{"wire.ends", "run.closes-after-end"}, Run: runCloses,
@@ -28,13 +28,12 @@ const (
 const openTolerance = 200 * time.Millisecond
 
 // lingerAfterEnd returns a function for [wire.StopWhen.Linger] that limits the time for which the
-// client reads the response to r after the end of the run. It returns nil if the response to r is not
-// an event stream.
+// client reads the response to r after the end of the run. It returns nil if the response to r is
+// not an event stream.
 //
-// When the response contains the end of the run, the function sets *endedAt to the current time. The
-// client continues to read for the time that untilStillOpen returns. However, if the target has left
-// a stream open before, the client continues only for [laterGrace], and the response then ends with
-// the error [spec.ErrLeftAfterEnd].
+// When the response contains the end of the run, the function sets *endedAt to the current time. It
+// returns the limit and error of untilStillOpen. If the target has left a stream open before, it
+// returns [laterGrace] and [spec.ErrLeftAfterEnd] instead.
 func (t *Conversation) lingerAfterEnd(r spec.Request, endedAt *time.Time) func(spec.Response) (time.Duration, error) {
 	return t.afterRunEnd(r, func() (time.Duration, error) {
 		*endedAt = time.Now()
@@ -52,9 +51,10 @@ func untilStillOpen() (time.Duration, error) {
 }
 
 // afterRunEnd returns a function for [wire.StopWhen.Linger], or nil if the response to r is not an
-// event stream. When the response contains the end of the run, the function returns the results of
-// leave: the time for which to continue reading, and the error with which the response then ends.
-// Before that, and for any body with a content coding, it returns 0 and nil, which set no limit.
+// event stream. When the response contains the end of the run, the function calls leave. It returns
+// the results: the time for which to continue reading, and the error with which the response then
+// ends. Before the end of the run, and for bodies with a content coding, it returns 0 and nil,
+// which mean that there is no limit.
 func (t *Conversation) afterRunEnd(
 	r spec.Request, leave func() (time.Duration, error),
 ) func(spec.Response) (time.Duration, error) {
@@ -96,8 +96,8 @@ const (
 )
 
 // waitForStream waits until the client can request r without exceeding the stream limit of the
-// target, but no longer than [maxStreamWait]. The caller must call release with the response when
-// that has ended. waitForStream does not wait if the limit is unknown, if the response to r is not
+// target, but no longer than [maxStreamWait]. When the response has ended, the caller must call
+// release with it. waitForStream does not wait if the limit is unknown, if the response to r is not
 // a stream of the primary user, or if no other conversations are in progress.
 func (t *Conversation) waitForStream(r spec.Request) (release func(spec.Response)) {
 	open, o := t.target.resources.openStreams, t.dialect.Operation(r)

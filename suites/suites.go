@@ -92,9 +92,9 @@ type ScenarioResult struct {
 
 	summaries []exchangeSummary // summaries of the exchanges, set by the evaluation
 
-	// IncompleteReason is the reason why the scenario was not played or not completed; nil: it was.
-	// The test run was cancelled or took too long, the server exceeded limits too often, or it was
-	// busy; see [IsInconclusive]. It is not a finding.
+	// IncompleteReason is the reason why the scenario was not played or not completed; nil: it was
+	// completed. Either the test run was cancelled or took too long, or too many responses exceeded
+	// limits, or the server was too busy; see [IsInconclusive]. It is not a finding.
 	IncompleteReason error
 	Trimmed          bool // Trace has only the beginnings of the bodies; see [Target.BeforeTrim]
 }
@@ -195,8 +195,8 @@ func scenarioNames(list []Scenario) (all []string) {
 // those of [Target.Scenarios].
 func Capabilities() []string { return capabilityNames(Scenarios()) }
 
-// capabilityNames returns the sorted names, without duplicates, of the capabilities that a target
-// can claim or lack if list contains the scenarios.
+// capabilityNames returns the names of the capabilities that a target with the scenarios in list
+// can claim or lack. The names are sorted and unique.
 func capabilityNames(list []Scenario) []string {
 	all := []string{"scripted", "history", "attachments", "transcribe", "second-user"}
 	for _, s := range list {
@@ -226,8 +226,9 @@ func matchesAny(globs []string, id string) bool {
 	return slices.ContainsFunc(globs, func(g string) bool { ok, _ := path.Match(g, id); return ok })
 }
 
-// isScenarioSelected reports whether t.Only and t.Skip select scenario s, by its name or by a check
-// or requirement that may be judged in it.
+// isScenarioSelected reports whether scenario s is to be played. It returns false if t.Skip matches
+// the name of s. Otherwise, it returns true if t.Only is empty or matches the name, or if t.Only
+// and t.Skip select at least one check; see [Target.plan].
 func (t *Target) isScenarioSelected(s Scenario) bool {
 	if matchesAny(t.Skip, s.Name) {
 		return false
@@ -235,8 +236,9 @@ func (t *Target) isScenarioSelected(s Scenario) bool {
 	return len(t.Only) == 0 || matchesAny(t.Only, s.Name) || len(t.plan(s).Obligations) > 0
 }
 
-// plan returns the plan for scenario s: the obligations of the dialect and of t.Checks that t.Only
-// and t.Skip select.
+// plan returns the obligations of the dialect and of t.Checks to evaluate in scenario s. It omits
+// those that t.Skip matches. If t.Only is not empty and does not match the name of s, plan returns
+// only the obligations that t.Only matches.
 func (t *Target) plan(s Scenario) spec.Plan {
 	all := t.Dialect.Plan(rules.All)
 	all.Obligations = append(all.Obligations, t.ownObligations()...)
@@ -276,9 +278,9 @@ func (t *Target) promptText(scenario, words string) string {
 // exactly.
 func NewSalt() uint64 { return rand.Uint64()>>11 | 1 }
 
-// idSeed returns the first of the seeds for the thread and run ids of this round. It depends on the
-// salt, because a server may still have the threads of an earlier test run. The ranges of seeds of
-// different rounds do not overlap.
+// idSeed returns the first of the seeds for the thread and run ids of the round t.Round. It depends
+// on t.Salt, because the server may still store threads of an earlier test run, whose ids must not
+// be used again. The seeds of different rounds do not overlap.
 func (t *Target) idSeed() uint64 {
 	return rand.New(rand.NewPCG(t.Seed, t.Salt)).Uint64() + uint64(t.Round)<<24
 }
@@ -294,9 +296,9 @@ func (t *Target) newConversation(ctx context.Context, seed uint64) (*Conversatio
 	return conv, err
 }
 
-// playScenario plays scenario s and returns the result, which is evaluated only if
-// finishConversation does so. If the target does not support s, the conversation is empty. The seed
-// determines the ids in the requests.
+// playScenario plays scenario s and returns the result, which may not be evaluated yet; see
+// finishConversation. If the target does not support s, it sends nothing and the result has no
+// exchanges. The seed determines the ids in the requests.
 func (t *Target) playScenario(ctx context.Context, s Scenario, seed uint64) ScenarioResult {
 	part := ScenarioResult{Scenario: s, Dialect: t.Dialect}
 	if !t.supports(s) {
@@ -312,9 +314,10 @@ func (t *Target) playScenario(ctx context.Context, s Scenario, seed uint64) Scen
 	return t.finishConversation(conv, part)
 }
 
-// detectScripted reports whether the agent follows the test prompts. If the target does not state
-// it, detectScripted sends a test prompt that asks for a random word, and checks whether the reply
-// is exactly that word. It returns false if the request fails.
+// detectScripted reports whether the agent follows the test prompts. It returns false if the
+// prompts are [NaturalPrompts] or the target lacks the capability "scripted", and true if the
+// target claims that capability. Otherwise, it sends a test prompt that asks for a random word, and
+// reports whether the reply is exactly that word.
 func (t *Target) detectScripted(ctx context.Context) bool {
 	switch {
 	case t.PromptStyle == NaturalPrompts || t.lacksCapability("scripted"):
@@ -338,8 +341,9 @@ func (t *Target) detectScripted(ctx context.Context) bool {
 	return spec.Run(plan, t.Dialect.Events(trace), nil).Results[0].Verdict == spec.Passed
 }
 
-// HasObligations reports whether t.Only and t.Skip select at least one check in a scenario, or a
-// sequence. It also returns true if t.Only names a combination, even one that does not exist.
+// HasObligations reports whether t.Only and t.Skip leave anything to test: a scenario with at least
+// one check, or a sequence. It also returns true if t.Only contains the name of a combination, even
+// of one that does not exist.
 func (t *Target) HasObligations() bool {
 	if len(t.selectedSequences()) > 0 || slices.ContainsFunc(t.Only, IsCombination) {
 		return true

@@ -72,7 +72,7 @@ func (t *Target) checkCapabilities() error {
 	known := append(capabilities, "all")
 	for _, name := range t.ClaimedCapabilities {
 		if !slices.Contains(known, name) {
-			err := fmt.Errorf("unknown capability %q (want all or one of %s)", name, strings.Join(capabilities, ", "))
+			err := fmt.Errorf("unknown capability %q (want \"all\" or one of %s)", name, strings.Join(capabilities, ", "))
 			return &FieldError{"ClaimedCapabilities", err}
 		}
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// requireText adds a finding to p, the result of the scenario "text", if the reply to the prompt has
-// no text and no other finding explains this. It returns false if it cannot add the finding, because
-// no selected check judges a requirement that the finding could cite.
+// requireText adds a finding to p, the result of the scenario "text", if no response contains text.
+// It adds none if another finding explains this. It returns false if it cannot add the finding,
+// because no selected check judges a requirement that the finding could cite.
 func (t *Target) requireText(p ScenarioResult) bool {
 	evidence, foreign, ok := findMissingText(p)
 	textRequirement := t.Dialect.TextRequirement()
@@ -62,8 +62,8 @@ func (t *Target) requirementLevel(id string) spec.Level {
 	return spec.May
 }
 
-// textConvention returns the id of the dialect's convention that a scripted agent replies with the
-// requested text. It returns "" if the dialect does not have this convention.
+// textConvention returns the id of the convention in the dialect that requires a scripted agent to
+// reply with the text of the prompt. It returns "" if the dialect has no such convention.
 func (t *Target) textConvention() string {
 	for _, r := range t.Dialect.Requirements {
 		if r.Convention() && slices.Contains(r.Checks, rules.ScriptText.ID) {
@@ -73,10 +73,10 @@ func (t *Target) textConvention() string {
 	return ""
 }
 
-// findMissingText determines whether no response of p contains text. If so, ok is true, and last is
-// the event for a finding to cite: the end of the last response or, if no response was a stream,
-// its head. foreign reports whether a frame matches no schema of the dialect; such a frame may
-// contain the text. If there are no responses, ok is false.
+// findMissingText returns an event for a finding that no response of p contains text. This event,
+// last, is the end of the last response or, if no response is a successful stream, its head.
+// foreign reports whether a frame matches no schema of the dialect; such a frame may contain the
+// text. ok is false if a response contains text or if there are no responses.
 func findMissingText(p ScenarioResult) (last spec.Event, foreign, ok bool) {
 	hasStream := false
 	for _, o := range p.summaries {
@@ -97,9 +97,9 @@ func findMissingText(p ScenarioResult) (last spec.Event, foreign, ok bool) {
 // people to read. The empty string stands for messages and parts without a type.
 var readableTypes = []string{"", "text", "refusal", "message"}
 
-// hasReadableText reports whether e, an event of a response, or one of its parts contains text that
-// is meant for people to read. Text of reasoning is not. At the end of a run, only the parts of the
-// event are considered.
+// hasReadableText reports whether e, an event of a response, contains text that is meant for people
+// to read, in its field Text or in one of its parts. It ignores the text of reasoning, and the
+// field Text of the event that ends a run.
 func hasReadableText(e spec.Event) bool {
 	switch e.Kind {
 	case spec.MessageStart, spec.MessageProgress, spec.MessageDelta, spec.MessageEnd, spec.ContentPart, spec.ContentEnd:

@@ -21,14 +21,14 @@ const (
 // A historyTurn contains the messages that one request added to its thread, and those of the
 // response.
 type historyTurn struct {
-	messages  dialect.History
+	messages  dialect.MessageHistory
 	hasPrompt bool // the request contains a message of the user, not only a tool result or interrupt reply
 	size      int  // total size of the messages, in bytes
 }
 
 // history returns the earlier messages that the next request in the given thread must repeat, oldest
 // first. It returns nil if requests of the dialect do not repeat messages.
-func (t *Conversation) history(thread string) (h dialect.History) {
+func (t *Conversation) history(thread string) (h dialect.MessageHistory) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, x := range t.unread {
@@ -41,10 +41,10 @@ func (t *Conversation) history(thread string) (h dialect.History) {
 	return h
 }
 
-// remember adds the messages of the request and the response of x to t.turns, as a client that
-// repeats the history does. It omits the response if the run failed or was not read to its end,
-// because the last message may then be incomplete. It does nothing if the server did not accept the
-// request, or if such requests do not repeat the history. The caller must hold t.mu.
+// remember adds the messages in the request and the response of x to t.turns, so that later
+// requests can repeat them. It omits those of the response if the run failed or was not read to its
+// end, because the last message may then be incomplete. It does nothing if the server did not
+// accept the request, or if such requests do not repeat the history. The caller must hold t.mu.
 func (t *Conversation) remember(x spec.Exchange) {
 	if x.Response.Status != 200 || !t.dialect.RepeatsHistory(x.Request) {
 		return
@@ -53,7 +53,7 @@ func (t *Conversation) remember(x spec.Exchange) {
 	if request.Thread == "" || !request.Valid() {
 		return
 	}
-	var earlier dialect.History
+	var earlier dialect.MessageHistory
 	for _, turn := range t.turns[request.Thread] {
 		earlier = append(earlier, turn.messages...)
 	}
@@ -69,9 +69,10 @@ func (t *Conversation) remember(x spec.Exchange) {
 	t.turns[request.Thread] = latestTurns(append(t.turns[request.Thread], added))
 }
 
-// latestTurns returns the last turns whose total size is at most [maxRepeated], beginning with a
-// turn that has a prompt or with the first one in turns. It always returns at least the last turn
-// with a prompt and all later turns. The result is a subslice of turns.
+// latestTurns returns the last turns, which the next request repeats. It omits older turns if the
+// total size would exceed [maxRepeated], but always keeps the last turn with a prompt and all later
+// turns. The result begins with a turn that has a prompt or with the first one in turns. It is a
+// subslice of turns.
 func latestTurns(turns []historyTurn) []historyTurn {
 	size, begin := 0, 0
 	for i := len(turns) - 1; i >= 0; i-- {
@@ -89,17 +90,17 @@ func latestTurns(turns []historyTurn) []historyTurn {
 }
 
 // totalLen returns the total size, in bytes, of all messages in h.
-func totalLen(h dialect.History) (n int) {
+func totalLen(h dialect.MessageHistory) (n int) {
 	for _, message := range h {
 		n += len(message)
 	}
 	return n
 }
 
-// answerMessages converts events, the contents of one exchange, to the parts with which a later
-// request repeats them: the messages of the assistant with their tool calls, and the tool results.
-// It returns nil if the run did not end or failed, or if the arguments of a tool call are longer
-// than [maxRepeatedText].
+// answerMessages returns the messages with which a later request repeats the response of an
+// exchange: those of the assistant with their tool calls, and the tool results. The argument events
+// contains the events of the exchange. answerMessages returns nil if the run did not end or failed,
+// or if the arguments of a tool call are longer than [maxRepeatedText].
 func answerMessages(events iter.Seq[spec.Event]) (messages []spec.Event) {
 	b := messageAssembler{byID: map[string]*messageAccumulator{}, calls: map[string]*eventAccumulator{}}
 	for e := range events {
@@ -201,9 +202,10 @@ func (b *messageAssembler) observe(e spec.Event) {
 	}
 }
 
-// addSnapshot adds the tool results in messages, a snapshot of the conversation, that the stream has
-// not sent as events. If the stream has sent no text as events, it also adds the new texts of the
-// assistant. It ignores messages whose content is a list of parts; see [isContentInParts].
+// addSnapshot adds messages of a snapshot of the conversation. It adds the tool results that the
+// stream has not sent as events. If the stream has sent no text of the assistant as events, it also
+// adds the messages of the assistant that are neither in the request nor known already. It ignores
+// messages whose content is a list of parts; see [isContentInParts].
 func (b *messageAssembler) addSnapshot(messages []spec.Event) {
 	hasText := slices.ContainsFunc(b.messages, func(m *messageAccumulator) bool { return m.text.Len() > 0 })
 	for _, told := range messages {
@@ -221,9 +223,9 @@ func (b *messageAssembler) addSnapshot(messages []spec.Event) {
 }
 
 // isContentInParts reports whether the content of message, a message of a snapshot, is a list of
-// parts. The field Text then contains the list as JSON. A JSON list of items without a type, such
-// as [1,2], is a text. An empty list is a list of parts in a message of the assistant, and a text
-// in a tool result.
+// parts rather than a text. The field Text then contains the list as JSON. If an item of a JSON
+// list has no type, as in [1,2], the content is a text. An empty list is a list of parts in a
+// message of the assistant, and a text in a tool result.
 func isContentInParts(message spec.Event) bool {
 	if !strings.HasPrefix(message.Text, "[") {
 		return false

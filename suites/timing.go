@@ -14,8 +14,8 @@ type timingSensitiveCheck struct {
 	check   *spec.Check
 	retries uint64 // maximum number of times that the scenario is replayed
 
-	// If precondition is nil, the scenario is replayed if the check fails or judges nothing. Otherwise
-	// it is replayed only if precondition judges something and the check judges nothing.
+	// The scenario is replayed if the check judges nothing although precondition judges something. If
+	// precondition is nil, it is replayed if the check judges nothing or fails.
 	precondition *spec.Check
 }
 
@@ -35,10 +35,10 @@ const maxTimingRetries = 4
 // greater than the number of scenarios, so that all seeds are different.
 const seedStride = 1 << 16
 
-// retryTiming replays each scenario in parts whose timing check did not pass, and replaces its
-// result in parts, so that a failure is reported only if all attempts fail. Then it calls
-// [Target.retryLateDeltas] for the other scenarios, until the deltas of one scenario are late in
-// all attempts.
+// retryTiming replays each scenario in parts that [timingChecks] contains and whose check did not
+// pass, and replaces its result in parts. A failure is therefore reported only if all attempts
+// fail. Then retryTiming calls [Target.retryLateDeltas] for the other scenarios, until the deltas
+// of one scenario are late in all attempts.
 func (t *Target) retryTiming(ctx context.Context, parts []ScenarioResult) {
 	replay := func(i int, n uint64) ScenarioResult {
 		return t.playScenario(ctx, parts[i].Scenario, t.idSeed()+uint64(i)+1+n*seedStride)
@@ -60,12 +60,14 @@ func (t *Target) retryTiming(ctx context.Context, parts []ScenarioResult) {
 	}
 }
 
-// retryLateDeltas replays the conversation of p until deltas do not arrive late, but at most
-// [maxTimingRetries] times, and reports whether they arrive late in all replays, too. If they do not,
-// it replaces p with the result of the last replay. If p has findings of other checks, which a replay
-// might not have, it keeps p, and overrules only the verdict on late deltas. The function play must
-// play the conversation with new ids, without concurrent conversations. Its argument is 1 in the
-// first call and increases with each call.
+// retryLateDeltas replays the conversation of p if its deltas arrive late, at most
+// [maxTimingRetries] times. It reports whether they arrive late in all replays, too. Otherwise, it
+// stops at the first replay whose deltas are not late and replaces p with the result. If p has
+// findings of other checks, which the replay might not have, it keeps p, but removes its findings
+// about late deltas.
+//
+// The function play must play the conversation with new ids, without concurrent conversations. Its
+// argument is 1 in the first call and increases with each call.
 func (t *Target) retryLateDeltas(
 	ctx context.Context, p *ScenarioResult, play func(n uint64) ScenarioResult,
 ) (isLate bool) {
@@ -75,7 +77,7 @@ func (t *Target) retryLateDeltas(
 	isOther := func(id findingKey) bool { return id.check != rules.DeltasArriveIncrementally.ID }
 	for n := uint64(1); n <= maxTimingRetries && ctx.Err() == nil; n++ {
 		switch again := play(n); {
-		case t.hasLateDeltas(&again):
+		case t.hasLateDeltas(&again) || !judgesDeltas(&again):
 		case slices.ContainsFunc(t.findingIDs(p), isOther):
 			for i := range p.Evaluation.Results {
 				if r := &p.Evaluation.Results[i]; r.Obligation.Check == rules.DeltasArriveIncrementally {
@@ -101,10 +103,18 @@ func (t *Target) hasLateDeltas(p *ScenarioResult) bool {
 	})
 }
 
+// judgesDeltas reports whether [rules.DeltasArriveIncrementally] judged anything in p, which must
+// have been evaluated.
+func judgesDeltas(p *ScenarioResult) bool {
+	return slices.ContainsFunc(p.Evaluation.Results, func(r spec.Result) bool {
+		return r.Obligation.Check == rules.DeltasArriveIncrementally && r.Judged > 0
+	})
+}
+
 // failsTiming reports whether the scenario of p must be replayed because of c; see
-// [timingSensitiveCheck]. It returns false if the check is not selected, the agent is not scripted,
-// or the conversation is empty, incomplete or trimmed. It evaluates p if that has not been done
-// before.
+// [timingSensitiveCheck]. It returns false if the check is not selected, if the agent does not
+// follow the test prompts, or if the conversation is empty, incomplete or trimmed. It evaluates p
+// if that has not been done before.
 func (t *Target) failsTiming(p *ScenarioResult, c timingSensitiveCheck) bool {
 	if p.Err != nil || p.IncompleteReason != nil || p.Trimmed || len(p.Trace.Exchanges) == 0 || !p.Trace.Scripted {
 		return false

@@ -35,9 +35,10 @@ func (t *Conversation) sendTogether(requests []spec.Request, n int, limit func(s
 }
 
 // runTwoRuns plays the two-runs scenario. It starts two runs of one thread and reads their streams
-// in the opposite order. Then it starts six more runs of the thread at the same time, reads their
-// streams, and resumes one of them at each of its events. Checks verify that each stream contains
-// all events of its own run and no others. Runs that the server refuses are ignored.
+// in the opposite order. Then it starts six more runs of the thread, which are in progress at the
+// same time, reads their streams, and resumes one of them at each of its events. It omits runs that
+// the server refuses. Checks verify that each stream contains all events of its own run and no
+// others.
 func runTwoRuns(t *Conversation) {
 	first := t.StartRun("prompt", t.PromptEvent("slow", "4 40"))
 	run := t.Run
@@ -68,11 +69,11 @@ func runTwoRuns(t *Conversation) {
 }
 
 // runTogether plays the together scenario. While the client reads the stream of one run, from the
-// beginning or from a cursor, other runs of the thread end or are cancelled. Unless the stream limit
-// of the target is 2, a second stream of the same run ends at its idle limit. Checks verify that the
-// first stream continues. Then
-// the client reads the stream of a short run while another run of the thread is in progress, and
-// waits for the end of the body. If the stream limit of the target is 1, runTogether sends nothing.
+// beginning or from a cursor, other runs of the thread end or are cancelled. A second stream of the
+// same run ends at its idle limit, unless the stream limit of the target is 2. Checks verify that
+// the first stream continues. Then the client reads the stream of a short run while another run of
+// the thread is in progress, and waits for the end of the body. If the stream limit of the target
+// is 1, runTogether sends nothing.
 func runTogether(t *Conversation) {
 	if t.target.StreamLimit == 1 || !t.StartRun("prompt", t.PromptEvent("idle", "2000")) {
 		return

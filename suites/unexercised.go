@@ -9,8 +9,8 @@ import (
 )
 
 // explainUnexercised returns the message for the failure of a check that judged nothing in p,
-// although the target promised the capability. The message describes the promise, a request and the
-// response to it.
+// although the target promised the capability of the scenario. The message describes the promise, a
+// request and the response to it.
 func (t *Target) explainUnexercised(p ScenarioResult) string {
 	s := p.Scenario
 	var promise string
@@ -39,9 +39,9 @@ func (t *Target) explainUnreachedLimit(p ScenarioResult) string {
 }
 
 // describeDialogue returns a description of the request and the response of one exchange of p. It
-// prefers an exchange with a symptom, and otherwise one whose response contains text. A failed run
-// counts as a symptom only if no run has a response with text, because some prompts ask for a
-// failure. If no request was sent, the description states this.
+// prefers an exchange with a symptom, and otherwise one whose response contains text. If a response
+// of p contains text, it ignores failed runs, because some prompts ask for a failure. If no request
+// was sent, the description states this.
 func describeDialogue(p ScenarioResult) string {
 	if len(p.summaries) == 0 {
 		return "no request was sent"
@@ -79,11 +79,12 @@ func (o exchangeSummary) describeRequest() string {
 	return "prompt " + quote([]byte(o.prompt))
 }
 
-// MissingCapability returns the capability of the scenario of p and true if the target seems to lack
-// it: if all findings of r, a check result of p, refer to responses whose status (404, 405, 410 or
-// 501) means that the server does not have the operation. It returns false if r has no findings, or
-// if a finding refers to an operation that starts runs. It also returns false for the capabilities
-// "text" and "refusals", and for recordings. If ok is false, capability is not meaningful.
+// MissingCapability returns the capability of the scenario of p if the target seems to lack it.
+// This is the case if each finding of r, a check result of p, refers to a response with status 404,
+// 405, 410 or 501, which means that the server does not have the operation. ok is false if r has no
+// findings, or if a finding refers to an operation that starts runs. It is also false for the
+// capabilities "text" and "refusals", and for recordings. The capability is only valid if ok is
+// true.
 func MissingCapability(p ScenarioResult, r spec.Result) (capability string, ok bool) {
 	if capability = p.Scenario.capabilityName(); capability == "text" || capability == "refusals" || len(r.Findings) == 0 {
 		return "", false

@@ -15,8 +15,9 @@ import (
 )
 
 // evaluateAll evaluates the conversations in parts that have not been evaluated yet. Then it
-// adjusts all verdicts for facts that single conversations do not show: whether the server
-// completed any exchange, and whether the target broke promises. It modifies and returns parts.
+// adjusts the verdicts to facts that a single conversation does not show: whether the server
+// completed any exchange, and which capabilities the target promises. It modifies and returns
+// parts.
 func (t *Target) evaluateAll(parts []ScenarioResult) []ScenarioResult {
 	t.evaluateEach(parts)
 	all := make([]spec.Evaluation, len(parts))
@@ -70,8 +71,8 @@ func (t *Target) evaluateEach(parts []ScenarioResult) {
 
 // evaluateOnce evaluates the conversation of p with the selected checks and stores the evaluation
 // in p, unless p already has one. If the context for evaluations (see [newJudgeContext]) is done
-// before that, no check judges anything, and evaluateOnce sets p.IncompleteReason, unless it is
-// already set, to the cause of the context.
+// before the evaluation ends, no check judges anything, and evaluateOnce sets p.IncompleteReason to
+// the cause of the context. It does not replace an IncompleteReason that is already set.
 func (t *Target) evaluateOnce(p *ScenarioResult) {
 	if len(p.Evaluation.Results) > 0 {
 		return
@@ -149,11 +150,12 @@ func (t *Target) isPromised(s Scenario) bool {
 	return slices.Contains(t.ClaimedCapabilities, s.capabilityName()) || slices.Contains(t.ClaimedCapabilities, "all")
 }
 
-// adjustVerdict changes the verdict of r, a check result of p, for reasons that the conversation does
-// not show. The verdict becomes [spec.Skipped] if the target lacks a capability that the check needs,
-// and [spec.Silent] if a setting for the scenario is missing. It becomes [spec.Error] if the check
-// judged nothing because of p.Err. If an expected check judged nothing although promised is true (see
-// [Target.isPromised]), adjustVerdict calls [spec.Result.BreakPromise].
+// adjustVerdict changes the verdict of r, a check result of p, in these cases:
+//   - The target lacks a capability that the check needs. The verdict becomes [spec.Skipped].
+//   - A setting that the scenario needs is missing. The verdict becomes [spec.Silent].
+//   - The check judged nothing because of p.Err. The verdict becomes [spec.Error].
+//   - The scenario expects the check to judge something, but it judged nothing. If promised is true,
+//     adjustVerdict calls [spec.Result.BreakPromise]; see [Target.isPromised].
 func (t *Target) adjustVerdict(p ScenarioResult, r *spec.Result, promised bool) {
 	id := r.Obligation.Check.ID
 	expected := slices.Contains(p.Scenario.ExpectedChecks, id)

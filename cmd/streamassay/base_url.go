@@ -11,10 +11,10 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// baseURL parses text as the base URL of a target of dialect d. If text has no path, baseURL adds
-// the base path of d. It also removes a slash at the end of the path. If d.IsEndpoint is true, it
-// does not change the path. If text is not a base URL, it returns a usage error that begins with
-// name; see [parseBase].
+// baseURL parses text as the base URL of a target of dialect d. If text has no path, the result has
+// the base path of d. A slash at the end of the path is removed. However, if d.IsEndpoint is true, the
+// path is not changed. If text is not a base URL, baseURL returns the usage error of [parseBase],
+// which begins with name.
 func baseURL(name, text string, d *dialect.Dialect) (*url.URL, error) {
 	u, err := parseBase(name, text)
 	if err != nil || d.IsEndpoint {
@@ -29,7 +29,7 @@ func baseURL(name, text string, d *dialect.Dialect) (*url.URL, error) {
 
 // parseBase parses text as a base URL: an absolute http or https URL without a user, query or
 // fragment. If text is not a base URL, it returns a usage error that begins with name, the name of
-// the flag or field that holds the URL, and does not show credentials in the URL.
+// the flag or field that holds the URL. The error does not contain the credentials in the URL.
 func parseBase(name, text string) (*url.URL, error) {
 	fail := func(format string, args ...any) (*url.URL, error) {
 		return nil, usageError("%s %q %s", name, withoutSecrets(text), fmt.Sprintf(format, args...))

@@ -56,7 +56,7 @@ converted, 2 usage error.`,
 	}
 	f := cmd.Flags()
 	f.Var((*nameList)(&c.dialects), "dialect",
-		"`DIALECT` dialect of the recordings: "+dialectUsage+"; requests of other dialects are left out (default: none are "+
+		"`DIALECT` dialect of the recordings: "+dialectUsage+"; requests that call none of its operations are left out (default: none are "+
 			"left out); no effect on .json files")
 	f.StringVar(&c.format, "to", "", "`FORMAT` transcript (convert only .har, .http and .sse files) or script (only .json files); other "+
 		"files are reported as not converted, with exit code 1 (default: convert all)")
@@ -113,7 +113,7 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 		}
 	}
 	if failures > 0 {
-		return exitError{exitFailed, countNoun(failures, "item") + " could not be converted"}
+		return exitError{exitFailed, "not everything could be converted (" + countNoun(failures, "error") + ")"}
 	}
 	return nil
 }
@@ -121,7 +121,7 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 // write writes f to the output directory. If the output file exists and --force is not given, write
 // returns an error that names source, the path of the file from which f was made. All errors are
 // usage errors.
-func (c convertOptions) write(f replay.OutputFile, source string) error {
+func (c convertOptions) write(f replay.ConvertedFile, source string) error {
 	path, how := filepath.Join(c.dir, filepath.Base(f.Name)), os.O_WRONLY|os.O_CREATE|os.O_EXCL
 	if c.force {
 		how = os.O_WRONLY | os.O_CREATE | os.O_TRUNC

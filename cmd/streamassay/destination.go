@@ -116,8 +116,8 @@ func (d destination) isSame(other destination) bool {
 	return d.file == other.file || d.info != nil && other.info != nil && os.SameFile(d.info, other.info)
 }
 
-// isStdout reports whether the destination is a regular file to which standard output is
-// redirected. The result is false for "-".
+// isStdout reports whether the destination is the regular file to which standard output is
+// redirected. The result is false if the path is "-".
 func (d destination) isStdout() bool {
 	out, err := os.Stdout.Stat()
 	return err == nil && d.isFile() && d.info != nil && os.SameFile(out, d.info)
@@ -220,8 +220,9 @@ func writeAndClose(file *os.File, err error, data []byte) error {
 	return withoutPath(err)
 }
 
-// checkDir returns an error if no file can be created in the directory at path or, if that does not
-// exist, in the nearest existing directory above it. It does not create any directory.
+// checkDir returns an error if no file can be created in the directory at path. If the directory does
+// not exist, checkDir checks the nearest existing directory above it instead. It does not create any
+// directory.
 func checkDir(path string) error {
 	for {
 		info, err := os.Stat(path)

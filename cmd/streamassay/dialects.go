@@ -25,12 +25,14 @@ func openDialect(name string) (*dialect.Dialect, error) {
 	}
 	d, err := dialect.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("%w; or give the path of an OpenAPI document, which must contain / or end with .yaml", err)
+		return nil, fmt.Errorf("%w; or give the path of an OpenAPI document; "+
+			"the path must contain \"/\" or end with \".yaml\"", err)
 	}
 	return d, nil
 }
 
-// dialectsNamed is like givenDialects, but returns all embedded dialects if names is empty.
+// dialectsNamed returns the dialects with the given names, as givenDialects does, or all embedded
+// dialects if names is empty.
 func dialectsNamed(flag string, names []string) ([]*dialect.Dialect, error) {
 	if len(names) > 0 {
 		return givenDialects(flag, names)

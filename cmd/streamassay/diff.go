@@ -254,7 +254,7 @@ func (d diffOptions) redactReport(r *diff.Report) {
 			for i := range c.Differences {
 				difference := &c.Differences[i]
 				difference.Request = hide(difference.Request)
-				for _, s := range []*diff.DifferingEvent{difference.A, difference.B} {
+				for _, s := range []*diff.EventSummary{difference.A, difference.B} {
 					if s != nil {
 						s.Facts = hide(s.Facts)
 					}

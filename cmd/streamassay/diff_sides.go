@@ -150,10 +150,9 @@ func (d diffOptions) readSide(root string) (h diffSide, err error) {
 }
 
 // addRecording adds the recording t to h as one take of a conversation, unless --only or --skip
-// excludes the conversation. It modifies t: it completes requests of which only the body was
-// recorded, and removes the base path from the requests. The argument selected holds the dialects
-// of the --dialect flag. If the dialect of t cannot be determined, the error is that of
-// [recordedDialect].
+// excludes the conversation. The requests in t are modified: the base path is removed, and requests of
+// which only the body was recorded are completed. The argument selected holds the dialects of the
+// --dialect flag. If the dialect of t cannot be determined, the error is that of [recordedDialect].
 func (d diffOptions) addRecording(h *diffSide, t *transcript.Transcript, selected []*dialect.Dialect) error {
 	of, err := recordedDialect(t, selected)
 	if err != nil {

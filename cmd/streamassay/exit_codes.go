@@ -20,9 +20,9 @@ func (c targetExitCodes) worst() int {
 	return worst
 }
 
-// summaryLine returns the line that sums up the results of several targets. If unwritten is true,
-// the line adds that a report could not be written, and its exit code is that of an internal error.
-// An example of a line:
+// summaryLine returns the line that sums up the results of several targets. If unwritten is true, it
+// states that a report could not be written, and shows the exit code of an internal error in place of
+// that of the targets. An example of a line:
 //
 //	FAILED  3 targets: 2 passed, 1 failed  (exit 1)
 func (c targetExitCodes) summaryLine(unwritten bool) string {

@@ -76,8 +76,8 @@ func parseSize(text string) (int64, error) {
 }
 
 // formatSize returns n, a number of bytes, as a multiple of the largest binary unit that divides n,
-// such as "64KiB". If no binary unit divides n, the result is n without a unit. If n is 0, which
-// stands for a flag without a default, the result is "".
+// such as "64KiB". If no binary unit divides n, the result is a number of bytes, such as "1000B". If
+// n is 0, which stands for a flag without a default, the result is "".
 func formatSize(n int64) string {
 	if n == 0 {
 		return ""
@@ -87,7 +87,7 @@ func formatSize(n int64) string {
 			return fmt.Sprintf("%d%s", n/u.bytes, u.name)
 		}
 	}
-	return strconv.FormatInt(n, 10)
+	return fmt.Sprintf("%dB", n)
 }
 
 // countValue returns a [pflag.Value] that stores a whole number above 0 in *to. The initial value

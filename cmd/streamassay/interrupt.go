@@ -35,7 +35,7 @@ func (i interruptError) exitCode() int {
 }
 
 // exitOnSecondSignalKey is the context key of an *atomic.Bool. If the Bool is true, a second signal
-// ends the program at once.
+// ends the program immediately.
 type exitOnSecondSignalKey struct{}
 
 // withSignals returns a copy of parent that is canceled by SIGINT or SIGTERM, with an
@@ -61,9 +61,9 @@ func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 	}
 }
 
-// exitOnSecondSignal makes a second signal end the program at once. The context ctx must be derived
-// from one that [withSignals] returned; otherwise exitOnSecondSignal has no effect. Commands that
-// run a server must not call it, because they have to end open streams first.
+// exitOnSecondSignal makes a second signal end the program immediately. The context ctx must be
+// derived from one that [withSignals] returned; otherwise exitOnSecondSignal has no effect. Commands
+// that run a server must not call it, because they have to end open streams first.
 func exitOnSecondSignal(ctx context.Context) {
 	if atOnce, ok := ctx.Value(exitOnSecondSignalKey{}).(*atomic.Bool); ok {
 		atOnce.Store(true)
@@ -90,9 +90,9 @@ func concludeReport(ctx context.Context, r *reports.Report, o reports.ConcludeOp
 // that have already been played.
 const signalGrace = time.Second
 
-// withSignalGrace returns a context with the values of ctx that is canceled [signalGrace] after ctx
-// is, with the same cause. The caller must call stop, which cancels the context immediately and
-// releases its resources.
+// withSignalGrace returns a context that outlives ctx by [signalGrace]: it is canceled that long after
+// ctx, with the same cause. It has the values of ctx. The caller must call stop, which cancels the
+// context immediately and releases its resources.
 func withSignalGrace(ctx context.Context) (later context.Context, stop func()) {
 	later, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	unlink := context.AfterFunc(ctx, func() {

@@ -42,8 +42,8 @@ A FILE is one of:
   .txtar   a transcript, as written by streamassay run --transcripts
   .http    output of curl -i. NAME.request.json, if present, holds the request of NAME.http: an
            object with the members method, path, headers and body or, without method and path,
-           just the JSON body. NAME.1.http, NAME.2.http … (and NAME.1.request.json …) are one
-           conversation.
+           just the JSON body of a request for a run's stream. NAME.1.http, NAME.2.http …
+           (and NAME.1.request.json …) are one conversation.
   .sse     an event stream without its HTTP headers
   .har     an HTTP archive, as saved by browsers
 A DIR stands for all such files in it and below; - is standard input, whose format is
@@ -53,9 +53,10 @@ A conversation is one or more exchanges, in order.
 Recordings of the same dialect are judged together, as one target. A violation is reported
 for any response; a requirement is reported as fulfilled only if one of the responses streams
 a whole run (its start, content and end). Without a request, requirements about it are not tested.
-If the responses are not HTTP, or if there is neither a request nor an event of the dialect,
-nothing is judged. In reports, REDACTED replaces the credentials in headers and URLs, also where
-bodies repeat them.
+Exchanges that request none of the dialect's operations, such as images in an HTTP archive, are
+not judged. If the recorded paths begin with a base path, first remove it with streamassay
+convert --base. If a file cannot be read, nothing is judged (exit code 2). In reports, REDACTED
+replaces the credentials in headers and URLs, also where bodies repeat them.
 
 Exit codes: 0 no MUST requirement is violated and 3 does not apply, 1 a MUST requirement is violated
 (with --strict: a MUST or SHOULD requirement), 2 usage or configuration error, 3 nothing
@@ -206,7 +207,7 @@ func recordedSecrets(dialects []*dialect.Dialect, parts map[string][]suites.Scen
 // evaluate judges the recordings in list. It returns their dialects, in the order of first use in
 // list, and the results of the recordings by the name of the dialect, in the order of list. If ctx
 // is done, evaluate leaves out the remaining recordings. It returns a usage error if a dialect is
-// unknown, or if neither --dialect nor a recording names its dialect.
+// unknown, or if a recording does not name its dialect and --dialect is not given.
 //
 // The recordings of a dialect are judged together: a check can pass only if at least one of them
 // contains a complete exchange.

@@ -15,9 +15,9 @@ import (
 )
 
 // lintNotes returns messages that explain why no check judged the recording in p: for example, the
-// server refused its requests, no frame is recognized, or the responses are not HTTP. If the
-// requests belong to a different dialect, the result is a message about that, even if a check
-// judged the recording. In bodies of responses, hide removes credentials.
+// server refused its requests, no frame is recognized, or the responses are not HTTP. The result is
+// nil if a check judged the recording. However, if the requests belong to a different dialect, the
+// only message states that in any case. Credentials in quoted bodies are removed by hide.
 func lintNotes(p suites.ScenarioResult, hide *redact.Redactor) (notes []string) {
 	d := p.Dialect
 	if note := foreignRequestNote(d, p.Trace); note != "" {
@@ -108,8 +108,8 @@ func printableLine(text []byte) string {
 
 // refusalNote returns a note on x, an exchange in which the server refused the request. The note
 // contains the method and path of the request, and the status and the beginning of the body of the
-// response, from which hide has removed credentials. It ends with a remark: that a request to start a
-// run has no body, or that there is no stream to judge.
+// response, from which hide has removed credentials. It ends with "the request has no body" if that
+// explains why a run was not started, and otherwise with "no stream to judge".
 func refusalNote(d *dialect.Dialect, x spec.Exchange, hide *redact.Redactor) string {
 	what := "the request (not recorded)"
 	if x.Request.Method != "" {

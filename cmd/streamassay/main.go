@@ -159,9 +159,9 @@ tool, by the client.`,
 	return root
 }
 
-// buildVersion returns the version of the module, or "devel" if it has none. If the build recorded
-// a VCS revision, its first 12 digits are appended, as in "devel 0123456789ab", unless the version
-// contains them. Without build information, the result is "unknown".
+// buildVersion returns the version of the module, or "devel" if it has none. The first 12 digits of
+// the VCS revision follow, as in "devel 0123456789ab", unless the build recorded no revision or the
+// version already contains them. Without build information, the result is "unknown".
 func buildVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -23,9 +23,9 @@ import (
 // A mockOptions holds the flags and arguments of the mock command.
 type mockOptions struct {
 	endpoint     listenFlags
-	control      string               // address of the control API, as HOST:PORT, or "off"
-	defaults     overridableMockFlags // settings that a script or a request can override
-	journal      journal.Config       // limits on the size of the journal
+	control      string           // address of the control API, as HOST:PORT, or "off"
+	defaults     mockDefaultFlags // settings that a script or a request can override
+	journal      journal.Config   // limits on the size of the journal
 	limits       limitFlags
 	log          logFlags
 	check        bool          // check the scripts and recordings, and serve nothing
@@ -77,9 +77,9 @@ and exits when it ends. COMMAND gets these environment variables:
   MOCK_URL       the base URL, if exactly one dialect is served
   MOCK_CONTROL   the URL of the control address
 
-The headers X-Mock-Seed, X-Mock-Pace, X-Mock-Vary and X-Mock-Fault of a request take
-precedence over --seed, --pace and --vary; so does the pace of a rule. Faults of headers and
-rules are added to those of --fault.
+The request headers X-Mock-Seed, X-Mock-Pace and X-Mock-Vary take precedence over --seed,
+--pace and --vary. The pace of a rule takes precedence over --pace, and X-Mock-Pace over both.
+The faults of the header X-Mock-Fault and of rules are added to those of --fault.
 
 An expectation file (--expect) lists requests that clients must send:
   calls: [{op: run, contains: weather, exactly: 1}, {op: listen, at-least: 1}]
@@ -158,7 +158,8 @@ SIGINT, 143 by SIGTERM.`,
 				"`URL` record each conversation, by forwarding requests to the server at URL (needs exactly one --dialect); "+
 					"REDACTED replaces credentials")
 			f.StringVar(&m.save, "save", "recordings",
-				"`DIR` directory for the recordings; existing files are kept; streamassay mock DIR replays the recordings")
+				"`DIR` directory for the recordings; existing files are kept: a new file whose name is taken gets a number; "+
+					"streamassay mock DIR replays the recordings")
 			f.StringArrayVar(&m.headers, "header", nil,
 				"`'Name: value'` header to add to forwarded requests that lack it (repeatable); never recorded")
 		}},

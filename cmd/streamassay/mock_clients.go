@@ -15,10 +15,10 @@ import (
 // or --expect-report is invalid.
 //
 // When the mock has ended, call the returned function with the journal and the exit code of the
-// mock. It prints the result and writes the report of --expect-report. It returns an error with the
-// exit code of the mock or, if that is 0, of the result, and nil if both are 0. If the report
-// cannot be written, the exit code is that of an internal error. Without --expect and
-// --expect-report, the function judges nothing.
+// mock. It prints the result and writes the report of --expect-report. If the exit code of the mock
+// or of the result is not 0, it returns an error with that code; the code of the mock takes
+// precedence. If the report cannot be written, the exit code is that of an internal error. Without
+// --expect and --expect-report, the function judges nothing.
 func (m *mockOptions) clientJudge(sh stdio) (func(*journal.Journal, int) error, error) {
 	if m.expect == "" && m.expectReport == "" {
 		return func(_ *journal.Journal, code int) error { return exitWith(code) }, nil

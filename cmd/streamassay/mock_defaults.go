@@ -12,9 +12,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// An overridableMockFlags holds the flags of the mock that set defaults. A script or a request can
+// An mockDefaultFlags holds the flags of the mock that set defaults. A script or a request can
 // override these defaults.
-type overridableMockFlags struct {
+type mockDefaultFlags struct {
 	seed, vary, pace, clock string   // "" if the flag is not given
 	flush                   string   // value of --flush, "coalesce" or "each"
 	faults                  []string // values of --fault
@@ -23,20 +23,21 @@ type overridableMockFlags struct {
 
 // addFlags sets m to the defaults, and adds to f the flags that change m, such as --seed, --fault
 // and --pace.
-func (m *overridableMockFlags) addFlags(f *pflag.FlagSet) {
+func (m *mockDefaultFlags) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&m.seed, "seed", "",
 		"`N` seed for ids and random choices; also freezes the clock at "+mockserver.Epoch.Format(time.RFC3339)+", unless "+
 			"--clock is given (default: random seed, running clock)")
 	f.StringVar(&m.clock, "clock", "",
 		"`TIME` freeze the clock at TIME (RFC 3339); \"now\" keeps it running; it is the clock of the times in response "+
-			"bodies and in the journal, and of quotas, but not of the pace")
+			"bodies, in the journal and of the quotas in scripts, but not of the pace")
 	f.StringVar(&m.pace, "pace", "",
 		"`PACE` pace of deltas, e.g. '{first: 300ms, rate: 40}': the first 300ms after the start of the run, then 40 per "+
 			"second; a delta is a piece of streamed text or tool arguments; the other fields are jitter ({fixed: 20ms} delays "+
-			"every other delta by 20ms, {uniform: 0.5} shifts each by at most half the time between two, {lognormal: 0.3} "+
-			"shifts each by a lognormal distribution with this sigma), burst (number of deltas sent together), chunk (what a "+
-			"delta consists of: words, characters, whole for the whole text, or a number of characters) and speed (of "+
-			"recordings: 2 is twice as fast) (default: no delay, recordings as recorded)")
+			"every second delta by 20ms, {uniform: 0.5} moves each by up to half the time between two, {lognormal: 0.3} "+
+			"multiplies the time between two by a lognormal random factor with mean 1 and this sigma), burst (number of "+
+			"deltas sent together, default 1), chunk (what a delta consists of: words, the default, characters, whole for the "+
+			"whole text, or a number of characters) and speed (of recordings: 2 is twice as fast) (default: no delay, "+
+			"recordings as recorded)")
 	f.StringArrayVar(&m.faults, "fault", nil,
 		"`FAULT` fault to inject into the response to every applicable request: NAME or 'NAME; PARAMETER=VALUE; …', e.g. "+
 			"'abort; event=3' (repeatable; see streamassay list faults)")
@@ -53,7 +54,7 @@ func (m *overridableMockFlags) addFlags(f *pflag.FlagSet) {
 
 // mockConfig returns the configuration that the flags describe, for a mock of the given dialects.
 // If a flag is invalid, it returns a usage error that names the flag.
-func (m *overridableMockFlags) mockConfig(dialects []*dialect.Dialect) (cfg mockserver.Config, err error) {
+func (m *mockDefaultFlags) mockConfig(dialects []*dialect.Dialect) (cfg mockserver.Config, err error) {
 	cfg = mockserver.Config{Dialects: dialects}
 	cfg.Defaults.Strict, cfg.Defaults.FlushEach = m.strict, m.flush == "each"
 	if cfg.Seed, err = parseSeedFlag("--seed", m.seed); err != nil {

@@ -37,12 +37,15 @@ command is for developers of streamassay. A mutant survives if none of the check
 fail does. In each dialect a correct server, which must pass, and the canary, a server that
 adds a word to every text and must fail, are run too.
 
-Exit codes: 0 all mutants were found (with --write: the table was written, even if a mutant
-survived; with --serve: ended by SIGINT or SIGTERM), 1 (not with --write) a mutant survived, or
-a check failed that should not (with --check: more of either than the table states or, if all
-mutants were run, the table is not up to date), 2 usage error, 5 internal error, or a correct
-server failed or a canary survived, so that nothing is proven, 130 interrupted by SIGINT, 143
-by SIGTERM.`,
+Exit codes:
+  0     no mutant survived, and no check failed that should not;
+        with --write: the table was written; with --serve: ended by SIGINT or SIGTERM
+  1     a mutant survived, or a check failed that should not; with --check: more mutants survived
+        or more such checks failed than the table states, or all mutants were run and the table
+        is not up to date
+  2     usage error
+  5     internal error, or a correct server failed or a canary survived, so nothing is proven
+  130   interrupted by SIGINT (143: by SIGTERM)`,
 		Example: `  streamassay mutants --only 'text-*' --dialect agkit
   streamassay mutants --each 1 --sample 10
   streamassay mutants --write docs
@@ -151,16 +154,17 @@ func printOutcome(sh stdio, o mutation.Outcome) {
 	}
 }
 
-// concludeMutants prints the summary of r and writes or checks [mutantsFile]. If r.InvalidReasons
-// is not empty, it only returns an error with the exit code of an internal error. At most one of
-// writeDir and checkDir may be set.
+// concludeMutants prints the summary of r. Depending on the directories, of which at least one must
+// be "", it then does one of the following:
+//   - If writeDir is set, it writes [mutantsFile] to that directory. The results of mutants that were
+//     not run are taken from the existing file.
+//   - If checkDir is set, it returns an error if there are more survivors, or more unexpected
+//     failures, than the file in that directory states. If all mutants were run, it also returns an
+//     error if the file is not up to date.
+//   - Otherwise, it returns an error if there are any survivors or unexpected failures.
 //
-// If writeDir is set, it writes the file to that directory. If some mutants were not run, their
-// results are taken from the existing file, which must exist.
-//
-// If writeDir is not set, it returns an error if there are more survivors, or more unexpected
-// failures, than the file in checkDir states. If checkDir is not set either, none are allowed. If
-// all mutants were run, the file in checkDir must also be up to date.
+// If r.InvalidReasons is not empty, it prints nothing and returns an error with the exit code of an
+// internal error.
 func concludeMutants(sh stdio, r *mutation.Report, writeDir, checkDir string) error {
 	if len(r.InvalidReasons) > 0 {
 		return exitError{exitInternal, "invalid results: " + strings.Join(r.InvalidReasons, "; ")}

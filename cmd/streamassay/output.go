@@ -81,9 +81,9 @@ func (o *reportOutput) resolve() (err error) {
 	return err
 }
 
-// checkConflict returns a usage error if the report would overwrite other output. This can be one
-// of the reports own, the earlier reports of the same target; one of the reports others, those of
-// earlier targets; or standard output, if that is redirected to the same file.
+// checkConflict returns a usage error if the report would overwrite other output. The argument own
+// holds the earlier reports of the same target, and others those of earlier targets. Standard output
+// also counts if it is redirected to a file.
 func (o *reportOutput) checkConflict(others, own []reportOutput) error {
 	if other := sameDestination(own, o); other != nil {
 		return usageError("%s and %s go to the same place", other.flagText, o.flagText)

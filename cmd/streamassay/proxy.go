@@ -42,7 +42,8 @@ in the environment variable PROXY_URL.
 The exchanges of one thread form one conversation, in the order of their requests; all exchanges
 without a thread form another. As in streamassay lint, a requirement is reported as fulfilled
 only if one of the responses streams a whole run. Requests for anything but an operation of the
-dialect are forwarded and not judged. If a request whose credentials differ from those of the
+dialect are forwarded and not judged. If the server cannot be reached, the client gets
+status 502, and the request is not judged. If a request whose credentials differ from those of the
 first successful request of its thread is refused, it is judged as that of another user.
 Exchanges beyond 10000 conversations or 256MiB of bodies are forwarded and not judged, and the
 report is marked incomplete.
@@ -55,7 +56,7 @@ Exit codes: 0 no MUST requirement is violated and 3 does not apply, 1 a MUST req
 (with --strict: a MUST or SHOULD requirement) or COMMAND failed, 2 usage or configuration error
 (e.g. the port is in use), 3 there was neither a whole run nor a violation, or the code would be
 0 but the report is incomplete, 5 internal error and, with COMMAND, 130 interrupted by SIGINT,
-143 by SIGTERM.`,
+143 by SIGTERM, whatever the judgement.`,
 		Example: `  streamassay proxy --dialect agkit --addr 127.0.0.1:4010 --upstream http://127.0.0.1:8080
   streamassay proxy --dialect runs --upstream http://127.0.0.1:8080 --report junit=r.xml -- npm test`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -82,7 +83,8 @@ Exit codes: 0 no MUST requirement is violated and 3 does not apply, 1 a MUST req
 		{"Judgement and reports", func(f *pflag.FlagSet) {
 			p.addFlags(f)
 			f.Var(&singleValue{value: &p.transcripts}, "transcripts",
-				"`DIR` directory for the transcript of each conversation; existing files are kept")
+				"`DIR` directory for the transcript of each conversation; existing files are kept: a new file whose name is taken "+
+					"gets a number")
 		}},
 		{"Log", p.log.addFlags},
 	})
@@ -150,8 +152,8 @@ func (p *proxyOptions) run(ctx context.Context, sh stdio, command []string) erro
 	return judged
 }
 
-// recorderConfig returns the configuration of the recorder that forwards the requests, without Log
-// and Save. It returns a usage error if a flag is invalid.
+// recorderConfig returns the configuration of the recorder that forwards the requests. The caller
+// must set its fields Log and Save. recorderConfig returns a usage error if a flag is invalid.
 func (p *proxyOptions) recorderConfig() (cfg replay.RecorderConfig, err error) {
 	cfg.SaveDefective = true
 	if p.dialect == "" {

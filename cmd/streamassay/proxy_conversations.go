@@ -33,8 +33,8 @@ type proxiedConversations struct {
 	incomplete string                              // why exchanges are missing; "" if none are
 }
 
-// save keeps the conversation c in place of an earlier state of it, and writes its transcript. It
-// keeps nothing beyond [maxRecordings] conversations and [maxProxiedBytes], and then sets
+// save stores the conversation c, replacing an earlier version with the same Number, and writes its
+// transcript. If s would then exceed [maxRecordings] conversations or [maxProxiedBytes], it only sets
 // s.incomplete. It returns an error if the transcript cannot be written.
 func (s *proxiedConversations) save(c replay.RecordedConversation) error {
 	s.mu.Lock()
@@ -58,10 +58,10 @@ func (s *proxiedConversations) save(c replay.RecordedConversation) error {
 	return s.dir.Save(c)
 }
 
-// markOtherUsers sets the principals of the requests in t, which is a conversation of several
-// clients. The user is the one with the credentials of the first request that succeeded. A request
-// with other credentials, or without any, is of another principal if it was refused with status
-// 401, 403 or 404. Otherwise it is assumed to be the user's, with new credentials.
+// markOtherUsers sets the principals of the requests in t, because several clients may have sent
+// them. The primary user is the sender of the first successful request. A request with different or
+// no credentials that was denied, with status 401, 403 or 404, has another principal. A successful
+// one is assumed to come from the primary user, with new credentials.
 func markOtherUsers(t *spec.Trace) {
 	user := ""
 	for i := range t.Exchanges {
@@ -94,7 +94,7 @@ func credentials(h spec.Header) string {
 }
 
 // transcripts returns the conversations as transcripts without credentials, in the order in which
-// they began, and forgets them. Each has a unique name: the path of its file or, without a
+// they began, and removes them from s. Each has a unique name: the path of its file or, without a
 // directory, a name made from the id of the thread.
 func (s *proxiedConversations) transcripts() (list []*transcript.Transcript, err error) {
 	s.mu.Lock()

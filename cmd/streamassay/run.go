@@ -50,7 +50,7 @@ dialect runs, where it violates a SHOULD requirement). What arrived before the l
 			"X-Access-Token, X-Amz-Security-Token, X-Goog-Api-Key, and every header whose name is given "+
 			"with both --header and --other-header. "+hiddenValues) + `
 These flags make more requirements testable:
-  --header         if the dialect requires authentication, requests with missing or
+  --header         with credentials: if the dialect requires authentication, requests with missing or
                    invalid credentials must be rejected
   --other-header   one user must have no access to the threads and files of the other
   --stream-limit   a stream above the limit must be refused
@@ -340,10 +340,9 @@ func (j targetRun) runRound(ctx context.Context, sh stdio) (*reports.Report, []s
 	return report, all, nil
 }
 
-// startReference starts the embedded reference server on a free loopback port. It stores the URL of
-// the server and the credentials of two users in each of j.suiteTargets. A target with conformance
-// prompts also claims all capabilities, unless --lacks contains "scripted". The caller must call
-// stop to end the server.
+// startReference starts the embedded reference server on a free loopback port, and completes
+// j.suiteTargets with the URL of the server, the credentials of two users and the capabilities that
+// the server has. The caller must call stop to end the server.
 func (j *targetRun) startReference() (stop func(), err error) {
 	var dialects []*dialect.Dialect
 	for _, s := range j.suiteTargets {
@@ -404,8 +403,8 @@ func (j *targetRun) addReferenceUsers() (*identity.StaticTokens, error) {
 }
 
 // incompleteNotes returns one note for each distinct reason why scenarios in parts were not played,
-// or not to their end. It also marks the report as incomplete if the reason is --max-time, a busy
-// server or a limit on all responses.
+// or not to their end. It also marks the report as incomplete if one of the reasons makes the test
+// inconclusive (see [suites.IsInconclusive]).
 func incompleteNotes(parts []suites.ScenarioResult, report *reports.Report) (all []string) {
 	names := map[string][]string{}
 	var order []string

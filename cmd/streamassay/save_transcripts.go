@@ -58,9 +58,9 @@ type firstSaveError struct {
 	err error // nil means that there was no error; protected by mu
 }
 
-// saveBeforeTrim writes the transcript of the large conversation in p to disk if --transcripts is
-// given, before most of its bodies are dropped from memory. The first error is stored in
-// j.saveErrors. Several goroutines may call saveBeforeTrim at the same time.
+// saveBeforeTrim writes the transcript of the conversation in p if --transcripts is given. The suite
+// calls it for a large conversation before it drops most of the bodies from memory. The first error is
+// stored in j.saveErrors. Several goroutines may call saveBeforeTrim at the same time.
 func (j targetRun) saveBeforeTrim(p suites.ScenarioResult) {
 	if j.Transcripts == "" {
 		return

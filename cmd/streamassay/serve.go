@@ -165,12 +165,12 @@ func (s *serveOptions) listenAndServe(ctx context.Context, sh stdio, dialects []
 	}.run(ctx, sh)
 }
 
-// ownPaths returns a function that reports whether the path of a request is that of a GET operation
-// of the served dialect, such as /healthz. The middleware serves some paths itself, and uses the
-// function to leave these requests to the dialect. The argument base is the prefix of all paths.
+// ownPaths returns a value for [middleware.Config.PassThrough]: a function that reports whether the
+// path of a request, such as /healthz, is that of a GET operation of the served dialect. The argument
+// base is the prefix of all paths.
 //
-// If alone is true, dialects must have exactly one element. If alone is false, ownPaths returns
-// nil: the paths of each dialect begin with its name, so they differ from those of the middleware.
+// If alone is true, dialects must have exactly one element. If alone is false, ownPaths returns nil:
+// the paths of a dialect then begin with its name, and cannot equal a path of the middleware.
 func ownPaths(dialects []*dialect.Dialect, alone bool, base string) func(*http.Request) bool {
 	if !alone {
 		return nil
@@ -189,10 +189,10 @@ type shutdownHandler interface {
 	Shutdown(context.Context) error
 }
 
-// newReferenceServer returns a reference server for dialects, and the path of the base URL of each
-// dialect, by the name of the dialect. The path is "/", the name and the base path in the document
-// of the dialect. If alone is true, dialects must have exactly one element, and the path is only
-// the base path.
+// newReferenceServer returns a reference server for dialects. The map prefix holds the path of the
+// base URL of each dialect, by the name of the dialect: "/" and the name, followed by the base path in
+// the document of the dialect. If alone is true, dialects must have exactly one element, and the path
+// is only the base path.
 func newReferenceServer(
 	dialects []*dialect.Dialect, alone bool, agent reference.Agent, cfg reference.Config,
 ) (h shutdownHandler, prefix map[string]string) {

@@ -29,8 +29,8 @@ func (d *serverAuthFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&d.users, "user", nil,
 		"`NAME:TOKEN` user and bearer token, or @FILE with one NAME:TOKEN per line (repeatable)")
 	flags.StringVar(&d.jwks, "jwks", "", "`URL|FILE` key set (JWKS) that verifies tokens (JWT); the claim sub is the user")
-	flags.StringVar(&d.issuer, "jwks-issuer", "", "`NAME` required value of the claim iss of tokens")
-	flags.StringVar(&d.audience, "jwks-audience", "", "`NAME` required member of the claim aud of tokens")
+	flags.StringVar(&d.issuer, "jwks-issuer", "", "`NAME` required value of the claim iss of tokens (default: any)")
+	flags.StringVar(&d.audience, "jwks-audience", "", "`NAME` required member of the claim aud of tokens (default: any)")
 	flags.StringArrayVar(&d.origins, "cors", nil,
 		"`ORIGIN` origin whose pages may send requests (e.g. https://app.example), or * for all (repeatable; default: none)")
 }

@@ -84,9 +84,10 @@ func (b *openedBackends) closeStore() error {
 // time-outs of the requests that wait for it.
 const maxCheckTime = 10 * time.Second
 
-// readyCheck returns a function that returns an error if the server cannot serve requests: because
-// ending is done, which means that the server is shutting down, or because a test write to a store
-// fails. The reason why a write failed is only logged, because it may name internal hosts.
+// readyCheck returns a function that checks whether the server can serve requests. The function
+// returns an error if the context ending is done, which means that the server is shutting down, or if
+// a test write to a store fails. It only logs why a write failed, because the reason may name internal
+// hosts.
 //
 // Concurrent calls share one test write, so that many requests for /readyz do not load the stores.
 // Each call returns at the latest when its context is done.

@@ -33,8 +33,8 @@ func (l *limitFlags) addFlags(flags *pflag.FlagSet) {
 		"maximum time between two requests on a connection, which is then closed; open streams are not affected")
 }
 
-// addRetentionFlags adds --max-runs and --max-bytes to the flag set. They limit the number and the
-// total size of the ended runs that a store keeps, and set the fields of c; 0 stands for the
+// addRetentionFlags adds --max-runs and --max-bytes, which set the fields of c, to the flag set. The
+// flags limit the number and the total size of the ended runs that a store keeps; 0 stands for the
 // default of the store. The argument defaults describes the default of --max-runs in the help.
 func addRetentionFlags(flags *pflag.FlagSet, c *state.Config, defaults string) {
 	flags.Var(countValue(&c.MaxRuns), "max-runs",

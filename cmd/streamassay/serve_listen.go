@@ -33,7 +33,8 @@ func (l *listenFlags) addFlags(flags *pflag.FlagSet) {
 		"`HOST:PORT` address to listen on ("+l.authHint+"only a loopback address); port 0 picks a free one, which is in "+
 			"the URLs printed at the start")
 	flags.StringVar(&l.readyFile, "ready-file", "",
-		"`PATH` JSON file with process id and base URLs, written when the server is ready to accept requests")
+		"`PATH` JSON file with process id and base URLs, written when the server is ready to accept requests; until then, an "+
+			"existing file is left as it is")
 	flags.StringVar(&l.cert, "tls-cert", "", "`FILE` PEM file with the certificate chain, to serve HTTPS; needs --tls-key")
 	flags.StringVar(&l.key, "tls-key", "", "`FILE` PEM file with the private key of the certificate")
 }

@@ -147,10 +147,11 @@ type serviceInfo struct {
 	seed       *uint64           // nil if the service is not a mock
 }
 
-// clientEnv returns environment variables for the client command, each in the form NAME=VALUE.
-// Their names begin with p.envPrefix, such as MOCK. MOCK_URLS is a JSON object with the base URL of
-// each dialect. MOCK_URL is the base URL, and is set only if there is exactly one dialect.
-// MOCK_CONTROL is the URL of the control API, which may be empty.
+// clientEnv returns environment variables for the client command, each in the form NAME=VALUE. If
+// p.envPrefix is MOCK, they are:
+//   - MOCK_URLS, a JSON object with the base URL of each dialect
+//   - MOCK_URL, the base URL, only if there is exactly one dialect
+//   - MOCK_CONTROL, the URL of the control API, which may be empty
 func (p serviceInfo) clientEnv() []string {
 	all, _ := json.Marshal(p.baseURLs) // cannot fail for a map of strings
 	env := []string{p.envPrefix + "_URLS=" + string(all), p.envPrefix + "_CONTROL=" + p.controlURL}

@@ -158,7 +158,7 @@ func (t targetOptions) conversationNames() (all []string) {
 }
 
 // checkGlobsMatch returns a usage error if a glob of --only or --skip is malformed or matches none
-// of the known names. The argument what describes these in the message.
+// of the known names. The message says that the glob "matches no" what, so what is a noun phrase.
 func (t targetOptions) checkGlobsMatch(known []string, what string) error {
 	for _, flag := range []struct {
 		name  string

@@ -70,7 +70,8 @@ var targetFlags = []optionDeclaration{
 		},
 		usage: "`STYLE` style of prompts: conformance, for agents that follow docs/prompts.md, or natural (plain sentences), " +
 			"for any agent; exact content is judged only with conformance, and only if the agent is \"scripted\" (see above); " +
-			"with natural, --claim has no effect on scenarios that request particular content",
+			"with natural, --claim has no effect on checks of replies whose content the prompt chooses, such as a tool " +
+			"call, reasoning or an error",
 		diff: "`STYLE` style of prompts: conformance, for agents that follow docs/prompts.md, or natural (plain sentences), " +
 			"for any agent"},
 	{name: "prompt", value: func(t *targetOptions) any { return &t.suite.PromptOverrides },
@@ -91,7 +92,7 @@ var targetFlags = []optionDeclaration{
 			"recording is that of its scenario or, if it names none, the file name without extension"},
 	{name: "skip", value: func(t *targetOptions) any { return &t.suite.Skip },
 		usage: "`GLOB` leave out scenarios and generated conversations whose id matches, and checks whose id matches or whose " +
-			"requirements all match (repeatable)",
+			"requirements in the dialect all match; a check of which only some requirements match is judged in full (repeatable)",
 		diff: "`GLOB` leave out conversations whose id matches, as for --only (repeatable)"},
 	{name: "strict", value: func(t *targetOptions) any { return &t.Strict },
 		usage: "also fail if only a SHOULD requirement is violated"},

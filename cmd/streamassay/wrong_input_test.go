@@ -49,7 +49,7 @@ var wrongTried = []wrong{
 	{"run URL --dialect agkit --lacks text", `--lacks: "text" cannot be lacking: every target must support it`},
 	{"run URL --dialect agkit --lacks all", "--lacks|all"},
 	{"run URL --dialect agkit --lacks nothing", `--lacks: unknown capability "nothing" (want one of `},
-	{"run URL --dialect agkit --claim nothing", `--claim: unknown capability "nothing" (want all or one of `},
+	{"run URL --dialect agkit --claim nothing", `--claim: unknown capability "nothing" (want "all" or one of `},
 	{"run URL", "--dialect is required when TARGET is a URL (one of agentscope"},
 	{"run URL --dialect agkit --report pdf", `--report: unknown format "pdf" (want one of json`},
 	{"run URL --dialect agkit --max-bytes 5", "--max-bytes 5: must be from 1KiB to 1GiB"},

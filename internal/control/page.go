@@ -50,8 +50,8 @@ func displayText(raw journal.BodyBytes) string {
 	return string(shown) + rest
 }
 
-// A streamView holds the data of a stream that an HTML page shows.
-type streamView struct {
+// A streamPageData holds the data of a stream that an HTML page shows.
+type streamPageData struct {
 	mockserver.StreamStatus
 	Sent    []journal.SentPiece // the latest events
 	From    int                 // number of the first event in Sent, counted from 1
@@ -60,8 +60,8 @@ type streamView struct {
 
 // newStreamView returns the view of the stream with the given status. It contains the latest events
 // of the stream if the journal contains its exchange.
-func (s *server) newStreamView(status mockserver.StreamStatus) streamView {
-	view := streamView{StreamStatus: status, From: 1, Endings: endReasons}
+func (s *server) newStreamView(status mockserver.StreamStatus) streamPageData {
+	view := streamPageData{StreamStatus: status, From: 1, Endings: endReasons}
 	if record, ok := s.journal().Get(status.Entry); ok {
 		from := max(0, len(record.Events)-maxShownEvents)
 		view.Sent, view.From = record.Events[from:], from+1
@@ -83,7 +83,7 @@ func (s *server) servePage(w http.ResponseWriter, r *http.Request, query url.Val
 	view := struct {
 		Now       mockStatus
 		Hold      *int
-		Streams   []streamView
+		Streams   []streamPageData
 		Filters   []filterInput
 		Wrong     string
 		Exchanges []journal.Record
@@ -127,7 +127,7 @@ func (s *server) serveExchangePage(w http.ResponseWriter, r *http.Request, query
 	}
 	view := struct {
 		Record journal.Record
-		Stream *streamView
+		Stream *streamPageData
 	}{Record: record}
 	for _, status := range s.streamStatuses("") {
 		if status.Entry == record.ID {

@@ -258,8 +258,8 @@ func (m *comparer) addOneSided(x exchangeEvents, e spec.Event, side string) {
 
 // newSide returns a description of the event e in exchange x, for the field A or B of a
 // [Difference].
-func newSide(x exchangeEvents, e spec.Event) *DifferingEvent {
-	return &DifferingEvent{Exchange: x.index, Event: e.Frame, Kind: e.Kind, Facts: describeEvent(e)}
+func newSide(x exchangeEvents, e spec.Event) *EventSummary {
+	return &EventSummary{Exchange: x.index, Event: e.Frame, Kind: e.Kind, Facts: describeEvent(e)}
 }
 
 // compareEvent returns the fields in which the events a and b differ, or nil if they match. It

@@ -37,14 +37,14 @@ type ConversationDiff struct {
 // event that differs between the sides. If a side lacks the event, its pointer is nil. An exchange
 // that only one side has is represented by the event for its request.
 type Difference struct {
-	Request string          `json:"asked"` // description of the request, such as its operation and prompt
-	A       *DifferingEvent `json:"a"`
-	B       *DifferingEvent `json:"b"`
-	Fields  []FieldDiff     `json:"fields,omitempty"` // fields that differ, if both sides have the event
+	Request string        `json:"asked"` // description of the request, such as its operation and prompt
+	A       *EventSummary `json:"a"`
+	B       *EventSummary `json:"b"`
+	Fields  []FieldDiff   `json:"fields,omitempty"` // fields that differ, if both sides have the event
 }
 
-// A DifferingEvent is the event that one side of a difference has.
-type DifferingEvent struct {
+// A EventSummary is the event that one side of a difference has.
+type EventSummary struct {
 	Exchange int       `json:"exchange"` // index in the conversation, from 0
 	Event    int       `json:"event"`    // index of the frame in the exchange, from 0; -1 if the event is not a frame
 	Kind     spec.Kind `json:"kind"`

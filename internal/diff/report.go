@@ -196,7 +196,7 @@ func (d DialectReport) writeSummary(b *strings.Builder) {
 
 // title returns the kind of the event and its index in the exchange, such as "message.delta (event
 // 3)". If the event is not a frame, a dash takes the place of the index.
-func (s DifferingEvent) title() string {
+func (s EventSummary) title() string {
 	if s.Event < 0 {
 		return string(s.Kind) + " (event –)"
 	}
@@ -204,7 +204,7 @@ func (s DifferingEvent) title() string {
 }
 
 // text returns the title and the facts of the event on one line.
-func (s DifferingEvent) text() string { return s.title() + " " + s.Facts }
+func (s EventSummary) text() string { return s.title() + " " + s.Facts }
 
 // fieldValue returns v, the value of a field, in quotation marks, or a dash if v is "".
 func fieldValue(v string) string {

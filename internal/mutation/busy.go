@@ -8,9 +8,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// busyMutants are servers that refuse prompts because of another run: that of the same user in another
-// thread, or one that should no longer keep its thread busy. One of them ends a run because of a
-// prompt that it refuses.
+// busyMutants are servers that wrongly treat a thread as busy, or that handle a prompt for a busy
+// thread wrongly. Some refuse a prompt because the user has an active run in another thread. Others
+// refuse all further prompts of a thread, even after the end of the run that kept it busy.
 var busyMutants = []*Mutant{
 	{
 		Name: "busy-for-the-user", Doc: "a prompt is refused with status 409 while a run of the same user is active in another thread",
@@ -66,9 +66,10 @@ func refuseInBand(w http.ResponseWriter, v parsedRequest) {
 	_, _ = w.Write(frame) // an error means that the client has left
 }
 
-// lockUsers returns a middleware that refuses a valid request to start a run while the server is
-// sending the response to another one that names the same user and a different thread. It calls refuse
-// to send the refusal of the request v to w. Requests that name no user are passed on.
+// lockUsers returns a middleware that allows each user only one busy thread at a time. A thread is
+// busy while the response to a request that starts a run in it is being sent. Valid requests to start
+// a run in another thread are passed to refuse, which sends the refusal of the request v to w.
+// Requests that name no user are always passed on.
 func lockUsers(refuse func(w http.ResponseWriter, v parsedRequest)) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -104,9 +105,9 @@ func lockUsers(refuse func(w http.ResponseWriter, v parsedRequest)) middleware {
 	}
 }
 
-// endBusyStream is a middleware that refuses a valid request to start a run in a thread while the
-// server is sending the stream of another run of the same user in the thread, and sends no more frames
-// in that stream.
+// endBusyStream is a middleware that refuses prompts for a busy thread and, as a defect, also stops
+// the stream that keeps the thread busy: no more frames are sent in that stream. A thread is busy
+// while a response to a request that starts a run in it is being sent to the same user.
 func endBusyStream(next dialectHandler) dialectHandler {
 	var open sync.Map // threadKey → *atomic.Bool: whether the stream gets no more frames
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
@@ -130,7 +131,7 @@ func endBusyStream(next dialectHandler) dialectHandler {
 	})(next)
 }
 
-// A lockReason is an occurrence after which lockThreads refuses all prompts of a thread.
+// A lockReason says what must happen in a thread before lockThreads refuses all of its prompts.
 type lockReason int
 
 const (
@@ -139,8 +140,8 @@ const (
 	afterStop                            // a request to cancel a run of the thread was accepted
 )
 
-// lockThreads returns a middleware that locks a thread of a user when the given occurrence has taken
-// place. It refuses all later valid requests of the user to start a run in the thread.
+// lockThreads returns a middleware that refuses all valid requests to start a run in a thread of a
+// user after the given reason has occurred in that thread.
 func lockThreads(reason lockReason) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var locked, open sync.Map // sets of threadKeys; open has the threads with an open stream

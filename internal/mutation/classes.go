@@ -74,8 +74,8 @@ func (c defectClass) applicableTo(d *dialect.Dialect, mutants []*Mutant) (n int)
 }
 
 // writeClasses appends to b a section with a table of the classes of defects, in Markdown. The
-// table has a column for each dialect. A cell has the number of mutants of the class that apply to
-// the dialect or, if that is 0, the reason why there are none.
+// table has a row for each class and a column for each dialect. A cell contains the number of mutants
+// of the class that apply to the dialect or, if that is 0, the reason why there are none.
 func (r *Report) writeClasses(b *bytes.Buffer) {
 	fmt.Fprint(b, "\n## Classes of defects\n\n"+
 		"Defects that one plain conversation does not show. For each dialect, the number of mutants that have one,\n"+

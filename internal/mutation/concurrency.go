@@ -12,8 +12,8 @@ import (
 )
 
 // concurrencyMutants are servers in which the start, the end or the cancellation of one run ends
-// other runs or their streams. One of them cancels runs although it refuses the cancel requests, and
-// one ends the streams of a run because another stream of the same run has ended.
+// other runs or their streams. In one of them, a refused cancel request cancels the run. In another,
+// the end of one stream of a run ends the other streams of the run.
 var concurrencyMutants = []*Mutant{
 	{
 		Name: "ends-with-another", Doc: "the end of a run ends the streams of all runs of its conversation",
@@ -134,11 +134,11 @@ func endPreviousStream(next dialectHandler) dialectHandler {
 	})(next)
 }
 
-// A cancellableStreams holds functions that end the open streams of a server, and remembers which
-// runs were canceled. The caller must hold mu to use the other fields.
+// A cancellableStreams holds the open streams of a server and remembers which runs were canceled.
+// The caller must hold mu to use the other fields.
 type cancellableStreams struct {
 	mu       sync.Mutex
-	end      map[threadRun]context.CancelFunc // functions that end the streams of runs
+	end      map[threadRun]context.CancelFunc // ends the open stream of the run
 	canceled map[threadRun]bool               // whether a client canceled the run
 }
 
@@ -176,7 +176,7 @@ func (n *cancellableStreams) endOthers(thread, run string) {
 }
 
 // onRunEnd returns a middleware that calls ended each time the server has sent the terminal event
-// of a run. Streams that were requested with a cursor do not count.
+// of a run. It does not call ended for streams that were requested with a cursor.
 //
 // The arguments thread and run of ended are the ids of the thread and of the run. The argument
 // canceled reports whether a client has canceled the run. The argument n holds the open streams of
@@ -234,17 +234,17 @@ func cancelDespiteRefusal(next dialectHandler) dialectHandler {
 	})(next)
 }
 
-// redirectCancel returns a middleware that makes the server cancel other runs than the one that a
-// cancel request names. It calls choose to select them, in one of two ways:
-//   - If scope is threadID and slot is runID, the argument ids of choose lists the runs of the
-//     named thread, oldest first. The server cancels the chosen runs of this thread.
-//   - If scope is runID and slot is threadID, ids lists the threads that have a run with the named
-//     id. The server cancels the run with this id in each chosen thread.
+// redirectCancel returns a middleware that replaces one id in each cancel request, so that the
+// server cancels other runs than the requested one. A cancel request names a thread and a run:
+// slot returns the id to replace, and scope returns the id that is kept.
 //
-// The argument requested is the id in the request, which is one of ids. The function choose may
-// modify ids, and must return at least one of them. The client receives the response to the last
-// cancellation, in which the chosen id is replaced with the requested one. Requests that are
-// invalid, or that name a run that was not started in the thread, are passed on unchanged.
+// The function choose selects the new ids. Its argument ids lists the candidates, oldest first: if
+// slot is runID, all runs of the thread; if slot is threadID, all threads with a run of that id.
+// Its argument requested is the original id, which is one of ids. It may modify ids, and must return
+// at least one of them. The server cancels one run for each returned id.
+//
+// The client receives the response to the last cancellation, with the requested id in it. Invalid
+// requests and requests for unknown runs are passed on unchanged.
 func redirectCancel(scope, slot idGetter, choose func(ids []string, requested string) []string) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex

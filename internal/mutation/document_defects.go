@@ -13,17 +13,18 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// acceptInvalid is like acceptInvalidForm, but does not depend on the form of the requests.
+// acceptInvalid is like acceptInvalidForm, but affects all requests whose refusal is prescribed by
+// the requirement with the given id.
 func acceptInvalid(occurred func(), requirement string) middleware {
 	return acceptInvalidForm(occurred, requirement, func(parsedRequest) bool { return true })
 }
 
-// acceptInvalidForm returns a middleware that makes the server accept certain invalid requests:
-// those whose refusal is prescribed by the requirement with the given id, and for which isForm
-// returns true.
+// acceptInvalidForm returns a middleware that makes the server accept invalid requests. It affects
+// the requests for which isForm returns true and whose refusal is prescribed by the requirement with
+// the given id.
 //
-// For each of them, the middleware calls occurred and passes on a valid request instead. That is
-// the last valid request of the same user for the same operation, if possible in the same thread.
+// The middleware passes on a valid request instead of the invalid one, and calls occurred. The valid
+// request is the latest one of the same user for the same operation, if possible in the same thread.
 // If there is none, the invalid request is passed on, and occurred is not called.
 func acceptInvalidForm(occurred func(), requirement string, isForm func(parsedRequest) bool) middleware {
 	return func(next dialectHandler) dialectHandler {

@@ -20,11 +20,12 @@ type eventEdit = func(e *spec.Event, emit func(*spec.Event))
 // response, it calls begin once to get an edit, and then calls that edit with each event of the
 // run, in order.
 //
-// The emitted events get new sequence numbers, which have no gaps if events are dropped or
-// inserted. The emitted event with the index i gets the number of event i of the run. If that event
-// is still to come, it gets the number after that of the previous emitted event.
+// The emitted events are renumbered, so that dropped or inserted events leave no gaps or duplicates
+// in the sequence numbers.
 func editEvents(begin func() eventEdit) effectFactory {
 	return func(fault.Args) fault.Effect {
+		// Emitted event i gets the number of event i of the run or, before that event is known, the
+		// number after that of emitted event i-1.
 		var seen []string // the sequence numbers of the run so far
 		n, last := 0, ""
 		edit := begin()
@@ -95,9 +96,9 @@ func swapEvents(fits func(*spec.Event) bool) effectFactory {
 	})
 }
 
-// firstOnly returns the effectFactory of a fault that affects only the first event of each response
-// for which fits returns true. For each response, it calls begin with a function that returns true
-// for this event only. The result of begin is the effectFactory that affects the event.
+// firstOnly restricts a fault to the first event of each response for which fits returns true. The
+// function begin, such as dropEvents, returns the effectFactory of the unrestricted fault, which
+// affects every event for which the argument of begin returns true.
 func firstOnly(fits func(*spec.Event) bool, begin func(fits func(*spec.Event) bool) effectFactory) effectFactory {
 	return func(a fault.Args) fault.Effect {
 		done := false

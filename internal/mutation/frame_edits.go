@@ -93,7 +93,7 @@ type lastReplacer struct {
 }
 
 // WriteFrame holds back a copy of frame and sends the frame that it held back before, if any. If n
-// is negative, frame is a comment, and WriteFrame sends it at once.
+// is negative, frame is a comment, and WriteFrame sends it immediately.
 func (t *lastReplacer) WriteFrame(n int, frame []byte) error {
 	if n >= 0 {
 		frame, t.held = t.held, bytes.Clone(frame)

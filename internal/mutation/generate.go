@@ -74,13 +74,12 @@ func generateMutants(dialects []*dialect.Dialect) []*Mutant {
 	return slices.SortedFunc(maps.Values(g.mutants), byName)
 }
 
-// add adds the mutant m, whose defect violates the requirement with the given id. It sets m.Name to
-// REQUIREMENT.DEFECT, where DEFECT is the argument defect, and removes the checks that do not judge
-// the requirement from m.KilledBy. If g already has a mutant with this name, add only adds the
-// current dialect and the locations in m.KilledBy to that mutant.
+// add adds the mutant m, which violates the requirement with the given id, for the current dialect.
+// The name of the mutant becomes REQUIREMENT.DEFECT, where DEFECT is the argument defect. If g already
+// contains a mutant with this name, add merges m into it.
 //
-// It does nothing if the dialect does not have the requirement, if the requirement has the level
-// MAY, or if no check in m.KilledBy judges the requirement.
+// Checks that do not judge the requirement are removed from m.KilledBy. If no check remains, add does
+// nothing. It also does nothing if the dialect lacks the requirement, or if its level is MAY.
 func (g *generator) add(requirement, defect string, m Mutant) {
 	i := slices.IndexFunc(g.dialect.Requirements, func(r spec.Requirement) bool { return r.ID == requirement })
 	if i < 0 || g.dialect.Requirements[i].Level == spec.May {
@@ -131,9 +130,9 @@ var invalidRequests = refusedRequestKind{
 }
 
 // deniedRequests maps each reason for a denial to the kind of valid requests that the server must
-// deny for this reason. The OpenAPI extension x-denied states for each operation how they must be
-// denied. The limit on streams is a setting of the server, so no mutants are generated that accept
-// streams beyond it; limitMutants contains mutants with this defect.
+// deny for this reason. The OpenAPI extension x-denied states for each operation how the server must
+// deny such requests. Mutants that exceed the limit on streams are not generated; they are listed in
+// limitMutants.
 var deniedRequests = map[spec.DenialReason]refusedRequestKind{
 	spec.DeniedAnonymous:   {"requests without permission", needsCredentials, acceptDenied, cancelChecks, nil},
 	spec.DeniedUnknownUser: {"requests without permission", needsCredentials, acceptDenied, cancelChecks, nil},
@@ -242,13 +241,13 @@ var contentChecks = []string{
 }
 
 // alsoIfRefused lists globs, for [Mutant.AlsoFails], that match the ids of the checks that may fail
-// if valid requests are refused. The checks of content miss the content of the responses. The check
+// if valid requests are refused. A refusal lacks the content that contentChecks judge. The check
 // refuse.as-documented compares the responses to invalid requests with those to valid ones.
 var alsoIfRefused = append([]string{refusesAsDocumented}, contentChecks...)
 
 // defectDocs has a description of each kind of defect of replies and frames, for [Mutant.Doc]. In
 // the descriptions, %s stands for the id of the violated requirement.
-var defectDocs = map[dialect.DefectKind]string{
+var defectDocs = map[dialect.PlantedDefectKind]string{
 	dialect.MissingMember: "lack the member that %s is about",
 	dialect.WrongType:     "have a value of another type for the member that %s is about",
 	dialect.WrongValue:    "have a value for the member that %s is about that is not one of those documented",

@@ -122,13 +122,11 @@ var (
 	}
 )
 
-// editDelta returns a function for the field conditionalDefect.edit. Its edit replaces the text of
-// the first text delta that is not empty with change(text, earlier), and calls occurred if this
-// changes the text.
+// editDelta returns a function for the field conditionalDefect.edit. It changes the first text delta
+// of a stream whose text is not empty: the new text is change(text, earlier).
 //
-// The argument text of change is the original text. The argument earlier is the text of the first
-// text delta in the latest stream of the thread, or "" if there is none. If earlier and the result
-// of change are both "", the text is not replaced.
+// The argument earlier of change is the text of the first text delta in the latest stream of the
+// thread, or "" if there is none. If change returns "" and earlier is "", the delta is not changed.
 func editDelta(change func(text, earlier string) string) func(parsedRequest, string, func()) streamEdit {
 	return func(v parsedRequest, earlier string, occurred func()) streamEdit {
 		return editFirstDelta(v, func(e spec.Event, frame []byte) []byte {
@@ -342,9 +340,8 @@ func (h *serverHistory) note(v parsedRequest) runFacts {
 	return runFacts{}
 }
 
-// noteStatus records whether the server denied the request v, with status 401 or 403, or refused
-// it, with any other status of 400 or more. If the status is less than 400, noteStatus does
-// nothing.
+// noteStatus records a response to the request v that has a status of 400 or more. The statuses 401
+// and 403 count as a denial, and the others as a refusal.
 func (h *serverHistory) noteStatus(v parsedRequest, status int) {
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
@@ -355,8 +352,8 @@ func (h *serverHistory) noteStatus(v parsedRequest, status int) {
 }
 
 // change calls edit for each known thread whose id occurs in the target or the body of the request
-// v, even if v is invalid. The argument c of edit is what is known about the thread for its next
-// run, and edit changes it in place. The mutex h.mu is locked during the calls.
+// v, even if v is invalid. The function edit changes c, the facts for the next run of the thread, in
+// place. It must not lock h.mu, which is locked during the calls.
 func (h *serverHistory) change(v parsedRequest, edit func(c *runFacts)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

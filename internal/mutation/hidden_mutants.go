@@ -2,9 +2,9 @@ package mutation
 
 import "slices"
 
-// hiddenPairs lists the pairs of a condition and a defect from which the hidden mutants are made.
-// Each pair consists of the names of both. The first hundred combinations of the suite find all of
-// these mutants. TestHiddenDefects tries a sample of all possible pairs.
+// hiddenPairs lists the hidden mutants. Each pair consists of the name of a condition in
+// hidingConditions and the name of a defect in hiddenDefects. TestHiddenDefects tries a sample of all
+// possible pairs.
 var hiddenPairs = [][2]string{
 	{"after-failed", "answers-earlier"}, {"after-tool", "loses-character"}, {"sixth", "swaps-deltas"},
 	{"hundredth", "drops-last-delta"}, {"reused", "loses-character"}, {"after-pause", "repeats-delta"},
@@ -28,7 +28,7 @@ func newHiddenMutants() (all []*Mutant) {
 				"delta.joins-to-whole": "*", "resume.loses-nothing": "*", "cursor.unique": "*",
 			},
 			AlsoFails: contentChecks,                                           // which of them depends on the runs that meet the condition
-			scenarios: []string{"combination-?", "combination-??", "payloads"}, // of texts of many kinds
+			scenarios: []string{"combination-?", "combination-??", "payloads"}, // these suffice to find all of them
 			defect:    hidden(when, d),
 		})
 	}

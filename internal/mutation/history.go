@@ -15,10 +15,9 @@ func editHistories(edit func(v parsedRequest, e *spec.Event)) middleware {
 }
 
 // editHistoryImages returns a middleware that changes the images in histories. It calls edit for
-// each history that has messages. The element images[i] contains the images of message i, and may
-// be empty. Element i of the result contains the images with which message i is sent. If the result
-// is shorter than images, the remaining messages are sent without images; it must not be longer.
-// The function edit may modify images.
+// each history that has messages. Element i of images, and of the result, contains the images of the
+// message with index i, before and after the change. The result must not be longer than images; if
+// it is shorter, the remaining messages lose their images. The function edit may modify images.
 func editHistoryImages(edit func(images [][]spec.Event) [][]spec.Event) middleware {
 	isImage := func(p spec.Event) bool { return p.Kind == spec.HistoryImage }
 	return editHistories(func(_ parsedRequest, e *spec.Event) {

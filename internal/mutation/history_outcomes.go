@@ -12,11 +12,11 @@ import (
 
 // dropPrompts returns a middleware that removes certain user messages from the histories that the
 // server returns. It removes the messages whose text begins with "conformance:" followed by one of
-// the given prompts.
-func dropPrompts(prompts ...string) middleware {
+// the given prefixes.
+func dropPrompts(prefixes ...string) middleware {
 	return editHistories(func(_ parsedRequest, e *spec.Event) {
 		e.Parts = slices.DeleteFunc(e.Parts, func(m spec.Event) bool {
-			return m.Kind == spec.HistoryUser && slices.ContainsFunc(prompts, func(p string) bool {
+			return m.Kind == spec.HistoryUser && slices.ContainsFunc(prefixes, func(p string) bool {
 				return strings.HasPrefix(m.Text, "conformance:"+p)
 			})
 		})
@@ -24,10 +24,9 @@ func dropPrompts(prompts ...string) middleware {
 }
 
 // refuseLong returns a middleware that limits a text to the given number of bytes, although the
-// document states the limit in characters. The limited text is value(ask), where ask is the decoded
-// request. If a request to start a run has a text of more than limit bytes, but of at most limit
-// characters, the middleware sends a refusal with status 422 in place of a successful response.
-// Event streams are not replaced.
+// document states the limit in characters. The text is value(ask), where ask is a decoded request to
+// start a run. If only the limit in bytes is exceeded, the middleware sends a refusal with status 422
+// in place of a successful response. Event streams are not replaced.
 func refuseLong(limit int, value func(ask *spec.Event) string) middleware {
 	return editResponses(func(v parsedRequest, a *bufferedResponse) {
 		text := value(v.parsed())
@@ -87,8 +86,8 @@ func dropUnreadAnswers(next dialectHandler) dialectHandler {
 	return note(read(edit(next)))
 }
 
-// historyOutcomeMutants are servers whose histories lack the prompts of runs that did not succeed, or
-// the answers of runs that nobody read.
+// historyOutcomeMutants are servers whose histories lack the prompts of failed or canceled runs, or
+// the answers of runs whose streams no client requested.
 var historyOutcomeMutants = []*Mutant{
 	{
 		Name: "failed-prompt-forgotten", Doc: "the history lacks the prompts of runs that failed",

@@ -90,9 +90,10 @@ var historyThreadMutants = []*Mutant{
 	},
 }
 
-// chooseHistory is like editHistoryRequests, but calls choose in place of edit. The argument own
-// contains the ids of the threads that the user has started, oldest first, and must not be
-// modified. The argument asked is the argument history of edit.
+// chooseHistory returns a middleware that makes the server return a different history from the
+// requested one. The argument asked of choose contains only the requested thread and day, both of
+// which choose may change. The argument own contains the ids of the threads that the user has
+// started, oldest first, and must not be modified.
 func chooseHistory(choose func(own []string, asked *spec.Event)) middleware {
 	return trackThreads(func(m *threadRegistry) middleware {
 		return editHistoryRequests(func(v parsedRequest, asked *spec.Event) {
@@ -103,10 +104,9 @@ func chooseHistory(choose func(own []string, asked *spec.Event)) middleware {
 	})
 }
 
-// refusedIsLatest is a middleware with which an invalid request to start a run makes its thread the
-// latest thread of the user. Until the user sends the next request to start a run, requests for the
-// history of the latest thread get the history of that thread. Only threads that the same user has
-// started are affected.
+// refusedIsLatest is a middleware that sends a wrong history in response to requests for the history
+// of the user's latest thread. If the user's last request to start a run was invalid and named one of
+// the user's threads, the middleware sends the history of that thread instead.
 func refusedIsLatest(next dialectHandler) dialectHandler {
 	return trackThreads(func(m *threadRegistry) middleware {
 		latest := map[string]string{} // by user; guarded by m.mu
@@ -130,9 +130,8 @@ func refusedIsLatest(next dialectHandler) dialectHandler {
 }
 
 // mixThreads returns a middleware that appends messages of the user's other threads to each history
-// for which isMixed returns true. The argument messages contains the messages of the history. The
-// appended messages of a thread are those of the last history of that thread that was requested by
-// its id.
+// for whose messages isMixed returns true. Only messages that the server has sent before, in
+// histories requested by thread id, can be appended.
 //
 // The middleware also renumbers the messages of all histories, from 1. It does not change the
 // responses to requests for the history before a given day.

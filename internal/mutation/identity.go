@@ -131,12 +131,12 @@ func replaceText(old, replacement string) effectFactory {
 }
 
 // retypeMessages returns a middleware that replaces the types of messages in streams. For each
-// frame, it calls retype with the types of the messages that the stream has had so far, including
-// those in the frame, in the order in which they first occurred. The type textType is left out. If
-// there are no types, retype is not called.
+// frame, the result of retype maps the types to replace to their replacements. A replacement for a
+// type in lower case is converted to lower case, too.
 //
-// The result of retype maps the types that are to be replaced in the frame to their replacements.
-// If a type is in lower case, its replacement is converted to lower case, too.
+// The argument types contains the types of messages in the stream up to and including the frame, each
+// once, in the order of their first occurrence, without textType. It is never empty: frames before
+// the first such type are not changed.
 func retypeMessages(retype func(types []string) map[string]string) middleware {
 	isAbout := fault.OfKind(spec.MessageStart, spec.MessageProgress, spec.MessageEnd)
 	return editFrames(func(v parsedRequest) func([]byte) []byte {

@@ -185,8 +185,8 @@ var answerMutants = []*Mutant{
 	},
 }
 
-// hasInterrupt reports whether e is the event that ends a run (run.end) and has an interrupt among
-// its parts.
+// hasInterrupt reports whether e is the event that ends a run (run.end) and at least one of its Parts
+// is an interrupt.
 func hasInterrupt(e *spec.Event) bool {
 	_, ok := e.Last(spec.Interrupt)
 	return e.Kind == spec.RunEnd && ok
@@ -232,11 +232,9 @@ var endReasoningEarly = editEvents(func() eventEdit {
 })
 
 // sendResultsFirst is the effectFactory of a fault that sends the result of a tool call before the
-// events of the call. The effect holds back the events of tool calls until any other event arrives.
-// If that event is a tool result, it is sent before the events that were held back. Otherwise, it
-// is sent after them.
+// events of the call. Calls without a result are sent unchanged.
 var sendResultsFirst = editEvents(func() eventEdit {
-	var held []spec.Event
+	var held []spec.Event // events of tool calls, until any other event arrives
 	return func(e *spec.Event, emit func(*spec.Event)) {
 		if e.Kind == spec.ToolStart || e.Kind == spec.ToolDelta || e.Kind == spec.ToolEnd {
 			held = append(held, *e)

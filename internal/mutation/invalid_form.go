@@ -125,9 +125,9 @@ func isInLaterItem(v parsedRequest) bool {
 	return false
 }
 
-// areSimilar reports whether first and second, two decoded JSON values, are similar objects. Each
-// member of second must also exist in first. If its value in first is a string, its value in second
-// must begin with that string.
+// areSimilar reports whether first and second, two decoded JSON values, are similar objects: each
+// member of second must also exist in first, and if its value in first is a string, its value in
+// second must be a string that begins with it.
 //
 // The argument tokens contains the tokens of the JSON pointer from second to the violation. If it
 // is not empty, the values of the member that tokens[0] names are not compared.

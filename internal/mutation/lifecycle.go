@@ -18,8 +18,9 @@ import (
 // by that event.
 var alsoWithoutEnd = []string{"script.error", "script.error-mid", "error.visible", "cancel.run-ends", "wire.flushes", "wire.keeps-alive", "resume.ends"}
 
-// alsoMuted lists globs, for [Mutant.AlsoFails], that match the ids of the checks that may fail, besides
-// those in alsoWithoutEnd, if the rest of a stream is missing and its body ends when the run does.
+// alsoMuted lists globs, for [Mutant.AlsoFails], that match the ids of the checks that may fail if
+// the server sends no more frames after some event of a stream. Such a stream also lacks its terminal
+// event; the checks in alsoWithoutEnd are not repeated here.
 var alsoMuted = []string{"script.*", "history.*", "run.outlives-others", "cancel.spares-others", "wire.ends"}
 
 // lifecycleMutants are servers that violate the rules about the start, progress and end of a run.
@@ -279,9 +280,9 @@ func changeIdleLimit(newLimit func(limit string) string) middleware {
 	})
 }
 
-// muteAfterSilence returns a middleware that drops the rest of a stream when the given time has passed
-// without a frame. The time counts from each frame for whose kind starts returns true and, if it
-// returns true for "", from the request. Comments do not count as frames.
+// muteAfterSilence returns a middleware that drops the rest of a stream after a silence longer than
+// limit. It ignores silences after frames of a kind k for which starts(k) returns false. For the
+// silence between the request and the first frame, k is "". Comments do not count as frames.
 func muteAfterSilence(limit time.Duration, starts func(k spec.Kind) bool) middleware {
 	return editFrames(func(v parsedRequest) func(frame []byte) []byte {
 		counts, since, isMute := starts(""), time.Now(), false
@@ -302,9 +303,9 @@ const (
 	maxLimitInTotal = 10 // in polls of limitTotalSilence; larger limits are not changed
 )
 
-// limitTotalSilence is a middleware with which the length of a poll is totalPoll. A stream with an idle
-// limit ends when that number of polls without an event has passed since its request, even if there
-// were events between them.
+// limitTotalSilence is a middleware that applies the idle limit of a stream to the total time without
+// events. A correct server applies it to each period without events. The limit is a number of polls,
+// each of which takes totalPoll. Limits greater than maxLimitInTotal are not affected.
 func limitTotalSilence(next dialectHandler) dialectHandler {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		left, err := strconv.Atoi(v.event.PollLimit) // number of polls without an event until the stream ends

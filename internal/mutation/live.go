@@ -195,7 +195,8 @@ var liveMutants = []*Mutant{
 	},
 }
 
-// acceptedLateMutants are servers that delay the reply to a request for a run until a run has ended.
+// acceptedLateMutants are servers that reply to a request to start a run only after the end of that
+// run or of the previous run of the thread.
 var acceptedLateMutants = []*Mutant{
 	{
 		Name: "accepted-at-the-end", Doc: "a silent run is accepted when it has ended",
@@ -208,13 +209,14 @@ var acceptedLateMutants = []*Mutant{
 	},
 }
 
-// maxReplyDelay is the maximum time for which delayAcceptance delays a request. It is less than the
-// time for which the suite waits for a reply to a mutant.
+// maxReplyDelay is the maximum time for which delayAcceptance delays a reply. It is less than the
+// time for which the suite waits for the reply of a mutant.
 const maxReplyDelay = 2 * time.Second
 
-// delayAcceptance returns a middleware that delays requests for runs until silent runs have ended.
-// These are the runs whose prompt is conformance:idle. If own is true, it delays the replies to the
-// requests for these runs, and otherwise the requests for other runs in their threads.
+// delayAcceptance returns a middleware that delays replies to requests to start a run until a silent
+// run has ended, but at most for maxReplyDelay. A run is silent if its prompt is conformance:idle. If
+// own is true, the delayed reply is that to the request for the silent run. Otherwise, it is the reply
+// to the next request for a run in the same thread.
 func delayAcceptance(own bool) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var ends sync.Map // by thread id: when the last silent run ends
@@ -241,9 +243,9 @@ func delayAcceptance(own bool) middleware {
 	}
 }
 
-// rememberCursor is a middleware that adds a cursor to each request for the stream of a run that
-// has none: the cursor of the last request for the same run over the same connection, if there is
-// one.
+// rememberCursor is a middleware that adds a cursor to stream requests without one. It uses the last
+// cursor in a request for the same run over the same connection. If there was none, the request is
+// not changed.
 func rememberCursor(next dialectHandler) dialectHandler {
 	var cursors sync.Map // by remote address and run id
 	return editRequests(func(v parsedRequest) *http.Request {

@@ -109,8 +109,8 @@ var messageMutants = []*Mutant{
 func anyEvent(*spec.Event) bool { return true }
 
 // dropMessageIDs returns the effectFactory of a fault that removes the message id from text deltas
-// and completed texts. It also makes it unclear to which message they belong. If late is true, the
-// start of the message is sent only after its text. Otherwise, a second message starts and ends
+// and completed texts. So that clients cannot infer the message, it also changes the start: if late
+// is true, the message starts only after its text. If late is false, a second message starts and ends
 // together with each message.
 func dropMessageIDs(late bool) effectFactory {
 	return editEvents(func() eventEdit {

@@ -89,9 +89,8 @@ func parseRequest(d *dialect.Dialect, r *http.Request, body []byte) parsedReques
 	return v
 }
 
-// isOperation reports whether v is a request for the operation to which requests of the given
-// template, such as "history", are sent. It returns false if the dialect does not have the
-// template.
+// isOperation reports whether v is a request for the operation that the given request template of
+// the dialect, such as "history", uses. It returns false if the dialect does not have the template.
 func (v parsedRequest) isOperation(template string) bool {
 	o, ok := v.dialect.TemplateOperation(template)
 	return ok && v.dialect.Operation(v.raw) == o
@@ -104,11 +103,10 @@ func (v parsedRequest) startsRun() bool {
 }
 
 // expectedRefusals returns what the requirement with the given id demands of the refusal of the
-// request. The result is empty if it demands nothing.
+// request. The result is empty if it demands nothing, or if the request has several violations.
 //
-// The refusal of an invalid request is for its only violation; if there are several, the result is
-// empty. The refusal of a valid request is a denial, whose reason depends on status, the status of
-// the response. For an invalid request, status is ignored.
+// The argument status is the status of the response. It shows the reason for which a valid request
+// was denied, and is ignored for an invalid request.
 func (v parsedRequest) expectedRefusals(requirement string, status int) []spec.RefusalRequirement {
 	switch violations := v.parsed().Violations; len(violations) {
 	case 0:

@@ -84,15 +84,14 @@ func (m *Mutant) Requirements(d *dialect.Dialect) (requirements []spec.Requireme
 	return requirements
 }
 
-// violates reports whether the check with the given id must find that the mutant violates the
-// requirement r, which the check must judge. The result is false if the check is not in m.KilledBy.
-// Otherwise, it depends on the events that r is about: the result is true if r is about all events,
-// or about events of a kind that matches one of the locations for the check. It is also true if r
-// identifies frames by their name on the wire and not by their kind.
+// violates reports whether the mutant violates the requirement r in such a way that the check with
+// the given id must find it. The caller must pass a check that judges r. The result is false if the
+// check is not in m.KilledBy, or if r is only about events at other locations than those for the
+// check.
 func (m *Mutant) violates(r spec.Requirement, check string) bool {
 	places := strings.Fields(m.KilledBy[check])
 	isThere := func(k spec.Kind) bool {
-		isName := strings.ToUpper(string(k)) == string(k) // not a kind
+		isName := strings.ToUpper(string(k)) == string(k) // a name on the wire and not a kind; matches any location
 		return isName || slices.ContainsFunc(places, func(p string) bool { return matchesAny([]string{p}, string(k)) })
 	}
 	return len(places) > 0 && (len(r.About) == 0 || slices.ContainsFunc(r.About, isThere))
@@ -114,9 +113,9 @@ func (m *Mutant) RequirementIDs(dialects []*dialect.Dialect) (ids []string) {
 // it run in the dialect.
 func (m *Mutant) AppliesTo(d *dialect.Dialect) bool { return len(m.Requirements(d)) > 0 }
 
-// concerns reports whether e can be evidence of the defect of the generated mutant m. Either e is
-// evidence for the requirement m.requirement, or e is a request or frame that exercises or violates
-// the requirement, or e is a request whose form or refusal the requirement is about.
+// concerns reports whether e can be evidence of the defect of the generated mutant m: e must name,
+// exercise or violate the requirement m.requirement, or be a request whose form or refusal the
+// requirement is about.
 func (m *Mutant) concerns(e spec.Event) bool {
 	prescribes := func(refusals []spec.RefusalRequirement) bool { return len(refusalsAbout(m.requirement, refusals)) > 0 }
 	hasForm := func(f spec.RequestForm) bool { return f.Requirement == m.requirement }

@@ -21,10 +21,10 @@ type idGetter func(e *spec.Event) string
 func threadID(e *spec.Event) string { return e.Thread }
 func runID(e *spec.Event) string    { return e.Run }
 
-// mergeIDs returns a middleware that makes the server treat different ids as the same id. It
-// affects valid requests for which slot returns an id. In place of this id, the server receives the
-// first id that an earlier request had with the same results of known and scope. The client still
-// receives the id that it sent.
+// mergeIDs returns a middleware that makes the server confuse ids. It affects the ids that slot
+// returns for valid requests. Two ids are confused if known returns the same value for both, and
+// scope returns the same value for both requests. The server then receives the id that was sent
+// first in place of the other one. Clients still receive the ids that they sent.
 //
 // The function known returns the part of an id that the server distinguishes, such as its first
 // characters. It is not called with "".
@@ -80,14 +80,14 @@ func beforeMark(id string) string {
 	return id
 }
 
-// threadMutant returns a mutant that treats two threads as one if known returns the same value for
-// their ids; see mergeIDs. The check script.isolated finds it by a delta that repeats a message of
-// the other thread. The mutant applies only to dialects that have none of the kinds in without.
+// threadMutant returns a mutant that confuses threads: those for whose ids known returns the same
+// value are one thread for the server. The arguments name, doc and without are the fields Name, Doc
+// and Without of the mutant.
 func threadMutant(name, doc string, known func(id string) string, without ...spec.Kind) *Mutant {
 	unscoped := func(*spec.Event) string { return "" }
 	return &Mutant{
 		Name: name, Doc: doc, Without: without,
-		KilledBy: map[string]string{"script.isolated": "message.delta"},
+		KilledBy: map[string]string{"script.isolated": "message.delta"}, // which repeats a message of the other thread
 		// Both threads have the messages of the other.
 		AlsoFails:  []string{"script.recall", "history.*", "accepted.*", "message.ids-unique", "reply.as-promised"},
 		Middleware: mergeIDs(threadID, unscoped, known),
@@ -210,9 +210,9 @@ func waitsOneSecond(_ bool, waited time.Duration) bool { return waited > time.Se
 //
 // A thread begins to wait with each valid prompt that offers a client tool and, if input is
 // InputResume, also with the prompt conformance:interrupt. The function isLost reports whether
-// input is lost. Its argument isLast is true if no other thread has begun to wait since then. The
-// argument waited is the time since then, or the maximum Duration if the thread never began to
-// wait.
+// input is lost. Its argument isLast reports whether the thread was the last one to begin to wait.
+// The argument waited is the time for which the thread has waited, or the maximum Duration if it
+// never began to wait.
 func loseInput(input spec.Kind, isLost func(isLast bool, waited time.Duration) bool) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -240,9 +240,8 @@ func loseInput(input spec.Kind, isLost func(isLast bool, waited time.Duration) b
 	}
 }
 
-// startTwiceWhileWaiting is a middleware that sends the start of a run twice if the thread of the
-// run was waiting for the answer to an interrupt, and the request that starts the run does not
-// contain that answer.
+// startTwiceWhileWaiting is a middleware that sends the start of a run twice if the thread was
+// waiting for the answer to an interrupt, but the request that started the run contained no answer.
 var startTwiceWhileWaiting middleware = func(next dialectHandler) dialectHandler {
 	var waiting sync.Map // by thread id
 	return editFrames(func(v parsedRequest) func([]byte) []byte {
@@ -264,11 +263,10 @@ var startTwiceWhileWaiting middleware = func(next dialectHandler) dialectHandler
 	})(next)
 }
 
-// crossWhenCrowded is a middleware that mixes up the texts of concurrent streams. It affects
-// message deltas whose text has 100 to 1,000 bytes and needs no escapes in a quoted string. It
-// delays each of these deltas by 20 milliseconds. If the server is then handling at least twelve
-// requests, the delta is sent with the text of the latest of these deltas, which may be from a
-// different stream.
+// crossWhenCrowded is a middleware that mixes up the texts of concurrent streams while the server
+// handles at least twelve requests. It affects message deltas whose text has 100 to 1,000 bytes and
+// needs no escapes in a quoted string. It delays each of them by 20 milliseconds. If another such
+// delta arrives meanwhile, in any stream, the delayed one is sent with the text of the latest.
 var crossWhenCrowded middleware = func(next dialectHandler) dialectHandler {
 	var open atomic.Int64
 	var latest atomic.Value

@@ -88,11 +88,11 @@ func RunOne(ctx context.Context, d *dialect.Dialect, m *Mutant) (Outcome, error)
 }
 
 // runSuite is like [RunOne], but also returns the results of the scenarios. It plays the scenarios
-// whose names match one of the given globs. If there are no globs, it uses those in m.scenarios. If
-// there are none either, it plays all scenarios except m.skippedScenarios().
+// whose names match one of the given globs, except m.skippedScenarios(). The default value of globs
+// is m.scenarios. If that is empty, too, the names are not restricted.
 //
-// If the scenarios are limited by globs and the check refuse.as-documented must find m, the suite
-// sends only those invalid requests whose refusal the requirement of m is about.
+// If globs restrict the scenarios and the check refuse.as-documented must find m, the suite sends
+// only those invalid requests whose refusal the requirement of m is about.
 func runSuite(
 	ctx context.Context, d *dialect.Dialect, m *Mutant, globs []string,
 ) (Outcome, []suites.ScenarioResult, error) {
@@ -229,7 +229,7 @@ func (m *Mutant) loadScript(d *dialect.Dialect) (*script.RuleSet, error) {
 }
 
 // newOutcome returns the outcome of running the suite against mutant m in dialect d. It does not
-// set the field IsEquivalent. The argument parts has the results of the scenarios. If m is nil,
+// set the field IsEquivalent. The argument parts contains the results of the scenarios. If m is nil,
 // OverKills lists every failed check, because the correct server must pass all checks.
 func newOutcome(d *dialect.Dialect, m *Mutant, parts []suites.ScenarioResult) Outcome {
 	o := Outcome{Dialect: d.Name, FailedChecks: map[string]string{}}
@@ -268,10 +268,10 @@ func newOutcome(d *dialect.Dialect, m *Mutant, parts []suites.ScenarioResult) Ou
 	return o
 }
 
-// failsRequirement reports whether r makes the verdict on a requirement warned or worse. The
-// argument r must be the result of a check with the verdict warned, failed or error. For the
-// verdict error, the result is always true. If the result is false, the catalogue is inconsistent,
-// because the findings are about requirements that do not name the check.
+// failsRequirement reports whether r makes the verdict on at least one requirement warned or worse.
+// For the verdict error, the result is always true. The argument r must be the result of a check with
+// the verdict warned, failed or error. For such a result, false means that the catalogue of
+// requirements is wrong: the requirements that the findings name do not list the check.
 func failsRequirement(r spec.Result) bool {
 	return r.Verdict == spec.Error || slices.ContainsFunc(r.Obligation.Requirements, func(l spec.Requirement) bool {
 		return r.VerdictOn(l) >= spec.Warned
@@ -305,8 +305,8 @@ func (m *Mutant) isKill(r spec.Result) bool {
 // that the defect does not explain:
 //   - If the check is neither in m.KilledBy nor in m.AlsoFails, the result is the id of the check.
 //   - If the check is in m.KilledBy and the mutant is generated, the result contains "CHECK for
-//     REQUIREMENT" for each finding whose event names a requirement but does not concern the
-//     violated one; see concerns.
+//     REQUIREMENT" for each finding whose event names a requirement, but for which m.concerns
+//     returns false.
 //   - Otherwise, the result is nil.
 //
 // The result is also nil if r has no findings and its verdict is not error. Such a check failed

@@ -90,9 +90,9 @@ func hasString(v any, text string) bool {
 	return false
 }
 
-// longestString returns the longest string among the values of the members of object, a JSON object
-// such as the payload of the answer to an interrupt. It returns object itself if there are no such
-// strings, or if object is not a JSON object.
+// longestString returns the longest string that is the value of a member of object, the text of a JSON
+// object such as the payload of the answer to an interrupt. It returns object itself if no value is a
+// non-empty string, or if object is not a JSON object.
 func longestString(object string) string {
 	var members map[string]any
 	if json.Unmarshal([]byte(object), &members) != nil {
@@ -211,11 +211,12 @@ func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }
 // the changed text.
 var storedToo = []string{"script.*", "history.*", "accepted.keeps-prompt"}
 
-// inText has the locations, for [Mutant.KilledBy], of findings about the text of a run.
+// inText lists the locations, for [Mutant.KilledBy], of findings about the text of a run.
 const inText = "message.delta http.close run.end"
 
-// payloadMutant returns a mutant that the given check must find by a finding at one of the given
-// locations. The arguments alsoFails, m and needs are the fields AlsoFails, Middleware and Needs.
+// payloadMutant returns a mutant with the given name that only the given check must find. The argument
+// locations is the value for this check in [Mutant.KilledBy]. The other arguments are the fields Doc,
+// AlsoFails, Middleware and Needs of the mutant.
 func payloadMutant(
 	name, doc, check, locations string, alsoFails []string, m middleware, needs ...spec.Kind,
 ) *Mutant {
@@ -332,7 +333,7 @@ var historyPayloadMutants = []*Mutant{
 
 // repeatMessages returns a middleware that repeats each message of kind k in the histories that the
 // server returns. The copy comes right after the message and has a different id. All messages of
-// the history are numbered anew, from 1.
+// the history are renumbered, from 1.
 func repeatMessages(k spec.Kind) middleware {
 	return editHistories(func(_ parsedRequest, e *spec.Event) {
 		var all []spec.Event
@@ -348,9 +349,10 @@ func repeatMessages(k spec.Kind) middleware {
 	})
 }
 
-// repeatMessageIDs returns the effectFactory of a fault that replaces the ids of messages. Within a
-// response, different messages still have different ids. However, each response uses the same ids
-// as the n-th response before it. If n is 1, all responses use the same ids.
+// repeatMessageIDs returns the effectFactory of a fault that uses the same message ids in several
+// responses. If n is 1, all responses use the same ids. Otherwise, the ids of a response differ from
+// those of the previous n-1 responses, and equal those of the response before these. Within a response,
+// different messages still have different ids.
 func repeatMessageIDs(n int64) effectFactory {
 	var runs atomic.Int64
 	return editEvents(func() eventEdit {

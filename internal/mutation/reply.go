@@ -40,10 +40,10 @@ func changeHealthStatus(status int) middleware {
 // whether a request to start a run in it was refused.
 type knownThread struct{ wasRead, wasRefused bool }
 
-// changeCreatedFlag returns a middleware that changes the replies to requests to start a run. It
-// sets the flag in the reply that states whether the thread of the run is new to isNew(first,
-// known). The argument first is true if no run was accepted in the thread before. The argument
-// known describes the earlier requests about the thread.
+// changeCreatedFlag returns a middleware that changes a flag in replies to requests to start a run:
+// the one that states whether the thread of the run is new. The new value is isNew(first, known),
+// where first reports whether the run is the first one that was accepted in the thread, and known
+// describes the earlier requests about the thread.
 func changeCreatedFlag(isNew func(first bool, known knownThread) bool) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -103,9 +103,9 @@ var replyAcceptedMutants = []*Mutant{
 	},
 }
 
-// reportConcurrentAsFirst is a middleware that reports several runs as the first of their thread:
-// all those that were requested before the server had responded to any request to start a run in
-// the thread. It delays requests to start a run by 5 milliseconds, so that concurrent ones overlap.
+// reportConcurrentAsFirst is a middleware that reports several concurrent runs as the first of their
+// thread. A run counts as the first if it is requested before the server has responded to any request
+// to start a run in the thread. Requests are delayed by 5 milliseconds, so that concurrent ones overlap.
 func reportConcurrentAsFirst(next dialectHandler) dialectHandler {
 	var accepted sync.Map // ids of threads
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
@@ -150,9 +150,9 @@ var replyHistoryMutants = []*Mutant{
 	},
 }
 
-// hideUnanswered is a middleware that hides a thread until its first prompt has been answered. It
-// applies to threads whose history the server has refused with status 404. As long as such a
-// history consists of a single user message, the middleware sends the same response again.
+// hideUnanswered is a middleware that hides a new thread until its first prompt has been answered. If
+// the history of the thread was requested before the thread existed, the middleware repeats that
+// response, with status 404, as long as the history consists of a single user message.
 var hideUnanswered middleware = func(next dialectHandler) dialectHandler {
 	var unknown sync.Map // thread id → bufferedResponse
 	return editResponses(func(v parsedRequest, a *bufferedResponse) {

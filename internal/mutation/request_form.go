@@ -14,9 +14,9 @@ import (
 )
 
 // formDefects lists the ways in which a server may wrongly refuse valid requests because of their
-// form. The field defect is a part of the names of mutants. A mutant refuses the forms whose names
-// begin with prefix; see [spec.RequestForm]. The noun follows the prefix in the Doc of the mutant,
-// as in "with null members".
+// form (see [spec.RequestForm]). The field defect is a part of the names of mutants. A mutant refuses
+// requests that have a form whose name begins with prefix. The Doc of the mutant describes them by
+// prefix and noun, as in "with null members".
 var formDefects = []struct{ defect, prefix, noun string }{
 	{"null-refused", "with null ", "members"}, {"absence-refused", "without ", "members"},
 	{"unknown-refused", "with the unknown ", "members"}, {"field-refused", "with the field ", "values"},
@@ -25,10 +25,10 @@ var formDefects = []struct{ defect, prefix, noun string }{
 
 // addFormRejections adds the mutants that refuse valid requests to start a run because of their
 // form, such as null for an optional member, a missing optional member, an unknown member, or a
-// header field. Forms that a request built from the template "prompt" has are left out: a server
+// header field. Forms of requests that are built from the template "prompt" are left out: a server
 // that refused them would refuse nearly every prompt.
 func (g *generator) addFormRejections() {
-	plain := map[string]bool{}
+	plain := map[string]bool{} // set of the names of the forms that are left out
 	if r, err := g.dialect.BuildRequest("prompt", sampleEvent); err == nil {
 		for _, form := range formsOf(g.dialect.ParseRequest(r)) {
 			plain[form.Name] = true
@@ -78,8 +78,8 @@ func formsOf(e spec.Event) []spec.RequestForm {
 
 // addFormRejection adds the mutant that refuses valid requests with the given form or a similar
 // one. A form is similar if it belongs to the same requirement and its name begins with the same
-// prefix in formDefects. Forms whose names are in plain are not refused. If the name of the given
-// form begins with none of the prefixes, no mutant is added.
+// prefix in formDefects. If the name of the given form begins with none of the prefixes, no mutant is
+// added. The keys of plain are the names of the forms that the mutant accepts nevertheless.
 //
 // The mutant violates the requirement of the form or, if form.Requirement is "", the requirement
 // with the id defaultID.
@@ -284,8 +284,8 @@ func formMutant(name, form string, refuses func(parsedRequest) bool, needs ...sp
 	}
 }
 
-// rareFormMutant is like formMutant, but for a form in which the suite sends no prompts in some of the
-// dialects. There, the mutant counts as equivalent to the correct server.
+// rareFormMutant is like formMutant, but for a form that no prompt of the suite has in some dialects.
+// In these dialects, the mutant counts as equivalent to the correct server.
 func rareFormMutant(name, form string, refuses func(parsedRequest) bool, needs ...spec.Kind) *Mutant {
 	m := formMutant(name, form, refuses, needs...)
 	m.Middleware = nil

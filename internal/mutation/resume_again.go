@@ -8,8 +8,8 @@ import (
 
 // editResumedAgain returns a middleware that edits streams that are resumed for the second time,
 // that is, from a cursor that was sent in a resumed stream. The function begin is called for each
-// resumed stream; its result is ignored for streams that are resumed for the first time. Only the
-// field frame of the result is used, and it must not be nil.
+// resumed stream, and returns the edit to use if the stream is resumed for the second time. Only the
+// field frame of the edit is used, and it must not be nil.
 func editResumedAgain(begin func() streamEdit) middleware {
 	var sent sync.Map // the cursors that resumed streams have sent
 	return editResumed(func(v parsedRequest, _ *runFrames) streamEdit {

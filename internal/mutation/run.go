@@ -189,15 +189,13 @@ func newJudgedScenarios(parts []suites.ScenarioResult) passingScenarios {
 // frames are alike in all scenarios.
 const maxScenarios = 2
 
-// scenariosFor returns the names of scenarios that can kill the generated mutant m, in no
-// particular order, or nil if there are none. In each of them, a check that must find m judges the
-// requirement that m violates. The result contains at most maxScenarios names for each check, so a
-// name may occur several times. The scenario that sends invalid requests takes the most time, so it
-// is included for a check only if no other scenario can be.
+// scenariosFor returns the names of scenarios that can kill the generated mutant m, or nil if there
+// are none: at most maxScenarios for each check in m.KilledBy. The names are in no particular order
+// and may occur several times.
 func (j passingScenarios) scenariosFor(m *Mutant) (names []string) {
 	for check := range m.KilledBy {
 		all := j[[2]string{check, m.requirement}]
-		if len(all) > 1 {
+		if len(all) > 1 { // the scenario refusals takes the most time
 			all = slices.DeleteFunc(slices.Clone(all), func(name string) bool { return name == refusals })
 		}
 		names = append(names, all[:min(len(all), maxScenarios)]...)

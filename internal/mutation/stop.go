@@ -37,9 +37,9 @@ type openStream struct {
 // longer than the time for which the suite waits.
 const maxHeld = 30 * time.Second
 
-// holdCanceled is a middleware that sends nothing more in the open streams of a run when the primary
-// user asks to cancel the run, and keeps their bodies open. A request to cancel a run that names no run
-// is about all open streams of its thread.
+// holdCanceled is a middleware that silences streams but keeps their bodies open when the primary user
+// sends a request to cancel a run. It affects the open streams of the run that the request names or,
+// if the request names only a thread, all open streams of that thread.
 func holdCanceled(next dialectHandler) dialectHandler {
 	var open sync.Map // set of *openStream
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {

@@ -13,9 +13,9 @@ import (
 // if the body of a response does not end.
 var alsoOpen = []string{"run.closes-after-end", "wire.body-is-whole"}
 
-// streamEndMutants are servers that end streams incorrectly. Some leave bodies open after the end of
-// a run or cut them off there, some send only a part of a text as the completed text, and some send
-// events at times other than those for which the prompt asks.
+// streamEndMutants are servers that end streams or texts incorrectly. Some leave a body open, or
+// truncate it, after the end of the run. Some send only a part of a text as the completed text.
+// Others send events at other times than the prompt asks for.
 var streamEndMutants = []*Mutant{
 	{
 		Name: "comments-after-the-end", Doc: "after the end of a run, comments come and the body stays open",
@@ -77,8 +77,8 @@ var streamEndMutants = []*Mutant{
 // isCompletedText reports whether e completes a content part of type "text".
 func isCompletedText(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Type == "text" }
 
-// reportsFailure reports whether a frame contains the text "scripted failure", which the scenarios
-// error and error-mid ask for as the message of the failure.
+// reportsFailure reports whether a frame contains "scripted failure". This is the error message that
+// the prompts of the scenarios error and error-mid ask for.
 func reportsFailure(frame []byte) bool { return bytes.Contains(frame, []byte("scripted failure")) }
 
 // keepOpen returns the effectFactory of a fault that keeps the body of a stream open for 30 seconds

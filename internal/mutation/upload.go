@@ -63,10 +63,9 @@ var uploadSignedMutants = []*Mutant{
 }
 
 // signUnknownFile returns a middleware that makes the server sign links for files that do not
-// exist. If the server refuses to sign a link with status 404, the client receives the last
-// successful response to a request to sign a link, if there was one. The path in it is replaced
-// with signedPath(asked), where asked is the requested path. If signedPath returns "", the path is
-// not replaced.
+// exist. In place of a refusal with status 404, it sends the last successful response to a request to
+// sign a link, if there was one. In that response, it replaces the path with signedPath(asked), where
+// asked is the requested path. If signedPath returns "", it keeps the path.
 func signUnknownFile(signedPath func(asked string) string) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -209,8 +208,9 @@ var uploadLinkMutants = []*Mutant{
 	},
 }
 
-// endEarlierLinks is a middleware that ends the link to a file when the server signs a new one. A link
-// that would be the same as the one before is signed again later, when it is a different one.
+// endEarlierLinks is a middleware that ends the link to a file when the server signs a new one. If
+// the new link equals the previous one, the middleware delays the response until the server signs a
+// different link.
 func endEarlierLinks(next dialectHandler) dialectHandler {
 	var latest, ended sync.Map // path of the file in links → latest link, and set of links; as request targets
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
@@ -274,9 +274,8 @@ func overwriteByName(next dialectHandler) dialectHandler {
 // that replace returns.
 //
 // The argument body of replace is a copy of the original body, which replace may modify. The
-// argument link is the link to the other server. The argument own is the latest link to this server
-// that an earlier valid request had in its place. If there is no such link yet, the request is not
-// changed.
+// argument link is the link to the other server. The argument own is the latest image link to this
+// server in an earlier valid request. If there was none, the request is not changed.
 func replaceForeignImages(replace func(body []byte, link, own string) []byte) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -414,9 +413,9 @@ var uploadFormMutants = []*Mutant{
 	}),
 }
 
-// uploadMutant returns a mutant with the given name that refuses the valid requests with a file for
-// which refuses returns true. The argument file is the file. The argument files describes what is
-// refused in the Doc of the mutant, as in "an image that is a JPEG".
+// uploadMutant returns a mutant with the given name that refuses valid requests v that upload a file,
+// if refuses(v, file) returns true. The argument files describes the refused files in the Doc of the
+// mutant, as in "an image that is a JPEG".
 func uploadMutant(name, files string, refuses func(v parsedRequest, file spec.Event) bool) *Mutant {
 	return &Mutant{
 		Name: name, Doc: files + " is refused",

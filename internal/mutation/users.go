@@ -53,9 +53,9 @@ func rememberConnection(next dialectHandler) dialectHandler {
 	})(next)
 }
 
-// leaveBodiesUnread is a middleware that does not read the body of a request that it refuses with
-// status 401. The server takes the body for the beginning of the next request on the connection, and
-// so refuses that request with status 400.
+// leaveBodiesUnread is a middleware that simulates a server that does not read the body of a request
+// that it refuses with status 401. Such a server takes the body for the beginning of the next request
+// on the connection. The middleware therefore refuses that request with status 400.
 func leaveBodiesUnread(next dialectHandler) dialectHandler {
 	var unread sync.Map // set of remote addresses
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
@@ -76,10 +76,10 @@ func leaveBodiesUnread(next dialectHandler) dialectHandler {
 	})(next)
 }
 
-// ignoreOwnersOfUnknownRuns is a middleware that ignores the owner of a thread if the run does not
-// exist. The server receives certain valid requests of the other user as if the primary user had
-// sent them: requests for the stream of a run, and requests to cancel a run, if no client has asked
-// to start a run with that id in any thread.
+// ignoreOwnersOfUnknownRuns is a middleware that does not check the owner of a thread if the run does
+// not exist. It affects valid requests of [OtherUser] for the stream of a run, or to cancel a run, if
+// no request to start a run had that run id. The server receives them as if [PrimaryUser] had sent
+// them.
 func ignoreOwnersOfUnknownRuns(next dialectHandler) dialectHandler {
 	var started sync.Map // ids of runs
 	return editRequests(func(v parsedRequest) *http.Request {
@@ -105,10 +105,10 @@ func acceptCredentials(accepts func(authorization string) bool) middleware {
 	})
 }
 
-// ignoreOwnersInOtherCase is a middleware that compares the ids of threads with regard to case when
-// it determines the owner of a thread, but without regard to case when it looks the thread up. A
-// request for a stream that names a thread of the primary user in other letter case is passed on as
-// if the primary user had sent it with the id of that thread.
+// ignoreOwnersInOtherCase is a middleware that finds a thread even if the case of its id is wrong, but
+// then does not check the owner of the thread. It affects valid requests for a stream that name a
+// thread of [PrimaryUser] in such a way. The server receives them with the correct id, as if
+// PrimaryUser had sent them.
 func ignoreOwnersInOtherCase(next dialectHandler) dialectHandler {
 	var started sync.Map // ids of threads of the primary user, by the id in lower case
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
@@ -126,11 +126,9 @@ func ignoreOwnersInOtherCase(next dialectHandler) dialectHandler {
 	})(next)
 }
 
-// usersMutants are servers that return the latest history of another user, identify users by their
-// connections or by a part of their credentials, or check the owner of a thread only if the run exists
-// or if its id is spelled as the owner spelled it. One of them refuses the request that follows one
-// without valid credentials. Mutants that accept other requests for the data of another user, or
-// requests without valid credentials, are generated instead; see deniedRequests.
+// usersMutants are servers that confuse users, that skip the check of the owner of a thread for some
+// requests, or that refuse the request after one without valid credentials. The mutants that never
+// check the credentials, or the owner of the requested data, are generated; see deniedRequests.
 var usersMutants = []*Mutant{
 	{
 		Name: "history-of-anybody", Doc: "the latest conversation is that of all users",

@@ -12,8 +12,8 @@ import (
 type secretPattern struct {
 	text   []byte
 	base64 bool // text is a part of Base64 text, and may be broken into lines
-	// The character before (or after) the text also encodes bits of the secret and must be
-	// removed, too.
+	// If extendBefore (or extendAfter) is true, the Base64 character before (or after) the text also
+	// encodes bits of the secret and must be removed, too.
 	extendBefore, extendAfter bool
 }
 
@@ -91,8 +91,9 @@ func asLatin1(s string) string {
 	return b.String()
 }
 
-// widen returns x, a range of text that matches the pattern, extended by the adjacent Base64
-// characters that also encode bits of the secret, if there are any.
+// widen returns the range that must be removed if x, a range of text, matches the pattern. It is
+// x, extended by the Base64 characters directly before and after x that also encode bits of the
+// secret.
 func (p *secretPattern) widen(text []byte, x byteRange) byteRange {
 	if p.extendBefore && x.from > 0 && isBase64Byte(text[x.from-1]) {
 		x.from--

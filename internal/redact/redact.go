@@ -21,12 +21,12 @@ const Placeholder = "REDACTED"
 // likely to occur in texts by chance.
 const MinSecret = 4
 
-// MinDetectedSecret is the minimum length, in bytes, of a value that is removed from all output
-// because the name of its header field or query parameter suggests a secret. Shorter values are too
-// likely to occur elsewhere by chance.
+// MinDetectedSecret is the minimum length, in bytes, of a value that is treated as a secret only
+// because of the name of its header field or query parameter. Shorter values are too likely to
+// occur elsewhere by chance.
 const MinDetectedSecret = 6
 
-// minFragment is the minimum length, in bytes, of a fragment of a secret that is recognized at the
+// minFragment is the minimum length, in bytes, of a fragment of a secret that is removed at the
 // beginning or the end of a text. Shorter fragments would match too much by chance.
 const minFragment = 4
 
@@ -75,22 +75,21 @@ func New(secrets ...string) *Redactor {
 }
 
 // String returns s with each secret replaced by [Placeholder], or by "***" if Placeholder contains
-// one of the secrets. A secret that consists of digits of a JSON number is replaced by the same
-// number of other digits instead, so that the number remains a number. If r is nil, String returns
-// s.
+// one of the secrets. Digits of a JSON number are replaced by other digits instead, so that the
+// text stays valid JSON. If r is nil, String returns s.
 func (r *Redactor) String(s string) string { return r.replace(s, false) }
 
-// Fragment is like [Redactor.String], but s is a part of a longer text. It also removes what may be
-// a part of a secret: the last bytes of a secret at the beginning of s, and the first bytes of a
-// secret at the end of s.
+// Fragment is like [Redactor.String], but for a text s that was cut out of a longer one. It also
+// removes what may be a part of a secret: the last bytes of a secret at the beginning of s, and
+// the first bytes of a secret at the end of s.
 func (r *Redactor) Fragment(s string) string { return r.replace(s, true) }
 
 // Ellipsis marks the place where a message omits part of a value.
 const Ellipsis = "…"
 
-// Shortened is like [Redactor.String], but s may contain shortened values, which are marked by an
-// [Ellipsis]. If there is an Ellipsis, Shortened also removes parts of secrets directly before and
-// after each Ellipsis, and at both ends of s.
+// Shortened is like [Redactor.String], but for a text s in which an [Ellipsis] may stand for an
+// omitted part of a value. If s contains an Ellipsis, Shortened also removes parts of secrets
+// directly before and after each Ellipsis, and at both ends of s.
 func (r *Redactor) Shortened(s string) string {
 	if r == nil {
 		return s
@@ -136,7 +135,7 @@ func (r *Redactor) Contains(data []byte) bool {
 }
 
 // replace implements [Redactor.String] or, if edges is true, [Redactor.Fragment]. If a placeholder
-// and the text around it happen to form another secret, that secret is overwritten as well.
+// forms another secret together with the text around it, that secret is overwritten as well.
 func (r *Redactor) replace(s string, edges bool) string {
 	if r == nil || s == "" {
 		return s
@@ -166,10 +165,10 @@ func (r *Redactor) replace(s string, edges bool) string {
 	return clean
 }
 
-// maskRanges overwrites the given ranges of data, without changing the length of data. It replaces
-// digits of a JSON number with other digits. It fills any other range with asterisks and, if there
-// is room and no line end, puts the placeholder at its beginning. Line ends are kept. None of the
-// new bytes has a special meaning in JSON, SSE or HTML.
+// maskRanges overwrites the given ranges of data, without changing the length of data. Digits of a
+// JSON number are overwritten with other digits. Any other range is filled with asterisks, and
+// begins with the placeholder if that fits and the range contains no line end. Line ends are kept.
+// None of the new bytes has a special meaning in JSON, SSE or HTML.
 func (r *Redactor) maskRanges(data []byte, spans []byteRange) {
 	for _, x := range spans {
 		fill := byte('*')

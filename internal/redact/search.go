@@ -9,9 +9,9 @@ import (
 // A byteRange is the part text[from:to] of a text.
 type byteRange struct{ from, to int }
 
-// includeEscapes returns x, a range of data, extended by the backslash before it or the byte after
-// it if x would otherwise begin or end in the middle of a backslash escape. Removing half an escape
-// would break the text.
+// includeEscapes returns x, a range of data, extended so that it contains whole backslash escapes.
+// If x begins with the second byte of an escape, the backslash before it is added. If x ends with
+// the backslash of an escape, the byte after it is added.
 func includeEscapes(data []byte, x byteRange) byteRange {
 	if countBackslashes(data, x.from)%2 == 1 {
 		x.from--
@@ -64,9 +64,9 @@ func (r *Redactor) secretRanges(data []byte, edges bool) []byteRange {
 	}
 }
 
-// splitPoint returns the last offset, but not beyond limit, at which data can be split for the
-// search without dividing an escape. If there is none among the last 4096 offsets, it returns
-// limit.
+// splitPoint returns an offset at which data can be split for the search without dividing an
+// escape: the last such offset that is not greater than limit. If there is none among the 4096
+// offsets up to limit, it returns limit.
 func splitPoint(data []byte, limit int) int {
 	const escape, far = 12, 4096
 	for p := limit; p > limit-far; p-- {
@@ -99,8 +99,8 @@ func mergeRanges(all []byteRange) []byteRange {
 // finds them.
 type searcher struct {
 	r              *Redactor
-	atStart, atEnd bool        // also find parts of secrets at the beginning or the end of the current part
-	found, all     []byteRange // ranges in the current part of the text, and in the whole text
+	atStart, atEnd bool        // also find parts of secrets at the beginning or the end of the current part of the text
+	found, all     []byteRange // the ranges found in the current part of the text, and those in the whole text
 }
 
 // Limits on the number of layers of escapes to decode, because each layer multiplies the work.
@@ -112,9 +112,9 @@ const (
 )
 
 // searchView adds to s.found the ranges of the secrets in v, and in the views that result from
-// decoding the escapes of v. The argument layer is the number of layers of escapes that were
-// decoded to get v. The argument complete is false if one of these layers had several kinds of
-// escapes of which only one was decoded.
+// decoding the escapes of v. The arguments layer and complete limit how many layers of escapes are
+// decoded; see maxLayers. The argument layer is the number of layers that were decoded to get v,
+// and complete reports whether all escapes of each of these layers were decoded.
 func (s *searcher) searchView(v *unescapedView, layer int, complete bool) {
 	s.searchText(v)
 	if layer == maxLayers || !complete && layer == maxMixed {
@@ -137,9 +137,9 @@ func (s *searcher) searchView(v *unescapedView, layer int, complete bool) {
 	}
 }
 
-// searchText adds to s.found the ranges of the secrets in the text of v. It does not decode
-// escapes, but it ignores line breaks within Base64. It also finds parts of secrets at the
-// beginning of the text if s.atStart is true, and at the end if s.atEnd is true.
+// searchText adds to s.found the ranges of the secrets in the text of v. It decodes no escapes,
+// but ignores line breaks within Base64. If s.atStart or s.atEnd is true, it also finds parts of
+// secrets at the beginning or the end of the text.
 func (s *searcher) searchText(v *unescapedView) {
 	var lines *unescapedView
 	if v.hasBrokenBase64() {

@@ -66,8 +66,8 @@ func IsCredential(name string) bool {
 // to those for which [IsCredential] returns true.
 type SecretNames []string
 
-// Contains reports whether a field with the given name holds a secret, because n contains the name
-// or [IsCredential] returns true for it. The comparison with the names in n ignores case.
+// Contains reports whether header fields and query parameters with the given name hold secrets: n
+// contains the name, or [IsCredential] returns true for it. The comparison of names ignores case.
 func (n SecretNames) Contains(name string) bool {
 	return IsCredential(name) || containsName(n, name)
 }
@@ -76,10 +76,10 @@ func (n SecretNames) Contains(name string) bool {
 // a request authenticates itself. The comparison of names ignores case.
 func IdentifiesUser(name string) bool { return containsName(identityHeaders, name) }
 
-// SecretValues returns the secrets in the value of the header field with the given name. These are
-// the whole value and, if the value contains them, the token after a scheme, the decoded Basic
-// credentials, the password in them, and the values of cookies. The result is empty if the value is
-// empty.
+// SecretValues returns the secrets in the value of the header field with the given name. The first
+// one is the whole value. The others are the token after an authentication scheme such as Bearer,
+// the decoded Basic credentials and the password in them, and the values of cookies, as far as the
+// value contains them. If the value is empty, there are none.
 func SecretValues(name, value string) []string {
 	value = strings.TrimSpace(value)
 	all := []string{value}
@@ -127,9 +127,9 @@ func WithoutUser(text string) string {
 }
 
 // RedactTarget returns target, a URL or the path and query of a request, with [Placeholder] in
-// place of the values of secret parameters, in the query and in the fragment: OAuth sends access
-// tokens in fragments. It calls the function secret with the decoded name of each parameter; a
-// result of true means that the value is secret.
+// place of the values of secret parameters. It calls the function secret with the decoded name of
+// each parameter to learn whether its value is secret. Parameters in the fragment are included,
+// because OAuth sends access tokens there.
 func RedactTarget(target string, secret func(name string) bool) string {
 	pieces := targetPieces(target)
 	for i, piece := range pieces {
@@ -152,8 +152,8 @@ func SecretParameters(target string, secret func(name string) bool) (all []strin
 }
 
 // targetPieces splits target, a URL or the path and query of a request, before each ?, & and #.
-// Each piece except the first is a delimiter and a parameter, such as "?a=1", or a delimiter and
-// other text.
+// Each piece except the first is therefore one of these characters, followed by a parameter or
+// other text, as in "?a=1".
 func targetPieces(target string) (pieces []string) {
 	for {
 		i := strings.IndexAny(target[min(1, len(target)):], "?&#")
@@ -164,9 +164,10 @@ func targetPieces(target string) (pieces []string) {
 	}
 }
 
-// cutSecretParameter cuts piece, which targetPieces returned, at its equals sign. The name that it
-// returns includes the delimiter and is not decoded. ok is false if piece is not a parameter, or if
-// secret, called with the decoded name, returns false.
+// cutSecretParameter splits piece, a result of targetPieces, at its equals sign into the name and
+// the value of a parameter. The name includes the character before it, such as "?", and is not
+// decoded. If piece is not a parameter, or if secret returns false for the decoded name, ok is
+// false.
 func cutSecretParameter(piece string, secret func(name string) bool) (name, value string, ok bool) {
 	name, value, ok = strings.Cut(piece, "=")
 	return name, value, ok && strings.ContainsAny(name[:min(1, len(name))], "?&#") && secret(unescape(name[1:]))

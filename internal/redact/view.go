@@ -120,10 +120,10 @@ func (v *unescapedView) unescape(k escapeKind) *unescapedView {
 	return out
 }
 
-// decode decodes the escape at the beginning of s. It appends the characters that the escape
-// represents to dst, and returns the result and the length n of the escape in bytes. If s does not
-// begin with an escape of a kind in k, it returns nil and 0. A line end represents no characters:
-// plain is nil and n is 1. s must not be empty.
+// decode decodes the escape at the beginning of s, which must not be empty. It returns dst with
+// the characters that the escape represents appended, and the length n of the escape in bytes. A
+// line end represents no characters: plain is nil and n is 1. If s does not begin with an escape
+// of a kind in k, plain is nil and n is 0.
 func decode(dst, s []byte, k escapeKind) (plain []byte, n int) {
 	switch s[0] {
 	case '\\':
@@ -153,8 +153,8 @@ func decode(dst, s []byte, k escapeKind) (plain []byte, n int) {
 // the letter and the character that the escape represents.
 const shortEscapes = "a\ab\bf\fn\nr\rt\tv\v"
 
-// decodeBackslash is like [decode], but only for escapes that begin with a backslash. s must begin
-// with one and have at least two bytes.
+// decodeBackslash is like [decode], but only for escapes that begin with a backslash. The argument
+// s must begin with a backslash and have at least two bytes.
 func decodeBackslash(dst, s []byte) ([]byte, int) {
 	switch c := s[1]; {
 	case c == 'u':
@@ -204,8 +204,8 @@ func decodeByte(dst, s []byte, after, digits, base int) ([]byte, int) {
 }
 
 // parseDigits returns the number that begins at s[after] and has the given number of digits in the
-// given base. n is the offset after the last digit. If there are other characters or too few
-// digits, n is 0.
+// given base. The result n is the offset after the last digit, or 0 if there are fewer digits at
+// s[after].
 func parseDigits(s []byte, after, digits, base int) (code uint32, n int) {
 	if len(s) < after+digits {
 		return 0, 0

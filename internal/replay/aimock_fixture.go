@@ -20,7 +20,7 @@ const maxRules = 10_000
 // The result is one output file, with the same name and the extension .yaml, or none if no fixture
 // can be converted. ConvertFixtures reports an error if the file or a fixture cannot be converted,
 // and a warning for each part of a fixture that is omitted or represented differently.
-func ConvertFixtures(name string, data []byte) ([]OutputFile, []FileProblem) {
+func ConvertFixtures(name string, data []byte) ([]ConvertedFile, []FileProblem) {
 	c := &fixtureConverter{file: name, toolByCallID: map[string]string{}, nextIndex: map[string]int{}}
 	var list []json.RawMessage
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
@@ -56,7 +56,7 @@ func ConvertFixtures(name string, data []byte) ([]OutputFile, []FileProblem) {
 		return nil, c.problems
 	}
 	head := "# Converted from " + filepath.Base(name) + ", fixtures of aimock.\n"
-	return []OutputFile{{Name: fileStem(name) + ".yaml", Data: append([]byte(head), text...)}}, c.problems
+	return []ConvertedFile{{Name: fileStem(name) + ".yaml", Data: append([]byte(head), text...)}}, c.problems
 }
 
 // A fixtureConverter converts the aimock fixtures of one file to rules of a script, and collects
@@ -107,7 +107,7 @@ func (c *fixtureConverter) readObject(
 			read(all[name])
 			continue
 		}
-		c.warnf("%s: %s is ignored: unknown member", what, name)
+		c.warnf("the unknown member %q of %s is ignored", name, what)
 	}
 	return all
 }

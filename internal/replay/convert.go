@@ -13,9 +13,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// An OutputFile is a file that a conversion produces. Its name has no directory; the caller decides
+// An ConvertedFile is a file that a conversion produces. Its name has no directory; the caller decides
 // where to write it.
-type OutputFile struct {
+type ConvertedFile struct {
 	Name string
 	Data []byte
 }
@@ -45,7 +45,7 @@ const maxFixtureBytes = 16 << 20
 // o.Dialect is set, otherwise one for the whole file. A file of aimock fixtures becomes a script.
 // Convert reports an error for everything that cannot be converted, and a warning for everything
 // that is omitted or represented differently.
-func Convert(path string, o ConvertOptions) ([]OutputFile, []FileProblem) {
+func Convert(path string, o ConvertOptions) ([]ConvertedFile, []FileProblem) {
 	to := Transcript
 	switch ext := strings.ToLower(filepath.Ext(path)); ext {
 	case ".har", ".sse", ".http":
@@ -103,7 +103,7 @@ func fileStem(path string) string {
 // error. convertRecording modifies t.
 func convertRecording(
 	path string, t *transcript.Transcript, o ConvertOptions,
-) (files []OutputFile, problems []FileProblem) {
+) (files []ConvertedFile, problems []FileProblem) {
 	if o.BaseURL != "" {
 		t.StripBasePath(o.BaseURL)
 	}
@@ -137,7 +137,7 @@ func convertRecording(
 		if len(conversations) > 1 {
 			name = fmt.Sprintf("%s-%d", name, i+1)
 		}
-		files = append(files, OutputFile{Name: name + ".txtar", Data: transcript.Format(out)})
+		files = append(files, ConvertedFile{Name: name + ".txtar", Data: transcript.Format(out)})
 	}
 	return files, problems
 }

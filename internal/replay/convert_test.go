@@ -234,7 +234,7 @@ func TestFixtureProblems(t *testing.T) {
 		{`{"fixtures":[{"match":{},"response":{"content":"x","usage":{},"finishReason":"length"}}]}`, `finishReason "length" is ignored`, replay.Warning, false},
 		{`{"fixtures":[{"match":{},"response":{"toolCalls":[{"name":"f","arguments":"{\"a\":1}}"}]}}]}`, `are not valid JSON; they are sent unchanged`, replay.Warning, false},
 		{`{"fixtures":[{"match":{},"response":{"content":"x","webSearches":["q"]}}]}`, "webSearches is ignored", replay.Warning, false},
-		{`{"fixtures":[{"match":{"toolNamespace":"n"},"response":{"content":"x"}}]}`, "match: toolNamespace is ignored: unknown member", replay.Warning, false},
+		{`{"fixtures":[{"match":{"toolNamespace":"n"},"response":{"content":"x"}}]}`, `the unknown member "toolNamespace" of match is ignored`, replay.Warning, false},
 		{`{"fixtures":[{"match":{},"response":{"content":"x"},"replaySpeed":2}]}`, "replaySpeed is ignored", replay.Warning, false},
 		{`{"fixtures":[{"match":{},"response":{"content":"x"},"chaos":{"dropRate":0.005}}]}`, "1 percent", replay.Warning, false},
 	} {

@@ -128,7 +128,7 @@ const (
 // searchConversation compares the request with all exchanges of conversation c that have the same
 // operation. It adds those that match to s.candidates, and the mismatches of the others to
 // s.mismatches.
-func (s *recordingSearch) searchConversation(c *recording) {
+func (s *recordingSearch) searchConversation(c *recordedConversation) {
 	for _, x := range c.exchanges {
 		if x.operation.Name != s.operation.Name {
 			continue

@@ -194,7 +194,7 @@ func (b *libraryBuilder) addTranscript(t *transcript.Transcript) {
 	if d == nil {
 		return
 	}
-	c := &recording{index: len(b.library.conversations), file: t.Name, dialect: d}
+	c := &recordedConversation{index: len(b.library.conversations), file: t.Name, dialect: d}
 	own := *t
 	own.Trace.Exchanges = slices.Clone(t.Trace.Exchanges)
 	d.CompleteRequests(&own.Trace)

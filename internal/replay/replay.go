@@ -46,7 +46,7 @@ func (p FileProblem) String() string {
 // A Library holds recorded conversations to replay. It is immutable and safe for concurrent use;
 // what has been replayed is recorded in a [PlaybackState].
 type Library struct {
-	conversations []*recording
+	conversations []*recordedConversation
 	exchanges     int // number of exchanges in all conversations
 }
 
@@ -59,8 +59,8 @@ func (l *Library) Len() int {
 	return l.exchanges
 }
 
-// A recording holds the replayable exchanges of one transcript.
-type recording struct {
+// A recordedConversation holds the replayable exchanges of one transcript.
+type recordedConversation struct {
 	index     int    // position in the library, starting at 0
 	file      string // name of the transcript
 	dialect   *dialect.Dialect
@@ -70,7 +70,7 @@ type recording struct {
 // A storedExchange is a recorded response with the request to which the server sent it.
 type storedExchange struct {
 	index        int // position in the transcript, starting at 0
-	conversation *recording
+	conversation *recordedConversation
 	operation    *dialect.Operation
 	method       string     // method of the request; if "", the request was not recorded and any request matches
 	startsRun    bool       // the run id, if any, is not in an earlier request with the same operation and thread

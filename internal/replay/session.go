@@ -32,7 +32,7 @@ type libraryPlayback struct {
 	library            *Library
 	threads            map[clientThreadKey][]*threadBinding // bindings of each thread of the client
 	threadOrder        []clientThreadKey                    // the keys of threads, oldest first
-	conversationCounts map[*recording]int                   // number of bindings to each recording, including dropped ones
+	conversationCounts map[*recordedConversation]int        // number of bindings to each recording, including dropped ones
 	exchangeCounts     map[*storedExchange]int              // number of times that each exchange was replayed
 }
 
@@ -42,7 +42,7 @@ type clientThreadKey struct{ dialect, thread string }
 // A threadBinding records that a thread of the client corresponds to a recorded thread, and which
 // ids of the client correspond to which recorded ids.
 type threadBinding struct {
-	conversation *recording
+	conversation *recordedConversation
 	thread       string            // the recorded id of the thread
 	recordedRuns map[string]string // maps run ids of the client to recorded run ids
 	currentIDs   map[string]string // maps recorded ids to ids of the client
@@ -62,7 +62,7 @@ func (s *PlaybackState) playbackOf(l *Library) *libraryPlayback {
 	}
 	one := &libraryPlayback{
 		library: l, threads: map[clientThreadKey][]*threadBinding{},
-		conversationCounts: map[*recording]int{}, exchangeCounts: map[*storedExchange]int{},
+		conversationCounts: map[*recordedConversation]int{}, exchangeCounts: map[*storedExchange]int{},
 	}
 	s.playbacks = append([]*libraryPlayback{one}, s.playbacks[:min(len(s.playbacks), maxLibraries-1)]...)
 	return one

@@ -14,18 +14,20 @@ var AcceptsAsDocumented = &spec.Check{
 	ID: "accept.as-documented", ReadsDocument: true,
 	Doc: `a valid request is accepted
 
-The document assigns the members of a request to requirements. A refusal counts against those
-requirements of the request that no accepted request exercised. If there are none, it counts
-against a single requirement: that on the only form that no accepted request had, such as null
-for a member. Without such a form, it is the only requirement that the request exercises and
-some accepted requests did not, or else the requirement on the operation.
+A request exercises the requirements to which the document assigns its members. A refusal counts
+against those of them that no accepted request exercised. If there are none, it counts against the
+requirement on the single form that distinguishes the request from the accepted ones, such as null
+for a member, or on the single requirement that does so. If there is no such difference, it counts
+against the requirement on the operation.
 
-A truncated response fails the check, too, if the dialect has no terminal event and the prompt
-does not ask for a failure. Not judged: requests while another run of the thread may be active
-or waits for input; refusals by an event of the stream, which may mean that the thread is busy,
-if only the requirement on the operation is left and the thread has not been idle for 200 ms;
-requests with links that the server did not issue, or for files that were not uploaded, in this
-conversation; and requests with an Expect field that are refused with status 417.`,
+A truncated response fails the check, too, if the dialect has no terminal event and the prompt does
+not ask for a failure.
+
+A request is not judged while another run of its thread may be active or waits for input. Nor is a
+request with a link that the server did not issue in this conversation, a request for a file that
+was not uploaded in it, or a request with an Expect field that is refused with status 417. An event
+that refuses the run may mean that the thread is busy. It counts against the requirement on the
+operation only if the thread had been idle for 200 ms.`,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		requests := validRequestsOf(p)
 		p.AtEnd(func() {
@@ -56,11 +58,10 @@ conversation; and requests with an Expect field that are refused with status 417
 	},
 }
 
-// mustBeAccepted reports whether x shows that the server accepts a valid request, or that it
-// refuses a request that it must accept. It returns false for a refusal with status 417 if the
-// request has an Expect field. It also returns false for a refusal if only the server can know
-// whether the request is valid, or if the thread may be busy. Other reasons for a refusal are
-// judged by isExcused.
+// mustBeAccepted reports whether the request of x is valid and was accepted, or is valid and must
+// be accepted. A server may refuse a request that only the server can validate, a request in a
+// thread that may be busy, and a request with an Expect field (with status 417). Statuses that
+// excuse a refusal for other reasons are not considered; see isExcused.
 func (x exchange) mustBeAccepted() bool {
 	if !x.request.Valid() || x.request.Operation == "" || x.request.Header == nil {
 		return false
@@ -72,7 +73,7 @@ func (x exchange) mustBeAccepted() bool {
 // A validRequests holds the exchanges of a conversation for which mustBeAccepted returned true.
 type validRequests struct {
 	accepted  []exchange      // those whose request was accepted
-	refused   []exchange      // those whose request was refused, unless the refusal is excused
+	refused   []exchange      // those whose request was refused; isExcused returns false for them
 	exercised map[string]bool // by requirement id: whether an accepted request exercised the requirement
 	// stats returns, for each operation, statistics about the requests in accepted. It must not be
 	// called before the end of the conversation.
@@ -105,8 +106,9 @@ func (v *validRequests) observe(x exchange) {
 	}
 }
 
-// blame returns the ids of the requirements that the refusal in x counts against; there may be
-// none. The result what describes the request in the message of a finding, such as "valid request".
+// blame returns the ids of the requirements that the refusal in x counts against. There are none
+// if the refusal proves nothing; see [exchange.mayBeBusy]. The result what describes the request
+// in the message of a finding, such as "valid request".
 //
 // The exchange x must be one of v.refused. The method must not be called before the end of the
 // conversation.

@@ -56,8 +56,8 @@ before, and no other request touched the thread.`,
 	}
 )
 
-// hasCreatedFlag reports whether the Created field of the reply that accepted r is "true" or
-// "false". The field then states whether r created its thread.
+// hasCreatedFlag reports whether the reply that accepted r states whether r created its thread,
+// that is, whether the field Created of the reply is "true" or "false".
 func hasCreatedFlag(r *acceptedRun) bool {
 	return r.acceptance.Created == "true" || r.acceptance.Created == "false"
 }
@@ -71,10 +71,9 @@ func (c *conversation) isFirstInThread(r *acceptedRun) bool {
 	})
 }
 
-// isThreadCreatedTwice reports whether a second reply claims to have created the same thread: the
-// reply that accepted r and an earlier reply, which accepted a different run of the thread, both
-// have Created set to "true". Runs that were requested more than once do not count, because a
-// server may repeat its first reply.
+// isThreadCreatedTwice reports whether the reply that accepted r and an earlier reply, which
+// accepted another run of the thread, both state that their run created the thread. Runs that were
+// requested more than once are ignored, because a server may repeat its first reply.
 func (c *conversation) isThreadCreatedTwice(r *acceptedRun) bool {
 	creates := func(q *acceptedRun) bool { return q.acceptance.Created == "true" && !q.requestedAgain }
 	return creates(r) && slices.ContainsFunc(c.runs, func(q *acceptedRun) bool {
@@ -84,12 +83,12 @@ func (c *conversation) isThreadCreatedTwice(r *acceptedRun) bool {
 }
 
 // wasThreadUnknown reports whether the server certainly did not know the thread of r before r was
-// requested. The evidence is the last response to an earlier history request of the same user for
-// this thread. It must be an empty history or have status 404, 410 or 403. A server may return
-// status 403 for a thread that the user does not own.
+// requested. That is so if the user's last history request for the thread before r returned an
+// empty history or status 403, 404 or 410. Status 403 counts because a server may return it for
+// every thread that the user does not own.
 //
-// The result is false if a request that was sent before r was accepted may have changed the thread;
-// see conversation.touchedAt.
+// The result is false if another request may have created the thread in the meantime; see
+// conversation.touchedAt.
 func (c *conversation) wasThreadUnknown(r *acceptedRun) bool {
 	unknown := false
 	for _, x := range c.historyExchanges {
@@ -110,8 +109,8 @@ var AcceptedPromptIsStored = &spec.Check{
 	ID: "accepted.keeps-prompt",
 	Doc: `the prompt of a run is in the history as soon as the run is accepted
 
-Histories that were requested after the run was accepted are judged. Once the run has succeeded,
-other checks judge the history. A run that failed or was cancelled keeps its prompt.`,
+A history is judged if it was requested after the run was accepted and before the run finished; other
+checks judge later ones. A run that fails does not finish, so its prompt must stay in the history.`,
 	Needs: []spec.Kind{spec.RunAccepted, spec.History},
 	Watch: atConversationEnd(func(p *spec.Pass, c *conversation) {
 		for _, r := range c.runs {
@@ -139,21 +138,23 @@ other checks judge the history. A run that failed or was cancelled keeps its pro
 	}),
 }
 
-// minAcceptedRun is the shortest duration for which AcceptsBeforeEnd judges a reply: the duration of
-// the run, or the remaining one of another run of the thread. The reply to a shorter run may come
-// after its end because the machine is busy.
+// minAcceptedRun is the least time between a request and the end of a run for which AcceptsBeforeEnd
+// judges the reply to that request. With less time, the reply may be late because the machine is
+// busy.
 const minAcceptedRun = time.Second
 
-// AcceptsBeforeEnd judges whether the reply that accepts a run comes before the run can have ended,
-// and before another run of its thread can have ended.
+// AcceptsBeforeEnd judges whether the reply that accepts a run comes before the run can have
+// ended. If another run of the thread is active, the reply must also come before that run can have
+// ended.
 var AcceptsBeforeEnd = &spec.Check{
 	ID: "accepted.before-end",
 	Doc: `a run is accepted before it ends, and while other runs of its thread go on
 
-This is judged for runs whose prompt sets a duration of at least a second, and for runs that are
-requested at least a second before such a run of the thread ends. That other run must have been
-accepted in less than a quarter of the time, since a busy machine may delay all replies. Runs that
-are canceled are left out.`,
+This is judged only with runs whose prompt sets a duration of at least a second: such a run must be
+accepted before the duration is over. A second run that is requested while the first one has at
+least a second left must be accepted before the first one ends. The second reply may come later if the
+first one took at least a quarter as long, since the machine may then be busy. A run that was canceled
+does not count as the first run.`,
 	Needs: []spec.Kind{spec.RunAccepted},
 	Watch: atConversationEnd(func(p *spec.Pass, c *conversation) {
 		type timedRun struct {

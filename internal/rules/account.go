@@ -18,8 +18,7 @@ type streamTracker struct {
 	request spec.Event // of the current exchange; Text is the prompt of its run, if that is known
 	isOpen  bool       // whether the current response is a stream that the tracker follows
 	opens   bool       // whether the current event is the head of a stream that the tracker follows
-	// event is the current event. If it has content but no message id, and exactly one message is
-	// open, event has the id of that message.
+	// event is the current event. A missing message id has been added to it; see messageTracker.resolve.
 	event spec.Event
 
 	prompts  map[string]string // by runKey: the last prompt for the run that the server did not refuse
@@ -54,9 +53,9 @@ func (s *streamTracker) observe(e spec.Event) {
 	}
 }
 
-// sees reports whether e is an event of the current stream and the tracker follows that stream. The
-// events of a stream are its frames, its comments, an incomplete frame, and the end of its body.
-// The end does not count if the client left before the end of the run.
+// sees reports whether e is an event of the current stream and the tracker follows that stream.
+// The events of a stream are its frames, its comments, an incomplete frame, and the end of its
+// body. The end of the body is left out if the client closed the connection before the run ended.
 func (s *streamTracker) sees(e spec.Event) bool {
 	return s.isOpen && !isAbandoned(e) &&
 		(e.IsFrame() || e.Kind == spec.BodyEnd || e.Kind == spec.Comment || e.Kind == spec.Incomplete)
@@ -111,8 +110,8 @@ type exchangeTracker struct {
 	// unread contains the runs of which no stream was received yet. The value is the time at which
 	// the request that started the run was accepted, measured from the start of the conversation.
 	unread map[userRunKey]time.Duration
-	// idleSince maps each thread to the time at which the last of the responses to accepted requests
-	// in that thread ended, measured from the start of the conversation.
+	// idleSince maps each thread to the end of the latest response to an accepted request in that
+	// thread, measured from the start of the conversation.
 	idleSince map[userThreadKey]time.Duration
 	cancels   []spec.Event // the accepted requests to cancel a run, in order
 	// refusedCancels holds the requests to cancel a run that were refused with a status 4xx, in
@@ -133,8 +132,8 @@ func exchangesOf(p *spec.Pass) *exchangeTracker {
 	})
 }
 
-// observe updates the tracker with e, the next event of the conversation. If the client left before
-// there was a response, the field ended stays false for that exchange.
+// observe updates the tracker with e, the next event of the conversation. It does not set the
+// field ended for an exchange that the client left before there was a response.
 func (a *exchangeTracker) observe(e spec.Event) {
 	a.ended = false
 	x := &a.current
@@ -194,16 +193,18 @@ func (a *exchangeTracker) recordAccepted(x exchange) {
 	}
 }
 
-// isFirstRead reports whether request asks for the whole stream of a run of which no stream has
-// been received yet. The run must have been accepted less than firstReadTime before the request.
+// isFirstRead reports whether request asks for the whole stream of a run for the first time. The
+// result is false if the client has already received the stream, or if the run was accepted
+// firstReadTime or longer before the request.
 func (a *exchangeTracker) isFirstRead(request spec.Event) bool {
 	began, isUnread := a.unread[userRunKey{threadOf(request), request.Run}]
 	return isUnread && !isRunRequest(request) && request.IsStream() && request.Cursor == "" &&
 		request.At-began < firstReadTime
 }
 
-// firstReadTime is how long a client may wait after the start of a run before it first requests the
-// stream. Until then, the server must have the stream, even if the run has ended.
+// firstReadTime is how long after a run was accepted the server must still have its stream, even
+// if the run has ended by then. The time applies to a client that has not requested the stream
+// before.
 const firstReadTime = 5 * time.Second
 
 // A userRunKey identifies a run of a thread of a user.

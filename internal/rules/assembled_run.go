@@ -15,9 +15,9 @@ type assembledRun struct {
 	request           spec.Event    // the request that started the run
 	streamedBy        spec.Event    // the request whose response is the stream
 	previousPrompt    string        // the prompt before that of request in the same thread
-	previousTexts     []string      // the texts of the parts of previousPrompt, if request has it in parts
+	previousTexts     []string      // the texts of the parts of previousPrompt, if request repeats that prompt in parts
 	hasPreviousPrompt bool          // whether previousPrompt is known
-	possiblePrompts   []string      // other prompts that the server may have stored and may take for the previous one
+	possiblePrompts   []string      // other prompts that the server may consider the previous one
 	continuedPrompt   string        // the prompt of the run that request continues with a tool result or a resume
 	hasOtherThreads   bool          // earlier runs were in other threads, and the thread of request is new
 	otherStates       []string      // if hasOtherThreads: the states in the requests of the earlier runs, as JSON text
@@ -100,9 +100,9 @@ func (a *assembledRun) texts(reasoning bool) (all []string) {
 	return all
 }
 
-// firstPiece returns the first event with text of the earliest message or, if reasoning is true, of
-// the earliest section of reasoning. Messages and sections without text are skipped. It returns nil
-// if all of them are.
+// firstPiece returns the first event with text of the earliest message that has text. If reasoning
+// is true, sections of reasoning are searched instead of messages. If none has text, the result is
+// nil.
 func (a *assembledRun) firstPiece(reasoning bool) *spec.Event {
 	for _, s := range a.messages {
 		if s.isReasoning == reasoning && len(s.pieces) > 0 {
@@ -112,10 +112,9 @@ func (a *assembledRun) firstPiece(reasoning bool) *spec.Event {
 	return nil
 }
 
-// startOfText returns the event with the first piece of text of one message. The argument n is the
-// index of that message, from 0, among the messages that have text; reasoning does not count. If
-// there is no such message, or if its first piece was not kept because of maxPieces, startOfText
-// returns the result of endEvent.
+// startOfText returns the first event with text of the message with index n. The index starts at 0
+// and counts only messages that have text, without the reasoning. If that event is not known,
+// startOfText returns the result of endEvent.
 func (a *assembledRun) startOfText(n int) spec.Event {
 	for _, s := range a.messages {
 		if s.isReasoning || s.text.Len() == 0 {
@@ -129,10 +128,10 @@ func (a *assembledRun) startOfText(n int) spec.Event {
 	return a.endEvent()
 }
 
-// firstDifference returns the event with the first piece of text that differs from want. The text
-// is that of all messages, joined, or that of all reasoning if reasoning is true. If the text
-// equals want or is the beginning of want, firstDifference returns the result of endEvent. It does
-// so, too, if the piece was not kept because of maxPieces.
+// firstDifference returns the first event whose piece of text differs from want, the expected text
+// of all messages. If reasoning is true, want is the expected text of all sections of reasoning
+// instead. If there is no such event, or if it was not kept because of maxPieces, firstDifference
+// returns the result of endEvent.
 func (a *assembledRun) firstDifference(want string, reasoning bool) spec.Event {
 	for _, s := range a.messages {
 		if s.isReasoning != reasoning {
@@ -153,8 +152,8 @@ func (a *assembledRun) firstDifference(want string, reasoning bool) spec.Event {
 }
 
 // endEvent returns the event that reports the failure of the run or, if the run did not fail, the
-// event for the end of the body. It is the evidence for a finding that the run lacks something,
-// because no earlier event can show that.
+// event for the end of the body. It is the evidence for a finding that something is missing from
+// the run.
 func (a *assembledRun) endEvent() spec.Event {
 	if a.failure.Kind != "" {
 		return a.failure
@@ -222,9 +221,8 @@ func (a *assembledRun) messageFor(e spec.Event) *assembledMessage {
 	return s
 }
 
-// noteRole sets s.role to a copy of e if e names a role other than the current role of the message.
-// The copy is made by keep. The event e must be about the status of the message; see
-// isMessageStatus.
+// noteRole sets s.role to a copy of e, made by keep, if e names a role and it is not the current
+// role of the message. The event e must be one for which isMessageStatus returns true.
 func (s *assembledMessage) noteRole(e spec.Event, keep func(spec.Event) *spec.Event) {
 	if e.Role != "" && (s.role == nil || s.role.Role != e.Role) {
 		s.role = keep(e)
@@ -232,8 +230,8 @@ func (s *assembledMessage) noteRole(e spec.Event, keep func(spec.Event) *spec.Ev
 }
 
 // addContent adds e, a content part, to the message s. It ignores a text part that is not complete
-// yet. If the deltas of a text part have already been added, its text is not added again, but
-// s.contradiction may be set.
+// yet. The text of a part is not added again if its deltas have already been added. If that is the
+// only text part of the message, and the two texts differ, addContent sets s.contradiction.
 func (a *assembledRun) addContent(s *assembledMessage, e spec.Event) {
 	switch {
 	case e.Type != "" && e.Type != "text":
@@ -277,12 +275,11 @@ func (a *assembledRun) endMessage(e spec.Event) {
 	}
 }
 
-// repeatsUnnamedText reports whether text repeats the text of deltas that had no message id. The
-// argument end is the event that ends a message, and text is the text of one of its parts.
+// repeatsUnnamedText reports whether text has already been received in deltas without a message
+// id. The argument text is the text of one part of the message that end completes.
 //
-// The result is true if the run has no other event of that message, and text is the next part of
-// the joined text of those deltas. That part then counts as repeated, and the next call compares
-// what follows it.
+// It compares text with those deltas from the position after the part that the previous call
+// matched. The result is false if the run has another event with the id of the message.
 func (a *assembledRun) repeatsUnnamedText(end spec.Event, text string) bool {
 	unnamed := a.messagesByID[""]
 	if unnamed == nil || end.Message == "" || a.messagesByID[end.Message] != nil {

@@ -31,7 +31,8 @@ var UploadTypeMatches = &spec.Check{
 }
 
 // SignedLinkMatches judges whether a newly issued link is for the bucket and the path that were
-// requested, and whether a link to a file that was uploaded in the conversation is issued at all.
+// requested. It also records a finding if a server refuses to issue a link to a file that was
+// uploaded in the conversation.
 var SignedLinkMatches = &spec.Check{
 	ID:    "attachment.signs-what-was-asked",
 	Doc:   "a new link is for the requested bucket and path",
@@ -74,12 +75,11 @@ type issuedLink struct {
 // objectKey returns a map key for the object in the bucket e.Name with the path e.ID.
 func objectKey(e spec.Event) string { return e.Name + "\x00" + e.ID }
 
-// record updates s with e, the reply to request. It adds the file that was uploaded, if any, and
-// the link that e issued.
+// record adds the file that request uploaded, if any, and the link that its reply e issued.
 //
-// A later reply may issue the same link for another file. A link that leads to an uploaded file is
-// changed only by the reply to a request for a link ([spec.AttachmentSigned]), and only if the
-// requested file was uploaded, too.
+// A server may issue the same link again for another file. A link to an uploaded file then leads
+// to the other file only if e is the reply to a request for a link ([spec.AttachmentSigned]) and
+// that file was uploaded, too.
 func (s *knownUploads) record(request, e spec.Event) {
 	switch file, ok := request.Last(spec.InputFile); {
 	case e.Kind == spec.AttachmentStored && ok:
@@ -109,8 +109,9 @@ func (s *knownUploads) hasUnknownLink(request spec.Event) bool {
 	})
 }
 
-// isUnverifiable reports whether only the server can know whether a request is valid, because the
-// request has an unknown link or asks for a file that has not been uploaded in the conversation.
+// isUnverifiable reports whether only the server can know whether a request is valid. That is so
+// if no reply issued an image link of the request, or if the request names a file that was not
+// uploaded in the conversation.
 func (s *knownUploads) isUnverifiable(request spec.Event) bool {
 	_, sent := s.files[objectKey(request)]
 	names := request.Name != "" && request.ID != "" &&
@@ -134,9 +135,9 @@ func linkCheck(id, doc string, kind spec.Kind) *spec.Check {
 	return &spec.Check{
 		ID: id, Doc: doc + `
 
-The link must work without credentials; the suite sends none. A new link to the file does not end the
-earlier ones. Not judged: a 4xx status for a link that is more than 30 seconds old, redirects, and
-responses with status 429 or 503.`,
+The link must work without credentials; the suite sends none. It must still work after a new link to
+the file was issued. Not judged: a 4xx status for a link that is more than 30 seconds old, redirects,
+and responses with status 429 or 503.`,
 		Needs: []spec.Kind{kind, spec.InputFile}, AllPrincipals: true,
 		Watch: eachExchange(func(p *spec.Pass) func(exchange) {
 			uploads := exchangesOf(p).uploads
@@ -163,9 +164,9 @@ responses with status 429 or 503.`,
 	}
 }
 
-// describeSize describes got, the body of a response, in comparison with file, the expected body,
-// for the message of a finding. It returns "these bytes" if they are equal, "as many other bytes"
-// if only their lengths are equal, or else the length of got, such as "12 bytes".
+// describeSize describes the size of got, the body of a response, for the message of a finding.
+// The expected body is file. The result is "these bytes" if the two are equal, "as many other
+// bytes" if only their lengths are equal, and otherwise the length of got, such as "12 bytes".
 func describeSize(got, file string) string {
 	switch {
 	case got == file:
@@ -190,8 +191,9 @@ var RefusesUnknownFile = &spec.Check{
 	ID: "attachment.refuses-unknown-file",
 	Doc: `a request for a link to a file that does not exist is refused
 
-This is judged for buckets and paths that the suite makes up. Since a server that never issues links
-would pass by accident, the same operation must also have issued a link in the conversation.`,
+This is judged for buckets and paths that the suite makes up. It is judged only if the same operation
+issued another link in the conversation, because a server that never issues links would pass by
+accident.`,
 	Needs: []spec.Kind{spec.AttachmentSigned},
 	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
 		hasSigned := map[string]bool{}
@@ -257,8 +259,8 @@ must have accepted a run with one of its own links in the same conversation.`,
 }
 
 // isRefusal reports whether a response with the given status refuses the request because of its
-// content. That is so for all 4xx statuses except 401 and 429, which a server may return before it
-// has looked at the request.
+// content. The result is true for all 4xx statuses except 401 and 429, which a server may return
+// before it has read the request.
 func isRefusal(status int) bool { return status/100 == 4 && !isRequestIndependentStatus(status) }
 
 // ReturnsTranscript judges whether the reply to an accepted recording of speech contains its

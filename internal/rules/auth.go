@@ -12,13 +12,13 @@ var accessChecks = []*spec.Check{NeedsCredentials, OwnerOnly, HistoryIsOwn, Refu
 // exchange x in which the server should have denied access. The function denial returns the reason
 // to deny a request, or "" if there is none.
 //
-// The argument granted reports whether the server accepted a comparable request of the primary
-// user. A comparable request is for the same operation and, if the reason is
-// [spec.DeniedOtherUser], for the same resource.
+// The argument granted reports whether the server accepted a request of the primary user for the
+// same operation. If the reason is [spec.DeniedOtherUser], that request must also have been for
+// the same resource.
 //
-// Left out are invalid requests, and responses with status 429 or 503, which a busy server returns
-// to any request. If the reason is DeniedOtherUser, exchanges about resources that the primary user
-// does not own are left out, too.
+// Invalid requests are omitted, and so are responses with status 429 or 503, which a busy server
+// may return to any request. If the reason is DeniedOtherUser, only requests for resources of the
+// primary user are included.
 func eachAccessAttempt(
 	denial func(spec.Event) spec.DenialReason, judge func(p *spec.Pass, x exchange, granted bool),
 ) watchFunc {
@@ -50,9 +50,9 @@ func eachAccessAttempt(
 }
 
 // accessWatch returns a watchFunc that judges whether requests are denied as documented. The
-// function denial returns the reason to deny a request, or "" if there is none. A refusal is judged
-// only if the server accepted a comparable request of the primary user (see eachAccessAttempt).
-// Otherwise, a server that refuses everything would pass.
+// function denial returns the reason to deny a request, or "" if there is none. A server that
+// refuses everything must not pass, so a refusal counts only if the server accepted the same kind
+// of request of the primary user; see the argument granted of eachAccessAttempt.
 func accessWatch(denial func(spec.Event) spec.DenialReason) watchFunc {
 	return eachAccessAttempt(denial, func(p *spec.Pass, x exchange, granted bool) {
 		for _, refusal := range x.request.Facts().Denials[denial(x.request)] {
@@ -91,9 +91,9 @@ func resourceKey(e spec.Event) string {
 // resourceKey.
 type resourceOwners map[string]spec.Principal
 
-// record makes the sender of the request in x the owner of each resource that the request or the
-// reply in x names. It does nothing if the request was not accepted. A resource that already has an
-// owner keeps it.
+// record makes the sender of the request in x the owner of the resources that the request and the
+// reply name, except those that already have an owner. It does nothing if the request was not
+// accepted.
 func (o resourceOwners) record(x exchange) {
 	if !x.isAccepted() {
 		return
@@ -119,10 +119,9 @@ var NeedsCredentials = &spec.Check{
 	ID: "auth.needs-credentials", ReadsDocument: true,
 	Doc: `a request without valid credentials is refused as documented
 
-Both missing and invalid credentials are judged. Among the invalid ones are those of the user with
-characters added or removed at the end. Since a server that refuses everything would pass by
-accident, a refusal counts only if the server accepted a request of the primary user for the same
-operation.`,
+Both missing and invalid credentials are judged. Some of the invalid ones are the user's credentials
+with characters added or removed at the end. A server that refuses everything would pass by accident,
+so a refusal counts only if the server accepted a request of the primary user for the same operation.`,
 	AllPrincipals: true,
 	Watch: accessWatch(func(request spec.Event) spec.DenialReason {
 		switch request.Principal {
@@ -143,8 +142,9 @@ var OwnerOnly = &spec.Check{
 The owner of a thread or file is the user whose request for it was accepted first. A refusal
 counts only if the server accepted a request of the owner for the same operation and resource.
 
-A thread id in other letter case may mean the same thread, another one or none, so any refusal is
-right for it, and so is a stream without events. Only a stream with the owner's run is not.`,
+The suite also sends the thread id with its letters in the other case. It is not specified whether
+that id names the same thread, so the server may refuse the request in any way or return a stream
+without events. It must not send events of the owner's run.`,
 	AllPrincipals: true,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		watchExact := accessWatch(func(request spec.Event) spec.DenialReason {
@@ -161,8 +161,9 @@ right for it, and so is a stream without events. Only a stream with the owner's 
 	},
 }
 
-// otherCaseWatch records a finding for each stream of the primary user's run that the server sends to
-// another user who names the thread in other letter case.
+// otherCaseWatch records a finding for each stream of a run of the primary user that the server sends
+// to another user. It applies to requests whose thread id differs from that of the run only in the
+// case of its letters.
 var otherCaseWatch = eachExchange(func(p *spec.Pass) func(exchange) {
 	threads := map[string]string{} // the primary user's thread ids, by the id in lower case
 	owners := resourceOwners{}
@@ -189,13 +190,14 @@ var otherCaseWatch = eachExchange(func(p *spec.Pass) func(exchange) {
 	}
 })
 
-// HistoryIsOwn judges whether the server answers a history request that names no thread only with a
-// thread of the user who sent the request.
+// HistoryIsOwn judges whether a history request that names no thread returns a thread of the user who
+// sent the request, and not a thread of another user.
 var HistoryIsOwn = &spec.Check{
 	ID: "auth.own-history",
 	Doc: `a history request that names no thread returns a thread of the user who sent the request
 
-This is judged if the primary user has a history and can read it.`,
+A response with another thread or none passes only if the primary user has a history and can read it.
+Otherwise, a server that returns no histories would pass by accident.`,
 	Needs:         []spec.Kind{spec.History},
 	AllPrincipals: true,
 	Watch: eachExchange(func(p *spec.Pass) func(exchange) {

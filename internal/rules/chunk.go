@@ -33,8 +33,8 @@ Later chunks may leave out both, because they belong to the message or call that
 }
 
 // ChunkAgrees judges whether each later chunk of a message or tool call has the same role and name
-// as the first chunk. A name that either of the two chunks leaves out is not compared. A message
-// whose first chunk has no role is one of the assistant (agui.md:37).
+// as the first chunk. A value that is missing from either of the two chunks is not compared. If
+// the first chunk of a message has no role, the role is "assistant" (agui.md:37).
 var ChunkAgrees = &spec.Check{
 	ID:    "chunk.agrees",
 	Doc:   "a later chunk repeats the role and the name of the first chunk, or leaves them out",

@@ -29,9 +29,9 @@ var ConformsToDocument = &spec.Check{
 	ID: "client.document", Of: spec.Client, ReadsDocument: true,
 	Doc: `requests conform to the document
 
-A server may refuse a request that the document does not allow, even if this server accepted it.
-If the document names a requirement for the violation, the finding has the level of that
-requirement. If the server refused the request, the level is MUST.`,
+A server may refuse a request that violates the document, even if the tested server accepted it. The
+level of the finding is that of the requirement that the request violates. If the server refused the
+request, the level is MUST.`,
 	Watch: eachAnswered(func(p *spec.Pass, request, response spec.Event) {
 		if isUnrouted(request) {
 			return
@@ -55,7 +55,7 @@ var UsesOperations = &spec.Check{
 	ID: "client.route", Of: spec.Client,
 	Doc: `requests use the methods and paths of operations
 
-No operation handles a request with another path or method.`,
+A request with another path or method has no effect: the server has no operation for it.`,
 	Watch: eachAnswered(func(p *spec.Pass, request, response spec.Event) {
 		e := requestPart(request, request.Facts().Target)
 		switch {
@@ -112,8 +112,8 @@ var ResumesFromSentID = &spec.Check{
 	ID: "client.cursor", Of: spec.Client, Needs: []spec.Kind{spec.SlotCursor},
 	Doc: `streams are resumed from the id of an event that was sent
 
-A cursor that the server refuses must be the id of an event that the server sent before. A cursor that
-the server accepts always passes.`,
+If the server refuses a cursor, an event with that id must have been sent before. A cursor that the
+server accepts always passes.`,
 	Watch: eachReference(func(p *spec.Pass, request, response spec.Event, sent *serverOutput) {
 		if c := request.Cursor; c != "" {
 			ok := response.StatusCode < 400 || sent.cursors[c] || sent.contains([]byte(quoteJSON(c)))
@@ -122,14 +122,14 @@ the server accepts always passes.`,
 	}),
 }
 
-// ReturnsResultOfCall judges whether the tool results that clients send refer to tool calls that
-// were made.
+// ReturnsResultOfCall judges whether the tool results that clients send belong to tool calls of
+// the conversation.
 var ReturnsResultOfCall = &spec.Check{
 	ID: "client.tool-result", Of: spec.Client, Needs: []spec.Kind{spec.InputToolResult},
 	Doc: `tool results refer to calls that were made
 
-The server must have sent the call before. Clients that send the history of the thread may also
-send the call in the same request.`,
+The server must have sent the call before, or the same request must contain the call as a part of the
+history of the thread.`,
 	Watch: eachReference(func(p *spec.Pass, request, _ spec.Event, sent *serverOutput) {
 		for _, part := range request.Parts {
 			if part.Kind == spec.InputToolResult && part.Call != "" {
@@ -146,7 +146,7 @@ var AnswersInterrupt = &spec.Check{
 	ID: "client.resume", Of: spec.Client, Needs: []spec.Kind{spec.InputResume},
 	Doc: `answers refer to interrupts that the server sent
 
-The agent does not wait for any other answer.`,
+An agent waits only for answers to its own interrupts, so it cannot use any other answer.`,
 	Watch: eachReference(func(p *spec.Pass, request, _ spec.Event, sent *serverOutput) {
 		for _, part := range request.Parts {
 			if part.Kind == spec.InputResume && part.ID != "" {
@@ -175,10 +175,12 @@ func eachAnswered(judge func(p *spec.Pass, request, response spec.Event)) watchF
 	}
 }
 
-// eachReference returns a watchFunc that calls judge with each valid request that was answered. The
-// argument response is the head of the response, and sent holds what the server sent before that
-// response. As soon as a part of a response is missing, eachReference stops calling judge, because
-// that part may contain the ids to which later requests refer.
+// eachReference returns a watchFunc that calls judge with each valid request that was answered.
+// The argument response is the head of the response, and sent holds what the server sent before
+// that response.
+//
+// After a response that is known only in part, eachReference no longer calls judge: later requests
+// may refer to ids in the missing part.
 func eachReference(judge func(p *spec.Pass, request, response spec.Event, sent *serverOutput)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		sent := &serverOutput{cursors: map[string]bool{}}
@@ -198,7 +200,7 @@ func eachReference(judge func(p *spec.Pass, request, response spec.Event, sent *
 type serverOutput struct {
 	cursors    map[string]bool // the cursors of the events that were sent
 	bodies     [][]byte        // the bytes of the events and replies that were sent
-	incomplete bool            // whether a part of a response is missing
+	incomplete bool            // whether a part of a response is missing because it exceeded a limit of the client
 }
 
 // observe adds e, the next event of the conversation, to what the server has sent. If e is a

@@ -16,9 +16,9 @@ func offersTool(request spec.Event, name string) bool {
 	})
 }
 
-// isLeftToClient reports whether the client has to run the tool of the call k. That is so if the
-// request for the stream offers the tool, and the call has ended without a result. It returns false
-// if k is nil.
+// isLeftToClient reports whether the client has to run the tool of the call k: the request for the
+// stream offers the tool, and the call has ended without a result. The result is false if k is
+// nil.
 func (c *clientCallTracker) isLeftToClient(k *callState) bool {
 	return k != nil && k.ended && !k.hasResult && c.isClientTool(k)
 }
@@ -66,8 +66,9 @@ Only the client can run a tool that the request offers, so a result from the ser
 	}),
 }
 
-// answeredClientTool returns the name of the client tool that the call with the given id is to run.
-// It returns "" unless the request repeats the call, contains a result for it and offers the tool.
+// answeredClientTool returns the name of the client tool whose result request contains. The
+// argument call is the id of the tool call. The result is "" unless the request contains the call
+// and its result, and offers the tool.
 func answeredClientTool(request spec.Event, call string) (tool string) {
 	answered := false
 	for _, part := range request.Parts {
@@ -84,8 +85,8 @@ func answeredClientTool(request spec.Event, call string) (tool string) {
 	return tool
 }
 
-// ClientCallIsOffered judges whether the request offers the tool of each call that has no result.
-// Such a call is left to the client, which can run only the tools that it offers.
+// ClientCallIsOffered judges whether each tool call without a result is a call of a tool that the
+// request offers. The client has to run such a call, and can run only the tools that it offers.
 var ClientCallIsOffered = &spec.Check{
 	ID:    "tool.client-call-is-offered",
 	Doc:   "a tool call without a result is a call of a tool that the request offers",

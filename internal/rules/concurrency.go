@@ -15,9 +15,9 @@ var CancelEndsRun = &spec.Check{
 	ID: "cancel.run-ends",
 	Doc: `the stream of a canceled run sends one terminal event
 
-Only accepted cancel requests count. A cancel request that names no run cancels the active
-run of its thread. A stream whose request limits how long it may be idle may close without
-a terminal event.`,
+This is judged if the server accepted the cancel request. A cancel request that names no run cancels
+the active run of its thread. A stream with an idle limit in its request may close without a terminal
+event.`,
 	Needs: []spec.Kind{spec.CancelAccepted, spec.RunEnd},
 	Watch: judgeStreams(func(p *spec.Pass, a *conversationTimeline) {
 		for _, l := range a.streams {
@@ -37,9 +37,9 @@ type completedStream struct {
 	endCount              int           // number of terminal events
 	endUnknown            bool          // the last frame could not be decoded, and may be a terminal event
 	failed                bool          // whether a terminal event reports a failure
-	firstDelta, lastDelta spec.Event    // deltas of messages; zero if there are none
-	pauses                time.Duration // the sum of the pauses between deltas, each counted as at most maxPause
-	deltaCount            int           // number of deltas
+	firstDelta, lastDelta spec.Event    // the first and the last delta of a message; zero if there are none
+	pauses                time.Duration // the sum of the pauses between deltas, each limited to maxPause
+	deltaCount            int           // number of deltas of messages
 	pauseCount            int           // number of pauses of at least a quarter of the interval that the prompt asks for
 	bodyEnd               spec.Event    // the event for the end of the body
 }
@@ -105,9 +105,9 @@ func judgeStreams(judge func(p *spec.Pass, a *conversationTimeline)) watchFunc {
 	}, judge)
 }
 
-// observeStream returns a function that must be called with each event of the stream that the given
-// request asked for. At the end of the body, the function adds the stream to a.streams. It does not
-// do so if the transfer was cut off, or if the client stopped reading before the end of the run.
+// observeStream returns a function that must be called with each event of the stream that request
+// asked for. The function adds the stream to a.streams at the end of its body, unless the transfer
+// was cut off or the client stopped reading before the run ended.
 func (a *conversationTimeline) observeStream(_ *spec.Pass, request spec.Event) func(spec.Event) {
 	l := completedStream{request: request}
 	_, interval, _ := scriptedDeltas(request)
@@ -154,16 +154,15 @@ func scriptedDuration(request spec.Event) (time.Duration, bool) {
 }
 
 // SurvivesOtherRuns judges whether the stream of a run stays open until its own terminal event if
-// another run of the same thread ends earlier.
+// another run of the same thread ends before it.
 var SurvivesOtherRuns = &spec.Check{
 	ID: "run.outlives-others",
 	Doc: `the end of one run does not close the stream of another run
 
-This is judged if another run of the thread ended while the stream was open. If the stream has no
-terminal event, the other run may also have ended up to a second after the stream closed, because
-the two streams may be read at different speeds. Not judged: a stream without a terminal event
-whose request limits how long it may be idle, or whose last event cannot be decoded and may be
-the terminal event.`,
+This is judged if another run of the thread ended while the stream was open. A stream without a
+terminal event is also judged if the other run ended up to a second after the stream closed, because
+the client may read the two streams at different speeds. Such a stream is not judged, however, if its
+request has an idle limit, or if its last event cannot be decoded and may be the terminal event.`,
 	Needs: []spec.Kind{spec.RunEnd},
 	Watch: judgeStreams(func(p *spec.Pass, a *conversationTimeline) {
 		for _, l := range a.streams {
@@ -184,17 +183,18 @@ the terminal event.`,
 }
 
 // CancelAffectsNamedRunOnly judges whether a run continues after a cancel request that must not
-// affect it: one that canceled a different run, or one that the server refused. It applies to runs
-// with a scripted duration, if the cancel request was sent in the first half of that duration. Runs
-// that were canceled are not judged.
+// end it: a request that canceled another run, or one that the server refused. It applies to runs
+// with a scripted duration that were not canceled. The request must have been sent in the first
+// half of that duration.
 var CancelAffectsNamedRunOnly = &spec.Check{
 	ID: "cancel.spares-others",
 	Doc: `a run ends early only if a cancel request that names it was accepted
 
-This is judged for runs of scripted targets whose prompt sets a duration (slow, idle). In the first
-half of the duration, the server must have refused a request to cancel the run, or canceled another
-run of the thread or a run with the same id in another thread. The run must then last at least
-three quarters of its duration. Streams that end at the idle limit in their request are not judged.`,
+This is judged for runs of scripted targets whose prompt sets a duration (slow, idle). The run must
+last at least three quarters of its duration if, in the first half of it, one of the following
+happened: the server refused a request to cancel the run, it canceled another run of the thread, or
+it canceled a run with the same id in another thread. Streams that end at the idle limit in their
+request are not judged.`,
 	Needs: []spec.Kind{spec.CancelAccepted, spec.RunEnd},
 	// The cancel requests of other users are refused.
 	AllPrincipals: true,

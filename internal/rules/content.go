@@ -69,8 +69,8 @@ var ContentIsComplete = &spec.Check{
 	ID: "content.is-whole",
 	Doc: `the event that completes a content part repeats the full value
 
-The value of a part with text deltas must be a text, and must not be only a piece of the joined
-deltas, such as the last one. Other differences are judged by delta.joins-to-whole.`,
+If a part was streamed in text deltas, the event must contain a text, and not only a piece of the
+joined deltas, such as the last delta. Other differences are judged by delta.joins-to-whole.`,
 	Needs: []spec.Kind{spec.ContentEnd},
 	Watch: eachContentEnd(func(p *spec.Pass, e spec.Event, joined string) {
 		switch isPart := e.Text != joined && strings.Contains(joined, e.Text); {
@@ -135,8 +135,8 @@ var ContentPartsAllEnd = &spec.Check{
 	ID: "content.parts-all-end",
 	Doc: `every content part is completed before its run finishes, whatever its type
 
-An image, data, a tool call or a tool result must not be streamed without being completed, and
-every part that the end of a message lists must also have been streamed. Texts in deltas are judged
+Images, data, tool calls and tool results must be completed by an event with the whole part. Every part
+that the end of a message lists must also have come in an event of its own. Texts in deltas are judged
 by content.all-end. The parts of a message that was not completed are not judged.`,
 	Needs: []spec.Kind{spec.ContentPart, spec.ContentEnd, spec.RunEnd},
 	Watch: eachResolvedStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
@@ -175,21 +175,22 @@ by content.all-end. The parts of a message that was not completed are not judged
 	}),
 }
 
-// A contentPartState is what the events so far have shown about one content part of a message.
+// A contentPartState is the state of one content part of a message after the events observed so
+// far.
 type contentPartState struct {
 	message   string // id of the message
 	index     string // position of the part in the message, from 0, as the events state it
 	isText    bool   // the part has deltas of text
 	completed bool   // the part was completed
-	judged    bool   // the part is to be judged, because its message was completed
+	judged    bool   // the message was completed, so the part is to be judged
 }
 
 // isContentEnd reports whether e completes a content part of a message. The part may also be a tool
 // call or a tool result.
 func isContentEnd(e spec.Event) bool { return e.Kind == spec.ContentEnd || e.Status == "completed" }
 
-// ContentEndsOnce judges whether a content part is completed only once and has no events after
-// that.
+// ContentEndsOnce judges whether each content part is completed only once and has no events after
+// its completion.
 var ContentEndsOnce = &spec.Check{
 	ID:    "content.ends-once",
 	Doc:   "a content part is completed once and has no events afterwards",

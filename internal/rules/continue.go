@@ -15,8 +15,8 @@ var ClientCallRunSucceeds = &spec.Check{
 	ID: "tool.client-call-run-succeeds",
 	Doc: `a run that leaves a call to the client ends with success
 
-The client returns the result of the call in its next request, so the run has neither failed nor
-been cancelled. Runs that also have an interrupt because of another call are not judged.`,
+A call that is left to the client is not a failure: the client returns its result in the next request.
+A run with an interrupt for another tool call is not judged.`,
 	Needs: []spec.Kind{spec.InputTool, spec.ToolEnd, spec.RunEnd},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		calls := callTrackerOf(p)
@@ -56,14 +56,14 @@ remember calls of earlier requests.`,
 }
 
 // ResumeContinues judges whether a run finishes if its request answers all interrupts of the
-// previous run of the thread. The run must not end with one of the same interrupts.
+// previous run of the thread. The run must not end with an interrupt that was answered.
 var ResumeContinues = &spec.Check{
 	ID: "resume.continues", ReadsDocument: true,
 	Doc: `a run whose request answers all interrupts of the previous run continues
 
-The run must finish, and must not end with an interrupt that the request has answered. Answers
-with a payload are judged only if the target is scripted: other agents may expect payloads of
-another form. The document assigns each form of answer to a requirement.`,
+The run must finish, and must not end with an interrupt that the request has answered. Answers with a
+payload are judged only if the target is scripted, because other agents may expect another form of
+payload. A finding counts against the requirement to which the document assigns the form of the answer.`,
 	Needs: []spec.Kind{spec.Interrupt, spec.InputResume, spec.RunEnd},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		pending := map[string]map[string]bool{} // ids of the interrupts of the last run, by thread

@@ -25,9 +25,9 @@ type conversation struct {
 	// changedOtherwise contains the ids of the threads that may have been changed by a request that
 	// is not known to have started a run. The key "" stands for any thread.
 	changedOtherwise map[string]bool
-	// touchedAt contains the threads that may have been changed by a request that is not known to
-	// have started a run, and before which no run of the thread was accepted. It maps the id of the
-	// thread to the time of the first such request. The key "" stands for any thread.
+	// touchedAt contains the threads that may have been created or changed by such a request before
+	// the first run of the thread was accepted. It maps the id of the thread to the time of the first
+	// of these requests. The key "" stands for any thread.
 	touchedAt map[string]time.Duration
 	request   spec.Event        // of the current exchange
 	stream    *mergedRunStreams // the run that the current response streams; nil if it streams none
@@ -39,10 +39,10 @@ type conversation struct {
 // An acceptedRun is a run that the server accepted, together with what its streams showed.
 type acceptedRun struct {
 	request, acceptance spec.Event // the request that started the run, and the reply that accepted it
-	requestedAgain      bool       // the run was requested more than once, so that its prompt is ambiguous
-	// number is how often the history must contain the prompt after this run. It counts this run and
-	// the runs with the same user, thread and prompt that were accepted and finished before it. It
-	// is 0 if this run did not finish or was requested more than once.
+	requestedAgain      bool       // the run was requested more than once, so it is unknown which prompt counts
+	// number is how often the history must contain the prompt after this run. It is 1 plus the number
+	// of earlier runs with the same user, thread and prompt that finished before this run. If this
+	// run did not finish or was requested more than once, number is 0.
 	number   int
 	canceled bool // an accepted request to cancel applies to the run
 	mergedRunStreams
@@ -53,7 +53,7 @@ type mergedRunStreams struct {
 	requestedAt time.Duration   // when the first of the streams was requested
 	end         spec.Event      // the earliest terminal event; zero if none was seen
 	toolResults map[string]bool // ids of the calls whose results came before the end
-	content     *assembledRun   // from a stream read from its start to its terminal event; nil if there was none
+	content     *assembledRun   // the content of a stream that was read from start to end; nil if there was none
 }
 
 // atConversationEnd returns a watchFunc that calls judge once, at the end of a conversation. The
@@ -142,8 +142,8 @@ func (c *conversation) markTouched(status int) {
 	}
 }
 
-// mayBeTouchedBefore reports whether a request that is not known to have started a run may have
-// changed the thread with the given id by the time at.
+// mayBeTouchedBefore reports whether c.touchedAt contains a request, sent at the given time or
+// earlier, that may have created or changed the given thread.
 func (c *conversation) mayBeTouchedBefore(thread string, at time.Duration) bool {
 	for _, id := range []string{thread, ""} {
 		if first, touched := c.touchedAt[id]; touched && first <= at {
@@ -228,7 +228,7 @@ func (x *exchange) latestPage(thread string) (spec.Event, bool) {
 	return page, ok && x.request.Day == "" && page.Thread == thread
 }
 
-// endedBefore reports whether the run finished no later than at - margin. The time at is measured
+// endedBefore reports whether the run had finished by the time at-margin. The time at is measured
 // from the start of the conversation. The result is false for a run that failed, and for one that
 // was requested more than once.
 func (r *acceptedRun) endedBefore(at, margin time.Duration) bool {

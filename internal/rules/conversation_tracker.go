@@ -76,8 +76,8 @@ type conversationTracker struct {
 }
 
 // A userThreadKey identifies a thread by its id and its user, because threads of different users
-// may have the same id. The field user is the user that the request names. If the request names
-// none, user is "", and principal identifies the user, whom the server knows from the credentials.
+// may have the same id. The field user is the user id in the request, or "" if the request has none.
+// In that case, only principal identifies the user.
 type userThreadKey struct {
 	thread, user string
 	principal    spec.Principal
@@ -217,9 +217,8 @@ func (t *conversationTracker) knowsThread(id string) bool {
 	return false
 }
 
-// givesNew reports whether a request has a new part of kind k. A part is new if no message of the
-// assistant follows it in the request. A part that is only repeated from an earlier request is
-// followed by the answer to it.
+// givesNew reports whether a request has a part of kind k that does not merely repeat a part of an
+// earlier request. A repeated part is followed by a message of the assistant.
 func givesNew(request spec.Event, k spec.Kind) (gives bool) {
 	for _, part := range request.Parts {
 		gives = part.Kind == k || gives && part.Kind != spec.InputAssistant
@@ -227,14 +226,14 @@ func givesNew(request spec.Event, k spec.Kind) (gives bool) {
 	return gives
 }
 
-// otherPrompts returns the prompts, other than the last element of earlier, that the server may
-// consider the previous prompt of a request. In the result, "nothing" means that the server may
-// know no earlier prompt; a scripted target then answers "nothing" when it is asked for one.
+// otherPrompts returns other prompts than the expected one that the server may consider the
+// previous prompt of a request. The expected one is the last element of earlier. If the result
+// contains "nothing", the server may know no previous prompt: a scripted target then answers
+// "nothing".
 //
-// The slice earlier lists the prompts before that of the request, oldest first. It must not be
-// empty. The server has certainly stored the first priorCount elements, which are from earlier
-// requests. The others are in the request itself. The argument thread is the id of the thread that
-// the request names.
+// The slice earlier lists the prompts before that of the request, oldest first, and must not be
+// empty. The server has certainly stored its first priorCount elements; the others are only
+// repeated in the request. The argument thread is the id of the thread that the request names.
 func (t *conversationTracker) otherPrompts(thread string, earlier []string, priorCount int) []string {
 	last, possible := earlier[len(earlier)-1], t.possiblePrompts[thread]
 	switch {
@@ -265,9 +264,10 @@ func (t *conversationTracker) isBusy(thread string) bool {
 // certainPrompts returns, in order, the prompts that the server had certainly stored in a thread
 // before it received request. The argument state is the state of the thread that request names.
 //
-// All other prompts are moved from state to t.possiblePrompts. These are the prompts of canceled
-// runs, of runs that had not succeeded before request was sent, and of runs with skipsPendingInput.
-// The prompts of other users in a thread with the same id are added to t.possiblePrompts, too.
+// It moves the other prompts from state to t.possiblePrompts. These are the prompts of runs that
+// were canceled, that had not succeeded before request was sent, or whose field skipsPendingInput
+// is true. It also adds the prompts of other users in a thread with the same id to
+// t.possiblePrompts.
 func (t *conversationTracker) certainPrompts(state *trackedThread, request spec.Event) (certain []string) {
 	state.prompts = slices.DeleteFunc(state.prompts, func(s promptedRun) bool {
 		late := s.run.endedAt > request.At

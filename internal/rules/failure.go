@@ -14,7 +14,8 @@ var ErrorVisible = &spec.Check{
 	ID: "error.visible",
 	Doc: `a failed run does not end like a successful one
 
-It ends with an event that reports the failure, or its transfer is broken off.`,
+The stream of a failed run ends with an event that reports the failure, or the connection closes
+before the end of the response.`,
 	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
 		if a.isToFail() {
 			p.Judge(a.bodyEnd, a.hasVisibleFailure(),

@@ -15,10 +15,10 @@ var historyContentChecks = []*spec.Check{
 	HistoryToolResultsAreJSON, HistoryHasMessagesOnce,
 }
 
-// pageWithRun returns x.reply and reports whether it is a history that must contain the messages of
-// r. It must be a history of the thread of r, and the user of r must have requested it after r
-// finished. It must be the latest page, or have the same day as a latest page that meets these
-// conditions.
+// pageWithRun returns x.reply and reports whether it is a history that must contain the messages
+// of r. The user of r must have requested the history of the thread of r after r finished. If the
+// request named a day, a history of that day must also have been returned as the latest page after
+// r finished.
 func (c *conversation) pageWithRun(x *exchange, r *acceptedRun) (spec.Event, bool) {
 	isAfterRun := func(x *exchange) bool {
 		return r.endedBefore(x.request.At, 0) && credentialKey(x.request) == credentialKey(r.request)
@@ -37,10 +37,10 @@ func (c *conversation) pageWithRun(x *exchange, r *acceptedRun) (spec.Event, boo
 // finished run r in each history that must contain them (see pageWithRun). Runs for which applies
 // returns false are skipped.
 //
-// If has(r, page) is true, a passed judgement is recorded. Otherwise, report is called, which must
-// record a finding. It is not called if page may be incomplete: if the thread has earlier days, or
-// if page was requested less than historySettleTime after the end of r. After has has returned true
-// for one page, later pages must be complete.
+// The function has reports whether page contains the messages of r. If it returns false, report is
+// called and must record a finding. It is not called while page may be incomplete, that is, if the
+// thread has earlier days, or if page was requested less than historySettleTime after the end of r
+// and no earlier page had the messages.
 func eachStoredRun(
 	applies func(r *acceptedRun) bool, has func(r *acceptedRun, page spec.Event) bool,
 	report func(p *spec.Pass, r *acceptedRun, page spec.Event),
@@ -70,9 +70,9 @@ var (
 		ID: "history.tells-the-user",
 		Doc: `the history contains the user's prompt
 
-It may be incomplete until five seconds after the end of the run. White space counts. A
-prompt that was sent in several blocks may be joined with white space, and one that was sent
-with images may have additions.`,
+The prompt may be missing until five seconds after the end of the run. It must have the same white
+space as in the request. A server may join a prompt of several blocks with white space, and may add
+text to a prompt with images.`,
 		Needs: []spec.Kind{spec.History, spec.HistoryUser, spec.RunAccepted},
 		Watch: atConversationEnd(eachStoredRun(
 			func(r *acceptedRun) bool { return r.request.Text != "" },
@@ -130,10 +130,10 @@ A history without any image for the prompt is left to history.tells-images.`,
 		ID: "history.tells-the-answer",
 		Doc: `the history contains the text of the streamed answer
 
-In one message or in several. White space counts. Of an answer in several messages one
-suffices: the history need not show every message. The answer of a canceled run is not
-judged. A history that was requested before any stream of the run is judged if the prompt sets the
-duration of the run and the run must have ended more than five seconds before.`,
+The text must have the same white space as in the stream, and may be split among several messages. If
+the answer has several messages, the history need contain only one of them. The answer of a canceled
+run is not judged. A history that was requested before any stream of the run is judged only if the
+prompt sets the duration of the run, and the run must have ended more than five seconds before.`,
 		Needs: []spec.Kind{spec.History, spec.HistoryAssistant, spec.MessageDelta},
 		Watch: atConversationEnd(func(p *spec.Pass, c *conversation) {
 			judgeReadAnswers(p, c)
@@ -159,7 +159,8 @@ show.`,
 	}
 )
 
-// judgeReadAnswers judges whether the histories that were requested after a run have its answer.
+// judgeReadAnswers judges whether the histories that were requested after the end of a run contain
+// its answer.
 var judgeReadAnswers = eachStoredRun(
 	func(r *acceptedRun) bool { return !r.canceled && r.content != nil && r.content.text() != "" },
 	func(r *acceptedRun, page spec.Event) bool { return hasAssistantText(page, r.content.texts(false)) },
@@ -167,10 +168,10 @@ var judgeReadAnswers = eachStoredRun(
 		p.Judge(page, false, "history lacks the streamed answer %q; expected it as an assistant message", r.content.text())
 	})
 
-// judgeUnreadAnswers judges whether the histories that were requested before any stream of a run
-// have the answer of the run. The answer is known from a stream that was requested later. Only runs
-// whose prompts set their duration are judged, since it is unknown when other runs end. Such a run
-// must have ended [lockTimeout] after its duration.
+// judgeUnreadAnswers judges whether a history contains the answer of a run whose stream had not
+// been requested yet. The answer is known from a stream that was requested later. Only runs whose
+// prompt sets their duration are judged, because it is unknown when other runs end. Such a run
+// must have ended at most [lockTimeout] after its duration.
 func judgeUnreadAnswers(p *spec.Pass, c *conversation) {
 	for _, r := range c.runs {
 		duration, ok := scriptedDuration(r.request)
@@ -211,8 +212,8 @@ func CountImages(m spec.Event) int {
 	return len(links)
 }
 
-// countStoredImages returns the largest number of images that a user message on page with the text of
-// the prompt of r has.
+// countStoredImages returns the number of images of the user message on page that has the text of the
+// prompt of r. If there are several such messages, it returns the largest of their numbers.
 func countStoredImages(page spec.Event, r *acceptedRun) (n int) {
 	for _, m := range page.PartsOf(spec.HistoryUser) {
 		if matchesText(m.Text, r.request.Text) {
@@ -222,8 +223,8 @@ func countStoredImages(page spec.Event, r *acceptedRun) (n int) {
 	return n
 }
 
-// changedUserText returns the text of a user message on page that is text with other white space, or
-// a beginning of text. ok is false if there is none.
+// changedUserText returns the text of a user message on page that differs from the argument text only
+// in its white space, or that is a truncated copy of it. If there is none, ok is false.
 func changedUserText(page spec.Event, text string) (changed string, ok bool) {
 	const enough = 24 // bytes of a beginning: other prompts may begin with the same word
 	for _, m := range page.PartsOf(spec.HistoryUser) {
@@ -308,9 +309,9 @@ func hasSpacedPrefix(s, prefix string) bool {
 }
 
 // hasAssistantText reports whether page contains an answer whose streamed messages had the given
-// texts. It suffices if page contains one of the texts, or all of them joined. The text may be in
-// one assistant message or split among several successive ones. White space is significant, except
-// that a single message with all texts may have additional white space.
+// texts. It is enough if page contains one of these texts, or all of them joined. The text may be
+// split among successive assistant messages. White space must be equal, unless one message
+// contains all texts: it may have additional white space.
 func hasAssistantText(page spec.Event, texts []string) bool {
 	messages, joined := page.PartsOf(spec.HistoryAssistant), strings.Join(texts, "")
 	for i, m := range messages {
@@ -323,8 +324,8 @@ func hasAssistantText(page spec.Event, texts []string) bool {
 	return false
 }
 
-// beginWith reports whether text equals the joined texts of the first n messages, for some n. It
-// returns true if text is empty.
+// beginWith reports whether text is the joined text of the first n messages, for some n. The
+// result is true if text is empty.
 func beginWith(messages []spec.Event, text string) bool {
 	for ok := true; len(messages) > 0 && text != ""; messages = messages[1:] {
 		if text, ok = strings.CutPrefix(text, messages[0].Text); !ok {

@@ -43,11 +43,11 @@ type senderText struct {
 	text string
 }
 
-// sentTexts returns how often each text was sent in a thread before the history in x was requested.
-// These are the texts of the prompts of the user and of the messages of the assistant. If the
-// answer to a prompt has several messages, their joined text counts as sent, too. The result known
-// is false if the numbers cannot be determined, for example because the thread may have existed
-// before the conversation, or because the stream of a run was not read to its end.
+// sentTexts returns how often each text was sent in a thread before the history in x was
+// requested. These are the texts of the prompts and of the messages of the assistant. If an answer
+// has several messages, their joined text is counted, too. The result known is false if the
+// numbers are unknown, for example because the thread may have existed before the conversation, or
+// because the stream of a run was not read to its end.
 func (c *conversation) sentTexts(x *exchange, thread string) (sent map[senderText]int, known bool) {
 	sent = map[senderText]int{}
 	for _, r := range c.runs {

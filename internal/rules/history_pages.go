@@ -113,10 +113,10 @@ var HistoryIsLatestThread = &spec.Check{
 	ID: "history.latest",
 	Doc: `a history request that names no thread returns the latest thread
 
-The latest thread is that of the user's latest run in this conversation. The user may have later
-runs in threads of other conversations. Another thread is therefore wrong only if all its runs ended
-before the latest run, or if all its messages are older. In addition, the server must still return
-it five seconds later.`,
+The latest thread is that of the user's latest run in this conversation. The user may have later runs
+in threads of other conversations. Another thread is therefore wrong only if all its runs ended before
+the latest run, or if all its messages are older. The server has five seconds to return the right one:
+only a wrong thread that it still returns after that time is reported.`,
 	Needs: []spec.Kind{spec.History, spec.RunAccepted, spec.SlotThread},
 	Watch: atConversationEnd(func(p *spec.Pass, c *conversation) {
 		streak, since := "", time.Duration(0)
@@ -160,10 +160,10 @@ func (c *conversation) latestRun(x *exchange) (last *acceptedRun) {
 	return last
 }
 
-// isOlderThan reports whether the thread of page is certainly older than the run r. If any runs of
-// the thread are known, all of them must have ended before r was requested. If none are known, all
+// isOlderThan reports whether the thread of page is certainly older than the run r. That is so if
+// all known runs of the thread ended before r was requested. If no run of the thread is known, all
 // messages of page must be older than the prompt of r. The result is false if r itself is a run of
-// the thread, or if the order is unknown. It is true if page names no thread.
+// the thread, and true if page names no thread.
 func (c *conversation) isOlderThan(page spec.Event, r *acceptedRun) bool {
 	if page.Thread == "" {
 		return true
@@ -273,11 +273,9 @@ the server has already returned that thread for another request without a thread
 	}),
 }
 
-// servedLatest returns the thread of the latest run of the user of x (see latestRun), if the server
-// has already returned it as the latest thread. The user must have sent a history request without a
-// thread after the run was accepted, and must have received the history of that thread before
-// sending the request of x. Otherwise, servedLatest returns "", because a server may take some time
-// to note which thread is the latest.
+// servedLatest returns the thread of the latest run of the user of x; see latestRun. It returns ""
+// unless the server has already returned that thread for a history request of the user that named
+// no thread. A server may need some time after a run until it considers its thread the latest.
 func (c *conversation) servedLatest(x *exchange) (thread string) {
 	last := c.latestRun(x)
 	if last == nil || !slices.ContainsFunc(c.historyExchanges, func(y *exchange) bool {
@@ -309,11 +307,12 @@ var (
 		})
 )
 
-// moreCheck returns a check with the given id and documentation. It applies to histories whose slot
-// HasMore equals flag, which must be "true" or "false", and that were followed or preceded by a
-// request for the history before their day. The check calls report, which must judge the response
-// to that request. The argument earlier is the history in that response, and day is the day in the
-// request, in the form YYYY-MM-DD.
+// moreCheck returns a check with the given id and documentation. It applies to each history that
+// is the response to a request for the history before a day, if the server also returned a history
+// of that day whose field HasMore equals flag. The argument flag is "true" or "false".
+//
+// The check calls report to judge the history. The argument earlier of report is the history, and
+// day is the day in the request, in the form YYYY-MM-DD.
 func moreCheck(id, doc, flag string, report func(p *spec.Pass, day string, earlier spec.Event)) *spec.Check {
 	return &spec.Check{
 		ID: id, Doc: doc, Needs: []spec.Kind{spec.History, "slot.day", "slot.more"},

@@ -17,11 +17,10 @@ type sentPrompt struct {
 	hasImages bool
 }
 
-// resembles reports whether a message in a history may be the prompt s as the server stored it. The
-// argument text is the text of the message, without white space. The two texts need not be equal,
-// because a server may join the blocks of a prompt in any way: resembles returns true if one text
-// contains the other, or if both begin with the same 12 bytes. Other checks judge whether the text
-// was changed.
+// resembles reports whether a message in a history may be a stored copy of the prompt s. The
+// argument text is the text of the message, without white space. The texts need not be equal,
+// because a server may join the blocks of a prompt in any way: one text must contain the other, or
+// both must begin with the same 12 bytes.
 func (s sentPrompt) resembles(text string) bool {
 	const enough = 12 // bytes at the start
 	return strings.Contains(text, s.text) || strings.Contains(s.text, text) ||
@@ -35,9 +34,9 @@ func withoutSpace(text string) string { return strings.Join(strings.Fields(text)
 // user message m in the histories of threads that are known to be new. The argument page is the
 // history that contains m. Histories of earlier days are left out.
 //
-// The argument sent lists the prompts of the conversation that m may be a copy of; see
-// sentPrompt.resembles. Prompts of requests that were denied with status 401 or 403 are not listed.
-// If m equals such a denied prompt and no other one, apart from white space, sent is empty.
+// The argument sent lists the prompts of the conversation that resemble m; see
+// sentPrompt.resembles. Prompts that the server denied with status 401 or 403 are not listed. If m
+// has the text of a denied prompt and of no other prompt, sent is empty.
 func eachStoredPrompt(judge func(p *spec.Pass, page, m spec.Event, sent []sentPrompt)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		var sent []sentPrompt
@@ -126,15 +125,16 @@ This is judged for threads that are known to be new, except for the pages of ear
 )
 
 // HistoryLinkOpens judges whether a request for the link to an image in a history returns status
-// 200 and the bytes of the file that was sent with the message. If that file is not known, any file
-// that was uploaded in the conversation is accepted.
+// 200 and the file that was sent with the message. If the bytes of that file are not known, the
+// response may be any file that was uploaded in the conversation.
 var HistoryLinkOpens = &spec.Check{
 	ID: "history.links-open",
 	Doc: `the link to an image in a history returns the image
 
-That is the file that was sent with the message or, if it is not known, any uploaded one. The link
-must work without credentials; the suite sends none. Not judged: a 4xx status for a link that is
-more than 30 seconds old, redirects, and responses with status 429 or 503.`,
+The response must be the file that was sent with the message. If that file was not uploaded in the
+conversation, any uploaded file is accepted. The link must work without credentials; the suite sends
+none. Not judged: a 4xx status for a link that is more than 30 seconds old, redirects, and responses
+with status 429 or 503.`,
 	Needs: []spec.Kind{spec.HistoryImage, spec.InputFile}, AllPrincipals: true,
 	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
 		type historyLink struct {
@@ -170,8 +170,8 @@ more than 30 seconds old, redirects, and responses with status 429 or 503.`,
 	}),
 }
 
-// A sentImages holds the bytes of the files that were sent with the messages of a conversation, by
-// the text of the message without white space. The element "" stands for a file that is not known.
+// A sentImages maps the text of each message of a conversation, without white space, to the bytes
+// of the image files that were sent with it. The element "" stands for a file that is not known.
 type sentImages map[string][]string
 
 // add adds the images in the user messages of request.
@@ -187,8 +187,9 @@ func (s sentImages) add(request spec.Event, uploads *knownUploads) {
 	}
 }
 
-// mayBe reports whether file can be an image of the message with the given text, without white space:
-// one of those sent with that text or, if one of them is not known, any uploaded file.
+// mayBe reports whether file can be an image of the message with the given text, without white space.
+// It can be a file that was sent with that text. If no file is known for that text, or if one of its
+// files is not known, it can also be any uploaded file.
 func (s sentImages) mayBe(text, file string, uploads *knownUploads) bool {
 	if len(s[text]) == 0 || slices.Contains(s[text], "") {
 		return uploads.hasFile(file)

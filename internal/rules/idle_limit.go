@@ -6,8 +6,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// IdleLimitEnds judges whether a stream ends once it has sent no event for as long as its request
-// allows, and not before.
+// IdleLimitEnds judges whether a stream with an idle limit in its request ends after a silence as
+// long as the limit, and not earlier.
 var IdleLimitEnds = &spec.Check{
 	ID: "run.idle-limit-ends",
 	Doc: `a stream ends once it has been idle for as long as its request allows
@@ -16,9 +16,9 @@ A stream that was requested with a limit of one poll must not continue after mor
 without an event. The length of a poll is not specified; five seconds are assumed to exceed it. A
 stream that has a terminal event and no such pause before it is not judged.
 
-A stream that sends events after pauses must not end because the pauses together exceed the limit.
-This is judged by comparison: it must not end without a terminal event after less than half of the
-silence after which another stream with the same limit ended.`,
+Each event starts the count again, so a stream must not end because its pauses together exceed the
+limit. This is judged by comparison with another stream with the same limit: the silence at the end of
+a stream without a terminal event must be at least half as long as that of the other one.`,
 	Needs: []spec.Kind{"slot.limit"},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		var all []idleEnd
@@ -33,13 +33,13 @@ silence after which another stream with the same limit ended.`,
 type idleEnd struct {
 	limit   string // the limit, in polls
 	bodyEnd spec.Event
-	silence time.Duration // time between the last event or, if there was none, the request and the end
-	open    time.Duration // time between the first event and the end; 0 if there was at most one event
+	silence time.Duration // time from the last event, or from the request if there was no event, to the end
+	open    time.Duration // time from the first event to the end; 0 if there was at most one event
 }
 
-// watchIdleStream returns a function that judges whether the stream continues although it has
-// exceeded a limit of one poll. The function calls add if the stream ends without a terminal event
-// although its request has a limit.
+// watchIdleStream returns a function that must be called with each event of a stream. If the limit
+// is one poll, it judges whether the stream continues after a longer silence. It calls add if a
+// stream with any limit ends without a terminal event.
 func watchIdleStream(p *spec.Pass, request spec.Event, add func(idleEnd)) func(spec.Event) {
 	ended := false
 	var first, late spec.Event // the first frame, and the first one after a silence that is too long
@@ -72,10 +72,12 @@ func watchIdleStream(p *spec.Pass, request spec.Event, add func(idleEnd)) func(s
 	}
 }
 
-// judgeEarlyEnds judges whether a stream ended early although it sent events after pauses. The
-// argument all contains the ends of the streams of a conversation. A stream ended early if its last
-// silence is less than half of that of another stream with the same limit, and it had been open for
-// longer than that.
+// judgeEarlyEnds records a finding for each stream that ended because its pauses together exceeded
+// the limit. The argument all contains the ends of the streams of a conversation.
+//
+// The evidence is the longest silence at the end of any stream with the same limit. The stream
+// must have been open for at least as long as this silence, and the silence at its own end must be
+// less than half as long.
 func judgeEarlyEnds(p *spec.Pass, all []idleEnd) {
 	longest := map[string]time.Duration{} // by limit
 	for _, end := range all {

@@ -80,8 +80,8 @@ Only the first event after the end is judged. Events that cannot be decoded are 
 type spanKey struct{ subject, name, message, id, lane string }
 
 // pairKeyOf returns the key of the message, section of reasoning, call or step that e starts,
-// continues or ends. The result ok is false if e does none of these, or if e does not identify what
-// it is about.
+// continues or ends. If e is an event of another kind, or lacks the id or name that the key needs,
+// ok is false.
 func pairKeyOf(e spec.Event) (key spanKey, ok bool) {
 	if !slices.Contains([]string{"start", "delta", "end"}, e.Kind.Phase()) {
 		return spanKey{}, false
@@ -99,11 +99,11 @@ func pairKeyOf(e spec.Event) (key spanKey, ok bool) {
 	return key, key.text() != ""
 }
 
-// ended returns the key of the message, section of reasoning, call or step that the event with the
-// key k ends. The map open contains the value true for the key of everything that is open.
+// ended returns the key of the open message, section of reasoning, call or step that an event with
+// the key k ends. The map open contains the value true for each key that is open.
 //
-// The result is usually k. The end of a step need not name its lane, however. If k is not open, but
-// a step with the same name is open in another lane, the result is the key of that step.
+// The result differs from k only for a step whose end does not name its lane: if k is not open,
+// but a step with the same name is open in another lane, the result is the key of that step.
 func (k spanKey) ended(open map[spanKey]bool) spanKey {
 	if open[k] {
 		return k
@@ -129,13 +129,13 @@ func (k spanKey) noun() string {
 	return k.subject
 }
 
-// eachPairEvent returns a watchFunc that calls judge with each event e of a run that starts,
-// continues or ends a message, a section of reasoning, a tool call or a step. It leaves out events
-// whose subject (see [spec.Kind.Subject]) is not among subjects. The argument key identifies what e
-// is about, and isOpen is whether that was open before e.
+// eachPairEvent returns a watchFunc that calls judge with each event e that starts, continues or
+// ends a message, a section of reasoning, a tool call or a step. Only events with one of the given
+// subjects are included; see [spec.Kind.Subject]. The argument key identifies the message,
+// section, call or step, and isOpen reports whether it was open before e.
 //
-// When a run ends, everything that is still open counts as closed. Events between the end of a run
-// and the start of the next one are left out because another check reports all of them.
+// The end of a run closes everything that is still open. Events between the end of a run and the
+// start of the next one are left out because RunEndsInTurn reports them.
 func eachPairEvent(judge func(p *spec.Pass, e spec.Event, key spanKey, isOpen bool), subjects ...string) watchFunc {
 	return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		open, ended := map[spanKey]bool{}, false
@@ -163,8 +163,8 @@ func eachPairEvent(judge func(p *spec.Pass, e spec.Event, key spanKey, isOpen bo
 	})
 }
 
-// MessageInTurn judges whether a message, or a section of reasoning, does not start while it is
-// open, and has deltas and an end only while it is open.
+// MessageInTurn judges whether a message or section of reasoning is started only once before it
+// ends, and whether its deltas and its end come only while it is open.
 var MessageInTurn = &spec.Check{
 	ID: "message.in-turn",
 	Doc: `a message does not start while it is open, and has deltas and an end only while it is open
@@ -183,7 +183,7 @@ The same is required of sections of reasoning. The id of a message that has ende
 	}, "message", "reasoning"),
 }
 
-// ToolStartsInTurn judges whether a tool call starts only while it is not open.
+// ToolStartsInTurn judges whether a tool call starts only while no call with the same id is open.
 var ToolStartsInTurn = &spec.Check{
 	ID:    "tool.starts-in-turn",
 	Doc:   "a tool call starts only while no call with its id is open",
@@ -195,13 +195,14 @@ var ToolStartsInTurn = &spec.Check{
 	}, "tool"),
 }
 
-// StepPairs judges whether a step starts only while it is not open, and ends only while it is open.
+// StepPairs judges whether a step starts only while no step with the same key is open, and ends
+// only while it is open. For keys, see [spanKey].
 var StepPairs = &spec.Check{
 	ID: "step.pairs",
 	Doc: `a step does not start while it is open, and ends only while it is open
 
-Steps are identified by name or id. Steps with the same name that are about different agents within
-the agent are different steps. Steps may be nested, may overlap, and may be repeated.`,
+Steps are identified by name or id. Steps with the same name are different steps if their events name
+different subagents. Steps may be nested, may overlap, and may be repeated.`,
 	Needs: []spec.Kind{spec.StepStart, spec.StepEnd},
 	Watch: eachPairEvent(func(p *spec.Pass, e spec.Event, key spanKey, isOpen bool) {
 		if e.Kind == spec.StepStart {

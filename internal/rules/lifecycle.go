@@ -87,11 +87,11 @@ var RunEnds = &spec.Check{
 	ID: "run.ends",
 	Doc: `a stream sends its run's terminal event before it closes
 
-Without that event, a client cannot distinguish a complete answer from a truncated one. Not judged:
-a stream whose request limits how long it may be idle; a stream that has only comments, if its run
-was not started in this conversation and so may not exist; and a stream whose last event is not
-valid JSON and so may be the terminal event. If a request canceled all runs of a thread at once, up
-to a second after the last event of the stream, cancel.run-ends judges their streams.`,
+Without that event, a client cannot distinguish a complete answer from a truncated one. Not judged: a
+stream with an idle limit in its request; a stream that has only comments, if its run was not started
+in this conversation and so might not exist; and a stream whose last event is not valid JSON and so
+might be the terminal event. If a request canceled the thread of the run, and was sent no later than a
+second after the end of the stream, the stream is judged by cancel.run-ends instead.`,
 	Needs: []spec.Kind{spec.RunEnd},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)
@@ -162,7 +162,8 @@ var RunEndIsLast = &spec.Check{
 	ID: "run.end-is-last",
 	Doc: `the terminal event of a run is the last event of its stream
 
-Clients stop reading there. Comments, the usage and the in-band terminator may follow.`,
+Clients stop reading at that event. Only comments, a usage event and the in-band terminator may follow
+it.`,
 	Needs: []spec.Kind{spec.RunEnd},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var end, after spec.Event // the last terminal event, and the first event after it
@@ -229,8 +230,8 @@ var StatusMovesForward = &spec.Check{
 	ID: "run.status-moves-forward",
 	Doc: `the status of a run or message never moves backward
 
-The order is created, in progress, ended. A client that has closed its view of a message
-does not expect the message to start again.`,
+The order is created, in progress, ended. A client does not expect a message that has ended to start
+again.`,
 	Needs: []spec.Kind{spec.RunEnd},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		ranks := map[string]int{"start": 0, "progress": 1, "end": 2, "error": 2}
@@ -257,17 +258,17 @@ does not expect the message to start again.`,
 	}),
 }
 
-// A statusEvent holds those fields of an event about the status of a run or message that are
-// compared with the next status or shown in a finding.
+// A statusEvent is a copy of some fields of an event about the status of a run or message: those
+// that are compared with the next status or shown in a finding.
 type statusEvent struct {
 	kind        spec.Kind
 	status      string
 	displayName string // see [spec.Event.DisplayName]
 }
 
-// describeStatusChange returns the message of a finding about a wrong change of status. The
-// argument before holds the previous status, and e is the event with the new one. If backwards is
-// true, the status moved backward. Otherwise, the run or message had already ended.
+// describeStatusChange returns the message of a finding about a status that must not follow the
+// previous one. The argument before holds the previous status, and e is the event with the new
+// one. If backwards is false, the run or message had already ended.
 func describeStatusChange(before statusEvent, e spec.Event, backwards bool) string {
 	subject := "run"
 	if e.Kind.Subject() != "run" {

@@ -31,12 +31,12 @@ func isMessageStatus(e spec.Event) bool {
 // A messageTracker tracks which messages of a stream are open. The zero value is ready to use.
 type messageTracker struct {
 	open  map[string]struct{} // by message id
-	order []string            // ids in the order in which the messages started; some may no longer be open
+	order []string            // ids of the open messages, and of some that have ended, in order of their start
 }
 
-// resolve updates the tracker with e and returns e, with its message id filled in if possible: if e
-// has content but names no message, and exactly one message is open, the returned event has the id
-// of that message.
+// resolve updates the tracker with e, the next event of the stream, and returns e. If e has
+// content but no message id, and exactly one message is open, the result has the id of that
+// message.
 func (t *messageTracker) resolve(e spec.Event) spec.Event {
 	switch {
 	case isMessageStatus(e) && e.Message != "":
@@ -61,21 +61,20 @@ func (t *messageTracker) resolve(e spec.Event) spec.Event {
 	return e
 }
 
-// A messageState records whether a message has started and whether it has ended, at a certain point
-// of its stream.
+// A messageState records whether a message has started and whether it has ended.
 type messageState struct{ opened, ended bool }
 
 // isOpen reports whether the message has started and has not ended.
 func (b *messageState) isOpen() bool { return b.opened && !b.ended }
 
-// A messageStates holds the state of each message of the current stream, and the number of open
-// messages, as they were before the current event.
+// A messageStates holds the state of each message of the current stream. It does not yet include
+// the current event.
 type messageStates struct {
 	byID      map[string]*messageState // by message id
 	openCount int                      // number of open messages
 
 	streams *streamTracker // determines which event opens a stream, and which events belong to it
-	pending spec.Event     // the current event, if it is about the status of a message; otherwise, its Kind is ""
+	pending spec.Event     // a status event that the states do not yet include; its Kind is "" if there is none
 }
 
 // messageStatesOf returns the states of the messages in the conversation. All checks share the
@@ -88,8 +87,8 @@ func messageStatesOf(p *spec.Pass) *messageStates {
 	})
 }
 
-// observe updates the states with the previous event and makes e the current event. At the start of
-// a stream, it removes all states.
+// observe makes e the current event: it adds the previous event to the states. At the start of a
+// stream, it removes all states.
 func (s *messageStates) observe(e spec.Event) {
 	if s.pending.Kind != "" {
 		s.update(s.pending)
@@ -103,9 +102,9 @@ func (s *messageStates) observe(e spec.Event) {
 	}
 }
 
-// eachMessageEvent returns a watchFunc that calls judge with each event e of a stream. The argument
-// states holds the states of the messages before e. All checks share it, so judge must not modify
-// it.
+// eachMessageEvent returns a watchFunc that calls judge with each event e of a stream. The
+// argument states holds the states of the messages and does not yet include e. All checks share
+// it, so judge must not modify it.
 func eachMessageEvent(judge func(p *spec.Pass, e spec.Event, states *messageStates)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		states := messageStatesOf(p)
@@ -115,8 +114,7 @@ func eachMessageEvent(judge func(p *spec.Pass, e spec.Event, states *messageStat
 	}
 }
 
-// update updates the state of the message that e names, and s.openCount. The event e must be about
-// the status of a message.
+// update adds e, an event about the status of a message, to the states.
 func (s *messageStates) update(e spec.Event) {
 	b := s.byID[e.Message]
 	if b == nil {
@@ -160,7 +158,7 @@ var MessageAnnounced = &spec.Check{
 	ID: "message.announced",
 	Doc: `a content part or delta comes after the start of the message that it names
 
-Clients append it to that message, which they create when it starts.`,
+Clients create a message at its start, and then append content parts and deltas to it.`,
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageDelta},
 	Watch: eachMessageEvent(func(p *spec.Pass, e spec.Event, states *messageStates) {
 		if isMessageContent(e) && e.Message != "" {
@@ -188,7 +186,7 @@ var MessageClosed = &spec.Check{
 // about its status (its start, progress or end) anywhere in the stream.
 var MessageAppears = &spec.Check{
 	ID:    "message.known",
-	Doc:   "every message that a content part or delta names appears in the stream, before or after it",
+	Doc:   "every message that a content part or delta names is started, continued or ended in the same stream",
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageDelta},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		known := map[string]bool{}

@@ -12,11 +12,11 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// MessageContentEquals judges whether the content parts that the end of a message repeats equal
-// those that were streamed.
+// MessageContentEquals judges whether the end of a message lists the same content parts as were
+// streamed before. An end without content parts is not judged.
 var MessageContentEquals = &spec.Check{
 	ID:    "message.content-equals",
-	Doc:   "the content parts that the end of a message repeats equal the streamed ones",
+	Doc:   "the content parts that the end of a message lists equal the streamed ones",
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageEnd},
 	Watch: eachResolvedStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		contents := map[string]*messageContentParts{}
@@ -51,8 +51,8 @@ var MessageContentEquals = &spec.Check{
 type messageContentParts struct {
 	order     []string                    // indexes, in order of appearance
 	deltas    map[string]*strings.Builder // by index: the joined deltas
-	completed map[string]string           // by index: the complete value, used in place of the joined deltas
-	endsEmpty map[string]bool             // by index: the event for the end of the part has no value, or an empty one
+	completed map[string]string           // by index: the complete value, if an event had one
+	endsEmpty map[string]bool             // by index: whether the event that ends the part has no value or an empty one
 }
 
 // observe adds the content of e, which must be an event for which isMessageContent returns true.
@@ -71,10 +71,9 @@ func (t *messageContentParts) observe(e spec.Event) {
 	}
 }
 
-// values returns the value of each content part, in the order of the indexes. The value of a part
-// is the complete value if an event had it, and otherwise the joined deltas. If emptied is true, the
-// value of a part with endsEmpty is "", because an empty value is complete, too. As a side effect,
-// values sorts t.order.
+// values returns the value of each content part, in the order of the indexes. The value is the
+// complete one if an event had it, and otherwise the joined deltas. If emptied is true, the value
+// of a part whose end has no value is "" instead of the joined deltas. The method sorts t.order.
 func (t *messageContentParts) values(emptied bool) (all []string) {
 	slices.SortStableFunc(t.order, compareIndexes)
 	for _, index := range t.order {
@@ -101,8 +100,9 @@ func compareIndexes(a, b string) int {
 	return x - y
 }
 
-// contentValue returns the value of e, a content part of any type, as text. The value of a tool
-// result does not contain the name of the tool, which is optional.
+// contentValue returns the value of e, a content part of any type, as text. The text contains the
+// id of a tool call or tool result, and the name of the tool of a call. The name of the tool of a
+// result is left out because it is optional.
 func contentValue(e spec.Event) string {
 	isResult := e.Kind == spec.ToolResult
 	if e.Call == "" && (e.Name == "" || isResult) {
@@ -136,8 +136,9 @@ func sameJSON(a, b string) bool {
 	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// describeMessage returns a description of a message for a finding: its role, its type and a
-// description of its content parts, separated by spaces. Empty arguments are left out.
+// describeMessage returns a description of a message for a finding. It joins the role of the
+// message, its type (kind) and a description of its content parts with spaces, and leaves out
+// empty arguments.
 func describeMessage(role, kind, contents string) string {
 	return strings.Join(slices.DeleteFunc([]string{role, kind, contents}, func(s string) bool { return s == "" }), " ")
 }
@@ -162,9 +163,9 @@ func describeMessageIDs(ids []string) string {
 	return strings.Join(texts, ", ")
 }
 
-// sameFrameData reports whether two frames carry the same data. The arguments are the bytes of the
-// frames. If the data of both are JSON, their values are compared. Otherwise, the data must be
-// equal except for the line endings.
+// sameFrameData reports whether two frames have the same data. The arguments are the bytes of the
+// frames. Data that is JSON text is compared by value. All other data must be equal except for the
+// line endings.
 func sameFrameData(a, b []byte) bool {
 	x, y := frameData(a), frameData(b)
 	return x == y || sameJSON(x, y)

@@ -7,9 +7,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// streamName returns an identifier of the stream for which request asks: the run id or, if request
-// names no run, a text with the number of its exchange. Requests for the same run have the same
-// stream.
+// streamName returns the name of the stream for which request asks. The name is the run id or, if
+// request names no run, the number of its exchange, such as "exchange 3".
 func streamName(request spec.Event) string {
 	return cmp.Or(request.Run, fmt.Sprint("exchange ", request.Exchange))
 }

@@ -8,15 +8,14 @@ import (
 )
 
 // An openRuns holds the runs that were started and whose end was not seen. The outer key is the
-// thread id. The inner key consists of the user id and the run id, in this order. The run id is ""
-// if the response to the request that started the run is its stream: a user has only one such run
-// in a thread at a time.
+// thread id, and the inner key consists of the user id and the run id. A run whose stream is the
+// response to the request that started it has "" as its run id, because a user can have only one
+// such run in a thread at a time.
 //
 // A server may lock a thread while one of its runs is active, and for some time after the client
-// has left. It then refuses requests for other runs in the thread. No document forbids this, and
-// released servers do so. Some lock the thread for all users, and others only for the user of the
-// run. If it is known how long a run lasts, the lock must end at a certain time; see
-// openRun.freeAt.
+// has left. It then refuses requests for other runs in the thread, either of all users or only of
+// the user of the run. No document forbids this, and released servers do it. If the duration of
+// the run is known, the lock must end at openRun.freeAt.
 type openRuns map[string]map[[2]string]openRun
 
 // An openRun is the state of a run whose end was not seen.
@@ -31,9 +30,9 @@ type openRun struct {
 const lockTimeout = 5 * time.Second
 
 // mayRefuse reports whether the server may refuse a request because another run of its thread may
-// be active or may be waiting for input that the request does not contain. It returns false for a
-// valid request that does not start or continue a run, such as a request for the stream of a run or
-// for a history. An invalid request is treated as if it could start a run.
+// be active, or may be waiting for input that the request does not contain. The result is false
+// for a valid request that does not start or continue a run, such as a request for a history. An
+// invalid request is treated as if it could start a run.
 func (o openRuns) mayRefuse(request spec.Event) bool {
 	if !isRunRequest(request) && request.Valid() {
 		return false
@@ -77,8 +76,8 @@ func (o openRuns) record(x exchange) {
 	}
 }
 
-// recordCancel updates o after the accepted cancel request. If the request names only a thread, the
-// run that it cancels may stay active for lockTimeout, even if its stream ends at once.
+// recordCancel updates o after a cancel request was accepted. If the request names only a thread,
+// the run that it cancels may lock the thread for lockTimeout, even if its stream ends earlier.
 func (o openRuns) recordCancel(request spec.Event) {
 	if request.Run != "" || request.Thread == "" {
 		return
@@ -97,8 +96,7 @@ func isRunRequest(request spec.Event) bool {
 	})
 }
 
-// observeFrame updates the fields runEnded, runFailed, runRejected, streamDone and waitsForClient
-// of x with e, the next frame of the stream. The frame must not be a refusal.
+// observeFrame adds e, the next frame of the stream, to x. The frame must not be a refusal.
 func (x *exchange) observeFrame(e spec.Event) {
 	x.runEnded, x.streamDone = x.runEnded || isTerminal(e), x.streamDone || e.Kind == spec.Done
 	x.runFailed = x.runFailed || e.Kind == spec.RunError

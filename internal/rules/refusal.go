@@ -96,13 +96,13 @@ func (x exchange) requiresCompleteBody() bool {
 	return isTestPrompt && x.request.Requirement != "" && x.request.IsStream() && !x.request.Facts().Promised.HasEndEvent
 }
 
-// satisfies reports whether the response is a refusal as d requires it. An error response must have
-// one of the required statuses and error codes, and the required text. If d.Plain is true, it must
-// not be an event stream.
+// satisfies reports whether the response meets the requirement d. Usually, it must be an error
+// response with one of the required statuses and error codes, and with the required text. If
+// d.Plain is true, it must not be an event stream.
 //
-// A stream with a refusal event satisfies d only if d.InBand is true. In that case, a stream with a
-// terminal event with the status "rejected" satisfies d, too. If d.Accept is true, any 2xx response
-// without a refusal event satisfies d.
+// If d.InBand is true, an event stream that refuses the request satisfies d as well: it has a
+// refusal event, or a terminal event with the status "rejected". If d.Accept is true, any 2xx
+// response without a refusal event satisfies d.
 func (x exchange) satisfies(d spec.RefusalRequirement) bool {
 	if x.refusedInBand || x.runRejected && d.InBand {
 		return d.InBand
@@ -142,8 +142,8 @@ func matchesStatus(want string, status int) bool {
 }
 
 // namedStatuses returns the given status codes and classes of status codes, such as "422" and
-// "4XX", for the message of a finding. A class that includes one of the codes before it is written
-// as "another 4XX".
+// "4XX", for the message of a finding. If a code such as "422" precedes its class, the class is
+// written as "another 4XX".
 func namedStatuses(statuses []string) (names []string) {
 	for i, status := range statuses {
 		isInClass := func(code string) bool { return strings.HasSuffix(status, "XX") && code[:1] == status[:1] }
@@ -189,10 +189,10 @@ var RefusesAsDocumented = &spec.Check{
 	ID: "refuse.as-documented", ReadsDocument: true,
 	Doc: `an invalid request is refused as documented
 
-Since a server that refuses everything would pass by accident, a refusal counts only if the server
-accepted a valid request for the same operation. It does not count if the last valid request before
-the invalid one was refused; accept.as-documented judges that request. If a request violates several
-constraints, the refusal must be right for one of them.
+A server that refuses everything would pass by accident. A refusal therefore counts only if the server
+accepted a valid request for the same operation, and if it did not refuse the last valid request
+before the invalid one. If a request violates several constraints, the refusal must be right for one
+of them.
 
 Responses that may have nothing to do with the violation are not judged: the statuses 401, 429 and
 503, the status 409 while another run of the thread is active, and a missing response to a request
@@ -221,7 +221,7 @@ type operationState struct {
 	hasAccepted     bool            // a valid request was accepted
 	acceptedThreads map[string]bool // the threads of accepted valid requests
 	lastValid       *exchange       // the last exchange whose request was valid; nil if there was none
-	pending         []func()        // functions that record judgements, to be called once a valid request is accepted
+	pending         []func()        // record judgements that count only after a valid request has been accepted
 }
 
 // observe updates d with x, the next exchange of the operation. If the request of x is invalid,
@@ -264,13 +264,13 @@ func (d *operationState) observe(p *spec.Pass, x exchange) {
 	}
 }
 
-// judgeOrDefer calls judge, which must record a judgement on the response of x. The argument
-// satisfied reports whether the response is the required refusal.
+// judgeOrDefer calls judge, which must record a judgement on the response of x, as soon as that
+// judgement counts. The argument satisfied reports whether the response is the required refusal.
 //
-// If it is, judge is called only once the operation has accepted a valid request: at once, or
-// later, or never. If it is not, judge is called at once. However, if the status depends on the
-// state of the server, as 404 does, judge is not called unless a valid request for the same thread
-// has been accepted.
+// A required refusal counts only after the operation has accepted a valid request; until then,
+// judge is added to d.pending. Another response counts immediately, unless its status depends on
+// the state of the server, such as 404: it counts only if a valid request for the same thread was
+// accepted before.
 func (d *operationState) judgeOrDefer(x exchange, satisfied bool, judge func()) {
 	switch {
 	case satisfied && !d.hasAccepted:
@@ -281,9 +281,9 @@ func (d *operationState) judgeOrDefer(x exchange, satisfied bool, judge func()) 
 }
 
 // judgeCombined judges the response to a request with several violations. The response must be the
-// right refusal for at least one of them. If it is not, the finding is about the violation with the
-// least severe verdict. Nothing is judged if the document does not specify the refusal for one of
-// the violations.
+// right refusal for at least one of them. If it is right for none, the finding counts against the
+// requirement for which a failure has the least severe verdict. If the document does not specify
+// the refusal for one of the violations, judgeCombined judges nothing.
 func (d *operationState) judgeCombined(p *spec.Pass, x exchange) {
 	evidence, satisfied, least := x.request, false, spec.Error
 	for _, violation := range x.request.Violations {
@@ -338,27 +338,26 @@ func describeRefusals(violations []spec.Violation) string {
 const largeRequestBytes = 1 << 20
 
 // isRequestIndependentStatus reports whether status is one that a server may return before it has
-// looked at the request: 401, 429 or 503.
+// read the request: 401, 429 or 503.
 func isRequestIndependentStatus(status int) bool {
 	return status == 401 || status == 429 || status == 503
 }
 
-// isExcused reports whether the status of x may be right although the request is valid, because the
-// status depends on the caller's identity or on the state of the server. The caller must make sure
-// that the thread is not busy; see [openRuns.mayRefuse].
+// isExcused reports whether the server may return the status of x for a valid request, because the
+// status depends on the identity of the client or on the state of the server. The caller must make
+// sure that the thread is not busy; see [openRuns.mayRefuse].
 //
-// The statuses 403, 404, 409 and 410 do not excuse the refusal of a new run in a thread that has
-// been idle for conflictSettleTime. They do not excuse the refusal of a first read either; see
-// exchange.isFirstRead.
+// The statuses 403, 404, 409 and 410 are not excused for a new run in a thread that has been idle
+// for conflictSettleTime, and for a first read (see exchange.isFirstRead).
 func (x exchange) isExcused() bool {
 	// A request that names a known run may be refused as a duplicate.
 	isJudged := isRunRequest(x.request) && !x.runKnown && x.idle >= conflictSettleTime
 	return x.hasExcusedStatus() && (!isJudged || isRequestIndependentStatus(x.status()))
 }
 
-// hasExcusedStatus reports whether the status of x depends on the caller or on the state of the
-// server. A first read (see exchange.isFirstRead) is excused only by the statuses for which
-// isRequestIndependentStatus returns true.
+// hasExcusedStatus reports whether the status of x depends on the identity of the client or on the
+// state of the server. For a first read (see exchange.isFirstRead), the result is true only if
+// isRequestIndependentStatus returns true for the status.
 func (x exchange) hasExcusedStatus() bool {
 	return isStateDependentStatus(x.status()) && (!x.isFirstRead || isRequestIndependentStatus(x.status()))
 }

@@ -18,8 +18,8 @@ var RefusalsArePlain = &spec.Check{
 	ID: "refuse.no-stream",
 	Doc: `a response with an error status is not an event stream
 
-The statuses 401, 403 and 429 are not judged if another requirement on the operation states that its
-denials are not event streams.`,
+The statuses 401, 403 and 429 are not judged if the document has another requirement that denials by
+this operation are not event streams.`,
 	AllPrincipals: true,
 	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
 		return func(x exchange) {
@@ -64,16 +64,16 @@ or a proxy may return them before any operation is called.`,
 }
 
 // A refusalKey identifies the refusals of one operation that have the same status and the same
-// form. The form is a result of refusalForm.
+// form. The form is a description returned by refusalForm.
 type refusalKey struct {
 	status          int
 	operation, form string
 }
 
-// judgeForms judges whether all refusals with the given status have the same form. The map refusals
-// contains the head of the first response for each key. The expected form is the one that most
-// operations use or, if several forms are equally frequent, the earliest of these. If fewer than
-// two operations returned the status, judgeForms judges nothing.
+// judgeForms judges whether all refusals with the given status have the same form. The map
+// refusals contains, for each key, the head of the first response. The expected form is the one
+// that most operations use. If several forms are equally frequent, it is the one that was seen
+// first. If fewer than two operations returned the status, nothing is judged.
 func judgeForms(p *spec.Pass, refusals map[refusalKey]spec.Event, status int) {
 	var keys []refusalKey
 	operations, count := map[string]bool{}, map[string]int{} // count is by form

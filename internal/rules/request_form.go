@@ -8,11 +8,13 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// mayBeBusy reports whether the server may have refused the request of x only because it was busy,
-// so that the refusal proves nothing about the requirement with the given id. The result is true
-// for a refusal event in a stream (run.refused) if the requirement is that on the operation,
-// x.request.Requirement, unless the thread has been idle for conflictSettleTime. The caller must make
-// sure that no run is known that may be active in the thread; see [openRuns.mayRefuse].
+// mayBeBusy reports whether the refusal in x proves nothing about the requirement with the given
+// id, because the server may have refused the request only because the thread was busy. That is so
+// for the requirement on the operation, x.request.Requirement, if the refusal is an event of a
+// stream (run.refused) and the thread had not been idle for conflictSettleTime.
+//
+// The caller must make sure that no run is known to be active in the thread; see
+// [openRuns.mayRefuse].
 func (x exchange) mayBeBusy(requirement string) bool {
 	return x.refusedInBand && requirement == x.request.Requirement && x.idle < conflictSettleTime
 }
@@ -49,7 +51,7 @@ type acceptedRequestStats struct {
 	forms     map[string]bool // the names of the forms that at least one request has
 	formSets  map[string]bool // the results of formSet for the forms of each request
 	exercised map[string]int  // by requirement id: the number of requests that exercised the requirement
-	sets      map[string]bool // the results of exercisedSet for these requests
+	sets      map[string]bool // the results of exercisedSet for the accepted requests
 }
 
 // exercisedSet returns the ids of the requirements that the given request exercises, sorted and
@@ -84,11 +86,12 @@ func newAcceptedRequestStats(accepted []exchange) requestStatsByOperation {
 	return all
 }
 
-// unusualRequirement returns the id of the only requirement that the given request exercises and
-// some accepted request for the same operation did not. The requirement on the operation does not
-// count. The result is "" unless there is exactly one such requirement. It is also "" if no request
-// for the operation was accepted, or if an accepted request exercised exactly the same
-// requirements.
+// unusualRequirement returns the id of the requirement that distinguishes request from the
+// accepted requests for the same operation: the only one that request exercises and that at least
+// one accepted request does not exercise. The requirement on the operation is ignored.
+//
+// The result is "" if there are several such requirements or none, if an accepted request
+// exercises exactly the same requirements, or if no request for the operation was accepted.
 func (a requestStatsByOperation) unusualRequirement(request spec.Event) (requirement string) {
 	known, anyAccepted := a[request.Operation]
 	isUsual := func(id string) bool { return id == request.Requirement || known.exercised[id] == known.count }
@@ -101,14 +104,16 @@ func (a requestStatsByOperation) unusualRequirement(request spec.Event) (require
 	return ""
 }
 
-// newForm returns the form of request (see [spec.RequestForm]) that may be the reason for its
-// refusal: the only form that no accepted request for the same operation has. Usual forms are
-// considered only if there is no other such form. If all forms occur in accepted requests, newForm
-// returns the only form without which request would have the same forms as an accepted request;
-// forms that are the absence of something, such as a member, are then ignored.
+// newForm returns the form of request (see [spec.RequestForm]) that distinguishes request from the
+// accepted requests for the same operation. This form may be the reason for a refusal. It is the
+// only form that no accepted request has; usual forms are considered only if there is no other.
 //
-// The result is the zero value if there is no such form, if there are several, or if no request for
-// the operation was accepted.
+// If accepted requests have all forms, it is instead the only form without which request would
+// have the same forms as an accepted request. Only forms that are the presence of something, such
+// as a member, are considered then.
+//
+// The result is the zero value if there is no such form, if there are several, or if no request
+// for the operation was accepted.
 func (a requestStatsByOperation) newForm(request spec.Event) spec.RequestForm {
 	known, anyAccepted := a[request.Operation]
 	if !anyAccepted {

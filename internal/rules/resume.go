@@ -14,8 +14,9 @@ var resumeChecks = []*spec.Check{
 	ResumeAcceptsThreadCursor, ResumeKeepsToRun, ResumesTwice,
 }
 
-// An observedStream is a request for the stream of a run, from its start or from a cursor, with
-// those frames of the response that have a cursor. There are none if the response is not a stream.
+// An observedStream is a request for the stream of a run, from its start or from a cursor,
+// together with the frames of the response. Frames without a cursor are left out. There are no
+// frames if the response is not a stream.
 type observedStream struct {
 	request, response, bodyEnd spec.Event
 	earlier                    []*observedStream // the streams of the run that were opened before
@@ -29,8 +30,8 @@ func (t *observedStream) isOpened() bool {
 	return t.response.StatusCode == 200 && t.response.IsStream()
 }
 
-// A streamFrame holds those fields of a frame that are needed to compare the frame with others and
-// to report it. Keeping the whole events of all streams would take too much memory.
+// A streamFrame is a copy of some fields of a frame: those that are needed to compare it with
+// other frames and to report it. To keep whole events would take too much memory.
 type streamFrame struct {
 	cursor                        string
 	hash                          uint64 // of raw; see streamsByRun.hashSeed
@@ -63,9 +64,9 @@ func (t *observedStream) indexOf(cursor string) int {
 }
 
 // eachResumedStream returns a watchFunc that calls judge, at the end of a conversation, once for
-// each stream of a run other than the longest one (see longestStream). The argument full is the
-// longest stream, and t is the stream to be compared with it. Runs of which no stream was requested
-// from the start are left out.
+// each stream t of a run. The argument full is the stream to compare with t: the result of
+// longestStream for the run. That stream itself is left out. If longestStream returns nil, all
+// streams of the run are left out.
 func eachResumedStream(judge func(p *spec.Pass, full, t *observedStream)) watchFunc {
 	return judgeAtEnd(streamsByRunOf, func(p *spec.Pass, all *streamsByRun) {
 		for _, key := range all.runOrder {
@@ -83,7 +84,7 @@ func eachResumedStream(judge func(p *spec.Pass, full, t *observedStream)) watchF
 type streamsByRun struct {
 	runs         map[string][]*observedStream // by runKey, in order of their requests
 	runOrder     []string                     // the keys of runs, in order of the first stream
-	resumed      []*observedStream            // the responses to requests with a cursor, including refusals
+	resumed      []*observedStream            // the requests with a cursor, including those that were refused
 	firstRequest map[string]int               // by runKey: the index of the first exchange whose request named the run
 	issuedBy     map[string]*observedStream   // by cursor: the first stream that had it
 	current      *observedStream              // the stream that is being received; nil if there is none
@@ -133,9 +134,9 @@ func (all *streamsByRun) observe(e spec.Event) {
 	}
 }
 
-// open records response, the head of the response to the request of t. If the response is an event
-// stream (see isOpened), open adds t to the streams of its run; otherwise, t is no longer the
-// current stream. In either case, if the request has a cursor, open also adds t to all.resumed.
+// open records the response to the request of t. If the response is an event stream (see
+// isOpened), t becomes a stream of its run. Otherwise, no stream is being received, and
+// all.current is set to nil. In both cases, t is added to all.resumed if its request has a cursor.
 func (all *streamsByRun) open(t *observedStream, response spec.Event) {
 	t.response = response
 	if t.request.Cursor != "" {
@@ -153,10 +154,10 @@ func (all *streamsByRun) open(t *observedStream, response spec.Event) {
 	all.runs[key] = append(t.earlier, t)
 }
 
-// longestStream returns the most complete of the given streams of one run. It considers only
-// streams that were requested from the start of the run, and returns nil if there are none. A
-// stream with a terminal event is preferred to one without. Otherwise, the stream with the most
-// frames is preferred.
+// longestStream returns the most complete of the streams of one run. A stream with a terminal
+// event is preferred to one without. Otherwise, the stream with the most frames is preferred.
+// Streams that were requested with a cursor are ignored; if there are no others, the result is
+// nil.
 func longestStream(streams []*observedStream) (full *observedStream) {
 	for _, t := range streams {
 		if t.request.Cursor != "" {
@@ -170,10 +171,10 @@ func longestStream(streams []*observedStream) (full *observedStream) {
 	return full
 }
 
-// startIndex returns the index in full.frames of the frame with which t has to start: the one after
-// the cursor of its request or, if the request has no cursor, the first one. The index is
-// len(full.frames) if the cursor is that of the last frame, and -1 if full does not have the
-// cursor.
+// startIndex returns the index in full.frames of the frame with which t must start. If t was
+// requested with a cursor, that is the frame after the cursor; otherwise, it is the first one. The
+// result is len(full.frames) if the cursor is that of the last frame, and -1 if full does not have
+// the cursor.
 func (t *observedStream) startIndex(full *observedStream) int {
 	if t.request.Cursor == "" {
 		return 0
@@ -196,7 +197,7 @@ func (t *observedStream) describeStart() string {
 // cursor.
 var ResumeStartsAfterCursor = &spec.Check{
 	ID:    "resume.starts-after-cursor",
-	Doc:   "a resumed stream has no event from before the cursor",
+	Doc:   "a resumed stream has no event that comes before the cursor in the run",
 	Needs: []spec.Kind{spec.SlotCursor},
 	Watch: eachResumedStream(func(p *spec.Pass, full, t *observedStream) {
 		from := t.startIndex(full)
@@ -235,17 +236,19 @@ var ResumeIsComplete = &spec.Check{
 	ID: "resume.loses-nothing",
 	Doc: `a resumed stream has all events after the cursor, in order
 
-A client that lost its connection has received all events up to the cursor and none after it. A
-stream that is requested again without a cursor may start with any event of the run. It must have
-all events after that one. However, if such a request got earlier events when the run had ended, a
-later one must not start after the cursor of a request in between.`,
+A client that lost its connection has received all events up to the cursor and none after it.
+
+A second stream that is requested without a cursor may start with any event of the run, and must have
+all events after that one. It must not start after the cursor that an earlier request for the run
+named, however, if the server had already sent earlier events in response to a request without a
+cursor after the end of the run.`,
 	Needs: []spec.Kind{spec.SlotCursor},
 	Watch: eachResumedStream(judgeComplete),
 }
 
-// judgeComplete judges whether t has, in order, all events of full from the index that startIndex
-// returns. If t was requested without a cursor, it may start with any event of full. The arguments
-// full and t must be streams of the same run.
+// judgeComplete judges whether t has all events of full, in order, from the one with which it must
+// start; see startIndex. If t was requested without a cursor, it may start with any event of full.
+// Both must be streams of the same run.
 func judgeComplete(p *spec.Pass, full, t *observedStream) {
 	next := t.startIndex(full)
 	if t.request.Cursor == "" && len(t.frames) > 0 {
@@ -281,11 +284,13 @@ func judgeComplete(p *spec.Pass, full, t *observedStream) {
 	}
 }
 
-// foreignStart returns the cursor of an earlier request for the run if t, which was requested
-// without a cursor, starts directly after it. The result ok is false if t does not, or if it may be
-// all that the server has kept of the run: if the run did not end before an earlier request without
-// a cursor whose stream has more events at its start. The argument full must be a stream of the same
-// run.
+// foreignStart reports whether t, which was requested without a cursor, starts as if it had been
+// requested with the cursor of an earlier request for the run. It returns that cursor. The
+// argument full must be a stream of the same run.
+//
+// The server may also have discarded the events before the start of t. The result ok is therefore
+// false unless the server still sent earlier events after the end of the run: in a stream that was
+// requested without a cursor, before the request with that cursor.
 func (t *observedStream) foreignStart(full *observedStream) (cursor string, ok bool) {
 	from := 0
 	if t.request.Cursor == "" && len(t.frames) > 0 {
@@ -307,8 +312,8 @@ func (t *observedStream) foreignStart(full *observedStream) (cursor string, ok b
 	return "", false
 }
 
-// isAfterEnd reports whether an earlier stream of the run had ended with the terminal event of the
-// run when t was requested.
+// isAfterEnd reports whether t was requested after an earlier stream of the run had ended and had
+// a terminal event.
 func (t *observedStream) isAfterEnd() bool {
 	return slices.ContainsFunc(t.earlier, func(s *observedStream) bool {
 		return s.runEnded && s.bodyEnd.At <= t.request.At
@@ -361,9 +366,9 @@ var ResumeAcceptsThreadCursor = &spec.Check{
 	ID: "resume.takes-thread-cursor",
 	Doc: `a cursor of an earlier run of the same thread resumes a later run from its start
 
-A cursor is a position in the events of the whole thread, so events of two runs must not have the
-same one. Not judged: statuses that depend on the state of the server, such as 404 and 410 if it no
-longer has the cursor, and a run that was requested before the cursor was issued.`,
+A cursor is a position in the events of the whole thread, so events of two runs must not have the same
+cursor. Not judged: a status that depends on the state of the server, such as 404 or 410 if it no
+longer has the cursor, and a run that was requested before the server sent the cursor.`,
 	Needs: []spec.Kind{spec.SlotCursor},
 	Watch: judgeAtEnd(streamsByRunOf, func(p *spec.Pass, all *streamsByRun) {
 		for _, t := range all.resumed {
@@ -397,17 +402,17 @@ longer has the cursor, and a run that was requested before the cursor was issued
 	}),
 }
 
-// hasCursorOfEarlierRun reports whether t was requested with a cursor of an earlier run of the same
-// thread. The stream with the cursor must have been requested before the first request that named
-// the run of t.
+// hasCursorOfEarlierRun reports whether t was requested with the cursor of an event of an earlier
+// run of the same thread. A run is earlier if its stream was requested before the first request
+// that named the run of t.
 func (all *streamsByRun) hasCursorOfEarlierRun(t *observedStream) bool {
 	first := all.issuedBy[t.request.Cursor]
 	return first != nil && first.request.Thread == t.request.Thread && first.request.Run != t.request.Run &&
 		first.request.Exchange < all.firstRequest[runKey(t.request)]
 }
 
-// ownFrame returns the frame with the cursor of the request for t in an earlier stream of the run of
-// t. If there is none, ownFrame returns the zero streamFrame.
+// ownFrame looks for t.request.Cursor in the earlier streams of the run of t. It returns the frame that
+// has this cursor or, if there is none, the zero streamFrame.
 func (all *streamsByRun) ownFrame(t *observedStream) streamFrame {
 	for _, own := range all.runs[runKey(t.request)] {
 		if own.request.Exchange >= t.request.Exchange {

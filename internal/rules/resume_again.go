@@ -6,9 +6,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// ResumeKeepsToRun judges whether all events of a resumed stream belong to the requested run. This
-// has a check of its own because a cursor is a position in the events of the whole thread: when a
-// server resumes a stream, it must skip the events of other runs.
+// ResumeKeepsToRun judges whether all events of a resumed stream belong to the requested run. A
+// cursor is a position in the events of the whole thread, so a server that resumes a stream must
+// skip the events of other runs.
 var ResumeKeepsToRun = &spec.Check{
 	ID:    "resume.keeps-to-run",
 	Doc:   "a resumed stream contains only events of the requested run",
@@ -26,7 +26,7 @@ var ResumesTwice = &spec.Check{
 	ID: "resume.twice-loses-nothing",
 	Doc: `a stream that is resumed a second time has all events after the cursor, in order
 
-The cursor is that of the last event of a resumed stream of the same run.`,
+This is judged for a request with the cursor of the last event of a resumed stream of the same run.`,
 	Needs: []spec.Kind{spec.SlotCursor},
 	Watch: eachResumedStream(func(p *spec.Pass, full, t *observedStream) {
 		if t.continuesResumed() {
@@ -35,9 +35,8 @@ The cursor is that of the last event of a resumed stream of the same run.`,
 	}),
 }
 
-// continuesResumed reports whether t continues a stream that was itself resumed. That is a stream
-// of the same run that was requested with a cursor and has no terminal event. The cursor of the
-// request for t must be that of its last frame.
+// continuesResumed reports whether t was requested with the cursor of the last frame of an earlier
+// stream of the run, and that stream was itself requested with a cursor and has no terminal event.
 func (t *observedStream) continuesResumed() bool {
 	return slices.ContainsFunc(t.earlier, func(s *observedStream) bool {
 		n := len(s.frames)

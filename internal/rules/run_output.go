@@ -55,9 +55,9 @@ func uniqueIDs(ids []string) (unique []string) {
 	return unique
 }
 
-// compareMessageIDs describes how listed, the message ids in the output of a run, differ from
-// completed, the ids of the completed messages. The two must differ. The result completes a
-// sentence that begins with "output", as in `lists no messages, but 1 message was completed: "m1"`.
+// compareMessageIDs describes how the message ids in the output of a run differ from the ids of
+// the completed messages. The two lists must not be equal. The result is a part of the message of
+// a finding, after the word "output", such as "lists no messages, but 1 message was completed".
 func compareMessageIDs(listed, completed []string) string {
 	if slices.Equal(slices.Sorted(slices.Values(listed)), slices.Sorted(slices.Values(completed))) {
 		return fmt.Sprintf("lists the messages in the order %s, but they were completed in the order %s",
@@ -108,21 +108,20 @@ Members that only one of the two has are not compared.`,
 }
 
 // maxCompletions is the maximum number of completed messages with the same id that are compared
-// with the output. Ids must be unique, so more than one is a defect, which another check reports.
-// Without a maximum, the comparison could take quadratic time.
+// with the output. It limits the time of the comparison if a server repeats an id very often.
+// Repeated ids are reported by another check.
 const maxCompletions = 4
 
-// A completedMessage is a message that was completed in a stream. It has only those fields of the
-// completing event that are compared with the output of the run, because a run may have very many
-// messages.
+// A completedMessage is a message that was completed in a stream. It has only the fields that are
+// compared with the output of the run, because a run may have very many messages.
 type completedMessage struct {
 	id, status, role string
 	kind             string // the type of the message
 	parts            []spec.Event
 }
 
-// agreesWith reports whether the message has the same role, type and content parts as listed, an
-// entry in the output of the run. A field that only one of the two has is ignored.
+// agreesWith reports whether listed, an entry in the output of the run, has the same role, type
+// and content parts as the message. A value that is missing from one of the two is not compared.
 func (c completedMessage) agreesWith(listed spec.Event) bool {
 	either := func(x, y string) bool { return x == y || x == "" || y == "" }
 	if !either(c.role, listed.Role) || !either(c.kind, listed.Type) {
@@ -133,13 +132,14 @@ func (c completedMessage) agreesWith(listed spec.Event) bool {
 }
 
 // eachRunSummary returns a watchFunc that calls judge at most once per stream, at its end. The
-// argument end is the last event that reports that the run finished (run.end). The argument
-// completed lists the messages that were completed in the stream, each with the last role and the
-// last type that an event about it named. The argument listed has the entries in the output of the
-// run. If there are neither completed messages nor entries, judge is not called.
+// argument end is the last event that reports that the run finished (run.end), and listed has the
+// entries in its output. The argument completed lists the messages that were completed in the
+// stream, each with its last role and type. If there are neither completed messages nor entries,
+// judge is not called.
 //
-// Messages after the first such event count, because a released server may send the final state of
-// the run early (agentscope-java.md:190); other checks judge the order of the events.
+// Messages that are completed after the end of the run are included, because a released server may
+// send the final state of the run early (agentscope-java.md:190). Other checks judge the order of
+// the events.
 func eachRunSummary(
 	judge func(p *spec.Pass, end spec.Event, completed []completedMessage, listed []spec.Event),
 ) watchFunc {

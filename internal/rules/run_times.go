@@ -10,19 +10,20 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// RunTimesSpan judges whether the reported start and end of a run are consistent with the times at
-// which the client sent requests and received events. Since the clocks of the client and the server
-// may differ, times of one clock are never compared with times of the other; only durations are.
+// RunTimesSpan judges whether the reported start and end of a run are consistent with the time
+// that the run took for the client. Only durations are compared, because the clocks of the client
+// and the server may differ.
 var RunTimesSpan = &spec.Check{
 	ID: "run.times-span-the-run",
 	Doc: `the reported start and end of a run are consistent with the time that the run took
 
-The reported duration must not be shorter than a silence for which the prompt asked a scripted
-target, if the run took that long. It must not be longer than the time from the request to the end
-of the run, as measured by the client; ten seconds are allowed for a clock that is set forward. A run
-must not begin before the reported end of a run whose end the client had received when it sent the
-request; 300 milliseconds are allowed for a clock that is set back. Times in whole seconds may be off
-by another second.`,
+The reported duration must not be longer than the time from the request to the end of the run, as
+measured by the client; ten seconds are allowed for a clock that is set forward. It must not be shorter
+than the silence for which the prompt asked a scripted target, unless the run took less time.
+
+The reported start of a run must not be before the reported end of another run, if the client received
+that end before it sent the request; 300 milliseconds are allowed for a clock that is set back. Times
+in whole seconds may be off by another second.`,
 	Needs: []spec.Kind{"slot.created", "slot.completed", spec.RunEnd},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		var ends reportedEndTimes
@@ -75,9 +76,9 @@ const (
 // time in seconds or milliseconds; see reportedSpan.
 type reportedEndTimes []struct {
 	at time.Duration // when the terminal event arrived, since the start of the conversation
-	// latest is the latest of the end times in this and the earlier terminal events, or "" if there
-	// is none. If the end time in this event cannot be compared with the earlier ones, because it is
-	// not a number or has a different unit, latest is the end time in this event.
+	// latest is the latest end time in this element and the elements before it, or "" if there is
+	// none. An end time that is not a number, or has another unit than the previous one, starts a new
+	// comparison.
 	latest string
 }
 
@@ -96,8 +97,9 @@ func (r *reportedEndTimes) add(e spec.Event) {
 	}
 }
 
-// latestBefore returns the latest of the end times in the terminal events that arrived no later
-// than at, or "" if there is none. The time at is measured from the start of the conversation.
+// latestBefore returns the latest of the end times in the terminal events that arrived at the
+// given time or earlier. It returns "" if there is none. The argument at is measured from the
+// start of the conversation.
 func (r reportedEndTimes) latestBefore(at time.Duration) string {
 	if i := sort.Search(len(r), func(i int) bool { return r[i].at > at }); i > 0 {
 		return r[i-1].latest

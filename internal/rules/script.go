@@ -22,8 +22,8 @@ var scriptChecks = []*spec.Check{
 
 // scriptCheck returns a check that calls judge with each run a that answers the test prompt with
 // the given name, such as "text" for conformance:text. The check has the id "script." followed by
-// name, and doc is its documentation. The string argument of judge is the argument of the prompt,
-// which is the text after its name and a space, or "" if there is none.
+// name, and doc is its documentation. The string argument of judge is the text after the name of
+// the prompt and a space, or "" if there is none.
 func scriptCheck(name, doc string, judge func(p *spec.Pass, a *assembledRun, argument string)) *spec.Check {
 	return &spec.Check{
 		ID: "script." + name, Doc: doc,
@@ -95,10 +95,10 @@ func (a *assembledRun) describeText() string {
 	return "text"
 }
 
-// describeEnd returns a clause that says how the run ended if it did not succeed, such as `, then
-// event "RUN_ERROR" (error message "quota exceeded")`. It follows a description of what the run sent.
-// The clause also says how many events could not be read, if there were any. If the run succeeded
-// and all events could be read, describeEnd returns "".
+// describeEnd returns a clause about how the run ended, for use after a description of its
+// content, such as `, then event "RUN_ERROR" (error message "quota exceeded")`. It also mentions
+// the number of events that could not be read. If the run succeeded and all events could be read,
+// the result is "".
 func (a *assembledRun) describeEnd() (clause string) {
 	if a.unreadable > 0 {
 		clause = ", besides " + pluralize(a.unreadable, "event") + " that cannot be read"
@@ -114,8 +114,8 @@ func (a *assembledRun) describeEnd() (clause string) {
 	return clause
 }
 
-// expectedEnd returns " and a successful end" if [assembledRun.describeEnd] describes how the run
-// ended, and "" otherwise. It follows the description of what was expected of the run.
+// expectedEnd returns " and a successful end" if the result of [assembledRun.describeEnd] is not
+// "", and "" otherwise. It is used after a description of the expected content.
 func (a *assembledRun) expectedEnd() string {
 	if a.describeEnd() == "" {
 		return ""
@@ -372,9 +372,9 @@ var ScriptRecall = &spec.Check{
 	Doc: `asked to recall, a target repeats the previous prompt of the conversation
 
 If the dialect has thread ids, the history is on the server, and the client may send only the new
-message. The server may not have stored some prompts: those of runs that were not seen to succeed,
-those of another user, and those that were sent while the conversation was waiting for other input.
-If one of them comes last, the target may also repeat an earlier prompt.`,
+message. It is unknown whether the server has stored the prompts of another user, of runs that have
+not succeeded, and of requests that were sent while the conversation was waiting for other input. If
+such a prompt comes last, the target may also repeat an earlier one.`,
 	AllPrincipals: true,
 	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
 		if prompt, ok := a.request.Prompt(); ok && prompt == "conformance:recall" && a.hasPreviousPrompt {

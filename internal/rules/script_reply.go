@@ -9,9 +9,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// judgeSilenceAfterCalls records a finding if text follows a tool call that has no result: a delta
-// of the answer that arrives after the last event of the call and is not only white space. It
-// records at most one finding, and no passed judgements.
+// judgeSilenceAfterCalls records a finding if a delta of the answer comes after a tool call that
+// has no result. Deltas that are only white space are ignored. It records at most one finding, and
+// no passed judgements.
 func (a *assembledRun) judgeSilenceAfterCalls(p *spec.Pass) {
 	for _, u := range a.toolCalls {
 		last := cmp.Or(u.argsEvent, u.callEvent)
@@ -33,8 +33,7 @@ var ScriptClientTool = &spec.Check{
 	ID: "script.client-tool",
 	Doc: `asked to call the client tool, a target calls it with the requested arguments
 
-Text may come before the call. No text may follow, except white space, because the run ends after
-the call.`,
+Text may come before the call. Only white space may follow it, because the run must then end.`,
 	Needs: []spec.Kind{spec.InputTool, spec.InputToolResult},
 	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
 		prompt, asked := a.request.Prompt()
@@ -97,10 +96,12 @@ func (a *assembledRun) toolResults() (results []spec.Event) {
 	return results
 }
 
-// textInParts returns the text that a target must send to repeat a message. The argument text is
-// the text of the message, texts are the texts of its parts, and got is what the target sent. A
-// target may put anything between several parts, because no document says how to join them: if got
-// contains all texts in order, the result is got. Otherwise, the result is text.
+// textInParts returns the text that a target is expected to send to repeat a message. The argument
+// text is the text of the message, texts are the texts of its parts, and got is what the target
+// sent.
+//
+// If the message has several parts, no document says how to join them. The result is then got if
+// it contains the texts of all parts in order. In all other cases, the result is text.
 func textInParts(text string, texts []string, got string) string {
 	rest := got
 	for _, t := range texts {

@@ -25,9 +25,9 @@ type stepBoundary struct {
 	textLen int
 }
 
-// addMark adds e to a.stateEvents or a.steps if e changes the state of the agent, or if e starts or
-// ends a step that has a name. It ignores events about the state of an agent within the agent, and
-// everything beyond maxMarks.
+// addMark adds e to a.stateEvents if e is about the state of the agent, and to a.steps if e starts
+// or ends a step that has a name. It ignores the state of a subagent (see [spec.Event.Lane]), and
+// all events beyond maxMarks.
 func (a *assembledRun) addMark(e spec.Event) {
 	switch subject := e.Kind.Subject(); {
 	case subject == "state" && len(a.stateEvents) < maxMarks && e.Lane == "":
@@ -64,8 +64,8 @@ var (
 		Doc: `asked to change the state, a target sends the state of the request and a delta for each patch
 
 The state may have members that the request does not have. In a new thread, however, it must not have
-a member that a request of another thread had with the same value. A run is not judged if the answer
-is not "changed", because the target does not know the prompt, or if it has 64 or more events about
+a member that a request of another thread had with the same value. A run whose answer is not "changed"
+is not judged, because the target does not know the prompt. Nor is a run with 64 or more events about
 the state.`,
 		Needs: []spec.Kind{spec.StateSnapshot, spec.StateDelta},
 		Watch: scriptCheck("state", "", func(p *spec.Pass, a *assembledRun, patches string) {
@@ -91,7 +91,7 @@ the state.`,
 	}
 	ScriptSteps = &spec.Check{
 		ID: "script.steps",
-		Doc: `asked for steps, a target sends the steps "one" and "two", each with its name as a message in it
+		Doc: `asked for steps, a target sends the steps "one" and "two", each with a message that is its name
 
 A run without these two messages is not judged, because the target does not know the prompt.`,
 		Needs: []spec.Kind{spec.StepStart, spec.StepEnd},
@@ -131,9 +131,9 @@ func expectedState(state, patches string) (result string, ok bool) {
 	return state, true
 }
 
-// leakedMember returns the name of a member of got that want does not have, but one of others has
-// with the same value. If there are several, it returns the first in alphabetical order; if there
-// is none, ok is false. All arguments are JSON texts of objects.
+// leakedMember looks for a member of got that want does not have, but that one of others has with
+// the same value. It returns the name of the member, or the first name in alphabetical order if
+// there are several. If there is none, ok is false. All arguments are JSON texts of objects.
 func leakedMember(got, want string, others []string) (name string, ok bool) {
 	expected, found := decodeMembers(want), decodeMembers(got)
 	for _, name := range slices.Sorted(maps.Keys(found)) {
@@ -158,9 +158,9 @@ func decodeMembers(object string) (members map[string]any) {
 	return members
 }
 
-// hasJSON reports whether got has everything that want has. Both are JSON texts; if one of them is
-// not valid, the result is false. If the value of want is an object, that of got must be an object
-// with all of its members, at any depth, and may have others. Any other values must be equal.
+// hasJSON reports whether got has everything that want has. Both are JSON texts; if either is not
+// valid, the result is false. An object in got may have more members than the corresponding object
+// in want, at any depth. All other values must be equal.
 func hasJSON(got, want string) bool {
 	var x, y any
 	return json.Unmarshal([]byte(got), &x) == nil && json.Unmarshal([]byte(want), &y) == nil && hasMembers(x, y)

@@ -39,10 +39,10 @@ func (a *assembledRun) textPieces() (all []textFragment) {
 // judgeIdleTime judges whether the target was silent for as long as the prompt conformance:idle
 // asks for. The string argument is the argument of the prompt, a number of milliseconds.
 //
-// No text may arrive before that time has passed. In addition, no other event may interrupt the
-// silence: three quarters of the time must pass without any event, because an event that arrives
-// late shortens the silence after it. Interruptions are not judged if the time from the first event
-// to the first text is shorter than that, for example because the stream was requested late.
+// No text may arrive before that time has passed. In addition, the stream must have no event of
+// another kind for three quarters of the time. The rest is a tolerance for events that arrive
+// late. This is not judged if the client received the stream for less than three quarters of the
+// time before the text, for example because it requested the stream late.
 func (a *assembledRun) judgeIdleTime(p *spec.Pass, argument string) {
 	ms, err := strconv.Atoi(argument)
 	pieces := a.textPieces()
@@ -60,10 +60,9 @@ func (a *assembledRun) judgeIdleTime(p *spec.Pass, argument string) {
 	}
 }
 
-// These are the shortest and the longest requested silence for which judgeIdleTime judges whether
-// other events interrupt the silence. During a shorter one, a busy server may still send an event
-// that belongs before it. During a longer one, a server may send events that only keep the
-// connection alive.
+// These are the shortest and the longest requested silence in which judgeIdleTime looks for other
+// events. In a shorter silence, an earlier event of a busy server may still arrive. In a longer one,
+// a server may send events that only keep the connection open.
 const (
 	minSilence = 300 * time.Millisecond
 	maxSilence = time.Second
@@ -75,7 +74,7 @@ type eventGapTracker struct {
 	begin   time.Duration // when the first event of the stream arrived
 	last    time.Duration // when the latest event arrived
 	longest time.Duration // the longest time between two events
-	end     *spec.Event   // the event that ended the longest silence; initially, the first event
+	end     *spec.Event   // the event that ended the longest silence; the first event until there are two
 }
 
 // observe updates s with e, the next event of the stream. If e ends the longest silence so far, s
@@ -90,20 +89,17 @@ func (s *eventGapTracker) observe(e spec.Event, keep func(spec.Event) *spec.Even
 	s.last = e.At
 }
 
-// judgeDeltaTimes judges whether no delta arrived earlier than the prompt conformance:slow asks
-// for. The string argument is the argument of the prompt: a number of deltas and an interval in
+// judgeDeltaTimes judges whether no delta arrived earlier than the prompt conformance:slow allows.
+// The string argument is the argument of the prompt: a number of deltas and an interval in
 // milliseconds, separated by a space. Delta number k, counted from 0, must not arrive earlier than
-// k intervals after the request that started the run. The tolerance is timeTolerance plus
-// timerError for each interval.
+// k intervals after the request that started the run, minus timeTolerance and k times timerError.
 //
-// A server may join several deltas or split one. If at most as many deltas arrived as the prompt
-// asks for, the times of all of them are judged. Otherwise, only the last one is judged. In a run
-// that succeeded, the last delta counts as the last that the prompt asks for, because a server that
-// joins deltas waits for the last of them.
+// A server may join several deltas or split one. The last delta of a run that succeeded therefore
+// has the last number that the prompt asks for. If more deltas arrived than the prompt asks for,
+// only the last one is judged.
 //
-// Nothing is judged if the argument is invalid, if the times of arrival are unknown, or if the run
-// failed or was not received to its end. Runs without deltas, or with more than maxPieces deltas,
-// are not judged either.
+// Nothing is judged if the argument is invalid, if the times of arrival are unknown, if the run
+// failed or was not received to its end, or if it has no deltas or more than maxPieces deltas.
 func (a *assembledRun) judgeDeltaTimes(p *spec.Pass, argument string) {
 	var n, ms int
 	if _, err := fmt.Sscanf(argument, "%d %d", &n, &ms); err != nil || n < 2 || ms <= 0 || !a.isTimed() {

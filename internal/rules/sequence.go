@@ -47,7 +47,7 @@ var SequenceDense = &spec.Check{
 	Needs: []spec.Kind{spec.SlotSeq},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		next, before := int64(0), ""
-		afterUnreadable := false // the event before cannot be read, and may have any number
+		afterUnreadable := false // the previous event cannot be read, and may have any number
 		return func(e spec.Event) {
 			switch {
 			case !e.IsFrame() || e.Kind == spec.Done || e.Kind == spec.RunRefused:

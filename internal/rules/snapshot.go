@@ -20,9 +20,9 @@ must be those that were streamed and have ended. The messages of the request mus
 order and come before those of the run. Each tool result must belong to a call in the request, the
 stream or the snapshot.
 
-A snapshot may leave messages out, have additional ones, join the texts of several, and have no
-content for a message. Not judged: messages that occur more than once in the request, messages that
-were started more than once, and content in parts.`,
+A snapshot may leave out messages or their content, have additional messages, and join the texts of
+several messages. Not judged: messages that occur more than once in the request, messages that were
+started more than once, and content in parts.`,
 	Needs: []spec.Kind{spec.History, spec.MessageEnd},
 	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 		told := streamedContent{
@@ -106,10 +106,10 @@ func (s *streamedContent) observe(e spec.Event) {
 
 // judge judges whether e, a snapshot of the messages, agrees with request, the request for the
 // stream, and with what was streamed so far. It compares messages with the same message id, and
-// tool calls and tool results with the same call id. Ids that are ambiguous, because several
-// messages or results have them, are skipped. Texts that begin with "[" are skipped, too, because
-// they may be lists of content parts. Each tool result in e must be of a call that is in the
-// request, the stream or e.
+// tool calls and tool results with the same call id. Ids that several messages or results have are
+// skipped. Texts that begin with "[" are skipped, too, because they may be lists of content parts.
+//
+// Each tool result in e must belong to a call in the request, the stream or e.
 func (s *streamedContent) judge(p *spec.Pass, request, e spec.Event) {
 	times := map[[2]string]int{} // how often a message or a result occurs
 	for _, part := range slices.Concat(request.Parts, e.Parts) {
@@ -158,9 +158,9 @@ func (s *streamedContent) judge(p *spec.Pass, request, e spec.Event) {
 type messageKey struct{ author, id string }
 
 // judgeOrder judges the order of the messages in e, a snapshot of the messages. The messages of
-// request, the request for the stream, must have the same order in e and come before the messages
-// that were streamed. Each message must be in e only once. Messages that occur more than once in
-// the request are not judged.
+// request, the request for the stream, must have the same order in e and come before the streamed
+// messages. Each message must be in e only once. Messages that request contains more than once are
+// not judged.
 func (s *streamedContent) judgeOrder(p *spec.Pass, request, e spec.Event) {
 	keyOf := func(part spec.Event) messageKey { return messageKey{part.Kind.Phase(), part.Message} }
 	rank := map[messageKey]int{} // from 1
@@ -208,9 +208,9 @@ func (s *streamedContent) judgeCalls(p *spec.Pass, e, message spec.Event) {
 // isWhole reports whether t is not empty, was started exactly once, and has ended.
 func (t *streamedText) isWhole() bool { return t.ended && t.starts == 1 && t.text.Len() > 0 }
 
-// agrees reports whether text, the text of a message in a snapshot, contains the streamed text of
-// t, the same message. The rest of text may only be white space and the texts of other messages of
-// the stream.
+// agrees reports whether text, the text of a message in a snapshot, agrees with t, the same
+// message as it was streamed. The text must contain that of t. Apart from this, it may contain
+// only white space and the texts of other streamed messages.
 func (s *streamedContent) agrees(text string, t *streamedText) bool {
 	rest, found := cutOut(text, t.text.String())
 	for _, other := range s.texts {

@@ -19,10 +19,10 @@ var StateDeltaApplies = &spec.Check{
 	ID: "state.delta-applies",
 	Doc: `a delta of the state applies to the state so far
 
-The state so far is the last snapshot with the deltas since then. Before the first snapshot of a
-stream, it is the state in the request; it is unknown if the thread had an earlier run, because the
-server may have kept the state of that run. After a delta that does not apply, and after an event
-about the state of another agent, the state is unknown until the next snapshot.
+The state so far is the last snapshot, changed by the deltas since then. Before the first snapshot of a
+stream, it is the state in the request. It is then unknown if the thread had an earlier run, because the
+server may have kept the state of that run. It is also unknown after a delta that does not apply, and
+after an event about the state of another agent, until the next snapshot.
 
 Not judged: deltas while the state is unknown, and deltas that violate the document.`,
 	Needs: []spec.Kind{spec.StateSnapshot, spec.StateDelta},
@@ -55,10 +55,11 @@ type trackedAgentState struct {
 	known bool   // whether text is the current state
 }
 
-// observe updates the state with e, which must be a snapshot or a delta. If e is a delta, observe
-// also judges whether it applies, unless the state is unknown or the delta violates the document.
-// An agent within the agent may share its state or have a state of its own. Therefore, after an
-// event about a different agent, the state is unknown until the next snapshot.
+// observe updates the state with e, which must be a snapshot or a delta. It judges whether a delta
+// applies, unless the state is unknown or the delta violates the document.
+//
+// A subagent may share the state of the agent or have a state of its own. After an event about a
+// different agent (see [spec.Event.Lane]), the state is therefore unknown until the next snapshot.
 func (s *trackedAgentState) observe(p *spec.Pass, e spec.Event) {
 	s.known, s.lane = s.known && s.lane == e.Lane, e.Lane
 	switch {
@@ -92,10 +93,10 @@ var errNotPatch = errors.New("not a JSON Patch")
 // state.
 const maxCopied = 1 << 20
 
-// applyPatch applies patch, a JSON Patch (RFC 6902), to state and returns the resulting state. Both
-// states are JSON texts, with a value of any type. If the patch removes the root, the result is
-// "null". The error is errNotPatch if patch is not a JSON Patch, if state is not JSON, or if
-// maxCopied is exceeded. Any other error means that the patch does not apply.
+// applyPatch applies patch, a JSON Patch (RFC 6902), to state and returns the resulting state.
+// Both states are JSON texts, with a value of any type. If the patch removes the whole value, the
+// result is "null". If the error is errNotPatch, it is unknown whether the patch applies. Any
+// other error means that it does not.
 func applyPatch(state, patch string) (string, error) {
 	// The library needs an object or array at the root, and compares numbers as text.
 	document, err := canonicalJSON(map[string]json.RawMessage{"s": json.RawMessage(state)})

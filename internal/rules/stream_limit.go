@@ -11,8 +11,8 @@ import (
 // stream of that client may count toward the limit on concurrent streams.
 const disconnectDelay = 5 * time.Second
 
-// timeTolerance is the possible error of recorded times, which are rounded to milliseconds. If two
-// times differ by less, their order is unknown.
+// timeTolerance is the largest error of the difference between two recorded times, which are
+// rounded to milliseconds. The order of two times that differ by less is unknown.
 const timeTolerance = 5 * time.Millisecond
 
 // judgeStreamRequests returns a watchFunc that calls judge once, at the end of a conversation. The
@@ -35,9 +35,9 @@ func (x *exchange) opensStream() bool {
 	return x.status()/100 == 2 && x.response.IsStream()
 }
 
-// respondedAt returns the latest time, since the start of the conversation, at which the server
-// could have decided how to respond. That is the time of the first event of the stream or, if no
-// stream was opened, the end of the body.
+// respondedAt returns the time at which the client had the response, and the server had therefore
+// decided how to respond. It is the time of the first event of a stream or, if no stream was
+// opened, the end of the body, measured from the start of the conversation.
 func (x *exchange) respondedAt() time.Duration {
 	if x.opensStream() {
 		return x.firstBodyEvent.At
@@ -45,8 +45,8 @@ func (x *exchange) respondedAt() time.Duration {
 	return x.bodyEnd.At
 }
 
-// countCertainlyOpen returns how many of the streams of the given exchanges, other than x, were
-// certainly open during the whole time from the request of x until x.respondedAt().
+// countCertainlyOpen returns the number of streams that were certainly open from the request of x
+// until x.respondedAt(). It counts the streams of the given exchanges except that of x.
 func (x *exchange) countCertainlyOpen(exchanges []*exchange) (n int) {
 	for _, other := range exchanges {
 		openBefore := other.opensStream() && other.firstBodyEvent.At+timeTolerance <= x.request.At
@@ -57,8 +57,8 @@ func (x *exchange) countCertainlyOpen(exchanges []*exchange) (n int) {
 	return n
 }
 
-// countPossiblyOpen returns how many of the streams of the given exchanges, other than x, the
-// server may have counted as open when it received the request of x.
+// countPossiblyOpen returns the number of streams that the server may have counted as open when it
+// received the request of x. It counts the streams of the given exchanges except that of x.
 func (x *exchange) countPossiblyOpen(exchanges []*exchange) (n int) {
 	for _, other := range exchanges {
 		openBefore := other.opensStream() && other.request.At <= x.request.At
@@ -70,8 +70,8 @@ func (x *exchange) countPossiblyOpen(exchanges []*exchange) (n int) {
 	return n
 }
 
-// RefusesExcessStreams judges whether a request is refused if it asks for one more stream than the
-// user may have open.
+// RefusesExcessStreams judges whether a request for a stream is refused if the user already has as
+// many open streams as the limit allows.
 var RefusesExcessStreams = &spec.Check{
 	ID: "limit.refuses-streams", ReadsDocument: true,
 	Doc: `a request for a stream above the user's limit is refused as documented
@@ -103,8 +103,8 @@ var ReleasesStreams = &spec.Check{
 	ID: "limit.frees-streams",
 	Doc: `a user at the stream limit can open a stream after another has closed
 
-A server may take five seconds to notice that a client has left, even one that left before
-the conversation began.`,
+A server may take five seconds to notice that a client has closed its connection, even if the client
+did so before the conversation began.`,
 	Watch: judgeStreamRequests(func(p *spec.Pass, all []*exchange) {
 		refused := false
 		for _, x := range all {

@@ -14,19 +14,20 @@ import (
 const maxShownText = 80
 
 // quotePair returns got and want in quotation marks, for a finding about two texts that should be
-// equal. Of a text longer than maxShownText, only an excerpt around the first different byte is
-// quoted.
+// equal. Of a text longer than maxShownText, it quotes only an excerpt around the first byte that
+// differs.
 //
-// If either text is longer than maxShownText, each result is followed by the length of the text in
-// bytes, in parentheses. For got, the parentheses then also contain how it differs from want: it is
-// the beginning of want, or it is different from a certain byte on (counted from 0). This is left
-// out if got is empty or equals want.
+// If either text is longer than maxShownText, each result ends with the length of its text in
+// bytes, in parentheses. In quotedGot, the parentheses also contain the offset of the first byte
+// that differs, or state that got is the beginning of want. That is left out if got is empty or
+// equals want.
 func quotePair(got, want string) (quotedGot, quotedWant string) {
 	return quotePairWith(quote, got, want)
 }
 
-// quoteJSONPair is like quotePair, but does not put a text or an excerpt in quotation marks if it
-// is valid JSON. If both texts are, the members of their objects are sorted by name first.
+// quoteJSONPair is like quotePair, but returns a text or an excerpt that is valid JSON without
+// quotation marks. If both texts are valid JSON, the members of their objects are first sorted by
+// name.
 func quoteJSONPair(got, want string) (quotedGot, quotedWant string) {
 	sortedGot, gotJSON := printable.SortJSON(got)
 	if sortedWant, wantJSON := printable.SortJSON(want); gotJSON && wantJSON {
@@ -101,8 +102,8 @@ func commonPrefixLen(a, b string) (n int) {
 func quoteStart(s string) string { return excerptAround(s, 0, quote) }
 
 // excerptAround returns quote(s) if s has at most maxShownText bytes. Otherwise, it quotes only
-// about that many bytes around the byte at offset n, without splitting a character. An ellipsis
-// outside the quotation marks stands for what is omitted at either end.
+// about maxShownText bytes around the byte at offset n, and does not split a character. An
+// ellipsis outside the quotation marks stands for the text left out at the start or the end.
 func excerptAround(s string, n int, quote func(string) string) string {
 	if len(s) <= maxShownText {
 		return quote(s)

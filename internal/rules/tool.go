@@ -17,8 +17,8 @@ var toolChecks = []*spec.Check{
 	ToolMessageType,
 }
 
-// An invalidJSON is a text that is not valid JSON. It is a type of its own so that the message of a
-// finding is formatted only if it is needed.
+// An invalidJSON is a text that is not valid JSON. Because it is a type with a String method, the
+// description of the error is formatted only if a finding needs it.
 type invalidJSON string
 
 // String returns the text in quotation marks, followed by the position and the description of its
@@ -109,10 +109,10 @@ var ToolArgumentsAreJSON = &spec.Check{
 	ID: "tool.arguments-are-json",
 	Doc: `the arguments of a tool call are one JSON value
 
-If the arguments are streamed in deltas, the joined deltas are judged. Clients parse the arguments
-when the call has ended, and cannot run the tool if they are not valid. If each event about a call has
-all arguments so far, the last of these events is judged. If the run failed, it is not judged, because
-the arguments may be incomplete.`,
+Clients parse the arguments when the call has ended, and cannot run the tool if they are not valid. If
+the arguments are streamed in deltas, the joined deltas are judged. If each event about a call repeats
+all arguments so far, only the last of these events is judged, and only if the run did not fail:
+otherwise, the arguments may be incomplete.`,
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		joined := map[string]*strings.Builder{}
 		calls := map[string]spec.Event{} // by call: its latest state, for calls in one piece
@@ -192,8 +192,7 @@ var ResultAfterCall = &spec.Check{
 	Doc: `a tool result comes after the end of its call, in the same stream
 
 If the request continues an earlier run, for example after an approval, the call may be in an earlier
-stream of the thread. In dialects with optional ids, a result without an id must come after a call
-without an id.`,
+stream of the thread. A result without a call id must come after a call without an id.`,
 	Needs: []spec.Kind{spec.ToolResult},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		earlier := map[string]map[string]bool{} // by thread: the ids of its completed calls
@@ -239,19 +238,19 @@ without an id.`,
 	},
 }
 
-// A callState is the state of one tool call at a certain point of its stream.
+// A callState is the state of one tool call after the events observed so far.
 type callState struct {
 	start            *spec.Event // the first event of the call
 	ended, hasResult bool        // whether its end and its result were seen
 }
 
-// A clientCallTracker holds the tool calls of the current stream as they were before the current
-// event. Checks use it to find the calls that are left to the client. It is active only if the
-// request for the stream offers client tools.
+// A clientCallTracker holds the tool calls of the current stream. It does not yet include the
+// current event. Checks use it to find the calls that are left to the client. It is active only if
+// the request for the stream offers client tools.
 type clientCallTracker struct {
 	keep    func(spec.Event) *spec.Event // copies an event that is retained; see keeper
 	streams *streamTracker               // determines which event opens a stream, and which events belong to it
-	pending *spec.Event                  // the current event, if the tracker is active
+	pending *spec.Event                  // an event that toolCalls does not yet include; nil if there is none
 	active  bool                         // whether the current stream is open and its request offers client tools
 	toolCalls
 }
@@ -263,8 +262,8 @@ type toolCalls struct {
 	byID            map[string]*callState // by call id
 	openClientCalls int                   // number of calls of client tools that have ended and have no result
 
-	// halted is whether an interrupt or a failure stopped the run. Calls without a result are then
-	// not necessarily left to the client.
+	// halted is whether an interrupt or a failure stopped the run. A call may then lack its result for
+	// this reason, and is not necessarily left to the client.
 	halted bool
 }
 
@@ -278,7 +277,7 @@ func callTrackerOf(p *spec.Pass) *clientCallTracker {
 	})
 }
 
-// observe updates the calls with the previous event and makes e the current event. At the start of
+// observe makes e the current event: it adds the previous event to the tool calls. At the start of
 // a stream, it removes all calls.
 func (c *clientCallTracker) observe(e spec.Event) {
 	if c.pending != nil {
@@ -294,8 +293,7 @@ func (c *clientCallTracker) observe(e spec.Event) {
 	}
 }
 
-// update updates the state of the call to which e belongs, as well as c.openClientCalls and
-// c.halted. If e starts a call that is not known yet, update adds the call.
+// update adds e, an event of the stream, to the tool calls.
 func (c *clientCallTracker) update(e spec.Event) {
 	k := c.byID[e.Call]
 	wasLeft := c.isLeftToClient(k)
@@ -325,8 +323,8 @@ func (c *clientCallTracker) update(e spec.Event) {
 }
 
 // eachToolStream returns a watchFunc that calls judge with each event e of the streams whose
-// requests offer client tools. The argument c holds the tool calls as they were before e. All
-// checks share it, so judge must not modify it.
+// requests offer client tools. The argument c holds the tool calls of the stream and does not yet
+// include e. All checks share it, so judge must not modify it.
 func eachToolStream(judge func(p *spec.Pass, e spec.Event, c *clientCallTracker)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		c := callTrackerOf(p)
@@ -346,8 +344,8 @@ var InterruptIsLast = &spec.Check{
 	ID: "interrupt.is-last",
 	Doc: `only the end of the run and the in-band terminator follow an interrupt
 
-Further interrupts, empty deltas and unknown events may follow, too. A client may stop reading at the
-interrupt without missing anything.`,
+A client may stop reading at the interrupt without missing anything. Further interrupts, deltas without
+text and events of unknown types are therefore permitted as well.`,
 	Needs: []spec.Kind{spec.Interrupt},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var interrupt spec.Event

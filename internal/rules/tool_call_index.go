@@ -9,11 +9,11 @@ type toolCallIndex struct {
 	byID             map[string]*assembledCall         // by call id
 	byPosition       map[contentKey]candidateToolCalls // by the position of the call
 	byResultPosition map[contentKey]candidateToolCalls // by the position of the result of the call
-	unanswered       candidateToolCalls                // in order; may include calls that have a result by now
+	unanswered       candidateToolCalls                // the calls without a result, in order, and some with one
 }
 
-// A candidateToolCalls lists the tool calls to which an event may belong. The field withoutID lists
-// only those of these calls that have no id.
+// A candidateToolCalls lists the tool calls to which an event may belong. The field withoutID
+// lists those of the calls in all that have no id.
 type candidateToolCalls struct{ all, withoutID []*assembledCall }
 
 // with returns c with u appended to c.all and, if u has no id, to c.withoutID.
@@ -25,8 +25,8 @@ func (c candidateToolCalls) with(u *assembledCall) candidateToolCalls {
 }
 
 // matching returns a pointer to the list of the calls to which e may belong: &c.all if e has no
-// call id, and &c.withoutID if it has one. It must not be called if a call with the id of e is
-// known, since e then belongs to that call.
+// call id, and &c.withoutID if it has one. If a call with the id of e is known, e belongs to that
+// call, and matching must not be called.
 func (c *candidateToolCalls) matching(e spec.Event) *[]*assembledCall {
 	if e.Call == "" {
 		return &c.all
@@ -35,8 +35,8 @@ func (c *candidateToolCalls) matching(e spec.Event) *[]*assembledCall {
 }
 
 // firstMatching returns the first call in *list for which fits returns true, or nil if there is
-// none. It removes the calls before that one from *list, or all calls if there is none. Therefore,
-// fits must never return true for a call for which it has returned false before.
+// none. It removes all calls before the result from *list. Once fits has returned false for a
+// call, it must never return true for that call.
 func firstMatching(list *[]*assembledCall, fits func(u *assembledCall) bool) *assembledCall {
 	for len(*list) > 0 && !fits((*list)[0]) {
 		*list = (*list)[1:]
@@ -79,8 +79,8 @@ func (s *toolCallIndex) find(e spec.Event) *assembledCall {
 }
 
 // findAt returns the first call at the position of e for which fits returns true, or nil if there
-// is none. The map places, an index by position, is updated as by firstMatching, so the same
-// condition applies to fits. If e names no message, it has no position, and the result is nil.
+// is none. The map places has the calls by position; findAt removes calls from it as firstMatching
+// does, and fits must meet the same condition. If e names no message, the result is nil.
 func (s *toolCallIndex) findAt(
 	places map[contentKey]candidateToolCalls, e spec.Event, fits func(u *assembledCall) bool,
 ) *assembledCall {
@@ -95,8 +95,7 @@ func (s *toolCallIndex) findAt(
 	return u
 }
 
-// add adds the new call u to the index: by its id, if it has one, by the position of its first
-// event, and as a call without a result.
+// add adds u, a new call without a result, to the index.
 func (s *toolCallIndex) add(u *assembledCall) {
 	if s.byID == nil {
 		s.byID = map[string]*assembledCall{}

@@ -12,9 +12,9 @@ var ToolMessageType = &spec.Check{
 	ID: "tool.message-type",
 	Doc: `messages with texts, tool calls and tool results have different types
 
-A message with a tool call or a tool result must not have the type "message", and a message with a
-result must not have the type of a message with a call. Messages without a type, and messages whose
-type is the name of a role, are not judged.`,
+A message with a tool call or a tool result must not have the type "message". A message with a result
+must not have the same type as a message with a call. Messages without a type, and messages whose type
+is the name of a role, are not judged.`,
 	Needs: []spec.Kind{spec.ToolResult, spec.MessageEnd},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		types := map[string]string{} // by message

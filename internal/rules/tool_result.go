@@ -13,8 +13,8 @@ var ResultNamesCall = &spec.Check{
 	ID: "tool.result-names-call",
 	Doc: `a tool result names a call of its run, of an earlier run of the thread, or of the request
 
-This is not judged if the request answers a call or an interrupt that no earlier exchange contains:
-the server may know it from a run that was not recorded.`,
+A result for an unknown call is not judged if the request itself answers a call or an interrupt that no
+earlier exchange contains: the server may know that run although it was not recorded.`,
 	Needs: []spec.Kind{spec.ToolStart, spec.ToolResult},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		exchanges, keep := exchangesOf(p), keeper(p)
@@ -98,9 +98,8 @@ type requestedInputs map[requestedInput]bool
 // subject is "tool" or "interrupt".
 type requestedInput struct{ thread, subject, id string }
 
-// record adds the tool call or the interrupt that e asks for. It does nothing unless e is the start
-// of a tool call, a complete tool call or an interrupt. The event e must belong to the response to
-// request.
+// record adds e to the known calls and interrupts if it is the start of a tool call, a complete
+// tool call or an interrupt. The event e must belong to the response to request.
 func (a requestedInputs) record(request, e spec.Event) {
 	switch e.Kind {
 	case spec.ToolStart, spec.ToolCall:
@@ -110,9 +109,8 @@ func (a requestedInputs) record(request, e spec.Event) {
 	}
 }
 
-// hasCall reports whether the tool call with the given id is known. That is so if an earlier event
-// of the thread named in request made the call, or if a part of request other than a tool result
-// has the id of the call.
+// hasCall reports whether the tool call with the given id is known: from an earlier event of the
+// thread that request names, or from a part of request other than a tool result.
 func (a requestedInputs) hasCall(request spec.Event, id string) bool {
 	told := false
 	for _, part := range request.Parts {
@@ -121,9 +119,9 @@ func (a requestedInputs) hasCall(request spec.Event, id string) bool {
 	return told || a[requestedInput{request.Thread, "tool", id}]
 }
 
-// isAnsweredUnasked reports whether a request answers a tool call or an interrupt that is not
-// known. A tool result answers a call (see hasCall), and a resume answers an interrupt of its
-// thread in this conversation. Only the server can know whether there was such a call or interrupt.
+// isAnsweredUnasked reports whether request has the result of an unknown tool call (see hasCall),
+// or a resume for an interrupt that was not seen in its thread. Only the server can know whether
+// such a call or interrupt exists.
 func (a requestedInputs) isAnsweredUnasked(request spec.Event) bool {
 	return slices.ContainsFunc(request.Parts, func(p spec.Event) bool {
 		switch p.Kind {

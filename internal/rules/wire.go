@@ -21,15 +21,15 @@ var OpensStream = &spec.Check{
 	Doc: `a valid request for a stream is answered with status 200 and text/event-stream
 
 EventSource clients reject every other response. The statuses 401, 403, 404, 409, 410, 429 and 503 are
-not judged, because they depend on the caller or on the state of the server. However, the first
-request for the stream of a run that was accepted less than five seconds before must not be refused
-with 403, 404, 409 or 410.
+not judged, because they depend on the client or on the state of the server. There is one exception:
+the first request for the stream of a run must not be refused with 403, 404, 409 or 410 in the first
+five seconds after the run was accepted.
 
-Also not judged: the refusal of a cursor that the server did not issue for this run; status 204, or a
-refusal, if the cursor is that of the terminal event; an error status if the request answers a tool
-call or an interrupt that neither the conversation nor the request contains; other refusals (4xx) that
-accept.as-documented judges or excuses; statuses other than 200 if the request was not recorded; and
-requests whose response the client did not wait for.`,
+Also not judged: the refusal of a cursor that the server did not send in a stream of this run; status
+204 or a refusal if the cursor is that of the terminal event; an error status if the request answers a
+tool call or an interrupt that neither the conversation nor the request contains; other refusals (4xx)
+that accept.as-documented judges or excuses; a status other than 200 if the request was not recorded;
+and a response for which the client did not wait.`,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)
 		var request spec.Event
@@ -72,19 +72,19 @@ requests whose response the client did not wait for.`,
 }
 
 // A streamRequestResponses collects the responses with status 200 to requests for a stream. The
-// field streams contains those that are event streams, and others contains the rest.
+// field streams contains the responses that are event streams, and others contains the other ones.
 //
-// The media types are judged at the end of the conversation. Only then is it known why a response
-// is not an event stream: because the server never sends streams, or because it ignores the default
-// value of a member that the request omitted.
+// The media types are judged at the end of the conversation. Only then is it known whether the
+// server sends no streams at all, or only ignores the default value of a member that the request
+// omitted.
 type streamRequestResponses struct{ streams, others []answeredRequest }
 
 // An answeredRequest is a request and the head of its response.
 type answeredRequest struct{ request, response spec.Event }
 
-// add judges the status and the content coding of the response to request. The judgements are about
-// the requirements that the document states for the status and for the coding. If the status is
-// 200, add also keeps the response, so that the judge method can judge its media type.
+// add judges the status and the content coding of the response to request, each for the
+// requirement that the document states about it. If the status is 200, add also keeps the
+// response, so that the judge method can judge its media type.
 func (h *streamRequestResponses) add(p *spec.Pass, request, response spec.Event) {
 	status, coding := response, response
 	status.Requirement, coding.Requirement = request.Facts().Promised.Status, request.Facts().Promised.ContentCoding
@@ -105,12 +105,13 @@ func (h *streamRequestResponses) add(p *spec.Pass, request, response spec.Event)
 	}
 }
 
-// judge judges the media types of the collected responses. An event stream meets the requirement on
-// the media type, and the requirements on the default values of members that its request omitted.
+// judge judges the media types of the collected responses. An event stream meets the requirement
+// on the media type, and the requirements on the default values of the members that its request
+// omitted.
 //
-// Any other response violates one requirement. If its request omitted a member, and a request for
-// the same operation with that member got an event stream, it violates the requirement on the
-// default value of that member. Otherwise, it violates the requirement on the media type.
+// Any other response counts against one requirement. Usually, that is the requirement on the media
+// type. If the same operation returned an event stream for a request with a member that this
+// request omitted, it is the requirement on the default value of that member.
 func (h *streamRequestResponses) judge(p *spec.Pass) {
 	for _, x := range h.streams {
 		for _, requirement := range append([]string{x.request.Facts().Promised.MediaType}, x.request.Facts().Omitted...) {
@@ -153,7 +154,8 @@ var FramesAreJSON = &spec.Check{
 	ID: "wire.frames-are-json",
 	Doc: `the data of every frame is one JSON object, or the in-band terminator
 
-Clients parse each event on its own; one that does not parse is lost, or stops the client.`,
+Clients parse each event separately. They ignore an event that they cannot parse, or stop reading the
+stream.`,
 	Watch: eachResponseEvent(func(p *spec.Pass, _ *exchange, e spec.Event) {
 		if e.IsFrame() && e.Kind != spec.Done && !hasFlaw(e, spec.FlawUTF8) {
 			p.Judge(e, e.Kind != spec.Undecodable, "%v", e.Err)
@@ -227,8 +229,8 @@ var LastFrameIsTerminated = &spec.Check{
 	ID: "wire.last-frame-is-terminated",
 	Doc: `the last frame of a stream is followed by a blank line
 
-Clients discard an event that the end of the stream cuts off (HTML section 9.2.6). An
-incomplete comment is not judged: it carries no data.`,
+If no blank line follows, clients discard the event (HTML section 9.2.6). An incomplete comment is not
+judged, because it has no data.`,
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var last, rest spec.Event
 		return func(e spec.Event) {
@@ -250,9 +252,9 @@ var BodyIsComplete = &spec.Check{
 	ID: "wire.body-is-whole",
 	Doc: `a body is transferred completely, as its framing announces
 
-A truncated reply is not reliable. If a stream breaks off after its terminal event, HTTP libraries
-report an error. This is not judged after an event that reports a failure, if the dialect has no event
-for the end of a run: its servers may also break off the stream to report the failure.`,
+A client cannot rely on a truncated reply. HTTP libraries report an error even if a stream is cut off
+only after its terminal event. If the dialect has no event for the end of a run, its servers may cut
+off a stream to report a failure, so it is not judged after an event that reports the failure.`,
 	AllPrincipals: true,
 	Watch: eachResponseEvent(func(p *spec.Pass, x *exchange, e spec.Event) {
 		mayBreakOff := x.runFailed && !x.request.Facts().Promised.HasEndEvent
@@ -276,9 +278,9 @@ var ResponseEnds = &spec.Check{
 	Doc: `a response ends within the client's limits on time, silence, bytes and events
 
 A client that reads a response to its end must not wait forever. The limits are flags of the command
-run: --timeout, --idle-timeout, --max-bytes and --max-events. Not judged: the stream of a run that was
-not started in this conversation, because the run may not exist, and a stream that was resumed from a
-cursor, because the cursor may be the last one.`,
+run: --timeout, --idle-timeout, --max-bytes and --max-events. Two kinds of streams are not judged: the
+stream of a run that was not started in this conversation, because the run might not exist, and a stream
+that was resumed from a cursor, because no event might come after the cursor.`,
 	AllPrincipals: true,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		streams := streamsOf(p)

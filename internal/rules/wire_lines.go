@@ -30,7 +30,8 @@ permit only LF. The blank line that ends an event is judged as well.`,
 	}),
 }
 
-// terminator matches the data of an event that only marks the end of a stream, such as "[DONE]".
+// terminator matches the data of an in-band terminator, that is, of an event that only marks the
+// end of a stream, such as "[DONE]".
 var terminator = regexp.MustCompile(`^\[[A-Z]+\]$`)
 
 // NoTerminator judges whether a stream has no in-band terminator.

@@ -9,18 +9,18 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// DeltasArriveIncrementally judges whether deltas arrive as they are produced, and not several at
-// once.
+// DeltasArriveIncrementally judges whether each delta arrives when it is produced. A server must
+// not hold back deltas and send several of them together.
 var DeltasArriveIncrementally = &spec.Check{
 	ID: "wire.flushes",
 	Doc: `deltas arrive as they are produced
 
-A stream that is delivered in one piece at its end does not help a user who waits. This is judged if
-a scripted target was asked for deltas at an interval. The pauses between the deltas must add up to
-at least half of the requested time. A long pause counts as three intervals at most, and as one
-interval plus half a second at most. If eight or more deltas were requested and exactly as many
-arrive, at least half of them must not arrive together with the previous one. If a stream was
-requested after its run began, the earlier deltas may arrive at once.
+A stream that is delivered in one piece at its end does not help a user who waits. This is judged if a
+scripted target was asked for deltas at an interval. The pauses between the deltas must add up to at
+least half of the requested time. A pause counts as at most three intervals, and as at most one
+interval plus half a second. If eight or more deltas were requested and exactly as many arrive, at
+least half of them must come after a pause. If a stream was requested after its run began, the deltas
+that were produced before the request may arrive together.
 
 Not judged: a stream whose run was canceled; a stream that was open when another run of its thread was
 canceled, which cancel.spares-others judges; a stream that lacks deltas and the terminal event, which
@@ -54,10 +54,10 @@ run.ends judges; and a stream with an idle limit, which may end between two delt
 	}),
 }
 
-// minDeltaSpan is the shortest requested time for which DeltasArriveIncrementally judges a stream.
-// The requested time is the time between the first and the last delta that the prompt asks for. If
-// the stream was requested some time after the run, that delay is subtracted. In a shorter time, a
-// network may deliver even the deltas of a correct server in one piece.
+// minDeltaSpan is the shortest requested time for which DeltasArriveIncrementally judges a stream:
+// the time between the first and the last delta that the prompt asks for, minus the time between
+// the request for the run and the request for the stream. In a shorter time, a network may deliver
+// even the deltas of a correct server in one piece.
 const minDeltaSpan = 300 * time.Millisecond
 
 // minDeltaInterval is the shortest requested interval for which DeltasArriveIncrementally judges a
@@ -69,9 +69,9 @@ const minDeltaInterval = 10 * time.Millisecond
 // stream.
 const minCountedDeltas = 8
 
-// maxPause returns the longest pause between two deltas that counts in full if deltas are requested
-// at the given interval. A longer pause counts as if it were that long. Without this maximum, a
-// stream that holds back all deltas but the first would pass because of its one long pause.
+// maxPause returns the limit on the counted length of a pause between two deltas that are
+// requested at the given interval. Without this limit, a stream that holds back all deltas but the
+// first would pass because of its one long pause.
 func maxPause(interval time.Duration) time.Duration {
 	return min(3*interval, interval+500*time.Millisecond)
 }
@@ -85,7 +85,7 @@ func scriptedDeltas(request spec.Event) (n int, interval time.Duration, ok bool)
 	count, milliseconds, _ := strings.Cut(argument, " ")
 	n, err := strconv.Atoi(count)
 	ms, err2 := strconv.Atoi(milliseconds)
-	if !ok || !request.Facts().Scripted || err != nil || err2 != nil || n < 2 {
+	if !ok || !request.Facts().Scripted || err != nil || err2 != nil || n < 2 || ms < 0 {
 		return 0, 0, false
 	}
 	return n, time.Duration(ms) * time.Millisecond, true
@@ -96,10 +96,10 @@ var KeepsAlive = &spec.Check{
 	ID: "wire.keeps-alive",
 	Doc: `an idle stream sends keep-alive comments
 
-Proxies close idle connections. Since the interval is not specified, this is judged only for a stream
-that the server itself ended for inactivity. The request must have allowed more than one poll, because
-a single poll may end before a comment is due. A comment must come after the last event. The stream of
-a run that is known to have ended is not judged.`,
+Proxies close idle connections. The interval between comments is not specified, so this is judged only
+for a stream that the server ended because of the idle limit in the request: a comment must come after
+its last event. The limit must be more than one poll, because a single poll may end before a comment is
+due. The stream of a run that is known to have ended is not judged.`,
 	Needs: []spec.Kind{"slot.limit"},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		ended, alive := false, false
@@ -136,9 +136,9 @@ var KeepAliveText = &spec.Check{
 	ID: "wire.keep-alive-text",
 	Doc: `the comments on an idle stream have the text that the document states
 
-Servers may send other comments, such as one with each event. A comment counts as keep-alive only if
-nothing arrived for at least 100 milliseconds before and after it. In addition, it must come after a
-second of silence, or in a stream that the server ended for inactivity after more than one poll.`,
+Servers may send other comments, such as one with each event. A comment counts as a keep-alive only if
+nothing arrived for at least 100 milliseconds before it and after it. In addition, it must come after a
+second of silence, or in a stream that the server ended because of an idle limit of more than one poll.`,
 	Needs: []spec.Kind{"slot.limit"},
 	Watch: eachStreamOrRest(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 		var before, previous spec.Event // the last event, and the one before it

@@ -16,7 +16,7 @@ type parsedBody struct {
 	body    []byte
 	reads   []spec.Arrival // arrivals of the pieces of the body; nil if the timing is unknown
 	steps   []PlaybackStep // steps to send the body again
-	end     error          // error with which the body ended; nil if the body is complete
+	end     error          // why the body is incomplete; nil if it is complete
 	trailer spec.Header
 }
 
@@ -182,10 +182,10 @@ func (b *bodySectionParser) addBase64(data []byte) (err error) {
 }
 
 // addWait executes a wait directive: it ends the current piece of the body, so that the next line
-// begins a new piece. The parameter arg is the time between the arrivals of the two pieces, or
-// between the request and the first piece. The word mid-line may follow. It means that the body
-// paused within a line, so the newline before the directive is removed. addWait returns an error if
-// arg is invalid.
+// begins a new piece. The parameter arg begins with a duration: the time between the arrivals of
+// the two pieces or, for the first piece, the time since the request. The word mid-line may
+// follow, which removes the newline before the directive from the body. addWait returns an error
+// if arg is invalid.
 func (b *bodySectionParser) addWait(arg string) error {
 	arg, midLine := cutMidLine(arg)
 	d, err := time.ParseDuration(arg)
@@ -202,10 +202,10 @@ func (b *bodySectionParser) addWait(arg string) error {
 	return nil
 }
 
-// addEnd executes the directive word, which ends the body, such as cut. The parameter arg is its
-// argument. It may contain the word mid-line, which means that the body ended within a line, so the
-// newline before the directive is removed. It may also contain a reason in parentheses, except for
-// the directive end. addEnd returns an error if arg is invalid.
+// addEnd executes a directive that ends the body. The parameter word is the name of the directive,
+// such as cut. The parameter arg may contain the word mid-line, which removes the newline before
+// the directive from the body, and a reason in parentheses. The directive end has no reason.
+// addEnd returns an error if arg is invalid.
 func (b *bodySectionParser) addEnd(word, arg string) error {
 	why, midLine := cutMidLine(arg)
 	if inner, ok := strings.CutPrefix(why, "("); why != "" {
@@ -250,9 +250,10 @@ func cutMidLine(arg string) (rest string, ok bool) {
 	return strings.TrimSpace(rest), ok
 }
 
-// trimBeforeMidLine removes the newline at the end of the body if midLine is true, which means that
-// the next directive has the word mid-line. It returns an error if no line of the body precedes the
-// directive.
+// trimBeforeMidLine removes the newline at the end of the body if midLine is true. It must be
+// called for each directive that may contain the word mid-line; midLine reports whether the
+// directive contains it. trimBeforeMidLine returns an error if midLine is true and no line of the
+// body precedes the directive.
 func (b *bodySectionParser) trimBeforeMidLine(midLine bool) error {
 	if !midLine {
 		return nil
@@ -281,8 +282,8 @@ func (b *bodySectionParser) flushPiece() {
 	b.pieceStart = end
 }
 
-// finish ends the body at the end of the section. It removes the last newline, which belongs to the
-// archive. The newline belongs to the body, and is kept, if the body is an event stream, if a
+// finish ends the body at the end of the section. If the last newline belongs to the archive, it
+// is removed from the body. It belongs to the body instead if the body is an event stream, if a
 // directive marks the end of the body, or if the last line is encoded.
 func (b *bodySectionParser) finish() {
 	if !b.endGiven && !b.stream && b.plain && len(b.body) > b.pieceStart {

@@ -18,10 +18,10 @@ type curlCommand struct {
 	note     string // note of the person who made the recording; "" if there is none
 }
 
-// curlExitErrors maps exit codes of curl to the error with which the response ended. It omits codes
-// that mean that the response is complete, or that do not determine how it ended. The codes above
-// 100 are not from curl: 124 is the exit code of the timeout command, and shells use the others if
-// a signal ended curl.
+// curlExitErrors maps exit codes of curl to the reason why the response is incomplete. Codes that
+// are missing mean that the response is complete, or say nothing about its end. The codes above
+// 100 are not from curl: 124 is the exit code of the timeout command, and shells return the others
+// if a signal ended curl.
 var curlExitErrors = map[int]error{
 	1:  spec.ErrNotHTTP,    // unsupported protocol, such as HTTP/0.9
 	8:  spec.ErrNotHTTP,    // weird server reply
@@ -40,14 +40,15 @@ var curlExitErrors = map[int]error{
 	141: spec.ErrClientLeft, 143: spec.ErrClientLeft,
 }
 
-// parseCurl parses data, the output of "curl -i": one or several heads, followed by the body of the
-// last response, without transfer coding. The parameter name is the name of the recording, and run
-// describes the call of curl. parseCurl returns an error if a head is invalid, or if there is no
-// final response and the exit code in run does not explain this.
+// parseCurl parses data, the output of "curl -i": the heads of one or several responses, followed
+// by the body of the last response, without transfer coding. The parameter name is the name of the
+// recording, and run describes the call of curl. parseCurl returns an error if a head is invalid.
+// It also returns an error if there is no final response, unless the exit code in run is one of
+// curlExitErrors.
 //
-// parseCurl drops interim responses, and responses that curl handled itself, because curl does not
-// print their bodies: a redirect with -L, an authentication challenge, the response of a proxy. It
-// treats a trailer as part of the body, because the output does not separate them.
+// Only the last response is kept. The earlier ones are interim responses, and those that curl
+// handled itself: redirects, authentication challenges and the responses of proxies. A trailer
+// becomes part of the body, because the output does not separate the two.
 func parseCurl(name string, data []byte, run curlCommand) (*Transcript, error) {
 	p := &sectionReader{position: position{name, 1}, data: bytes.TrimPrefix(data, []byte("\ufeff"))}
 	x := spec.Exchange{Request: run.request}
@@ -91,10 +92,11 @@ func startsWithHead(data []byte) bool {
 	return err == nil
 }
 
-// finishCurlExchange completes the response of x, an exchange that was recorded with curl as run
-// describes. It sets the framing and removes the Content-Encoding of a body that curl has decoded.
-// If the exit code is unknown, it marks a body that is too short as truncated. The notes describe
-// removed fields and contradictions between head and body.
+// finishCurlExchange completes the response of x, an exchange that was recorded by the given call
+// of curl. It sets the framing, and removes the field Content-Encoding if curl has decoded the
+// body. If the exit code is unknown and the body is shorter than Content-Length, it marks the
+// response as truncated. The notes report a removed field, or a body whose length differs from
+// Content-Length.
 func finishCurlExchange(x *spec.Exchange, run curlCommand) (notes []string) {
 	r := &x.Response
 	if r.Status == 0 {
@@ -124,11 +126,12 @@ func finishCurlExchange(x *spec.Exchange, run curlCommand) (notes []string) {
 }
 
 // parseCurlHead parses the next head in the output of "curl -i", a status line with header fields,
-// and removes it from s.data. The result complete reports whether the head ends with an empty line.
+// and removes it from s.data. The result complete reports whether the head ends with an empty
+// line.
 //
-// The parameter end is the error with which the response ended, or nil. If it is not nil, an
-// incomplete head is accepted. If it wraps spec.ErrNotHTTP, an invalid status line is also
-// accepted, and s.data becomes empty.
+// The parameter end is the reason why the response is incomplete, or nil if none is known. If it
+// is not nil, the head may be incomplete, too. If it wraps spec.ErrNotHTTP, the status line may be
+// invalid, and s.data then becomes empty.
 func (s *sectionReader) parseCurlHead(end error) (r spec.Response, complete bool, err error) {
 	line, ended := s.nextLine()
 	parts, err := splitCurlStatus(line)

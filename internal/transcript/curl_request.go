@@ -15,9 +15,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A curlRequestFile is the content of a file NAME.request.json, which describes a request that curl
+// A curlRequestDescription is the content of a file NAME.request.json, which describes a request that curl
 // sent.
-type curlRequestFile struct {
+type curlRequestDescription struct {
 	Method   *string         `json:"method"`
 	Path     *string         `json:"path"`      // with the query
 	Headers  json.RawMessage `json:"headers"`   // object of strings, arrays of strings and nulls
@@ -37,9 +37,8 @@ type curlRequestFile struct {
 // value was sent as JSON. The member body_raw replaces body: it is always a string and was sent
 // as this text. A header field with the value null was not sent.
 //
-// JSON that is not an object, or an object with other members and neither method nor path,
-// is the request body itself, as sent by curl -d @FILE. It includes a byte order mark, which curl
-// sends, too.
+// Other JSON is the request body itself, as sent by curl -d @FILE; see isBodyOnly. The body
+// includes the byte order mark of the file, if there is one, because curl sends it, too.
 //
 // The parameter name is the file name, and data is the content of the file. If data is malformed,
 // or if curl_exit is a code that does not say how the response ended, parseCurlInvocation returns
@@ -49,7 +48,7 @@ func parseCurlInvocation(name string, data []byte) (run curlCommand, err error) 
 		run.request.Body = data
 		return run, nil
 	}
-	var f curlRequestFile
+	var f curlRequestDescription
 	if err := decodeStrictly(name, data, &f); err != nil {
 		return run, err
 	}
@@ -79,12 +78,13 @@ func parseCurlInvocation(name string, data []byte) (run curlCommand, err error) 
 	return run, nil
 }
 
-// curlRequestMembers lists the names of all members of a curlRequestFile.
+// curlRequestMembers lists the names of all members of a curlRequestDescription.
 var curlRequestMembers = []string{"method", "path", "headers", "body", "body_raw", "curl_exit", "note"}
 
-// isBodyOnly reports whether data is the JSON body of a request and not a curlRequestFile. It is a
-// body if it is valid JSON and either not an object, or an object with an unknown member and
-// neither method nor path. A byte order mark may precede it.
+// isBodyOnly reports whether data is the JSON body of a request and not a curlRequestDescription.
+// The result is true for valid JSON that is not an object. It is also true for an object that has
+// neither method nor path, but a member that a curlRequestDescription cannot have. A byte order mark
+// may precede the JSON text.
 func isBodyOnly(data []byte) bool {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !json.Valid(data) {
@@ -105,7 +105,7 @@ func isBodyOnly(data []byte) bool {
 }
 
 // decodeStrictly decodes data, the content of the file called name, into v, which must be a pointer
-// to a curlRequestFile. It returns an error unless data is exactly one JSON value without unknown
+// to a curlRequestDescription. It returns an error unless data is exactly one JSON value without unknown
 // members. The error begins with the file name and, where known, the line of the mistake.
 func decodeStrictly(name string, data []byte, v any) error {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
@@ -233,7 +233,7 @@ func headerValues(value any) (values []string, ok bool) {
 	return nil, false
 }
 
-// parseBody returns the request body that raw, the body member of a curlRequestFile, represents. A
+// parseBody returns the request body that raw, the body member of a curlRequestDescription, represents. A
 // JSON string represents its text, an object {"hex": "…"} represents bytes, and any other value
 // represents its JSON text without insignificant white space. If raw is nil or null, the result is
 // nil. parseBody returns an error if raw is not JSON, or if it is an object {"hex": "…"} with

@@ -9,8 +9,8 @@ import (
 )
 
 // endDirectives lists the directives that end an incomplete body, each with the error that it
-// represents. The directive "end", which ends a complete body, is not in the list. An error
-// precedes the errors that it wraps, because endDirective uses the first match.
+// represents. The directive "end", which ends a complete body, is not in the list. An error that
+// wraps another one comes before that one, because endDirective uses the first match.
 var endDirectives = []struct {
 	word string
 	err  error
@@ -33,10 +33,10 @@ func endDirectiveNames() (all []string) {
 	return all
 }
 
-// endDirective returns the directive for err, the error with which a body ended: its name, word,
-// and its reason, why. The reason is the text of err without the text that the name stands for. If
-// err is nil, word is "end" and why is "". If no directive represents err, word is "cut" and why is
-// the text of err.
+// endDirective returns the directive that represents err, the reason why a body is incomplete. The
+// result word is the name of the directive, and why is the rest of the text of err, which the name
+// does not express. If err is nil, word is "end" and why is "". If no directive represents err,
+// word is "cut" and why is the text of err.
 func endDirective(err error) (word, why string) {
 	if err == nil {
 		return "end", ""
@@ -50,8 +50,8 @@ func endDirective(err error) (word, why string) {
 	return "cut", oneLine(err.Error())
 }
 
-// endError returns the error with which a body ended, according to the directive called word. The
-// error is nil for "end". If why, the reason, is not "", the error wraps the one in endDirectives
+// endError returns the error that the directive called word represents, or nil for "end". If why
+// is not "", it is the reason in the directive: the result then wraps the error in endDirectives,
 // and its text ends with why. If there is no such directive, ok is false.
 func endError(word, why string) (err error, ok bool) {
 	for _, e := range endDirectives {

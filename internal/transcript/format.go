@@ -15,10 +15,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Format returns the conversation t as text in the format of transcripts. If Parse parses this
-// text, the result has an equal Trace, with the following exceptions. Secrets are replaced (see the
-// package comment). Times are truncated to [TimeResolution]. The errors with which bodies ended are
-// equal only as compared by errors.Is.
+// Format returns the conversation t as text in the format of transcripts. Parse returns an equal
+// Trace for this text, with three exceptions: secrets are replaced (see the package comment),
+// times are truncated to [TimeResolution], and the errors with which bodies ended are equal only
+// as compared by [errors.Is].
 func Format(t *Transcript) []byte {
 	size := 512 + len(t.Comment) // an estimate, so that large bodies are rarely copied
 	for _, x := range t.Trace.Exchanges {
@@ -108,8 +108,8 @@ type sectionWriter struct {
 	crlf bool
 }
 
-// framing writes a directive that states the framing f. It writes nothing if the head of the
-// response already implies f, that is, if f equals implied, or if no directive can state f.
+// framing writes a directive that states the framing f. It writes nothing if f equals implied, the
+// framing that the head of the response implies, or if no directive can state f.
 func (w sectionWriter) framing(f, implied spec.Framing) {
 	switch {
 	case f == implied:
@@ -169,9 +169,9 @@ func (w sectionWriter) fields(h spec.Header) {
 	}
 }
 
-// timedBody writes body in pieces, each after a wait directive. The elements of reads hold the end
-// and the arrival time of each piece. The rest of body, after the last of these pieces, has no
-// directive. The result describes how the last line was written.
+// timedBody writes body in pieces, each after a wait directive. Each element of reads holds the
+// end and the arrival time of a piece. The bytes of body after the last piece are written without
+// a directive. The result describes how the last line was written.
 func (w sectionWriter) timedBody(body []byte, reads []spec.Arrival) (last lastLineEncoding) {
 	done, clock := 0, time.Duration(0)
 	for _, read := range reads {
@@ -194,13 +194,13 @@ type bodyEnd struct {
 	word, why string // name and reason of the directive
 	lastLineEncoding
 	stream   bool // the body is an event stream
-	required bool // write the directive even if Parse assumes the same end without one
+	required bool // the directive must be written even if Parse would assume this end without it
 	trailer  spec.Header
 }
 
 // end writes the directive for e, the end of a body, followed by the trailer. It writes nothing if
-// e.required is false and Parse assumes the same end without a directive. If there is a trailer,
-// e.required must be true.
+// Parse assumes this end when there is no directive, unless e.required is true. If there is a
+// trailer, e.required must be true.
 func (w sectionWriter) end(e bodyEnd) {
 	assumed := e.word == "end" && (!e.plain || e.newlineAdded != e.stream)
 	if assumed && !e.required {

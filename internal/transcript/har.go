@@ -59,13 +59,13 @@ type harField struct {
 }
 
 // parseHAR parses data, an HTTP archive (HAR), as one conversation, in the order in which the
-// requests started. The parameter name is the file name, for errors. parseHAR returns an error if
-// the archive or an entry is malformed, or if no entry is left.
+// requests started. The parameter name is the file name, for errors. Entries that cannot be
+// judged, such as those without a response, are left out; the notes of the transcript give the
+// reasons. parseHAR returns an error if the archive or an entry is malformed, or if no entry is
+// left.
 //
 // Request targets are complete paths, from which [Transcript.StripBasePath] can remove the base
-// path of a dialect. Bodies have no arrival times, because archives do not contain them. Entries
-// that cannot be judged, such as those without a response, are left out, and the notes of the
-// transcript give the reasons.
+// path of a dialect. Bodies have no arrival times, because archives do not contain them.
 func parseHAR(name string, data []byte) (*Transcript, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !utf8.Valid(data) {
@@ -119,13 +119,13 @@ type harExchange struct {
 	spec.Exchange
 	started time.Time // when the request started
 	origin  string    // scheme and host of the URL, such as "https://example.com"
-	note    string    // how the exchange differs from the recorded messages; "" if it does not
+	note    string    // how the exchange differs from the messages that were sent; "" if it does not
 }
 
 // parseEntry converts raw, one entry of an HTTP archive, to an exchange. If the exchange cannot be
-// judged, for example because it has no response, why is the reason, and the caller must leave it
-// out; otherwise why is "". If the entry is malformed, parseEntry returns an error that begins with
-// the JSON path of the mistake within the entry.
+// judged, for example because it has no response, why is the reason and the caller must leave the
+// entry out. Otherwise, why is "". If the entry is malformed, the text of the error begins with
+// the JSON path of the mistake within the entry, such as ".request.url".
 func parseEntry(raw json.RawMessage) (h harExchange, why string, err error) {
 	var e harEntry
 	if err := json.Unmarshal(raw, &e); err != nil {
@@ -269,9 +269,9 @@ func (r harResponse) missingReason() string {
 	return ""
 }
 
-// setResponse converts r, a response in an HTTP archive, and stores it in h.Response. If the result
-// differs from the recorded response, note describes the difference; otherwise it is "". If r is
-// malformed, the error begins with the JSON path of the mistake within the response.
+// setResponse converts r, a response in an HTTP archive, and stores it in h.Response. If a header
+// field is left out, note describes that; otherwise, note is "". If r is malformed, the text of
+// the error begins with the JSON path of the mistake within the response, such as ".status".
 func (h *harExchange) setResponse(r harResponse) (note string, err error) {
 	if r.Status < 100 || r.Status > 999 {
 		return "", fmt.Errorf(".status: invalid status %d: want three digits, or 0", r.Status)

@@ -53,9 +53,9 @@ func (s *sectionReader) nextLine() (line string, ended bool) {
 func (s *sectionReader) lastLineAt() position { return position{s.file, s.line - 1} }
 
 // parseHead parses everything before the body of the section and removes it from s.data. The
-// function split splits a start line into its parts; it is not called if a raw directive states the
-// parts. If the section has no start line, h.startLine is nil. parseHead returns an error if the
-// head is invalid.
+// function split must split a start line into its parts; it is not called if a raw directive
+// states the parts. If the section has no start line, h.startLine is nil. parseHead returns an
+// error if the head is invalid.
 func (s *sectionReader) parseHead(split func(string) ([]string, error)) (h sectionHead, err error) {
 	if started, err := s.parsePreamble(&h); err != nil || !started {
 		return h, err
@@ -82,10 +82,10 @@ func (s *sectionReader) parseHead(split func(string) ([]string, error)) (h secti
 	return h, nil
 }
 
-// parsePreamble parses the directives before the start line, stores them in h and removes them from
-// s.data. It reports whether the start line follows. If not, the section has no start line: it
-// ends, or continues with a directive of the body. parsePreamble returns an error if a directive is
-// invalid.
+// parsePreamble parses the directives before the start line, stores them in h and removes them
+// from s.data. The result started reports whether the start line follows. It is false if the
+// section ends, or continues with a directive of the body. parsePreamble returns an error if a
+// directive is invalid.
 func (s *sectionReader) parsePreamble(h *sectionHead) (started bool, err error) {
 	for len(bytes.TrimSpace(s.data)) > 0 {
 		line, _, _ := bytes.Cut(s.data, []byte("\n"))

@@ -76,12 +76,12 @@ func Read(name string, r io.Reader) (*Transcript, error) {
 }
 
 // OpenAll reads the files with the given paths and returns their conversations, in the order of
-// their first files. It stops at the first file that cannot be read or is invalid, and returns the
-// error.
+// their first files. A path that occurs twice is read once. OpenAll stops at the first file that
+// cannot be read or is invalid, and returns the error.
 //
-// Each file is a conversation of its own, unless it is a part of one. The files NAME.1.http,
-// NAME.2.http and so on are the parts of one conversation named NAME.*.http if none is missing. A
-// path that occurs twice is read once.
+// Each file is one conversation, with one exception: several files NAME.1.http, NAME.2.http and so
+// on are the parts of one conversation, which is named NAME.*.http. If one of the numbers is
+// missing, each of these files is a conversation, with a note about the missing parts.
 func OpenAll(paths []string) ([]*Transcript, error) {
 	parts := map[string][]string{} // by conversation, in order
 	for _, path := range paths {
@@ -137,9 +137,9 @@ func conversationPart(path string) (group string, n int) {
 	return rest[:dot] + ".*.http", n
 }
 
-// openParts reads the parts of the conversation called group, from the files with the given paths,
-// in order. If a file cannot be read or is invalid, openParts returns the error of the first such
-// file.
+// openParts reads the given files, in order, and joins them to one conversation. The parameter
+// group is the name of the conversation. If a file cannot be read or is invalid, openParts returns
+// the error of the first such file.
 func openParts(group string, files []string) (*Transcript, error) {
 	t := &Transcript{Name: group, Files: files}
 	for _, path := range files {
@@ -187,8 +187,8 @@ func readFile(path string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// readError returns err as an error about the file at path, which cannot be read. The text contains
-// the path only once, even if the text of err contains it as well.
+// readError returns an error that states that the file at path cannot be read, and wraps err. If
+// err is an [fs.PathError], which contains the path, too, only its inner error is wrapped.
 func readError(path string, err error) error {
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		err = pathErr.Err

@@ -135,8 +135,8 @@ func (t *Transcript) parseResponse(s *sectionReader) error {
 	return nil
 }
 
-// expect adds the expected findings of want directives to t. They are at the given part of the last
-// exchange; checks holds the ids of the checks.
+// expect adds an expected finding for each id in checks, the checks of want directives. The
+// findings are at the given part of the last exchange.
 func (t *Transcript) expect(part ExchangePart, checks []string) {
 	for _, check := range checks {
 		t.ExpectedFindings = append(t.ExpectedFindings, ExpectedFinding{

@@ -6,14 +6,14 @@ import (
 )
 
 // A secretRedactor replaces the secrets of a transcript for Format. Bodies must be redacted with
-// the method Bytes, which keeps their length, so that lines, offsets and arrivals stay valid.
+// the method Bytes, which keeps their length, so that the offsets in the transcript stay valid.
 type secretRedactor struct {
 	*redact.Redactor
 	fields redact.SecretNames // header fields to redact, besides credentials
 }
 
-// header returns a copy of h without secrets. Credentials and the fields in r.fields lose their
-// whole value; in other fields, only the secrets are replaced.
+// header returns a copy of h without secrets. The whole value of a credential, or of a field in
+// r.fields, is replaced. In the values of other fields, only the secrets are replaced.
 func (r secretRedactor) header(h spec.Header) spec.Header {
 	out := make(spec.Header, 0, len(h))
 	for _, f := range h {

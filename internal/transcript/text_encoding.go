@@ -22,9 +22,9 @@ const (
 	base64LineBytes = 96 // maximum number of bytes that one base64 directive encodes
 )
 
-// isTextRune reports whether a transcript can contain r as it is, because editors preserve r and r
-// does not end a line. The replacement character U+FFFD must be encoded, because a decoder also
-// returns it for an invalid byte.
+// isTextRune reports whether a transcript can contain r as it is: editors must preserve r, and r
+// must not end a line. The replacement character U+FFFD must be encoded, because decoders also
+// return it for an invalid byte.
 func isTextRune(r rune) bool {
 	return r == '\t' || !unicode.IsControl(r) &&
 		r != utf8.RuneError && r != '\ufeff' && r != '\u2028' && r != '\u2029'
@@ -72,9 +72,9 @@ type lastLineEncoding struct {
 	newlineAdded bool // the newline after the line is not part of the body
 }
 
-// writeLines writes piece, a piece of a body, to b, and encodes lines that a transcript cannot
-// contain as they are. If crlf is true, the lines of the body end with CR LF. The result describes
-// how the last line was written.
+// writeLines writes piece, a piece of a body, to b. It encodes the lines that a transcript cannot
+// contain as they are. If crlf is true, lines of piece that end with CR LF are written with LF, as
+// the directive ":@ lines crlf" requires. The result describes how the last line was written.
 func writeLines(b *bytes.Buffer, piece []byte, crlf bool) (last lastLineEncoding) {
 	for line := range bytes.Lines(piece) {
 		text, hasNewline := bytes.CutSuffix(line, []byte(newline(crlf)))

@@ -52,8 +52,8 @@ type Transcript struct {
 	RedactHeaders, Secrets []string
 }
 
-// An ExpectedFinding names a check that is known to fail at a certain event, as stated by the
-// directive ":@ want".
+// An ExpectedFinding states that a check is known to fail at a certain event. In a transcript, it
+// is the directive ":@ want".
 type ExpectedFinding struct {
 	Check    string       // ID of the check
 	Exchange int          // index of the exchange, starting at 0
@@ -122,9 +122,9 @@ func playbackSteps(r spec.Response) []PlaybackStep {
 	return all
 }
 
-// recordableArrivals returns the arrivals of the response r as Format writes them. Times are
-// truncated to [TimeResolution] and never decrease. The last piece ends at the end of the body.
-// Empty pieces are left out.
+// recordableArrivals returns the arrivals of the response r as Format writes them: times are
+// truncated to [TimeResolution] and never decrease, empty pieces are left out, and the last piece
+// ends at the end of the body.
 func recordableArrivals(r spec.Response) []spec.Arrival {
 	var out []spec.Arrival
 	end, clock := 0, time.Duration(0)

@@ -9,7 +9,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// maxAnswerSchema is the maximum size, in bytes, of the schema of an interrupt that is evaluated.
+// maxAnswerSchema is the maximum size, in bytes, of the schemas that [Dialect.AnswersMatch]
+// accepts.
 const maxAnswerSchema = 64 << 10
 
 // AnswersMatch reports whether the answers to interrupts in r match schema, the JSON text of the
@@ -35,8 +36,8 @@ func (d *Dialect) AnswersMatch(r spec.Request, schema string) bool {
 		!slices.ContainsFunc(answers, func(answer any) bool { return compiled.Validate(answer) != nil })
 }
 
-// textsOfParts returns the JSON values that the parts of v with the given kind have in the slot
-// "text".
+// textsOfParts returns the values, as decoded JSON, of the slot "text" in those parts of v that
+// have the given kind. The argument v is a value of the variant.
 func (w *variant) textsOfParts(v any, kind spec.Kind) (texts []any) {
 	for site, item := range w.partValues(v) {
 		part := matchVariant(site.variants, item)

@@ -2,10 +2,9 @@ package dialect
 
 import "slices"
 
-// applicableSchemas returns the schemas that apply to the value v: n and, recursively, those in its
-// allOf and one alternative in its oneOf or anyOf. This alternative is the first one that v matches
-// and whose discriminators v has (see hasDiscriminators). If there is none, it is the first one
-// that v matches. applicableSchemas returns nil if n has no value.
+// applicableSchemas returns the schemas that apply to the value v: the schema n, the schemas in its
+// allOf, and the alternative of its oneOf or anyOf that v matches. It follows the allOf, oneOf and
+// anyOf of these schemas, too. It returns nil if n has no value.
 func (s *document) applicableSchemas(n node, v any) []node {
 	n = n.deref()
 	if !n.exists() {
@@ -19,6 +18,7 @@ func (s *document) applicableSchemas(n node, v any) []node {
 	choices = slices.DeleteFunc(choices, func(choice node) bool {
 		return hasOtherEnumValue(choice.deref(), v) || s.validator(choice.deref().pointer)(v) != nil
 	})
+	// If v matches several alternatives, the first one whose discriminators v has is preferred.
 	if i := slices.IndexFunc(choices, func(choice node) bool { return hasDiscriminators(choice.deref(), v) }); i >= 0 {
 		choices = choices[i:]
 	}
@@ -28,9 +28,9 @@ func (s *document) applicableSchemas(n node, v any) []node {
 	return list
 }
 
-// hasOtherEnumValue reports whether v has a property whose value is a scalar that is not in the enum
-// of the schema n for that property. If so, v does not match n. This takes less time to find out than
-// a validation.
+// hasOtherEnumValue reports whether a property of v has a scalar value that is not in the enum of
+// its schema in n. Such a v does not match n. Calling hasOtherEnumValue is faster than validating
+// v.
 func hasOtherEnumValue(n node, v any) bool {
 	object, _ := v.(map[string]any)
 	if len(object) == 0 {

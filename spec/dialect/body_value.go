@@ -8,11 +8,11 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A deletionMarker stands for the value of a member that is to be removed (see withBodyValue).
-type deletionMarker struct{}
+// A removedMember stands for the value of a member that is to be removed (see withBodyValue).
+type removedMember struct{}
 
 // withBodyValue returns a copy of r in which one value of the JSON body is replaced with v, or
-// removed if v is deletionMarker{}. The argument at is the location of the value, as in replaceAt.
+// removed if v is removedMember{}. The argument at is the location of the value, as in replaceAt.
 // If the body is not JSON, withBodyValue returns r unchanged.
 func withBodyValue(r spec.Request, at []string, v any) spec.Request {
 	body, err := decode(r.Body)
@@ -23,11 +23,11 @@ func withBodyValue(r spec.Request, at []string, v any) spec.Request {
 	return r
 }
 
-// replaceAt returns a copy of in, a decoded JSON value, in which the value at the location at is
-// replaced with v. The elements of at are names of members and indexes of items. Everything but the
-// value itself must exist; if the value is a missing member or the next item of an array, v is
-// added. If v is deletionMarker{}, the value must be a member of an object, and the copy lacks that
-// member. The copy shares all other values with in.
+// replaceAt returns a copy of in, a decoded JSON value, in which v replaces the value at the
+// location at. The elements of at are names of members and indexes of items, from 0. The objects
+// and arrays that contain the value must exist. If the value itself is a missing member or the next
+// item of an array, v is added. If v is removedMember{}, the value must be a member of an object,
+// and the copy lacks that member. The copy shares all other values with in.
 func replaceAt(in any, at []string, v any) any {
 	if len(at) == 0 {
 		return v
@@ -35,7 +35,7 @@ func replaceAt(in any, at []string, v any) any {
 	switch in := in.(type) {
 	case map[string]any:
 		out := maps.Clone(in)
-		if member := replaceAt(in[at[0]], at[1:], v); member == (deletionMarker{}) {
+		if member := replaceAt(in[at[0]], at[1:], v); member == (removedMember{}) {
 			delete(out, at[0])
 		} else {
 			out[at[0]] = member

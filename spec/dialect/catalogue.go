@@ -12,9 +12,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A catalogueContent is the content of a catalogue file. The catalogue consists of its
-// Requirements. If Extends is not "", the catalogue also has the requirements of that version,
-// except those whose ids are in Without or occur in Requirements.
+// A catalogueContent is the content of a catalogue file. If Extends is not "", the catalogue
+// consists of the requirements of the version Extends and of those in Requirements. It does not
+// have the extended version's requirements with an id in Without. A requirement in Requirements
+// replaces the one of the extended version with the same id.
 type catalogueContent struct {
 	Extends      string             `yaml:"extends"`
 	Without      []string           `yaml:"without"`

@@ -6,17 +6,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A chunkRule holds the x-chunk of a variant. The values of a variant with an x-chunk are chunks:
-// deltas that may also imply the start and the end of the message or tool call to which they
-// belong.
+// A chunkRule is the x-chunk extension of a variant. Values of such a variant are chunks of
+// messages or tool calls. A stream of chunks need not contain events for the start and the end of a
+// message or tool call, because the chunks imply them.
 type chunkRule struct {
 	id         func(*spec.Event) *string // returns the slot with the id of that message or call
 	start, end spec.Kind                 // the kinds of the implied events
 
-	// If several messages or calls can be open at once, by returns the slot that distinguishes their
-	// chunks, such as the slot "index". A chunk without an id then belongs to the message or call
-	// whose chunks have the same value in that slot. An event of the kind until ends all open messages
-	// and calls. Otherwise, by is nil and until is "".
+	// by and until are set if several messages or calls can be open at the same time. by returns the
+	// slot that distinguishes their chunks, such as the slot "index": chunks of the same message or
+	// call have the same value in it. An event of the kind until ends all open messages and calls.
 	by    func(*spec.Event) *string
 	until spec.Kind
 }
@@ -62,12 +61,13 @@ type openSpan struct {
 type openSpans []openSpan
 
 // appendEvents appends the starts and ends that the event e implies to events, and returns the
-// result. The implied events precede e, which the caller appends. appendEvents also updates o. If e
-// is a chunk without an id that continues an open message or call, appendEvents sets that id in e.
+// result. It does not append e itself. It adds to o the messages and calls that start, and removes
+// from o those that end. If e is a chunk without an id that continues an open message or call,
+// appendEvents sets that id in e.
 //
-// The argument e is the event of a frame or an event that a frame carries. Its kind must be neither
-// Undecodable nor Unrecognized, because an event of these kinds may belong to any message or call.
-// The argument chunk is the x-chunk of the variant of e, or nil if there is none.
+// The kind of e must be neither Undecodable nor Unrecognized, because an event of these kinds may
+// belong to any message or call. The argument chunk is the x-chunk of the variant of e, or nil if
+// there is none.
 func (o *openSpans) appendEvents(events []spec.Event, chunk *chunkRule, e *spec.Event) []spec.Event {
 	key := ""
 	if chunk != nil && chunk.by != nil {
@@ -100,10 +100,10 @@ func (o *openSpans) appendEvents(events []spec.Event, chunk *chunkRule, e *spec.
 	return append(events, impliedBy(e, start))
 }
 
-// setID reports whether an open message or tool call is continued by a chunk. The argument id
-// points to the id in the chunk, which may be "". If there is such a message or call, setID sets
-// *id to its id. The other arguments are the x-chunk of the chunk, its key (see openSpan) and its
-// lane.
+// setID finds the open message or tool call that a chunk continues. If it finds one, it sets *id to
+// the id of that message or call and returns true. Otherwise, it returns false. The argument id
+// points to the id in the chunk, which may be "". The other arguments are the x-chunk of the chunk,
+// its key (see openSpan) and its lane.
 //
 // Only messages and calls with the same rule and key are considered. A chunk with an id continues
 // the one with that id. A chunk without an id continues the first one in its lane. If none is open

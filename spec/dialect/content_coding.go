@@ -26,16 +26,15 @@ func HasContentCoding(r spec.Response) bool {
 	return r.Header.ContentCoding() != "" && len(r.Body) > 0
 }
 
-// DecodeContent returns r with the content coding of its body removed (RFC 9110 section 8.4), or r
-// itself if [HasContentCoding] is false for it. The result has no Arrivals, since these apply to
-// the encoded body. It still has the Content-Encoding field, so it must not be passed to
-// DecodeContent again.
+// DecodeContent returns a copy of r in which the content coding of the body is removed (RFC 9110
+// section 8.4). If [HasContentCoding] returns false for r, the result is r itself. The result has
+// no Arrivals, since these apply to the encoded body. It still has the Content-Encoding field, so
+// it must not be passed to DecodeContent again.
 //
 // A truncated body is decoded as far as possible. A decoded body is cut off after 64 MiB or, if it
 // is an event stream, after 200,000 events and comments; the End of the result then wraps
 // spec.ErrLimitExceeded. If the coding is unknown or the body is invalid, the result has no body,
-// and its End wraps spec.ErrClientLeft, so that the response counts neither for nor against the
-// server.
+// and its End wraps spec.ErrClientLeft, so that the server is not judged by this response.
 func DecodeContent(r spec.Response) spec.Response {
 	if !HasContentCoding(r) {
 		return r
@@ -62,7 +61,8 @@ func DecodeContent(r spec.Response) spec.Response {
 // decompress returns body with its content coding removed. The coding must be in lower case. The
 // result is cut off at maxDecoded+1 bytes, so that the caller can detect that it is too large. If
 // body is truncated, decompress returns the part that it can decode. It returns an error if coding
-// is not gzip, x-gzip or deflate, or if body is invalid or ends before its data begins.
+// is not gzip, x-gzip or deflate, or if body is invalid or does not contain the complete header of
+// the coding.
 func decompress(coding string, body []byte) ([]byte, error) {
 	var r io.Reader
 	var err error

@@ -27,9 +27,10 @@ func (o *Operation) parameterWith(slot string) (p parameter, ok bool) {
 	return o.parameters[i], true
 }
 
-// FixedText returns the constant that the document states for the given slot in frames or replies
-// of kind k, by x-write, an enum with one value, const or default. A string is returned unchanged,
-// and any other value as JSON. FixedText returns "" if the document states no such constant.
+// FixedText returns the constant that the reference server writes for the given slot in frames or
+// replies of kind k. The document specifies it by x-write, an enum with a single value, const or
+// default. A string is returned unchanged, and any other value as JSON. FixedText returns "" if the
+// document specifies no constant.
 func (o *Operation) FixedText(k spec.Kind, slot string) string {
 	if m := o.memberWith(k, slot); m != nil {
 		return slotText(m.fixedValue)
@@ -82,9 +83,9 @@ func (o *Operation) FailureCode(status string) string {
 // without the colon with which comments begin. It returns "" if the document states none.
 func (o *Operation) KeepAlive() string { return o.promised.KeepAlive }
 
-// SnapshotStatus returns the status of incomplete parts of kind k, such as [spec.ToolCall], in
-// frames of o. It returns "" if the document does not let the server send such a part repeatedly,
-// as a growing snapshot (x-snapshots).
+// SnapshotStatus returns the status of incomplete parts of kind k, such as [spec.ToolCall], in the
+// stream of o. The reference server sends such a part repeatedly, each time with more content, if
+// the document allows it (x-snapshots). If it does not, SnapshotStatus returns "".
 func (o *Operation) SnapshotStatus(k spec.Kind) string {
 	for _, w := range o.frameVariants {
 		if m := w.layout.fieldForSlot("status"); m != nil && w.kind == k && w.node.get("x-snapshots").value == true {
@@ -119,8 +120,8 @@ func (o *Operation) FormatTime(k spec.Kind, slot string, t time.Time) string {
 	return ""
 }
 
-// noSlots is an event with empty slots, for calls of variantFor in which only the kind should
-// matter. It fits every variant except those with x-encloses.
+// noSlots is an event whose slots are all empty. Passed to variantFor, it selects a variant by kind
+// alone, except that it does not select variants with x-encloses.
 var noSlots spec.Event
 
 // memberWith returns the member that carries the given slot in events of kind k, or nil if there is

@@ -11,10 +11,11 @@ var denialReasons = []spec.DenialReason{
 	spec.DeniedAnonymous, spec.DeniedUnknownUser, spec.DeniedOtherUser, spec.DeniedStreamLimit,
 }
 
-// A denialRule is one requirement on how a valid request without permission is refused (x-denied).
+// A denialRule is one requirement of x-denied. It specifies how a valid request is refused if its
+// sender lacks permission.
 type denialRule struct {
-	reason       spec.DenialReason
-	requiredSlot string // the rule applies only to requests with this slot; "" if it applies to all
+	reason       spec.DenialReason // why permission is denied
+	requiredSlot string            // the rule applies only to requests with this slot; "" if it applies to all
 	refusal      spec.RefusalRequirement
 }
 

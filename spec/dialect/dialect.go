@@ -24,7 +24,7 @@ type Dialect struct {
 	Version      string             // "2026-04"
 	Title        string             // title of the document
 	Base         string             // path of the server's URL in the document, such as "/api/v1/agent"; may be ""
-	IsEndpoint   bool               // the URL of the server is {endpoint}, which prescribes no path; Base is an example
+	IsEndpoint   bool               // the document prescribes no path for the server; Base is an example
 	Requirements []spec.Requirement // the requirements of its catalogue that are about servers
 	File         string             // path of its document; "" if it is embedded
 
@@ -112,8 +112,8 @@ func IsDefault(name string) bool {
 // catalogue is invalid.
 func Open(name string) (*Dialect, error) { return embeddedRegistry().open(name) }
 
-// All returns all embedded dialects, in the order of [Names]. If a dialect cannot be opened, All
-// returns an error, and the slice must not be used.
+// All returns all embedded dialects, in the order of [Names]. It returns an error if one of them
+// cannot be opened; the elements for such dialects are then nil.
 func All() ([]*Dialect, error) {
 	names := Names()
 	all := make([]*Dialect, len(names))
@@ -145,9 +145,9 @@ func (s *registry) open(name string) (*Dialect, error) {
 }
 
 // load reads the OpenAPI document and the catalogue of requirements for the given version of a
-// family, and returns the dialect that they define. It reads them from the directory in files that
-// has the name of the family. It returns an error if the document or the catalogue is missing or
-// invalid; the returned dialect must not be used then.
+// family, and returns the dialect that they define. It reads them from the directory of files that
+// has the name of the family. It returns nil and an error if the document or the catalogue is
+// missing or invalid.
 func load(files fs.FS, family, version string) (*Dialect, error) {
 	document, err := readDocument(files, family, version)
 	if err != nil {
@@ -269,16 +269,16 @@ func (d *Dialect) findKinds() []spec.Kind {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// Plan returns the plan for judging servers of the dialect. The plan has one obligation for each of
-// the given checks that is named by at least one requirement on servers. The obligation has all
-// requirements on servers that name the check. See also [spec.NewPlan].
+// Plan returns the plan for judging servers of the dialect by the given checks. It has one
+// obligation for each check that at least one requirement on servers names. The obligation contains
+// all requirements on servers that name the check. See also [spec.NewPlan].
 func (d *Dialect) Plan(checks []*spec.Check) spec.Plan {
 	return spec.NewPlan(checks, d.Requirements, d.Kinds())
 }
 
-// ClientPlan returns the plan for judging clients of the dialect. It has an obligation for each of
-// the given checks that a requirement on clients names. It also has one for each check of clients
-// that needs no kind. See also [spec.NewClientPlan].
+// ClientPlan returns the plan for judging clients of the dialect by the given checks. It has one
+// obligation for each check that at least one requirement on clients names, and for each check of
+// clients whose field Needs is empty. See also [spec.NewClientPlan].
 func (d *Dialect) ClientPlan(checks []*spec.Check) spec.Plan {
 	return spec.NewClientPlan(checks, d.ClientRequirements, d.Requirements, d.Kinds())
 }

@@ -288,8 +288,9 @@ func (n node) members() iter.Seq2[string, node] {
 	}
 }
 
-// strings returns the strings in n: its value if that is a string, or the strings at any depth of
-// nested arrays if it is an array. Numbers are returned in their JSON form.
+// strings returns the strings and numbers in n as strings: its value if that is a string or a
+// number, or those at any depth of nested arrays if it is an array. Numbers are returned in their
+// JSON form.
 func (n node) strings() (all []string) {
 	switch v := n.value.(type) {
 	case string:

@@ -25,9 +25,9 @@ func (o *Operation) CanEncode(e spec.Event) bool {
 	return w != nil
 }
 
-// Carrier returns the kind of the events whose frames carry events of kind k in a list (x-parts:
-// events). Such events must be sent as the Parts of an event of the returned kind. Carrier returns
-// "" if events of kind k are sent in frames or envelopes of their own, or cannot be sent.
+// Carrier returns the kind of the frames that carry events of kind k in a list (x-parts: events).
+// Such an event is not encoded by itself, but as one of the Parts of an event of the returned kind.
+// Carrier returns "" if events of kind k have frames or envelopes of their own, or cannot be sent.
 func (o *Operation) Carrier(k spec.Kind) spec.Kind { return o.carriers[k] }
 
 // initCarriers sets o.carriers to the results of [Operation.Carrier] by kind.
@@ -52,8 +52,9 @@ func (o *Operation) HasEnvelopes() bool {
 }
 
 // frameFor returns the variant of the frame in which e is sent, and the event to encode with that
-// variant. This event is e itself or, if the frame is an envelope, a new event with e, as changed
-// by chunkFor, as its only part. Both results are nil if the stream of o has no frame for e.
+// variant. If the frame is an envelope, this is a new event that has e, in the form of chunkFor, as
+// its only part. Otherwise, it is e itself. Both results are nil if the stream of o has no frame
+// for e.
 func (o *Operation) frameFor(e *spec.Event) (*variant, *spec.Event) {
 	if w := variantFor(o.frameVariants, e.Kind, e); w != nil {
 		return w, e
@@ -76,9 +77,10 @@ func (o *Operation) frameFor(e *spec.Event) (*variant, *spec.Event) {
 	return nil, nil
 }
 
-// chunkFor returns e in the form in which one of the variants can encode it. ok is false if none
-// can. The form differs from e only if the variant has an x-chunk with the member "by": the start
-// of a message or call becomes its first chunk, and a later chunk loses its id.
+// chunkFor returns e in the form in which one of the variants can encode it. ok is false if none of
+// them can. The form differs from e only if the variant has an x-chunk with the member "by": in
+// place of the start of a message or call, the result is its first chunk, and a later chunk has no
+// id.
 func chunkFor(variants []*variant, e *spec.Event) (part spec.Event, ok bool) {
 	part = *e
 	for _, w := range variants {
@@ -94,10 +96,10 @@ func chunkFor(variants []*variant, e *spec.Event) (part spec.Event, ok bool) {
 	return part, w != nil
 }
 
-// EndStatus returns the status with which the reference server ends a run, if the document makes
-// this status depend on whether certain events occurred in the run (x-after). The function occurred
-// must report whether the run had an event of the given kind. EndStatus returns "" if no variant
-// for the end of a run has an x-after.
+// EndStatus returns the status with which the reference server ends a run, if the document
+// specifies different statuses depending on the events of the run (x-after). It returns "" if the
+// document has no such x-after. The function occurred must report whether the run had an event of
+// the given kind.
 func (o *Operation) EndStatus(occurred func(spec.Kind) bool) string {
 	depends, status := false, ""
 	for _, w := range o.frameVariants {
@@ -134,9 +136,9 @@ func variantFor(variants []*variant, k spec.Kind, e *spec.Event) *variant {
 	return nil
 }
 
-// canEncode reports whether e contradicts no constant of the variant: each slot with a constant
-// value is empty in e or has that value. If the variant is for steps, the type of e must also equal
-// w.encloses.
+// canEncode reports whether e can be encoded as a value of the variant. It cannot if a slot of e
+// has a value other than the constant that the variant has for that slot. If the variant is for
+// steps, e can be encoded only if its type equals w.encloses.
 func (w *variant) canEncode(e *spec.Event) bool {
 	if w.kind.Subject() == "step" && w.encloses != e.Type {
 		return false
@@ -156,8 +158,8 @@ type constantSlot struct {
 	value string
 }
 
-// constantSlotsOf returns those slots of w whose values are fixed by discriminators, together with
-// these values.
+// constantSlotsOf returns the slots of w at whose locations w has a discriminator. Each result has
+// the constant of that discriminator as its value.
 func constantSlotsOf(w *variant) (all []constantSlot) {
 	for _, m := range w.discriminators {
 		for _, site := range w.slots {

@@ -56,9 +56,10 @@ func (m *objectField) appendJSON(dst []byte, e *spec.Event) (out []byte, present
 	return append(dst, m.encodedDefault...), m.required, false
 }
 
-// appendParts is like appendJSON for a member whose value consists of parts of an event. If the
-// member is a list, its value has all of the given parts that one of m.variants can encode,
-// otherwise only the first of them. If there are none, the value is m.encodedDefault.
+// appendParts is like appendJSON for a member whose value consists of parts of an event. It encodes
+// only parts for which m.variants has a variant. If the member is a list, appendParts encodes all
+// of these parts, and otherwise only the first one. If there are none, the value is
+// m.encodedDefault.
 func (m *objectField) appendParts(dst []byte, parts []spec.Event) (out []byte, present, hasContent bool) {
 	begin := len(dst)
 	for i := range parts {
@@ -130,8 +131,8 @@ func (m *objectField) appendText(dst []byte, text string) []byte {
 	return appendString(dst, text)
 }
 
-// appendString appends text to dst as a JSON string and returns the result. If no character of text
-// needs to be escaped, it is faster than compactJSON.
+// appendString appends text to dst as a JSON string and returns the result. It is faster than
+// compactJSON if no character of text needs to be escaped.
 func appendString(dst []byte, text string) []byte {
 	simple := true
 	for i := range len(text) {

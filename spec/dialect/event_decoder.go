@@ -89,7 +89,8 @@ func (d *Dialect) probableOperation(r spec.Request) *Operation {
 	return d.firstStream()
 }
 
-// firstStream returns the first operation that streams, or nil if there is none.
+// firstStream returns the first operation whose successful response is an event stream, or nil if
+// there is none.
 func (d *Dialect) firstStream() *Operation {
 	for _, o := range d.operations {
 		if o.IsStream {
@@ -337,10 +338,10 @@ func (d *Dialect) decodeFrameData(
 // messageType returns the type with which the message with the given id started, or "".
 func (t *eventDecoder) messageType(id string) string { return t.messageTypes[id] }
 
-// inheritSubject changes the kind of e from one of messages to the corresponding one of reasoning,
-// such as message.delta to reasoning.delta, if the message of e started as reasoning. It serves
+// inheritSubject changes the kind of e, an event of a message, to the corresponding kind for
+// reasoning if the message started as reasoning: message.delta becomes reasoning.delta. This is for
 // dialects in which reasoning differs from messages only in the event that starts it. In dialects
-// that have deltas of reasoning, it does nothing.
+// that have deltas of reasoning, inheritSubject does nothing.
 func (t *eventDecoder) inheritSubject(e *spec.Event) {
 	subject, phase := e.Kind.Subject(), e.Kind.Phase()
 	switch {
@@ -397,8 +398,9 @@ func (t *eventDecoder) decodeBody() spec.Event {
 // +json (RFC 6839). The argument must be in lower case and without parameters.
 func isJSON(media string) bool { return media == jsonMediaType || strings.HasSuffix(media, "+json") }
 
-// isUTF8 reports whether a body with the header h must be UTF-8, because it is JSON or because the
-// header says so. Other text may have any charset (RFC 9110 section 8.3.2).
+// isUTF8 reports whether a body with the header h must be UTF-8. This is required of JSON, and of a
+// body with "charset=utf-8" in its Content-Type. Other text may have any charset (RFC 9110 section
+// 8.3.2).
 func isUTF8(h spec.Header) bool {
 	_, params, _ := mime.ParseMediaType(h.Get("Content-Type"))
 	return isJSON(h.MediaType()) || strings.EqualFold(params["charset"], "utf-8")

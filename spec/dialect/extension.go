@@ -19,8 +19,8 @@ var nameMaps = []string{
 	"mapping", "content", "encoding", "scopes", "webhooks", "x-without", "x-settings",
 }
 
-// literals lists the keywords whose values are data. The members of objects in these values are not
-// keywords, even if they have the name of one.
+// literals lists the keywords whose values are data, such as examples. The names of members in
+// these values are not keywords, even if they are spelled like keywords.
 var literals = []string{"example", "default", "enum", "const", "value", "x-write"}
 
 // keywords returns an iterator over the keywords in the document and their values. Within an
@@ -119,9 +119,9 @@ func oneOfCheck(values ...any) extensionCheck {
 	}
 }
 
-// memberCheck returns a check that accepts only objects. A member named in checked must pass the
-// check that checked has for it. A member named in unchecked may have any value. Other members are
-// not allowed, and no member is required.
+// memberCheck returns a check that accepts only objects whose members are named in checked or in
+// unchecked. The value of a member named in checked must pass the check that checked contains for
+// the name. No member is required.
 func memberCheck(checked map[string]extensionCheck, unchecked ...string) extensionCheck {
 	known := slices.AppendSeq(slices.Clone(unchecked), maps.Keys(checked))
 	return func(n node) (pointer, message string) {
@@ -153,10 +153,10 @@ func settingsCheck(n node) (pointer, message string) {
 	return "", ""
 }
 
-// refusalCheck returns a check for one refusal requirement or a list of them. Each must be an
-// object with the member "requirement" or "inherit". It may have the members of an entry of
-// x-error, the members named in more, and those in checked, whose values must pass the checks
-// there.
+// refusalCheck returns a check for one refusal requirement or a list of them. A refusal requirement
+// must be an object with the member "requirement" or "inherit". Besides the members of an entry of
+// x-error, it may have the members that are named in more, and those in checked. The latter must
+// pass the checks that checked contains for them.
 func refusalCheck(checked map[string]extensionCheck, more ...string) extensionCheck {
 	members := append(more, "requirement", "status", "code", "text", "in-band", "accept", "inherit", "comment")
 	return func(n node) (pointer, message string) {

@@ -6,12 +6,12 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A History holds the messages of a thread so far, oldest first. Each message is compact JSON, in
+// A MessageHistory holds the messages of a thread so far, oldest first. Each message is compact JSON, in
 // the form in which requests repeat it.
-type History []string
+type MessageHistory []string
 
 // historyPlaceholder is an item of a list in a template. In a request, the messages of the
-// [History] take its place.
+// [MessageHistory] take its place.
 const historyPlaceholder = "{{history}}"
 
 // RepeatsHistory reports whether requests for the operation of r repeat the messages of their
@@ -41,7 +41,7 @@ func (o *Operation) historyMember() string {
 // additional ones. AppendRequest returns h unchanged if requests for the operation of r do not
 // repeat the history, or if the body of r is not valid JSON. Like the built-in function append, it
 // may write to the free capacity of h.
-func (d *Dialect) AppendRequest(h History, r spec.Request) History {
+func (d *Dialect) AppendRequest(h MessageHistory, r spec.Request) MessageHistory {
 	o := d.Operation(r)
 	v, err := decode(r.Body)
 	if o == nil || err != nil || o.historyMember() == "" {
@@ -64,7 +64,7 @@ func (d *Dialect) AppendRequest(h History, r spec.Request) History {
 // operation of r repeat messages. The kinds of the events must be those of messages in requests,
 // such as [spec.InputAssistant]. EncodeMessages leaves out an event if the document does not allow
 // its kind there. It returns nil if requests for that operation do not repeat messages.
-func (d *Dialect) EncodeMessages(r spec.Request, events []spec.Event) (h History) {
+func (d *Dialect) EncodeMessages(r spec.Request, events []spec.Event) (h MessageHistory) {
 	o := d.Operation(r)
 	if o == nil {
 		return nil

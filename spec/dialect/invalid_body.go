@@ -29,8 +29,8 @@ func (m *invalidRequestBuilder) breakContentType(media node) {
 type malformedBody struct{ name, body string }
 
 // malformedBodies returns malformed variants of valid, which is the JSON text of an object. If
-// notUTF8 is true, some of them are not valid UTF-8 (RFC 3629). Numbers such as NaN and surrogates
-// are not among the defects, because widely used parsers accept them.
+// notUTF8 is true, some of them are not valid UTF-8 (RFC 3629). None of them has a number such as
+// NaN or an unpaired surrogate, because widely used parsers accept these.
 func malformedBodies(valid string, notUTF8 bool) []malformedBody {
 	inside := strings.TrimSuffix(valid, "}")
 	all := []malformedBody{
@@ -63,9 +63,10 @@ func (m *invalidRequestBuilder) withContentType(media string) spec.Request {
 	return r
 }
 
-// A bodySizeLimit is the x-max-bytes of a media type: the maximum size of a body, and how to make a
-// body that exceeds it and one that does not. Such a body is made from a valid one by applying the
-// merge patch and then replacing the string at fillPath with one of the required length.
+// A bodySizeLimit is the x-max-bytes of a media type: the maximum size of a body, and instructions
+// for making one body that exceeds it and one that does not. Both are made from a valid body: the
+// merge patch is applied, and the string at fillPath is replaced with one that gives the body the
+// required size.
 type bodySizeLimit struct {
 	maxBytes    int      // maximum size of a body in bytes; 0 if there is none
 	over, under int      // sizes in bytes of a body that exceeds the maximum, and of one that does not

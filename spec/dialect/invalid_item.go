@@ -8,15 +8,15 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A coveredConstraints is a set of constraints. It holds those that the requests for one
-// additional list item already violate, so that breakFurtherItems makes only one request for each
-// constraint. A key consists of the id of the requirement on the refusal and the violated keyword
-// of the schema.
+// A coveredConstraints is the set of the constraints that requests with an additional list item
+// have violated so far. It serves to make only one request for each constraint (see
+// breakFurtherItems). A key consists of the id of the requirement on the refusal and the violated
+// keyword of the schema.
 type coveredConstraints map[[2]string]bool
 
-// isNew adds the constraint that v violates to f, and reports whether f lacked it. The requirement
-// in its key is that of the first demanded refusal in v.Refusals (see isDemanded). If there is
-// none, isNew adds nothing and returns false.
+// isNew adds the constraint that v violates to f, and reports whether it was not in f before. The
+// key contains the requirement of the first refusal in v.Refusals for which isDemanded returns
+// true. If there is no such refusal, isNew adds nothing and returns false.
 func (f coveredConstraints) isNew(v spec.Violation) bool {
 	i := slices.IndexFunc(v.Refusals, isDemanded)
 	if i < 0 {
@@ -28,8 +28,8 @@ func (f coveredConstraints) isNew(v spec.Violation) bool {
 	return !known
 }
 
-// isDemanded reports whether the document demands the refusal r, rather than only allowing it at
-// level MAY.
+// isDemanded reports whether the document requires the refusal r or recommends it: its level is not
+// MAY.
 func isDemanded(r spec.RefusalRequirement) bool { return r.Level != spec.May }
 
 // addDemanded calls add for the request bad, with m.valid as its valid counterpart. It does nothing
@@ -40,14 +40,13 @@ func (m *invalidRequestBuilder) addDemanded(name string, bad spec.Request) {
 	}
 }
 
-// breakFurtherItems adds requests in which a list in the body has one more item, which violates the
-// schema of the items. A server that validates only the first items accepts such requests. The
-// argument items is the schema of the items, and list, at and depth are the list, its location in
-// the body and its nesting depth.
+// breakFurtherItems adds requests in which an invalid item is appended to a list in the body. A
+// server that validates only the first item accepts such requests. The argument items is the schema
+// of the items, list is the list, at is its location in the body, and depth is its nesting depth.
 //
-// The additional item is an invalid copy of the last item or of an earlier item with a different
-// schema. Whether an earlier item is used depends on keepsVariant. Only items that are objects are
-// used.
+// The appended item is an invalid copy of the last item. If keepsVariant returns true, there are
+// also requests with copies of earlier items that have other schemas. Only items that are objects
+// are copied.
 func (m *invalidRequestBuilder) breakFurtherItems(items node, list []any, at []string, depth int) {
 	if m.base != nil {
 		return

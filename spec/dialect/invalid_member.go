@@ -11,9 +11,9 @@ import (
 // lacks. The argument n is the schema of the value, at is its location in the body, and depth is
 // the nesting depth of the object or array that would contain it.
 //
-// The valid counterpart of such a request lacks the value, because a server may be unable to use
-// every value that the schema allows. If the request exceeds a limit, however, its counterpart has
-// a value that is just within the limit.
+// The valid counterpart of such a request is the valid request itself, without the value: a server
+// may refuse even a valid value that it cannot use. If the invalid value exceeds a limit, however,
+// its counterpart has a value that is just within the limit.
 func (m *invalidRequestBuilder) breakAbsentMember(n node, at []string, depth int) {
 	v, ok := exampleValue(n, depth)
 	if !ok || m.addedSchemas[n.pointer] {
@@ -26,11 +26,11 @@ func (m *invalidRequestBuilder) breakAbsentMember(n node, at []string, depth int
 	m.breakAddedValue(n, v, at, depth)
 }
 
-// breakItemKinds adds requests in which a list has one more item, which is invalid and matches a
-// kind of item that the list lacks. The argument items is the schema of the items. Its alternatives
-// (anyOf and oneOf) are the kinds. If it has no alternatives, it is itself the only kind, and
-// breakItemKinds uses it only if the list is empty. The arguments list, at and depth are the list,
-// its location in the body and its nesting depth.
+// breakItemKinds adds requests in which an invalid item is appended to a list. The item is of a
+// kind that no item of the list has. The kinds are the alternatives (anyOf and oneOf) of items, the
+// schema of the items. If items has no alternatives, it is itself the only kind, and is used only
+// if the list is empty. The argument list is the list, at is its location in the body, and depth is
+// its nesting depth.
 func (m *invalidRequestBuilder) breakItemKinds(items node, list []any, at []string, depth int) {
 	choices := slices.Concat(items.get("anyOf").items(), items.get("oneOf").items())
 	if len(choices) == 0 && len(list) == 0 && items.exists() {
@@ -62,10 +62,11 @@ func itemKindName(n node) string {
 	return name
 }
 
-// breakAddedValue adds the value v to the body of the valid request, and adds requests in which an
-// invalid value takes its place. The argument n is the schema of v, at is its location in the body,
-// and depth is the nesting depth of the object or array around it. If the valid request would be
-// invalid with v, breakAddedValue adds no requests and returns false.
+// breakAddedValue adds the valid value v to the body of the valid request, and then adds requests
+// in which an invalid value replaces v or a value inside v (see breakValue). The argument n is the
+// schema of v, at is its location in the body, and depth is the nesting depth of the object or
+// array around it. If the valid request is invalid with v, breakAddedValue adds no requests and
+// returns false.
 func (m *invalidRequestBuilder) breakAddedValue(n node, v any, at []string, depth int) bool {
 	valid, base := m.valid, m.base
 	extended := withBodyValue(valid, at, v)

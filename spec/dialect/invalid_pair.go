@@ -16,12 +16,12 @@ type requestEdit struct {
 	apply     func(spec.Request) spec.Request // returns a changed copy of its argument
 }
 
-// addEdit calls add for the request that change returns for m.valid. The name of that request is
-// the given name followed by m.itemKind. The argument valid is its valid counterpart. However, if
-// m.valid has an added value, the counterpart may be *m.base, the request without that value.
+// addEdit calls add for an invalid request: the result of change for m.valid. Its name is the given
+// name followed by m.itemKind. The argument valid is its valid counterpart. However, if m.valid has
+// an added value, the counterpart may be *m.base, the request without that value.
 //
-// If the request was added and may be combined with others, addEdit also appends the change to
-// m.edits, for addPairs.
+// If add adds the request and the change may be combined with others, addEdit also appends the
+// change to m.edits, for addPairs.
 func (m *invalidRequestBuilder) addEdit(name string, valid spec.Request, change func(spec.Request) spec.Request) {
 	if name += m.itemKind; !m.isWanted(name) {
 		return

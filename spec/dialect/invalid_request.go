@@ -28,11 +28,10 @@ func (d *Dialect) InvalidRequests(r spec.Request) []InvalidRequest {
 // A SeenInvalidRequests records which invalid requests of one operation have already been derived.
 // The zero value is empty.
 type SeenInvalidRequests struct {
-	// KeepVariant limits the number of requests. Some of them are variants of others: with a further
-	// value of a wrong type, such as true or "", with an invalid copy of a list item other than the
-	// last one, or with a further file that exceeds a size limit. KeepVariant is called once for each
-	// such value, item and file, and reports whether to derive requests with it. If KeepVariant is
-	// nil, no variants are derived.
+	// KeepVariant is called before a variant of another invalid request is derived, and reports
+	// whether to derive it. Variants have a further value of a wrong type, such as true or "", an
+	// invalid copy of a list item other than the last one, or a further file that exceeds a size
+	// limit. If KeepVariant is nil, no variants are derived.
 	KeepVariant func() bool
 
 	// names has two keys for each request with one violation: one for the violated constraint, and
@@ -43,9 +42,9 @@ type SeenInvalidRequests struct {
 	addedSchemas map[string]bool // pointers of the schemas of values that were added to be made invalid
 }
 
-// UnseenInvalidRequests is like [Dialect.InvalidRequests], but leaves out the requests that are in
-// seen, and includes the variants that seen.KeepVariant selects. It adds the returned requests to
-// seen.
+// UnseenInvalidRequests is like [Dialect.InvalidRequests], but leaves out the requests that seen
+// contains, and includes the variants for which seen.KeepVariant returns true. It adds the returned
+// requests to seen.
 func (d *Dialect) UnseenInvalidRequests(r spec.Request, seen *SeenInvalidRequests) []InvalidRequest {
 	return d.invalidRequests(r, seen, "")
 }
@@ -98,7 +97,7 @@ type invalidRequestBuilder struct {
 	schema   string             // pointer of the schema whose value is changed; "" if it is not a value of the body
 	itemKind string             // suffix of names for an added list item
 	apart    bool               // the edits are not to be combined in pairs
-	again    bool               // an added value may violate a keyword that was violated before
+	again    bool               // add may add several requests in which an added value violates the same keyword
 	only     string             // name of the only request to make; "" for all
 	requests []InvalidRequest   // the result
 	edits    []requestEdit      // the edits of requests that may be combined in pairs
@@ -137,24 +136,25 @@ func (m *invalidRequestBuilder) build() {
 }
 
 // isWanted reports whether to make the request with the given name. It returns false for a request
-// that was made before. If m.only is not "", it returns true only for m.only and, if m.only is a
-// request with two violations, for the two requests that have one of them each.
+// that was made before. If m.only is not "", it returns true only for that name. If m.only is the
+// name of a request with two violations, it also returns true for the two requests with one of
+// these violations each, because addPairs combines them.
 func (m *invalidRequestBuilder) isWanted(name string) bool {
 	return !m.names[m.key(name, m.schema)] && (m.only == "" || slices.Contains(strings.Split(m.only, pairSeparator), name))
 }
 
-// wantsWithin reports whether a request may be wanted that changes the value at the given location
-// in the body or a value inside it. The result is false only if m.only is the name of a request
-// that changes something else.
+// wantsWithin reports whether to derive requests that change the value at the given location in the
+// body, or a value inside it. It returns false if m.only is the name of a request that changes
+// something else. It returns true if m.only is "".
 func (m *invalidRequestBuilder) wantsWithin(at []string) bool {
 	return strings.Contains(m.only, "body "+jsonPointer(at)) || m.only == ""
 }
 
-// key returns a key for m.names; requests with the same key are considered equivalent. The argument
-// name is the name of the request, and schema is the JSON pointer of the violated keyword or of the
-// schema whose value the request changes. If the request changes a message or tool (m.part), the
-// key omits the indexes of list items, so that a change is made in only one of several messages of
-// the same kind.
+// key returns the key under which m.names records a request; requests with the same key are
+// considered equivalent. The argument name is the name of the request, and schema is the JSON
+// pointer of the violated keyword or of the schema whose value the request changes. If the request
+// changes a message or tool (m.part), list indexes do not matter, so that a change is made in only
+// one of several messages of the same kind.
 func (m *invalidRequestBuilder) key(name, schema string) string {
 	if m.part != "" {
 		name = itemIndex.ReplaceAllString(name, "/#")
@@ -166,10 +166,11 @@ func (m *invalidRequestBuilder) key(name, schema string) string {
 var itemIndex = regexp.MustCompile(`/[0-9]+\b`)
 
 // add adds the request bad to m.requests under the given name, with valid as its valid counterpart,
-// and reports whether it did. It does nothing unless isWanted returns true for the name, bad
-// violates exactly one constraint, the document specifies how bad is refused, and valid is valid.
-// It also skips a request that is equivalent to one that was added before (see key). If m.valid has
-// an added value, add adds only one request per constraint.
+// and reports whether it did. It adds bad only if bad violates exactly one constraint, the document
+// specifies how bad is refused, and valid is valid.
+//
+// It does not add bad if isWanted returns false for the name, or if an equivalent request was added
+// before (see key). If m.valid has an added value, it adds only one request per constraint.
 func (m *invalidRequestBuilder) add(name string, bad, valid spec.Request) bool {
 	if !m.isWanted(name) {
 		return false
@@ -223,8 +224,9 @@ func (m *invalidRequestBuilder) breakMethod() {
 	m.addDemanded("method is GET", get)
 }
 
-// breakParameter adds requests in which the parameter p is missing or has an invalid value. The
-// argument path holds the values of the path parameters of the valid request, by name.
+// breakParameter adds requests in which the parameter p is missing or has an invalid value. It adds
+// none if p is a path parameter. The argument path holds the values of the path parameters of the
+// valid request, by name.
 func (m *invalidRequestBuilder) breakParameter(p parameter, path map[string]string) {
 	where := p.in + " " + p.name
 	v, present := p.get(m.valid, path)
@@ -309,10 +311,10 @@ func (m *invalidRequestBuilder) keepsVariant() bool {
 	return m.only != "" || m.KeepVariant != nil && m.KeepVariant()
 }
 
-// addBodyEdit adds a request in which the value at the given location of the body is set to v, or
-// removed if v is deletionMarker{}. The argument n is the schema of the value or, if the request
-// adds or removes the value, of the enclosing object. The name of the request is the location
-// followed by what, such as "is missing". The argument valid is its valid counterpart.
+// addBodyEdit adds a request in which the value at the given location of the body is replaced with
+// v, or removed if v is removedMember{}. The argument n is the schema of the value or, if the
+// request adds or removes a member, of the object that contains it. The name of the request is the
+// location followed by what, such as "is missing". The argument valid is its valid counterpart.
 func (m *invalidRequestBuilder) addBodyEdit(n node, at []string, what string, valid spec.Request, v any) {
 	m.schema = n.pointer
 	defer func() { m.schema = "" }()
@@ -326,7 +328,7 @@ func (m *invalidRequestBuilder) breakMembers(n node, v map[string]any, at []stri
 	for _, name := range n.get("required").strings() {
 		inside := append(slices.Clone(at), name)
 		if _, ok := v[name]; ok {
-			m.addBodyEdit(n, inside, "is missing", m.valid, deletionMarker{})
+			m.addBodyEdit(n, inside, "is missing", m.valid, removedMember{})
 		}
 	}
 	for _, name := range n.get("not").get("required").strings() {

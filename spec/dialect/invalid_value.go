@@ -14,7 +14,7 @@ type invalidSample struct {
 	name  string // describes the violation, such as "is null"
 	bad   any    // the invalid value
 	valid any    // the similar valid value; nil for the original value in the request
-	again bool   // in a value that was added, the sample is used even if another one violated the same keyword
+	again bool   // sets invalidRequestBuilder.again while the sample is used
 }
 
 // nearMisses maps a format to strings that resemble values of the format but are not valid, such as
@@ -37,8 +37,9 @@ var otherWords = map[string][]string{
 }
 
 // invalidValues returns samples of invalid values to try in place of the valid value v. Each is
-// meant to violate one keyword of the schema n, but not of a schema inside n. A sample may happen
-// to violate other keywords too, or to be valid, so callers must validate it.
+// meant to violate one keyword of the schema n itself, rather than of the schemas of its members or
+// items. A sample may happen to violate other keywords too, or to be valid, so callers must
+// validate it.
 func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidSample) {
 	add := func(bad, valid any, format string, args ...any) {
 		list = append(list, invalidSample{name: fmt.Sprintf(format, args...), bad: bad, valid: valid})
@@ -147,10 +148,10 @@ func furtherWrongTypes(n node) (list []invalidSample) {
 // only the number next to the limit, which is tried first.
 const farOff = 100
 
-// unlistedValues returns samples in which an object takes the place of the list v. One is an empty
-// object, which a server may mistake for an absent list. If v has a single item and that is an
-// object, the other sample is this item. The argument types lists the types that the schema of v
-// allows. Unless that is array alone, the result is nil.
+// unlistedValues returns samples in which an object replaces the list v. One is an empty object,
+// which a server may mistake for an absent list. If v has exactly one item and that item is an
+// object, the other sample is the item. The argument types lists the types that the schema of v
+// allows. If it contains anything but "array", the result is nil.
 func unlistedValues(types []string, v any) (list []invalidSample) {
 	if !slices.Equal(types, []string{"array"}) {
 		return nil

@@ -208,11 +208,11 @@ func withFiles(form map[string]any) map[string]any {
 	return out
 }
 
-// validateForm decodes the form in the body of r with decodeForm. It returns the form and its
-// violations of the schema of b, which counts the length of a file in bytes. If the body is too
-// large or is not a valid form, the form is nil, and the result has a single violation that
-// describes the problem. The argument outer lists the places in the document that contain b,
-// innermost first.
+// validateForm decodes the form in the body of r with decodeForm. It returns the form and the
+// violations of the schema of b and of the media types that b accepts. A maxLength of a file is
+// taken as a number of bytes. If the body is too large or is not a valid form, the form is nil, and
+// the result has a single violation that describes the problem. The argument outer lists the places
+// in the document that contain b, innermost first.
 func (d *Dialect) validateForm(
 	b documentedRequestBody, r spec.Request, outer []documentLocation,
 ) (any, []spec.Violation) {

@@ -86,9 +86,10 @@ func (f *objectLayout) addMembers(n node, required map[string]bool) {
 	}
 }
 
-// withSlotChoice returns the given schemas, which all apply to the same value. If none of them has
-// an x-slot, withSlotChoice looks for an alternative with an x-slot in their oneOf keywords, and
-// appends the first one that it finds. The value is then encoded in the form of that alternative.
+// withSlotChoice returns the schemas according to which to encode a value to which all of the given
+// schemas apply. If one of them has an x-slot, these are the given schemas. Otherwise,
+// withSlotChoice appends the first alternative with an x-slot that it finds in their oneOf
+// keywords, and the schemas of its allOf.
 func withSlotChoice(schemas []node) []node {
 	hasSlot := func(s node) bool { return s.get("x-slot").exists() }
 	if slices.ContainsFunc(schemas, hasSlot) {

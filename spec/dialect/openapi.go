@@ -83,10 +83,10 @@ func openAPIPointer(err error, text []byte) string {
 // the JSON type of the value and the name of the field.
 var wrongType = regexp.MustCompile(`cannot unmarshal (\w+) into field (?:\w+\.)*(\w+) of type`)
 
-// loadError converts err, an error of the OpenAPI loader, to an error with a position, which err
-// lacks. It searches the document for a likely cause: a reference without a target, a reference of
-// an unsupported form, or the value of the wrong type that err mentions. If it finds none, the
-// position is the beginning of the document.
+// loadError returns an error with a position in the document for err, an error of the OpenAPI
+// loader. The position is that of a likely cause: a reference without a target, a reference of an
+// unsupported form, or the value of the wrong type that err mentions. If the document has none of
+// these, the position is the beginning of the document.
 func (d *Dialect) loadError(err error) error {
 	message := "not valid OpenAPI: " + lastCause(err)
 	wrong := wrongType.FindStringSubmatch(err.Error())
@@ -107,9 +107,9 @@ func (d *Dialect) loadError(err error) error {
 	return d.errorAt("", "%s", message)
 }
 
-// lastCause returns the last part of the message of err, an error of the OpenAPI loader, on one
-// line. That part is the reason for the failure. The earlier parts are about attempts to decode the
-// document in other ways.
+// lastCause returns the message of err, an error of the OpenAPI loader, on one line and without the
+// parts that do not state the reason for the failure. These are the parts about attempts to decode
+// the document in other ways, which come first.
 func lastCause(err error) string {
 	text := err.Error()
 	if i := strings.LastIndex(text, "json: "); i >= 0 {

@@ -25,7 +25,7 @@ type Operation struct {
 	node             node                    // the operation object
 	requirement      string                  // x-requirement of the operation; "" if there is none
 	promised         spec.StreamRequirements // x-stream
-	omissions        spec.Header             // members of its body with an x-absent, each with the id
+	omissions        spec.Header             // members of its body with an x-absent, each with the requirement's id
 	denials          []denialRule            // x-denied
 	parameters       []parameter
 	bodyRequired     bool

@@ -220,7 +220,8 @@ func (p parameter) typedValue(v string) any {
 // operation for r.
 //
 // If the Method of r is "", the request was not recorded. The Err of the event is then
-// [spec.ErrRequestNotRecorded], and its Operation is the first one that streams.
+// [spec.ErrRequestNotRecorded], and its Operation is the first one whose response is an event
+// stream.
 func (d *Dialect) ParseRequest(r spec.Request) spec.Event {
 	facts := &spec.RequestFacts{Method: r.Method, Target: r.Target}
 	e := spec.Event{

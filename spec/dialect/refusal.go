@@ -22,8 +22,8 @@ func (d *Dialect) UnknownSlotViolation(o *Operation, slot string) spec.Violation
 
 // PartViolation returns the violation that a server reports if the body of a request for o contains
 // an unacceptable file of kind k, such as a recording without speech. It is for errors that no
-// schema detects. The argument keyword, such as "minLength", selects the entries of x-error for the
-// refusal. The violation has no refusals if no body of o has a file of kind k.
+// schema detects. The refusals of the violation are those that x-error specifies for violations of
+// the given keyword, such as "minLength". There are none if no body of o has a file of kind k.
 func (d *Dialect) PartViolation(o *Operation, k spec.Kind, keyword string) spec.Violation {
 	for _, b := range o.bodies {
 		for name, p := range b.node.get("schema").get("properties").members() {

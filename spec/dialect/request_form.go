@@ -15,8 +15,9 @@ import (
 // requestForms returns the forms of r, a request for o. There is one form for each feature of r
 // that other valid requests may lack. These features concern how r is encoded (see encodingForms),
 // its header fields (see fieldForms), and its body. In the body, they are members that are absent,
-// null, unknown, long or of an unusual type, lists with no items or with several, and the usual
-// forms (see addUsual). The argument v is the decoded body of r, or nil if there is none.
+// null, unknown, long or of an unusual type, and lists with no items or with several. There are
+// also forms with IsUsual (see addUsual). The argument v is the decoded body of r, or nil if there
+// is none.
 func (d *Dialect) requestForms(o *Operation, r spec.Request, v any) []spec.RequestForm {
 	forms := append(encodingForms(r), o.fieldForms(r)...)
 	if len(o.bodies) == 0 {
@@ -142,9 +143,9 @@ func (c *requestFormCollector) visitObject(n node, v map[string]any, at []string
 }
 
 // addUsual adds a form with IsUsual (see [spec.RequestForm]) for the documented member m, whose
-// value is v. There is such a form for a member with an enumeration of strings, such as the type of
-// a content part, and for an optional member that is neither null nor an empty list. Otherwise,
-// addUsual does nothing. The argument own is as in visitObject.
+// value is v. It does so if the member has an enumeration of strings, such as the type of a content
+// part. It also does so if the member is optional and v is neither null nor an empty list. The
+// argument own is as in visitObject.
 func (c *requestFormCollector) addUsual(m documentedMember, v any, own string) {
 	name := ""
 	text, isText := v.(string)
@@ -181,10 +182,9 @@ func (d *Dialect) valueRequirement(n node, v any) string {
 	return ""
 }
 
-// formRequirement returns the id of the requirement that a request exercises by having a value for
-// a member with the given schema. If absent is true, it is the requirement that a request exercises
-// by omitting the member. formRequirement considers only requirements that the check acceptCheck
-// judges. It returns "" if there is none.
+// formRequirement returns the id of the requirement that a request exercises by having a member
+// with the given schema or, if absent is true, by omitting it. It considers only requirements that
+// the check acceptCheck judges. It returns "" if there is none.
 func (d *Dialect) formRequirement(member node, absent bool) string {
 	var ids []string
 	if absent {

@@ -12,26 +12,26 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A DefectKind is a way in which a value violates its schema.
-type DefectKind string
+// A PlantedDefectKind is a way in which a value violates its schema.
+type PlantedDefectKind string
 
 // The kinds of defects of a value.
 const (
-	MissingMember DefectKind = "missing" // a required member is absent
-	WrongType     DefectKind = "type"    // a value has a type that the schema does not allow
-	WrongValue    DefectKind = "value"   // a value is not in the enumeration
+	MissingMember PlantedDefectKind = "missing" // a required member is absent
+	WrongType     PlantedDefectKind = "type"    // a value has a type that the schema does not allow
+	WrongValue    PlantedDefectKind = "value"   // a value is not in the enumeration
 )
 
 // A PossibleDefect is a kind of defect that can make a frame or reply violate one requirement of
 // the document (x-requirement) and no other constraint.
 type PossibleDefect struct {
 	Requirement string // id of the requirement
-	Kind        DefectKind
+	Kind        PlantedDefectKind
 	Locations   []string // sorted JSON pointers to the places where it can occur, with "*" for array indexes
 }
 
-// Refusals returns the requirements on refusals of invalid requests (x-error), sorted by id. A
-// requirement that the document names several times occurs as often in the result. The Level of the
+// Refusals returns the requirements on refusals of invalid requests (x-error), sorted by id. If the
+// document names a requirement several times, the result contains it as often. The Level of the
 // requirements is not set.
 func (d *Dialect) Refusals() (all []spec.RefusalRequirement) {
 	for _, at := range slices.Sorted(maps.Keys(d.document.refusals)) {
@@ -55,7 +55,7 @@ func (d *Dialect) Refusals() (all []spec.RefusalRequirement) {
 func (d *Dialect) ResponseDefects() (all []PossibleDefect) {
 	type defect struct {
 		requirement string
-		kind        DefectKind
+		kind        PlantedDefectKind
 	}
 	locations := map[defect][]string{}
 	for _, variants := range d.successVariants() {
@@ -65,7 +65,7 @@ func (d *Dialect) ResponseDefects() (all []PossibleDefect) {
 				if matchVariant(variants, v) != w || w.validate(v) != nil {
 					continue
 				}
-				for _, kind := range []DefectKind{MissingMember, WrongType, WrongValue} {
+				for _, kind := range []PlantedDefectKind{MissingMember, WrongType, WrongValue} {
 					for f := range d.document.defects(variants, v, kind) {
 						key := defect{f.requirement, kind}
 						locations[key] = append(locations[key], f.location)
@@ -129,7 +129,7 @@ type defectiveValue struct {
 
 // defects returns an iterator over copies of v, each of which has one defect of the given kind. v
 // must be a valid value of one of the variants; otherwise the iterator yields nothing.
-func (s *document) defects(variants []*variant, v any, kind DefectKind) iter.Seq[defectiveValue] {
+func (s *document) defects(variants []*variant, v any, kind PlantedDefectKind) iter.Seq[defectiveValue] {
 	return func(yield func(defectiveValue) bool) {
 		w := matchVariant(variants, v)
 		if w == nil || w.validate(v) != nil {
@@ -175,14 +175,14 @@ type valueEdit struct {
 	at []string // location of the value: member names and array indexes
 
 	// values has the replacements to try until one of them causes exactly one violation. The value
-	// deletionMarker{} removes the member.
+	// removedMember{} removes the member.
 	values []any
 }
 
 // edits returns edits that may give v, or a value inside v, a defect of the given kind. Some of
 // them add members that v lacks. The argument n is the schema of v, at is the location of v in the
 // frame or reply, and depth is its nesting depth. edits returns nil if depth exceeds maxDepth.
-func (s *document) edits(n node, v any, at []string, kind DefectKind, depth int) (all []valueEdit) {
+func (s *document) edits(n node, v any, at []string, kind PlantedDefectKind, depth int) (all []valueEdit) {
 	if depth > maxDepth {
 		return nil
 	}
@@ -192,7 +192,7 @@ func (s *document) edits(n node, v any, at []string, kind DefectKind, depth int)
 	for _, n := range s.applicableSchemas(n, v) {
 		for _, name := range n.get("required").strings() {
 			if _, ok := object[name]; ok && kind == MissingMember {
-				all = append(all, valueEdit{inside(name), []any{deletionMarker{}}})
+				all = append(all, valueEdit{inside(name), []any{removedMember{}}})
 			}
 		}
 		for name, property := range n.get("properties").members() {
@@ -219,7 +219,7 @@ var wrongValues = []any{json.Number("7"), "alien", true, false, []any{}, map[str
 //   - for [WrongType], the values whose type n does not name
 //   - for [WrongValue], the values whose type n names, if n has an enumeration
 //   - for [MissingMember], none
-func wrongValuesFor(n node, kind DefectKind) []any {
+func wrongValuesFor(n node, kind PlantedDefectKind) []any {
 	types := typesOf(withAllOf(n, 0))
 	return slices.DeleteFunc(slices.Clone(wrongValues), func(v any) bool {
 		switch fits := len(types) > 0 && fitsTypes(types, v); kind {
@@ -232,10 +232,10 @@ func wrongValuesFor(n node, kind DefectKind) []any {
 	})
 }
 
-// maxItems returns the number of examples to make of the variant, which is at least 1. Together,
-// the examples that [variant.example] returns for the items from 0 to maxItems-1 contain all
-// variants of the parts of a value, and all variants of the parts of these parts. They need not
-// contain all variants of parts that are nested more deeply.
+// maxItems returns the number of examples to make of the variant, which is at least 1. For a result
+// n, the examples that [variant.example] returns for the items 0 to n-1 together contain all
+// variants of the parts, and all variants of the parts of these parts. They need not contain all
+// variants of parts that are nested more deeply.
 func (w *variant) maxItems() int {
 	n := 1
 	for _, part := range w.parts {
@@ -251,9 +251,9 @@ func (w *variant) maxItems() int {
 }
 
 // example returns an example value of the variant. It need not be valid. Each slot that the
-// reference server can write has a value. A member for parts has one part, and item selects its
-// variant: of n variants, it is the one with the index item%n. The part is made by example with
-// item/n as the item. The argument depth is the nesting depth of the value.
+// reference server can write has a value. A member for parts has one part. If the member has n
+// variants, the variant of the part is the one with the index item%n, and the part itself is the
+// result of its example for item/n. The argument depth is the nesting depth of the value.
 func (w *variant) example(item, depth int) any {
 	if slices.Contains(w.node.get("type").strings(), "string") {
 		return exampleText([]node{w.node})

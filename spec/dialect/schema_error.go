@@ -103,9 +103,10 @@ func (s *document) schemaErrors(v any, err error, outer []documentLocation) []sc
 	return []schemaError{b}
 }
 
-// withoutConsequences removes those errors from list, the errors of one value, that only repeat
-// others. An error of a choice (anyOf or oneOf) is removed if the list also has an error about the
-// type of the same value, or about the same missing member. The result reuses the memory of list.
+// withoutConsequences returns the errors in list, which are about one value, without those of a
+// choice (anyOf or oneOf) that repeat another error. An error of a choice is removed if the list
+// also has an error about the type of the same value, or about the same missing member. The result
+// reuses the memory of list.
 func withoutConsequences(list []schemaError) []schemaError {
 	return slices.DeleteFunc(list, func(choice schemaError) bool {
 		if choice.keyword != "anyOf" && choice.keyword != "oneOf" {
@@ -119,10 +120,10 @@ func withoutConsequences(list []schemaError) []schemaError {
 	})
 }
 
-// intendedBranch returns the errors of the alternative that a value was evidently meant to match.
-// This is the only alternative whose type and constants the value does not contradict. The second
-// result is false if there is no such alternative or more than one. The argument branches holds the
-// errors of each alternative, and depth is the depth of the value in the validated value.
+// intendedBranch returns the errors of the alternative that a value was evidently meant to match:
+// the only one for which isUnintendedBranch returns false. The second result is false if there is
+// no such alternative or more than one. The argument branches contains the errors of each
+// alternative, and depth is the depth of the value in the validated value.
 func intendedBranch(branches [][]schemaError, depth int) ([]schemaError, bool) {
 	var found []schemaError
 	n := 0
@@ -134,8 +135,8 @@ func intendedBranch(branches [][]schemaError, depth int) ([]schemaError, bool) {
 	return found, n == 1
 }
 
-// isUnintendedBranch reports whether a value was evidently not meant to match an alternative,
-// because it contradicts the type or a constant of that alternative. The argument branch holds the
+// isUnintendedBranch reports whether a value contradicts the type or a constant of an alternative.
+// It was then evidently not meant to match that alternative. The argument branch contains the
 // errors of the alternative, and depth is the depth of the value in the validated value.
 func isUnintendedBranch(branch []schemaError, depth int) bool {
 	return slices.ContainsFunc(branch, func(b schemaError) bool {
@@ -171,11 +172,11 @@ func jsonPointer(tokens []string) (p string) {
 	return p
 }
 
-// outward returns an iterator over the JSON pointers at which the document may state something
-// about the error, innermost first. These are the pointers in b.documentLocations, each followed by
-// the pointers to the values around it in the document. The second value is true if a statement
-// there concerns only the location of the error, and false if it concerns a larger part of the
-// validated value.
+// outward returns an iterator over the JSON pointers at which the document may have an extension
+// that applies to the error, such as x-error, innermost first. These are the pointers in
+// b.documentLocations, each followed by the pointers to the values around it in the document. The
+// second value is true if an extension at the pointer applies to the location of the error alone,
+// and false if it applies to a larger part of the validated value.
 func (b schemaError) outward() iter.Seq2[string, bool] {
 	return func(yield func(pointer string, here bool) bool) {
 		for _, place := range b.documentLocations {
@@ -244,10 +245,10 @@ func refusalList(n node) []node {
 }
 
 // refusal returns n, one entry of an x-error or x-denied, as a refusal requirement without a level.
-// The second result is whether the entry applies to a violation of the given keyword. An entry that
-// maps keywords to requirements applies only if it has that keyword and here is true. Any other
-// entry always applies. The argument here is whether n concerns only the location of the violation
-// (see outward).
+// The second result reports whether the entry applies to a violation of the given keyword. An entry
+// whose requirement is a map from keywords to ids applies only if the map contains the keyword and
+// here is true. Any other entry always applies. The argument here must be true if n applies to the
+// location of the violation alone (see outward).
 func (n node) refusal(keyword string, here bool) (spec.RefusalRequirement, bool) {
 	requirement := n.get("requirement")
 	d := spec.RefusalRequirement{

@@ -11,10 +11,10 @@ import (
 )
 
 // describeChoice sets the fields of b that determine its message. The argument b is the error of a
-// value that matches none of several alternative schemas, or more than one. The message is about a
-// member that distinguishes the schemas, about the type of the value, or about the errors of each
-// alternative that the value may have been meant to match. The argument branches holds the errors
-// of each alternative; it is empty if the value matches more than one.
+// value that had to match alternative schemas (anyOf or oneOf), and matches none of them or too
+// many. If the value has a wrong discriminating member or a wrong type, the message is about that;
+// otherwise, it is about the errors of the alternatives. The argument branches contains the errors
+// of each alternative; it is empty if the value matches too many.
 func (s *document) describeChoice(b *schemaError, branches [][]schemaError) {
 	if len(branches) == 0 {
 		b.problem, b.expected = "matches more than one of several forms", "expected exactly one"
@@ -35,8 +35,8 @@ func (s *document) describeChoice(b *schemaError, branches [][]schemaError) {
 	}
 }
 
-// unrecognizedFrame returns the error for a frame with the value v that matches none of the
-// variants in frames.
+// unrecognizedFrame returns the error for v, the value of a frame that matches none of the variants
+// in frames.
 func unrecognizedFrame(frames []*variant, v any) schemaError {
 	b := schemaError{got: v, expected: "expected an event of the dialect"}
 	var choices []node
@@ -49,10 +49,10 @@ func unrecognizedFrame(frames []*variant, v any) schemaError {
 	return b
 }
 
-// describeByMember makes b an error about a wrong member that distinguishes the alternative schemas
-// in choices (see discriminatingMember), and returns true. The member is wrong if its value is none
-// of the constants, or if it is missing and all choices require it. If no such member is wrong, or
-// if the value is not an object, describeByMember returns false and does not change b.
+// describeByMember makes b an error about a wrong discriminating member of the alternative schemas
+// in choices (see discriminatingMember), and returns true. A member is wrong if its value is none
+// of its constants, or if it is missing and all choices require it. If no member is wrong, or if
+// the value is not an object, describeByMember returns false and does not change b.
 func (b *schemaError) describeByMember(choices []node) bool {
 	got, ok := b.got.(map[string]any)
 	if !ok || len(choices) == 0 {
@@ -73,9 +73,9 @@ func (b *schemaError) describeByMember(choices []node) bool {
 	return false
 }
 
-// describeByType makes b an error about the type of the value, and returns true, if the type is
-// wrong for all of the alternative schemas in choices. If it is not, or if choices name no types,
-// describeByType returns false and does not change b. The argument branches holds the errors of
+// describeByType reports whether the type of the value is wrong for all of the alternative schemas
+// in choices. If it is, describeByType makes b an error about the type; otherwise, it does not
+// change b. It returns false if choices name no types. The argument branches contains the errors of
 // each alternative.
 func (b *schemaError) describeByType(choices []node, branches [][]schemaError) bool {
 	for _, branch := range branches {
@@ -179,9 +179,9 @@ func joinPath(path, name string) string {
 	return strings.TrimPrefix(path+"."+name, ".")
 }
 
-// expectedText returns a phrase such as "expected user or assistant" that lists the constants
-// allowed for a missing member. It returns "" if the schema, given by the argument member, does not
-// restrict the member to constants.
+// expectedText returns the constants that the schema member allows, as a phrase such as "expected
+// user or assistant". It returns "" if the schema does not restrict values to constants. The
+// argument member is the schema of a missing member.
 func expectedText(member node) string {
 	var values []any
 	for _, n := range withAllOf(member, 0) {
@@ -193,8 +193,8 @@ func expectedText(member node) string {
 	return "expected " + listValues(distinct(values))
 }
 
-// describeForbidden sets b.expected and, if necessary, b.problem. The argument b is the error of a
-// value that matches not, the schema under the keyword "not".
+// describeForbidden sets b.expected and, if necessary, b.problem. The argument not is the schema
+// under a keyword "not", and b is the error of a value that matches this schema.
 func (b *schemaError) describeForbidden(not node) {
 	names, values := not.get("required").strings(), not.get("enum").items()
 	switch {
@@ -216,8 +216,8 @@ func (b *schemaError) describeForbidden(not node) {
 }
 
 // describeContains sets b.keyword, b.problem and b.expected. The argument b is the error of an
-// array in which too few or too many items match schema, the schema under the keyword "contains".
-// The argument e is the validator's error.
+// array with too few or too many items that match the schema under the keyword "contains". The
+// other arguments are this schema and the validator's error.
 func (b *schemaError) describeContains(schema node, e *jsonschema.ValidationError) {
 	conditions := ""
 	if what := describeConditions(schema, "", 0); len(what) > 0 {
@@ -237,10 +237,11 @@ func (b *schemaError) describeContains(schema node, e *jsonschema.ValidationErro
 	}
 }
 
-// describeConditions describes what the schema n requires of the members of an object. Each string
-// is a path with the values that are allowed there, such as "role user", or the path of a required
-// member alone, such as "data.output". The argument path is the path of the object, or "" for the
-// whole value, and depth is its nesting depth. The result is nil if depth exceeds maxDepth.
+// describeConditions returns the conditions that the schema n sets for the members of an object. A
+// condition is the path of a member with the values that are allowed for it, such as "role user",
+// or only the path of a required member, such as "data.output". The argument path is the path of
+// the object, or "" for the whole value, and depth is its nesting depth. The result is nil if depth
+// exceeds maxDepth.
 func describeConditions(n node, path string, depth int) (all []string) {
 	if depth > maxDepth {
 		return nil

@@ -8,7 +8,8 @@ import (
 )
 
 // A SchemaSummary summarizes all schemas that may apply to a JSON value at one place in a frame or
-// in the body of a response. A field is set if at least one of these schemas calls for it.
+// in the body of a response. Closed, HasSlot and Number are true if they apply according to at
+// least one of these schemas.
 type SchemaSummary struct {
 	Members map[string]*SchemaSummary // members of an object, by name; nil if no schema names any
 	Items   *SchemaSummary            // items of an array; nil if no schema describes them
@@ -82,8 +83,8 @@ func (s *SchemaSummary) add(n node, depth int) {
 	}
 }
 
-// An UnknownEventForm describes the events that a document allows in streams without naming their
-// types.
+// An UnknownEventForm describes events whose types a document does not name. A document may allow
+// servers to send such events.
 type UnknownEventForm struct {
 	TypeMember    string   // the name of the member that contains the type, which may be any string
 	SharedMembers []string // the names of the other required members, sorted

@@ -95,9 +95,9 @@ func slotText(v any) string {
 	return compactJSON(v)
 }
 
-// slotText returns v, the value at the location s, in the form in which the slot holds it. If the
-// slot is "text" or "state" and the schema allows any type, a string becomes JSON too. Otherwise,
-// the string "1" and the number 1 would look alike.
+// slotText returns v, the value at the location s, in the form in which the slot holds it. This is
+// the result of the function slotText. However, if the slot is "text" or "state" and the schema
+// allows any type, it is compact JSON, so that the string "1" and the number 1 differ.
 func (s slotLocation) slotText(v any) string {
 	if (s.slot == "text" || s.slot == "state") && len(s.types) == 0 && v != nil {
 		return compactJSON(v)

@@ -73,8 +73,8 @@ func isYAMLFile(name string) bool {
 const MaxFileBytes = 4 << 20
 
 // A boundedDir is a file system of the files in one directory. Its method ReadFile reads only
-// regular files of at most [MaxFileBytes]. Errors contain the path of the file as the user would
-// write it.
+// regular files of at most [MaxFileBytes]. Errors contain the path of the file as returned by the
+// method path.
 type boundedDir struct{ dir string } // "" is the working directory
 
 // Open implements [fs.FS]. Unlike ReadFile, it does not restrict which files can be read.

@@ -56,7 +56,7 @@ func (d *Dialect) BuildRequest(template string, e spec.Event) (spec.Request, err
 
 // BuildRequestAfter is like [Dialect.BuildRequest], for a request that follows the messages of h in
 // its thread. The messages of h take the place of {{history}} in the template.
-func (d *Dialect) BuildRequestAfter(h History, template string, e spec.Event) (spec.Request, error) {
+func (d *Dialect) BuildRequestAfter(h MessageHistory, template string, e spec.Event) (spec.Request, error) {
 	o, ok := d.TemplateOperation(template)
 	if !ok {
 		return spec.Request{}, fmt.Errorf("%s has no template %q", d.Name, template)
@@ -87,9 +87,9 @@ func (d *Dialect) BuildRequestAfter(h History, template string, e spec.Event) (s
 }
 
 // fillTemplate returns a copy of a template, or of a value inside one, in which the placeholders
-// are replaced with the settings, the slots of e and the messages of h. If ok is false, the object
-// or array around the value must not contain it (see fillString).
-func (d *Dialect) fillTemplate(template any, e *spec.Event, h History) (v any, ok bool) {
+// are replaced with the settings, the slots of e and the messages of h. If ok is false, the caller
+// must omit the value from the request (see fillString).
+func (d *Dialect) fillTemplate(template any, e *spec.Event, h MessageHistory) (v any, ok bool) {
 	switch t := template.(type) {
 	case string:
 		return fillString(d.fillSettings(t), e)
@@ -138,8 +138,8 @@ func fillPlaceholders(text string, values iter.Seq2[string, string]) string {
 //   - {{slot*}}: the result is the text decoded as JSON (see decode)
 //   - {{slot#}}: the result is the text as an int
 //
-// If ok is false, the string must be omitted from the request. This is also the case if the text is
-// not valid JSON, or not an integer, although the modifier requires it.
+// If ok is false, the caller must omit the string from the request. ok is also false if the modifier
+// is "*" and the text is not valid JSON, or if it is "#" and the text is not an integer.
 func fillString(t string, e *spec.Event) (v any, ok bool) {
 	name, opened := strings.CutPrefix(t, "{{")
 	name, closed := strings.CutSuffix(name, "}}")
@@ -171,10 +171,10 @@ func fillString(t string, e *spec.Event) (v any, ok bool) {
 	return text, true
 }
 
-// CompleteRequests completes those requests of t of which only the body was recorded. Such a
-// request becomes a request of the template "prompt" with the same body. If the document requires
-// credentials, the request gets the Authorization "REDACTED". CompleteRequests does nothing if the
-// dialect has no template "prompt".
+// CompleteRequests completes the requests of t that have a body but no method, because nothing but
+// the body was recorded. Such a request becomes a request of the template "prompt" with the same
+// body. If the document requires credentials, the completed request has the Authorization field
+// "REDACTED". CompleteRequests does nothing if the dialect has no template "prompt".
 func (d *Dialect) CompleteRequests(t *spec.Trace) {
 	for i := range t.Exchanges {
 		r := &t.Exchanges[i].Request

@@ -83,12 +83,13 @@ type validRequestVariantBuilder struct {
 }
 
 // add adds the variant in which the value of the body at the given location is v or, if v is
-// deletionMarker{}, is absent. It does nothing if that variant is invalid or has a different prompt. It
-// also does nothing if the variant lacks a tool call, because the request may contain the result of
-// that call.
+// removedMember{}, is absent. It does nothing if the variant is invalid, has a different prompt or
+// has fewer tool calls than the request. A tool call must remain because the request may contain
+// its result.
 //
-// The Form of the variant points to n: the schema of the value, or of the object around an unknown
-// member. The argument change is a verb phrase for the name of the variant, such as "is null".
+// The Form of the variant points to n: the schema of the value or, for an unknown member, of the
+// object that contains it. The argument change is a verb phrase for the name of the variant, such
+// as "is null".
 func (b *validRequestVariantBuilder) add(change string, n node, at []string, v any) {
 	r := withBodyValue(b.request, at, v)
 	e := b.dialect.ParseRequest(r)
@@ -129,7 +130,7 @@ func (b *validRequestVariantBuilder) vary(n node, v any, at []string) {
 		for _, m := range b.dialect.document.membersOf(n, v, len(at) > 0) {
 			inside := append(slices.Clone(at), m.name)
 			if _, present := v[m.name]; present && m.mayBeAbsent {
-				b.add("is missing", m.schema, inside, deletionMarker{})
+				b.add("is missing", m.schema, inside, removedMember{})
 			}
 			if m.mayBeNull && (v[m.name] != nil || !has(v, m.name)) {
 				b.add("is null", m.schema, inside, nil)
@@ -173,10 +174,10 @@ func (b *validRequestVariantBuilder) vary(n node, v any, at []string) {
 // greater than the limits on the texts of users.
 const longAnswer = 12_000
 
-// addFullLists adds variants in which list, the value at the given location in the body, has
-// maxItems items. The additional items are copies of one message in the list, with other ids. That
-// message must have a text and must not be a tool result. There is one variant for each role of
-// such a message. The argument n is the schema of list.
+// addFullLists adds variants in which list, the value at the given location in the body, is
+// extended to maxItems items. The added items are copies of one message in the list, with other
+// ids. This message has a text and is not a tool result. There is one variant for each role of such
+// a message. The argument n is the schema of list.
 func (b *validRequestVariantBuilder) addFullLists(n node, list []any, maxItems int, at []string) {
 	roles := map[string]bool{}
 	for _, item := range list {
@@ -228,10 +229,10 @@ func nestedObject(levels int) map[string]any {
 	return v
 }
 
-// varyType adds variants in which a value of a different type replaces v, the value at the given
-// location in the body. Its schema n must name that type (see variantType). Falsy values (see
-// otherTypes) are used only if n names all types, because n may name a type only to tolerate values
-// that servers convert.
+// varyType adds variants in which a value of another type replaces v, the value at the given
+// location in the body. The other type is one that the schema n names after its first type (see
+// variantType). Falsy values (see otherTypes) are used only if n names all types: otherwise, n may
+// name their type only because servers convert such values.
 func (b *validRequestVariantBuilder) varyType(n node, v any, at []string) {
 	types := n.deref().get("type").strings()
 	for _, other := range otherTypes {
@@ -244,9 +245,9 @@ func (b *validRequestVariantBuilder) varyType(n node, v any, at []string) {
 	}
 }
 
-// variantType returns the JSON Schema type of v, such as "string", if the schema n names that type,
-// but not as its first one. It returns "" otherwise. It also returns "" if v is null, or if n has
-// an x-slot, because the document then gives the value a meaning.
+// variantType returns the JSON Schema type of v, such as "string", if the schema n names several
+// types and the type of v is not the first one. Otherwise, it returns "". It also returns "" if v
+// is null, or if n has an x-slot, because the document then gives the value a meaning.
 func variantType(n node, v any) string {
 	types := n.deref().get("type").strings()
 	i := slices.IndexFunc(types, func(name string) bool { return name != "null" && fitsTypes([]string{name}, v) })
@@ -296,12 +297,13 @@ type documentedMember struct {
 }
 
 // membersOf returns the members that the document describes for the object v, each once, in the
-// order of the schemas. The argument n is the schema of v, and nested is whether v is inside
+// order of the schemas. The argument n is the schema of v, and nested must be true if v is inside
 // another value.
 //
-// In a nested object, an optional member may determine the meaning of the object. Its mayBeAbsent
-// is therefore true only in harmless cases: it has a default, or its schema allows null, its name
-// is not "type", and it carries no slot other than "message", "id", "name" or "text".
+// In a nested object, mayBeAbsent is false for members that may determine the meaning of the
+// object. It is true only for an optional member that has a default, or whose schema allows null.
+// In the latter case, the name must not be "type", and the slot must be "message", "id", "name",
+// "text" or none.
 func (s *document) membersOf(n node, v map[string]any, nested bool) (list []documentedMember) {
 	var required []string
 	schemas := s.applicableSchemas(n, v)
@@ -330,9 +332,9 @@ func (s *document) membersOf(n node, v map[string]any, nested bool) (list []docu
 	return list
 }
 
-// itemSchema returns the schema of the items of list. This is the keyword items of the first schema
-// that applies to list and has it. If there is none, the result has no value. The argument n is the
-// schema of list.
+// itemSchema returns the schema of the items of list. This is the keyword "items" of the first
+// schema that applies to list and has that keyword. If there is none, the result has no value. The
+// argument n is the schema of list.
 func (s *document) itemSchema(n node, list []any) (items node) {
 	for _, n := range s.applicableSchemas(n, list) {
 		if items = n.get("items"); items.exists() {
@@ -342,9 +344,9 @@ func (s *document) itemSchema(n node, list []any) (items node) {
 	return items
 }
 
-// isOpen reports whether the schemas that apply to the object v name some members and also allow
-// others. The argument n is the schema of v. If n has an x-slot, isOpen returns false, because the
-// user then determines the members of v.
+// isOpen reports whether the object v may have members that no schema names, besides those that are
+// named. It returns false if no schema that applies to v names a member. It also returns false if
+// n, the schema of v, has an x-slot, because the user then determines the members of v.
 func (s *document) isOpen(n node, v map[string]any) bool {
 	if n.get("x-slot").exists() {
 		return false // a value of the user, such as a JSON schema

@@ -9,10 +9,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Validate returns an error if the document or the catalogue is invalid, or if they do not fit each
-// other or the given checks. The document must name only requirements of the catalogue, and the
-// catalogue must name only checks that are in checks and can judge the dialect. An error about one
-// place in a file is a [*FileError]. Dialects that [Open] returns need no validation.
+// Validate returns an error if the document or the catalogue is invalid. The document may name only
+// requirements of the catalogue. The catalogue may name only checks that are in checks and can
+// judge the dialect. An error about one place in a file is a [*FileError]. Dialects that [Open]
+// returns need no validation.
 func (d *Dialect) Validate(checks []*spec.Check) error {
 	if err := d.checkDocument(); err != nil {
 		return err
@@ -78,9 +78,9 @@ func (d *Dialect) checkSchemas() (err error) {
 	return nil
 }
 
-// checkStreams returns an error if no operation starts a run, if an operation has an x-stream but
-// no event stream among its responses or vice versa, or if a frame can violate its schema without
-// violating a requirement.
+// checkStreams returns an error if no operation starts a run, or if a variant of a frame has no
+// default requirement. It also returns an error if an operation has only one of an x-stream and a
+// response that is an event stream.
 func (d *Dialect) checkStreams() error {
 	if !slices.ContainsFunc(d.operations, func(o *Operation) bool { return o.StartsRun }) {
 		return d.errorAt("/paths", "no operation starts a run: one must have a JSON body with an example named prompt")
@@ -162,8 +162,8 @@ func (d *Dialect) checkCatalogue(checks []*spec.Check) error {
 	return nil
 }
 
-// isTransportKind reports whether events of kind k can occur in every dialect, because they
-// describe HTTP or the event stream and not the contents that a document describes.
+// isTransportKind reports whether events of kind k can occur in every dialect. They describe HTTP
+// or the event stream rather than contents that a document describes.
 func isTransportKind(k spec.Kind) bool {
 	return slices.Contains([]spec.Kind{
 		spec.HTTPRequest, spec.HTTPResponse, spec.BodyEnd, spec.Comment, spec.Incomplete, spec.Undecodable,
@@ -231,7 +231,8 @@ func (d *Dialect) checkCitations(checks []*spec.Check) error {
 	return nil
 }
 
-// citations returns the places in the document that name a requirement. Their values are the ids.
+// citations returns the places in the document that name a requirement. The values of the results
+// are the ids of the requirements.
 func (s *document) citations() (all []node) {
 	add := func(n node) { // one id, or a map to ids
 		if _, ok := n.value.(string); ok {

@@ -89,8 +89,8 @@ func (d *Dialect) checkValues(schema node, examples ...node) error {
 }
 
 // checkStreamExamples returns an error about the first of the examples that is not a valid stream
-// of o. In such an example, a frame cannot be decoded, violates a requirement of level MUST, or is
-// not followed by a blank line. Examples without a value are skipped.
+// of o. A stream is invalid if one of its frames cannot be decoded, violates a requirement of level
+// MUST, or is not followed by a blank line. Examples without a value are skipped.
 func (d *Dialect) checkStreamExamples(o *Operation, examples []node) error {
 	for _, e := range examples {
 		x := spec.Exchange{Response: spec.Response{

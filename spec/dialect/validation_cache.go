@@ -9,10 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// A validationCache caches which values of a variant are valid, so that a stream of a million
-// deltas is not validated a million times. Values that differ only in insignificant members share
-// an entry. A member is insignificant if the schema restricts only its type and bounds, and no
-// other member depends on it. A validationCache is safe for concurrent use.
+// A validationCache caches which values of a variant are valid, so that equal or similar events of
+// a long stream are validated only once. It is safe for concurrent use.
+//
+// Values that differ only in insignificant members share an entry. A member is insignificant if the
+// schema restricts only its type and bounds, and no other member depends on it.
 type validationCache struct {
 	boundedMembers map[string]valueBounds // bounds of the insignificant members, by name
 	mu             sync.RWMutex
@@ -99,7 +100,7 @@ func valueBoundsOf(f *objectField) (b valueBounds, ok bool) {
 }
 
 // contains reports whether v, a decoded JSON value, is a scalar within the bounds. If there is a
-// minimum or a maximum, a number must be in plain integer notation.
+// minimum or a maximum, it returns false for a number with a fraction or an exponent.
 func (b valueBounds) contains(v any) bool {
 	switch v := v.(type) {
 	case json.Number:
@@ -117,8 +118,8 @@ func (b valueBounds) contains(v any) bool {
 }
 
 // contain reports whether n is within the bounds for the keywords low and high, such as "minLength"
-// and "maxLength". If known is false, n has no meaning, and contain reports whether b has neither
-// bound.
+// and "maxLength". If known is false, the number is unknown, and contain returns true only if b has
+// neither bound.
 func (b valueBounds) contain(low, high string, n int, known bool) bool {
 	least, hasLeast := b[low]
 	most, hasMost := b[high]

@@ -65,18 +65,20 @@ func (p nestedParts) rank() int {
 	return 0
 }
 
-// A memberRequirement is a requirement that applies to a location in the values of a variant. A
-// value of the variant exercises it if the value at that location is present and not null.
+// A memberRequirement is a requirement that applies to a location in the values of a variant.
+// Unless required or matchesForm is set, a value of the variant exercises it if the value at that
+// location is present and not null.
 type memberRequirement struct {
 	path []string // as in slotLocation; empty for the value as a whole
 	id   string   // id of the requirement
 
-	// required is true if the requirement also demands the presence of the member. To exercise it, it
-	// is then enough that the object around the location is present.
+	// required is true if the requirement also demands that the member is present. A value then
+	// exercises it if the object that should contain the member is present.
 	required bool
 
-	// matchesForm, unless nil, returns nil for values of the form that the requirement is about. To
-	// exercise it, at least one value at the location must then have this form.
+	// matchesForm is set if the requirement is about one of several alternative schemas. It returns
+	// nil for values that match this schema. A value of the variant then exercises the requirement if
+	// matchesForm returns nil for at least one value at the location.
 	matchesForm func(any) error
 }
 
@@ -250,9 +252,9 @@ func (w *variant) addRequirements(s *document, p node, path []string, required b
 // or nil if there is none. It considers only variants without messageTypes.
 func matchVariant(variants []*variant, v any) *variant { return matchVariantIn(variants, v, nil) }
 
-// matchVariantIn is like matchVariant, but also considers variants with messageTypes. The argument
-// typeOf returns the type of the message to which v belongs, or "" if it is unknown; id is the id of
-// that message, if v contains it.
+// matchVariantIn is like matchVariant, but also considers variants with messageTypes. The function
+// typeOf returns the type of the message with the given id, or "" if it is unknown. It is called
+// with the message id that v contains, or "" if v contains none.
 func matchVariantIn(variants []*variant, v any, typeOf func(id string) string) *variant {
 	for _, w := range variants {
 		if w.matches(v, typeOf) {
@@ -292,8 +294,8 @@ func (w *variant) textAt(slot string, v any) string {
 	return ""
 }
 
-// siblingConstants returns the constants that the siblings of w require at the given path. It
-// considers only siblings whose other discriminators v has.
+// siblingConstants returns the constants that the variants in w.siblings require at the given path.
+// It considers only variants whose other discriminators v has.
 func (w *variant) siblingConstants(v any, path []string) (all []any) {
 	for _, s := range w.siblings {
 		var own []any
