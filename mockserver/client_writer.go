@@ -18,10 +18,10 @@ var errEnded = errors.New("stream ended by the mock")
 // writeTimeout is the maximum duration of one write to the client's connection.
 const writeTimeout = 30 * time.Second
 
-// A clientWriter is the last writer of the pipeline through which a response passes. It writes to
-// the connection and records in the journal what was sent. It also ends the response if a fault or
-// [Stream.End] requires it. It implements fault.StreamSink. All methods except After and end may
-// be called concurrently.
+// A clientWriter is the last stage of the pipeline through which a response passes; see
+// responseWriter. It writes to the connection, records in the journal what it wrote, and ends the
+// response early if a fault or [Stream.End] requires it. It implements fault.StreamSink. All
+// methods except After and end may be called concurrently.
 type clientWriter struct {
 	http.ResponseWriter
 	exchange *requestState
@@ -38,7 +38,7 @@ type clientWriter struct {
 }
 
 // WriteHeader sends the head of the response with the given status. It sends nothing if Finish has
-// already been called.
+// ended the stream.
 func (c *clientWriter) WriteHeader(status int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,15 +65,15 @@ func (c *clientWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// WriteFrame writes frame in the same way as Write. It ignores its first parameter, the number of
-// the frame.
+// WriteFrame writes frame in the same way as Write. It ignores the index of the frame, its first
+// parameter.
 func (c *clientWriter) WriteFrame(_ int, frame []byte) error {
 	_, err := c.Write(frame)
 	return err
 }
 
-// extendDeadline sets the write deadline to writeTimeout from now, unless it is still at least
-// writeTimeout/2 away. The caller must hold c.mu.
+// extendDeadline sets the write deadline of the connection to writeTimeout from now. It does
+// nothing if the current deadline is at least writeTimeout/2 from now. The caller must hold c.mu.
 func (c *clientWriter) extendDeadline() {
 	now := time.Now()
 	if now.Before(c.deadlineValid) {
@@ -106,8 +106,8 @@ func (c *clientWriter) flush() error {
 }
 
 // Sleep waits for the duration d and returns nil. It returns an error if the stream ends or the
-// client leaves before d has elapsed. If the mock shuts down, Sleep returns nil at once, so that
-// the rest of the stream is sent.
+// client leaves before d has elapsed. If the mock shuts down, Sleep returns nil immediately, so
+// that the rest of the stream is sent without delays.
 func (c *clientWriter) Sleep(d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -121,8 +121,8 @@ func (c *clientWriter) Sleep(d time.Duration) error {
 	}
 }
 
-// endError returns the reason why c.ctx is done: errEnded if the mock ended the stream, and
-// otherwise the cause of the context.
+// endError returns the error for a call that was waiting when c.ctx was canceled: errEnded if
+// Finish ended the stream, and otherwise the cause of the cancellation.
 func (c *clientWriter) endError() error {
 	if c.endedBy() != "" {
 		return errEnded
@@ -130,7 +130,8 @@ func (c *clientWriter) endError() error {
 	return context.Cause(c.ctx)
 }
 
-// endedBy returns the way in which Finish ended the stream, or "" if Finish was not called.
+// endedBy returns the argument of the call of Finish that ended the stream, or "" if Finish has not
+// ended it.
 func (c *clientWriter) endedBy() fault.StreamEnd {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,9 +139,9 @@ func (c *clientWriter) endedBy() fault.StreamEnd {
 }
 
 // Finish flushes the data written so far and ends the stream. From then on, Write and Flush return
-// errEnded, and Sleep returns without waiting. The response ends in the way given by how after the
-// handler has returned; see end. Finish always returns errEnded. It does nothing if it was called
-// before or if the handler has already returned.
+// errEnded, and Sleep does not wait. The parameter how determines what end does with the connection
+// after the handler has returned. Finish does nothing if the stream has already ended. It always
+// returns errEnded.
 func (c *clientWriter) Finish(how fault.StreamEnd) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -161,10 +162,11 @@ func (c *clientWriter) After(d time.Duration, f func()) {
 	c.timers = append(c.timers, time.AfterFunc(d, f))
 }
 
-// end completes the response after the handler has returned. It stops the timers of After, records
-// the end of the response in the journal, and ends the response in the way that was passed to
-// Finish, if any. For fault.Stall, it first waits until the client leaves or the mock shuts down.
-// To make net/http close the connection, it panics with http.ErrAbortHandler.
+// end completes the response after the handler has returned. It stops the timers of After and
+// records the end of the response in the journal. If Finish ended the stream, end then closes the
+// connection in the way that the argument of Finish requires. For fault.Stall, it first waits until
+// the client leaves or the mock shuts down. It panics with http.ErrAbortHandler to make net/http
+// close the connection.
 func (c *clientWriter) end() {
 	c.mu.Lock()
 	c.handlerDone = true
@@ -189,9 +191,8 @@ func (c *clientWriter) end() {
 }
 
 // recordEnd records in the journal how the response ended. The parameter how is the argument of
-// Finish, or "" if Finish was not called; recordEnd then determines the reason itself. If the
-// response streamed a run that another request started, recordEnd also records the faults that
-// changed events of that run.
+// Finish, or "" if Finish was not called. If the response streamed a run that another request
+// started, recordEnd also records the faults that changed events of that run.
 func (x *requestState) recordEnd(how fault.StreamEnd) {
 	if x.entry == nil {
 		return

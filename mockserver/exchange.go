@@ -13,8 +13,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A requestState holds the data of one request to the mock: the settings that apply to it, and what
-// intercept decided about it.
+// A requestState holds the data of one request to the mock, such as the settings that apply to it
+// and the faults that intercept selected for it.
 type requestState struct {
 	server    *Server
 	request   *http.Request // as received
@@ -69,10 +69,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	out.close()
 }
 
-// currentPlan returns the fault plan for the response: that of the request, or nil if intercept
-// made none. If the response streams a run that another request started, currentPlan returns the
-// plan of that run instead, unless the request has faults or an X-Mock-Hold header. The result ok
-// is false if the mock has no plan of that run, for example because the run has not started yet.
+// currentPlan returns the fault plan for the response, or nil if no plan applies to it. For a
+// response that streams a run of another request, this is the plan of that run, unless the headers
+// of the listening request specify faults or a hold. The result ok is false if the mock does not
+// have the plan of that run, for example because the run has not started yet.
 func (x *requestState) currentPlan() (p *faultPlan, ok bool) {
 	if !x.isListen || x.ownPlan != nil && (len(x.ownPlan.faults) > 0 || x.overrides.Hold != nil) {
 		return x.ownPlan, true
@@ -81,8 +81,8 @@ func (x *requestState) currentPlan() (p *faultPlan, ok bool) {
 	return p, p != nil
 }
 
-// varySeed returns the seed of the variations of the response's encoding, or nil if the encoding
-// is not varied.
+// varySeed returns the seed that selects the encoding of the response, or nil if the response is to
+// have the encoding of the reference server.
 func (x *requestState) varySeed() *uint64 {
 	if x.overrides.varyOff {
 		return nil
@@ -90,7 +90,8 @@ func (x *requestState) varySeed() *uint64 {
 	return cmp.Or(x.overrides.Vary, x.settings.Vary)
 }
 
-// variation returns the variation of the response's encoding, or nil if the encoding is not varied.
+// variation returns the variation that changes the encoding of the response, or nil if the response
+// is to have the encoding of the reference server.
 func (x *requestState) variation() *vary.Variation {
 	seed := x.varySeed()
 	if seed == nil || x.dialect == nil {
@@ -107,8 +108,8 @@ type variationKey struct {
 	dialect *dialect.Dialect
 }
 
-// maxVariations is the maximum number of variations that a mock caches, because creating a
-// variation is expensive. When the maximum is reached, a new variation replaces the oldest one.
+// maxVariations is the maximum number of variations that a mock caches. When a mock has so many, a
+// new variation replaces the oldest one.
 const maxVariations = 256
 
 // recordHead records in the journal the status and the header of the response. If the exchange has
@@ -125,7 +126,7 @@ func (x *requestState) recordHead(status int, header http.Header) {
 	x.entry.HeadSent(status, header)
 }
 
-// fields converts h to a spec.Header with one field for each value. Values of the same name keep
+// fields returns the header h as a list with one field for each value. Values of the same name keep
 // their order; the order of the names is random.
 func fields(h http.Header) (out spec.Header) {
 	for name, values := range h {

@@ -42,10 +42,9 @@ func (p *faultPlan) appliedFaults() []string {
 // many frames.
 const noFrame = int(^uint(0) >> 1)
 
-// streamEffects returns the effects of the faults of p on the stream with number n, omitting each
-// fault whose MaxStreams is less than n. For a resumed stream, configureResume numbers only the
-// resumed streams of the run. Numbers start at 1. An effect records its fault in the journal the
-// first time that it changes something.
+// streamEffects returns the effects of the faults of p on the stream with number n, counted from 1.
+// It omits the faults that affect only streams with smaller numbers; see fault.Spec.MaxStreams. The
+// first time that an effect changes something, it records its fault in the journal.
 func (x *requestState) streamEffects(p *faultPlan, n int) (all []fault.Effect) {
 	r := x.newRand(randStream)
 	for _, use := range p.faults {
@@ -69,7 +68,6 @@ func (x *requestState) newEffect(f fault.Spec, r *rand.Rand, applied func(text s
 // A runKey identifies a run by the name of its dialect, the id of its thread and its own id.
 type runKey struct{ dialect, thread, run string }
 
-// maxPlans is the maximum number of fault plans that a mock keeps for runs whose events are
-// streamed in response to other requests than the one that started the run. When the maximum is
-// reached, a new plan replaces the oldest one.
+// maxPlans is the maximum number of runs for which a mock keeps the fault plan until another
+// request streams the run. When a mock has so many plans, a new plan replaces the oldest one.
 const maxPlans = 10_000

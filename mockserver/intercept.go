@@ -14,8 +14,8 @@ import (
 
 // intercept is the hook that the reference server calls for each decoded request; see
 // [reference.Config]. It opens the journal entry of the request and returns the changes that
-// scripts, recordings, faults and X-Mock headers make to the response. If h starts a run without
-// naming a thread, intercept sets a new thread id in h. The dynamic type of w must be
+// scripts, recordings, faults and X-Mock headers make to the response. If the request starts a run
+// and names no thread, intercept stores a new thread id in h. The dynamic type of w must be
 // *responseWriter.
 func (s *Server) intercept(
 	w http.ResponseWriter, r *http.Request, h *reference.ParsedRequest,
@@ -67,9 +67,9 @@ func (s *Server) intercept(
 	return override
 }
 
-// newPlan returns the fault plan of the request. It contains the faults that requestFaults returns,
-// and the first frame to hold from the header X-Mock-Hold or, if that is absent, from the settings.
-// The parameter found is the result of decide.
+// newPlan returns the fault plan of the request. The parameter found is the result of decide. The
+// first frame to hold is that of the header X-Mock-Hold or, if that is absent, that of the
+// settings.
 func (x *requestState) newPlan(found script.Decision) *faultPlan {
 	p := &faultPlan{test: x.scope.id, faults: x.requestFaults(found.Reply.Faults), firstHeld: noFrame}
 	if found.Rule != nil {
@@ -107,7 +107,7 @@ func (x *requestState) decide(h *reference.ParsedRequest) (found script.Decision
 	return found
 }
 
-// journalMisses converts mismatches of a script to mismatches of the journal.
+// journalMisses returns the mismatches of scripts as mismatches for the journal.
 func journalMisses(all []script.Mismatch) (out []journal.Mismatch) {
 	for _, m := range all {
 		out = append(out, journal.Mismatch{Rule: m.Rule, Why: m.Reason})
@@ -115,9 +115,10 @@ func journalMisses(all []script.Mismatch) (out []journal.Mismatch) {
 	return out
 }
 
-// requestFaults returns the faults of the request's headers, followed by ruleFaults (those of the
-// matching rule) and the faults of the settings. For a request that listens to a run, it omits the
-// faults of the settings, because the plan of the run already contains them.
+// requestFaults returns the faults for the response: those of the X-Mock-Fault header, ruleFaults
+// (those of the matching script rule) and those of the settings, in this order. If the request
+// listens to a run that another request started, the result omits the faults of the settings,
+// because the plan of that run already contains them.
 func (x *requestState) requestFaults(ruleFaults []fault.Spec) (all []fault.Spec) {
 	if x.overrides.Faults != nil {
 		all = append(all, *x.overrides.Faults...)
@@ -132,15 +133,15 @@ func (x *requestState) requestFaults(ruleFaults []fault.Spec) (all []fault.Spec)
 	return all
 }
 
-// configureRun prepares override for the run that the request h starts. It sets Agent if the run
-// follows a script, has a pace or is flushed after every event, and NewSink if faults change the
-// events, frames or end of the run. If the run is streamed in response to other requests, it also
-// stores the fault plan for them.
+// configureRun sets the fields Agent and NewSink of override for the run that the request h starts.
+// Agent is set if a script, a pace or flushing after every event changes how the run is emitted,
+// and NewSink if faults change its events, its frames or its end. If other requests will stream the
+// run, configureRun also stores the fault plan for them.
 func (x *requestState) configureRun(
 	h *reference.ParsedRequest, decision script.Decision, override *reference.Override,
 ) {
 	if !h.Operation.IsStream {
-		x.server.plans.get(x.run, func() *faultPlan { return x.ownPlan }) // a repeated request starts no other run
+		x.server.plans.get(x.run, func() *faultPlan { return x.ownPlan }) // a repeated request keeps the first plan
 	}
 	speed := decision.Reply.Pace
 	if x.settings.Pace != nil {
@@ -182,8 +183,9 @@ func (x *requestState) configureRun(
 	}
 }
 
-// configureResume sets override.ResumeFrom if faults of the run change the position from which the
-// stream is resumed. The faults apply in the order of the fault plan.
+// configureResume sets override.ResumeFrom if faults change the position at which the requested
+// stream resumes the run. If several faults do, each changes the result of the one before it in the
+// plan.
 func (x *requestState) configureResume(override *reference.Override) {
 	p, _ := x.currentPlan()
 	if p == nil {
@@ -223,9 +225,9 @@ func (x *requestState) refuseByFault(w http.ResponseWriter, override *reference.
 	}
 }
 
-// refuse sets override so that the reference server refuses the request, and sets the header
-// Retry-After of w if the refusal has one. The body is the Body of the refusal if it has a
-// ContentType, and otherwise an error in the format of the dialect.
+// refuse changes override so that the reference server sends the given refusal, and sets the header
+// Retry-After of w if RetryAfter is positive. The body is refusal.Body if ContentType is set, and
+// otherwise an error in the format of the dialect.
 func refuse(w http.ResponseWriter, refusal fault.CannedResponse, override *reference.Override) {
 	if refusal.RetryAfter > 0 {
 		seconds := (refusal.RetryAfter + time.Second - 1) / time.Second

@@ -33,7 +33,7 @@ import (
 // is set. Some fields have types of internal packages; programs outside this module set those
 // fields with an [Option].
 type Config struct {
-	Dialects []*dialect.Dialect // one is served at its base path; several are served below /NAME@VERSION
+	Dialects []*dialect.Dialect // must not be empty; BasePath returns the path of each
 	Seed     *uint64            // default seed of the random choices; nil: New chooses a random seed
 	Clock    *Clock             // nil: a clock that is frozen at [Epoch] if Seed is set, and otherwise not frozen
 	Defaults Defaults           // behavior where neither a script nor a request header specifies it
@@ -63,7 +63,7 @@ type Server struct {
 	scopes     limitedMap[string, *testScope] // scopes of the tests, by the ids of the tests
 	settingsMu sync.Mutex                     // serializes updates of settings
 	requests   keyCounter                     // counts equal requests; see requestSeed
-	plans      limitedMap[runKey, *faultPlan] // of runs that are started by one request and streamed by others
+	plans      limitedMap[runKey, *faultPlan] // of runs that one request starts and others stream
 	streams    liveStreams
 	variations limitedMap[variationKey, *vary.Variation]
 	store      state.Resetter    // the store of backend
@@ -71,7 +71,7 @@ type Server struct {
 	handler    http.Handler      // the method serve, wrapped in the handler of package middleware
 	basePaths  map[string]string // results of BasePath, by the names of the dialects
 
-	ctx          context.Context // done when the mock shuts down
+	ctx          context.Context // canceled by Shutdown
 	stop         context.CancelFunc
 	requestCount atomic.Uint64 // requests so far; see requestID
 }
@@ -132,8 +132,8 @@ func New(cfg Config, options ...Option) (*Server, error) {
 	return s, nil
 }
 
-// BasePath returns the path of the base URL of the dialect with the given name, such as
-// "runs@2026-04". It returns "" if the server does not serve the dialect.
+// BasePath returns the path of the base URL of a dialect. The parameter name is the full name of
+// the dialect, such as "runs@2026-04". The result is "" if the server does not serve that dialect.
 func (s *Server) BasePath(name string) string { return s.basePaths[name] }
 
 // Journal returns the record of the requests that the server received and the responses that it
@@ -154,8 +154,9 @@ func (s *Server) Dialects() []*dialect.Dialect { return s.cfg.Dialects }
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// Shutdown releases held streams, ends every stream as [reference.Server.Shutdown] does, and waits
-// until all requests have been served. It returns an error if ctx is done before that.
+// Shutdown releases held streams, shuts down the reference server (see
+// [reference.Server.Shutdown]), and waits until all requests have been served. It returns an error
+// if ctx is done before that.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.stop()
 	for _, t := range s.streams.all() {
@@ -164,8 +165,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return s.backend.Shutdown(ctx)
 }
 
-// Epoch is the time at which the clock of a mock with a configured seed is frozen. Responses
-// contain timestamps, so they are reproducible only if the time is fixed too.
+// Epoch is the time at which [New] freezes the clock if [Config.Seed] is set and [Config.Clock] is
+// not. Responses contain timestamps, so a seed alone does not make them reproducible.
 var Epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // A Clock is a source of the current time that can be frozen. The zero value is a clock that is not
@@ -185,5 +186,5 @@ func (c *Clock) Now() time.Time {
 // FreezeAt freezes the clock: from then on, Now returns at, until Resume is called.
 func (c *Clock) FreezeAt(at time.Time) { c.fixed.Store(&at) }
 
-// Resume makes Now return the system time again.
+// Resume ends the effect of FreezeAt: from then on, Now returns the system time.
 func (c *Clock) Resume() { c.fixed.Store(nil) }

@@ -15,8 +15,8 @@ import (
 // and NewTest fails the test.
 type Option func(*configBuilder) error
 
-// A configBuilder is what options change: the configuration, and the scripts and recordings that
-// apply loads after it has called all options.
+// A configBuilder is the configuration that options change. An option that adds scripts or
+// recordings appends them to the configBuilder; apply loads them after it has called all options.
 type configBuilder struct {
 	*Config
 	scripts    []script.Source
@@ -33,8 +33,7 @@ func Script(text string) Option {
 	}
 }
 
-// ScriptFiles returns an Option that adds the rules of the scripts in the files with the given
-// names.
+// ScriptFiles returns an Option that adds the rules of the scripts in the named files.
 func ScriptFiles(names ...string) Option {
 	return func(o *configBuilder) error {
 		for _, name := range names {
@@ -48,9 +47,9 @@ func ScriptFiles(names ...string) Option {
 	}
 }
 
-// Recordings returns an Option that adds recorded responses. They answer the requests that no rule
-// matches. Each path names a recording (.txtar, .http, .sse or .har) or a directory that contains
-// recordings.
+// Recordings returns an Option that makes the server answer with recorded responses the requests
+// that no script rule matches. Each path names a recording (.txtar, .http, .sse or .har) or a
+// directory that contains recordings.
 func Recordings(paths ...string) Option {
 	return func(o *configBuilder) error {
 		o.recordings = append(o.recordings, paths...)
@@ -89,8 +88,9 @@ func Seed(seed uint64) Option {
 	}
 }
 
-// Vary returns an Option that makes the server vary the encoding of its responses. The encoding
-// that seed selects differs from that of the reference server, but conforms to the protocol.
+// Vary returns an Option that makes the server vary the encoding of its responses, such as the
+// order of JSON members. The responses keep their meaning and conform to the protocol. The seed
+// selects the variation.
 func Vary(seed uint64) Option {
 	return func(o *configBuilder) error {
 		o.Defaults.Vary = &seed
@@ -108,9 +108,9 @@ func Strict() Option {
 	}
 }
 
-// apply applies the options to c. Scripts and recordings that the options add replace c.Scripts and
-// c.Replay. If scripts or recordings are invalid, the error lists all problems, each with its file
-// and line. After an error, c is only partly configured and must not be used.
+// apply applies the options to c. If options add scripts, these replace c.Scripts; if options add
+// recordings, these replace c.Replay. If scripts or recordings are invalid, the error lists all
+// problems, each with its file and line. After an error, the caller must not use c.
 func (c *Config) apply(options []Option) error {
 	o := &configBuilder{Config: c}
 	for _, option := range options {

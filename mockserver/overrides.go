@@ -24,7 +24,7 @@ import (
 //	X-Mock-Hold: 3                          index of the first event that is held, counting from 0
 type overrides struct {
 	RuntimeSettings
-	varyOff bool // the value of X-Mock-Vary is "off"; it takes precedence over the settings of the test
+	varyOff bool // the value of X-Mock-Vary is "off", so the encoding is not varied, whatever the settings are
 }
 
 // maxOverrideHeader is the maximum length, in bytes, of the value of an X-Mock header. For a longer
@@ -45,8 +45,8 @@ var overrideHeaders = map[string]func(*overrides, string) error{
 	"X-Mock-Hold": func(o *overrides, text string) error { return parseInto(&o.Hold, text, parseEventNumber) },
 }
 
-// parseInto sets *to to a pointer to the result of parse(text), and returns the error of parse. It
-// sets *to even if parse fails.
+// parseInto calls parse with text, sets *to to a pointer to the result, and returns the error of
+// parse. After an error, the caller must not use *to.
 func parseInto[T any](to **T, text string, parse func(text string) (T, error)) error {
 	v, err := parse(text)
 	*to = &v

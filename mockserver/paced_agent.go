@@ -12,9 +12,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// pacedAgent returns an agent that emits the events of another agent at the pace p. For each run,
-// it calls newAgent to create the other agent, which may call pause to delay its next event. Random
-// variations of the pace are drawn from r.
+// pacedAgent returns an agent that emits the events of an inner agent at the pace p. It calls
+// newAgent to create the inner agent of each run. The inner agent may call pause to delay its next
+// event. Random variations of the pace are drawn from r.
 func pacedAgent(newAgent func(pause func(time.Duration)) reference.Agent, p pace.Pace, r *rand.Rand) reference.Agent {
 	return func(ctx context.Context, t reference.Turn) iter.Seq[spec.Event] {
 		return func(yield func(spec.Event) bool) {
@@ -51,8 +51,9 @@ func flushEach(inner reference.Agent) reference.Agent {
 	}
 }
 
-// faultySink returns a function for [reference.Override].NewSink. The sinks that it creates apply
-// the effects, in the given order, to the events, the frames and the end of a run.
+// faultySink returns a function for [reference.Override].NewSink. The sinks that this function
+// creates apply the effects, in the given order, to the events of a run, to their frames and to its
+// end.
 func faultySink(effects []fault.Effect) func(encode func(*spec.Event) []byte, send func([]byte)) reference.EventSink {
 	return func(encode func(*spec.Event) []byte, send func([]byte)) reference.EventSink {
 		frame := send

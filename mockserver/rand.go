@@ -29,8 +29,8 @@ func (x *requestState) newRand(purpose uint64) *rand.Rand {
 }
 
 // requestSeed returns the seed of the random choices for a request. It depends only on the
-// arguments and on how many earlier requests had the same arguments. The base seed is the one that
-// the request, the settings of its test or the server specifies.
+// arguments and on how many earlier requests had the same arguments. The parameter base is the seed
+// in the X-Mock-Seed header, in the settings of the test or in the configuration.
 func (s *Server) requestSeed(base uint64, test, method, target string, body []byte, cursor string) uint64 {
 	h := fnv.New64a()
 	_ = binary.Write(h, binary.LittleEndian, base)
@@ -43,15 +43,15 @@ func (s *Server) requestSeed(base uint64, test, method, target string, body []by
 	return h.Sum64()
 }
 
-// A keyCounter counts the occurrences of keys. To limit its memory, it forgets keys that have not
-// occurred recently; see maxCounted. It is safe for concurrent use.
+// A keyCounter counts how often each key occurs. To limit its memory, it forgets keys that have not
+// occurred for a long time; see maxCounted. It is safe for concurrent use.
 type keyCounter struct {
 	mu                sync.Mutex
-	current, previous map[uint64]uint64 // number of occurrences of each key; next adds keys to current only
+	current, previous map[uint64]uint64 // number of occurrences of each key; see maxCounted
 }
 
-// maxCounted is the maximum number of keys in each of the two maps of a keyCounter. A keyCounter
-// always contains the maxCounted keys that occurred most recently, and possibly older ones.
+// maxCounted is the maximum number of keys in each of the two maps of a keyCounter. When the map
+// current is full, it replaces the map previous, whose counts are lost.
 const maxCounted = 1 << 16
 
 // next counts an occurrence of key and returns the number of earlier occurrences.
@@ -94,8 +94,8 @@ func (x *requestState) newID() string {
 	return script.NewUUID(x.idRand)
 }
 
-// requestID returns the id of the next request, which appears in the log and in a response header.
-// The id depends only on the seed of the server and the number of earlier requests.
+// requestID returns an id for a request that has just arrived. The id appears in the log and in a
+// response header. It depends only on the seed of the server and the number of earlier requests.
 func (s *Server) requestID() string {
 	var pcg rand.PCG
 	pcg.Seed(s.seed, s.requestCount.Add(1))

@@ -12,9 +12,9 @@ import (
 	"github.com/streamassay/streamassay/reference"
 )
 
-// findRecording returns the recorded response to the request h, or nil if there is none or if a
-// script rule matches the request. The parameter decision is the result of the method decide. If
-// findRecording searches the recordings, it records the result of the search in the journal.
+// findRecording returns the recorded response to the request h, or nil if there is none. The
+// parameter decision is the result of decide; if it contains a rule, findRecording returns nil
+// without searching the recordings. The result of a search is recorded in the journal.
 func (x *requestState) findRecording(h *reference.ParsedRequest, decision script.Decision) *replay.Response {
 	if x.settings.Replay == nil || decision.Rule != nil {
 		return nil
@@ -32,15 +32,15 @@ func (x *requestState) findRecording(h *reference.ParsedRequest, decision script
 	return response
 }
 
-// replayEndings maps each ending of an incomplete recorded response to the way in which the mock
-// ends its response. Endings of complete responses are not in the map.
+// replayEndings maps each way in which a recorded response can be incomplete to the way in which
+// the mock ends its own response. Endings of complete responses are not in the map.
 var replayEndings = map[replay.StreamEnd]fault.StreamEnd{
 	replay.Truncated: fault.Abort, replay.NoResponse: fault.Abort, replay.Reset: fault.Reset, replay.Stall: fault.Stall,
 }
 
 // replay returns a handler that sends the recorded response a with its recorded timing and ending.
-// The handler divides the recorded times by the Speed of the pace that applies to the request, if
-// that is positive. Its http.ResponseWriter must be a *responseWriter.
+// A positive Speed of the pace in the settings or in the X-Mock-Pace header divides the recorded
+// times. The http.ResponseWriter of the handler must be a *responseWriter.
 func (x *requestState) replay(a *replay.Response) http.HandlerFunc {
 	speed := 1.0
 	for _, configured := range []*pace.Pace{x.settings.Pace, x.overrides.Pace} {

@@ -58,10 +58,10 @@ func (s *Server) Requests(test string) (all []ReceivedRequest) {
 }
 
 // Verify checks the requests that the server received, as the command "streamassay mock --expect"
-// does. It returns an error that lists the problems if a client violated a MUST of the protocol, if
-// the calls differ from the expectations, or if no request was received. The expectations are YAML
-// such as "calls: [{op: run, exactly: 2}]"; if empty, they allow any calls. Invalid expectations
-// are an error, too.
+// does. The parameter expectations is YAML such as "calls: [{op: run, exactly: 2}]"; if it is
+// empty, any calls are allowed. Verify returns an error that lists the problems if a client
+// violated a MUST of the protocol, if the calls differ from the expectations, or if the server
+// received no request. It also returns an error if the expectations are invalid.
 func (s *Server) Verify(expectations string) error {
 	expect, err := journal.LoadExpectations("expectations", strings.NewReader(expectations))
 	if err != nil {

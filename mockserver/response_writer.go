@@ -18,9 +18,8 @@ import (
 //
 //	frameGate → varyStage → frame writers of the faults → clientWriter (send and record)
 //
-// If a stream is not held and has no variations or faults, the responseWriter passes it to the
-// clientWriter without splitting it. It also passes on other responses whole, but may vary the
-// encoding of JSON.
+// A stream that is not held, varied or affected by faults goes to the clientWriter without being
+// split. So does the body of any other response; if it is JSON, its encoding may be varied.
 type responseWriter struct {
 	exchange *requestState
 	client   *clientWriter
@@ -52,18 +51,17 @@ func (w *responseWriter) SetReadDeadline(at time.Time) error {
 	return http.NewResponseController(w.client.ResponseWriter).SetReadDeadline(at)
 }
 
-// SetWriteDeadline does nothing and returns nil. The deadlines that the reference server sets are
-// not meant for streams that are held; the clientWriter sets a new deadline before each write
-// instead.
+// SetWriteDeadline does nothing and returns nil. A deadline that the reference server sets could
+// expire while a stream is held; the clientWriter sets deadlines itself.
 func (w *responseWriter) SetWriteDeadline(time.Time) error { return nil }
 
 // FlushError sends buffered data to the client. It returns errEnded if the stream has ended, and
 // otherwise any error from flushing.
 func (w *responseWriter) FlushError() error { return w.client.Flush() }
 
-// WriteHeader applies faults and variations to the head of the response, sends the head and records
-// it in the journal. If the response is an event stream, it is added to the open streams. Only the
-// first call with a status of at least 200 has an effect.
+// WriteHeader applies faults and variations to the status and the header of the response, sends
+// both and records them in the journal. If the response is an event stream, WriteHeader adds it to
+// the open streams. Only the first call with a status of at least 200 has an effect.
 func (w *responseWriter) WriteHeader(status int) {
 	if w.headWritten || status < 200 {
 		return
@@ -108,9 +106,9 @@ func (w *responseWriter) changeHead(head *fault.ResponseHead) {
 	}
 }
 
-// startEffects returns the effects of the faults on this stream. It creates them on the first call
-// for which the fault plan is known; see currentPlan. That call also counts the stream and holds
-// its frames if the plan requires it. Until then, startEffects returns false for ok.
+// startEffects returns the effects of the faults on this stream. If the fault plan is not known yet
+// (see currentPlan), ok is false. The first call that finds the plan creates the effects, counts
+// the stream, and holds its frames if the plan requires it.
 func (w *responseWriter) startEffects() (all []fault.Effect, ok bool) {
 	if w.effectsKnown {
 		return w.effects, true
@@ -136,8 +134,8 @@ func (w *responseWriter) startEffects() (all []fault.Effect, ok bool) {
 	return w.effects, true
 }
 
-// Write sends p, a part of the body. If the response is an event stream that is held, varied or
-// affected by faults, Write sends only complete frames and keeps an incomplete one until the next
+// Write sends p, a part of the body. If p is part of an event stream that is split into frames (see
+// responseWriter), Write sends only complete frames and keeps an incomplete one until the next
 // call. It returns an error if the stream has ended or the client left.
 func (w *responseWriter) Write(p []byte) (int, error) {
 	if !w.headWritten {
@@ -174,7 +172,7 @@ func (w *responseWriter) Write(p []byte) (int, error) {
 }
 
 // passesThrough reports whether the next bytes of the stream can be sent unchanged, without being
-// split into frames. It calls prepare if necessary.
+// split into frames.
 func (w *responseWriter) passesThrough() bool {
 	if !w.prepared {
 		w.prepare()
@@ -182,9 +180,8 @@ func (w *responseWriter) passesThrough() bool {
 	return w.faults == nil && w.varyStream == nil && w.gate.held() == noFrame && w.frames.Rest() == nil
 }
 
-// prepare links the stages of the pipeline and sets w.prepared. If the effects of faults are not
-// known yet (see startEffects), it leaves w.prepared false, and must be called again before the
-// next write.
+// prepare links the stages of the pipeline. If the effects of the faults are not known yet (see
+// startEffects), it leaves w.prepared false and must be called again before the next write.
 func (w *responseWriter) prepare() {
 	effects, ok := w.startEffects()
 	w.prepared = ok
@@ -202,8 +199,7 @@ func (w *responseWriter) prepare() {
 }
 
 // close completes the response after the handler has returned. It sends the incomplete frame that
-// Write kept, if any, and the frames that faults have held back. It then calls the method end of
-// the client.
+// Write kept, if any, and the frames that faults have delayed. It then calls w.client.end.
 func (w *responseWriter) close() {
 	if rest := w.frames.Rest(); rest != nil && w.client.endedBy() == "" {
 		_ = w.faulty.WriteFrame(int(w.frameCount.Load()), rest) // fails only if the client left

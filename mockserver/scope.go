@@ -15,8 +15,8 @@ import (
 // Each test has its own scripts, script state, settings and journal entries.
 const testHeader = "X-Test-Id"
 
-// maxTests is the maximum number of tests whose settings are kept. When the maximum is reached, a
-// new test replaces the oldest one.
+// maxTests is the maximum number of tests whose settings and state a mock keeps. When a mock has so
+// many, a new test replaces the oldest one.
 const maxTests = 1000
 
 // RuntimeSettings holds the settings that can be changed while a mock is serving, for one test or
@@ -52,8 +52,8 @@ func newScope(id string, parent *testScope) *testScope {
 	return s
 }
 
-// scriptSets returns the scripts in the order in which they are tried: those of the scope, then the
-// shared ones. The result contains no nil elements and is nil if there are no scripts.
+// scriptSets returns the scripts in the order in which they are tried: that of the scope, then that
+// of the shared scope. The result contains no nil elements; it is nil if there are no scripts.
 func (s *testScope) scriptSets() (all []*script.RuleSet) {
 	for ; s != nil; s = s.parent {
 		if own := s.settings.Load().Scripts; own != nil {
@@ -63,8 +63,9 @@ func (s *testScope) scriptSets() (all []*script.RuleSet) {
 	return all
 }
 
-// effectiveSettings returns the settings of the scope, with the shared value for each field that is
-// nil. Scripts is not inherited; see scriptSets.
+// effectiveSettings returns the settings that apply to requests of the test: each field is that of
+// the scope or, if that is nil, that of the shared scope. The field Scripts is only that of the
+// scope; see scriptSets.
 func (s *testScope) effectiveSettings() RuntimeSettings {
 	own := *s.settings.Load()
 	if s.parent != nil {
@@ -99,9 +100,9 @@ func (s *Server) SetSettings(test string, settings RuntimeSettings) {
 	s.UpdateSettings(test, func(all *RuntimeSettings) { *all = settings })
 }
 
-// UpdateSettings replaces settings in the same way as SetSettings, but obtains the new settings by
-// calling change with a copy of the current ones. The function change may set fields, but must not
-// modify the values to which they point, and must not call methods of s. Concurrent updates are
+// UpdateSettings calls change with a copy of the current settings, and then replaces the settings
+// by the changed copy, as SetSettings does. The function change may set fields, but must not modify
+// the values to which they point, and must not call methods of s. Concurrent updates are
 // serialized.
 func (s *Server) UpdateSettings(test string, change func(*RuntimeSettings)) {
 	scope := s.scope(test)
@@ -117,8 +118,8 @@ func (s *Server) UpdateSettings(test string, change func(*RuntimeSettings)) {
 func (s *Server) ScriptState(test string) *script.State { return s.scope(test).state }
 
 // Tests returns the sorted ids of the tests that the server knows. A test becomes known by its
-// first request or by settings for it. The server keeps at most 1000 tests; a new test then
-// replaces the oldest one.
+// first request or when its settings are first read or set. The server keeps at most 1000 tests; a
+// new test then replaces the oldest one.
 func (s *Server) Tests() []string { return slices.Sorted(slices.Values(s.scopes.keys())) }
 
 // Reset discards the settings, the script state and the journal entries of the test with the id

@@ -16,8 +16,8 @@ type frameWriter interface {
 	WriteFrame(n int, frame []byte) error
 }
 
-// A varyStage is the stage that varies the encoding of frames. It replaces the encoding of each
-// frame with a different one that conforms to the protocol.
+// A varyStage is the stage that varies the encoding of frames: it replaces each frame by an
+// equivalent one that conforms to the protocol.
 type varyStage struct {
 	stream *vary.StreamEncoder
 	client *clientWriter
@@ -45,23 +45,23 @@ func (s varyStage) WriteFrame(n int, frame []byte) error {
 	return nil
 }
 
-// A nextStageWriter is the writer to which a fault writes. It passes each write to the next stage
-// as one frame.
+// A nextStageWriter is the fault.StreamSink of a fault that is followed by another stage. It passes
+// each write of the fault to that stage as one frame.
 type nextStageWriter struct {
 	*clientWriter
 	next       frameWriter
 	frameCount *atomic.Int64 // number of frames that the reference server has written to the stream
 }
 
-// Write passes p to the next stage as one frame, with the index of the latest frame of the stream.
-// It returns len(p) and the error from the next stage.
+// Write passes p to the next stage as one frame. The index of that frame is the index of the last
+// frame that the reference server wrote. Write returns len(p) and the error from the next stage.
 func (s nextStageWriter) Write(p []byte) (int, error) {
 	return len(p), s.next.WriteFrame(int(s.frameCount.Load())-1, p)
 }
 
-// A frameGate is the stage that holds back the frames of a stream from a given index on. WriteFrame
-// must not be called concurrently with itself. The other methods may be called at any time, even
-// while WriteFrame waits.
+// A frameGate is the stage that can hold a stream: it holds back the frames from a given index on.
+// WriteFrame must be called by one goroutine at a time. The other methods may be called
+// concurrently, even while WriteFrame waits.
 type frameGate struct {
 	client *clientWriter
 	next   frameWriter
@@ -79,8 +79,8 @@ func (g *frameGate) holdFrom(first int) {
 	g.set(first)
 }
 
-// allow lets the next n of the frames that are held back pass. It returns an error if the stage
-// holds back no frames.
+// allow increases the index of the first frame that is held back by n, so that n more frames pass.
+// It returns an error if the stage holds back no frames.
 func (g *frameGate) allow(n int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -91,8 +91,8 @@ func (g *frameGate) allow(n int) error {
 	return nil
 }
 
-// set is the implementation of holdFrom. It wakes WriteFrame if that is waiting. The caller must
-// hold g.mu.
+// set changes the index of the first frame that is held back to first. If WriteFrame is waiting,
+// set makes it check the index again. The caller must hold g.mu.
 func (g *frameGate) set(first int) {
 	if g.firstHeld = first; g.changed != nil {
 		close(g.changed)
@@ -110,7 +110,7 @@ func (g *frameGate) held() int {
 
 // WriteFrame waits until g does not hold back frame n, and then passes frame to the next stage.
 // Before it waits, it flushes the preceding frames. It returns an error if the stream ends or the
-// client leaves while it waits. A comment, for which n is -1, is never held back.
+// client leaves while it waits. An SSE comment, for which n is -1, is never held back.
 func (g *frameGate) WriteFrame(n int, frame []byte) error {
 	for flushed := false; ; flushed = true {
 		g.mu.Lock()

@@ -85,9 +85,9 @@ func (s *Server) Stream(id string) *Stream {
 	return nil
 }
 
-// Test returns the id of the test to which the stream belongs, or "" if it belongs to none. The
-// request that started the run determines the test. If that request named no test or is not known
-// yet, the request for the stream determines it.
+// Test returns the id of the test to which the stream belongs, or "" if it belongs to none. It is
+// the test of the request that started the run. If the server does not know that request, or if the
+// request names no test, it is the test of the request for the stream.
 func (s *Stream) Test() string {
 	if p := s.response.plan.Load(); p != nil && p.test != "" {
 		return p.test
@@ -112,12 +112,12 @@ func (s *Stream) Status() StreamStatus {
 	return v
 }
 
-// Hold holds back the event with the given index, counted from 0, and all later events. It releases
-// the events before it. A negative index means 0.
+// Hold holds back the event with the given index, counted from 0, and all later events. If earlier
+// events are held, they are sent. A negative index means 0.
 func (s *Stream) Hold(event int) { s.response.gate.holdFrom(max(0, event)) }
 
-// Next releases the next n events of a held stream. It returns an error if n is less than 1 or the
-// stream is not held.
+// Next lets n more events of a held stream pass, and holds the events after them. It returns an
+// error if n is less than 1 or the stream is not held.
 func (s *Stream) Next(n int) error {
 	if n < 1 {
 		return fmt.Errorf("invalid number of events %d (want 1 or more)", n)
@@ -125,11 +125,11 @@ func (s *Stream) Next(n int) error {
 	return s.response.gate.allow(n)
 }
 
-// Release lets all events of the stream pass, both those that are held and those that follow.
+// Release ends the effect of Hold: the events that are held, and all later ones, are sent.
 func (s *Stream) Release() { s.response.gate.holdFrom(noFrame) }
 
-// Inject sends frame to the client unchanged and at once, even if events of the stream are held. It
-// returns an error if the stream has ended or the client left.
+// Inject sends frame to the client unchanged and immediately, even if events of the stream are
+// held. It returns an error if the stream has ended or the client left.
 func (s *Stream) Inject(frame []byte) error {
 	if _, err := s.response.client.Write(frame); err != nil {
 		return err

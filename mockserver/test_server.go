@@ -24,8 +24,8 @@ type TestServer struct {
 	URL string // base URL of the dialect, without a slash at the end
 }
 
-// shutdownTimeout is the maximum time for which the server waits for requests in progress when the
-// test ends. It then closes their connections.
+// shutdownTimeout is the maximum time for which a [TestServer] waits for requests in progress when
+// its test ends. It then closes their connections.
 const shutdownTimeout = 5 * time.Second
 
 // NewTest starts a mock server for the test t and closes it when t ends. The server serves the

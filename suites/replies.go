@@ -193,7 +193,7 @@ const maxRefusedForms = 3
 // server refused all of them.
 func (t *Conversation) sendRefusedForms(r spec.Request) (refused bool) {
 	run := t.dialect.ParseRequest(r).Run
-	all := slices.DeleteFunc(t.refusedForms(r), func(m dialect.InvalidRequest) bool {
+	all := slices.DeleteFunc(t.refusedForms(r, nil), func(m dialect.InvalidRequest) bool {
 		return t.dialect.ParseRequest(m.Request).Run != run
 	})
 	step := max(1, len(all)/maxRefusedForms)
@@ -209,9 +209,11 @@ func (t *Conversation) sendRefusedForms(r spec.Request) (refused bool) {
 // or a text is too short or too long. It stops at the first one that the server accepts. It reports
 // whether the server refused all of them.
 func (t *Conversation) sendShortAndLongForms(r spec.Request) (refused bool) {
-	for _, m := range t.refusedForms(r) {
-		shortOrLong := strings.HasSuffix(m.Name, " is missing") || strings.HasSuffix(m.Name, " characters")
-		if shortOrLong && t.Send(m.Request) {
+	isShortOrLong := func(name string) bool {
+		return strings.HasSuffix(name, " is missing") || strings.HasSuffix(name, " characters")
+	}
+	for _, m := range t.refusedForms(r, isShortOrLong) {
+		if t.Send(m.Request) {
 			return false
 		}
 	}
@@ -219,11 +221,13 @@ func (t *Conversation) sendShortAndLongForms(r spec.Request) (refused bool) {
 }
 
 // refusedForms returns the invalid forms of the valid request r that name the same thread and that,
-// according to the document, the server MUST or SHOULD refuse.
-func (t *Conversation) refusedForms(r spec.Request) []dialect.InvalidRequest {
+// according to the document, the server MUST or SHOULD refuse. If wants is not nil, it returns only
+// those whose name, as in [dialect.InvalidRequest], wants accepts.
+func (t *Conversation) refusedForms(r spec.Request, wants func(name string) bool) []dialect.InvalidRequest {
 	isDemanded := func(d spec.RefusalRequirement) bool { return d.Level != spec.May }
 	thread := t.dialect.ParseRequest(r).Thread
-	return slices.DeleteFunc(t.dialect.InvalidRequests(r), func(m dialect.InvalidRequest) bool {
+	all := t.dialect.UnseenInvalidRequests(r, &dialect.SeenInvalidRequests{Wants: wants})
+	return slices.DeleteFunc(all, func(m dialect.InvalidRequest) bool {
 		e := t.dialect.ParseRequest(m.Request)
 		isRefusable := slices.ContainsFunc(e.Violations, func(v spec.Violation) bool {
 			return slices.ContainsFunc(v.Refusals, isDemanded)

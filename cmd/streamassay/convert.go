@@ -29,9 +29,10 @@ func convertCommand(sh stdio) *cobra.Command {
 		Use:   "convert FILE...",
 		Short: "Convert recordings and fixtures of other tools to files for the mock",
 		Long: `Convert recordings and fixtures of other tools to files for the mock:
-  .har, .http, .sse   recordings of browsers and curl → transcripts (.txtar), one per file
-                      or, with --dialect, one per conversation
-  .json               fixtures of aimock, a mock server of LLM APIs → scripts (.yaml)
+  .har, .http, .sse   recordings of browsers and curl → transcripts: page.har becomes page.txtar;
+                      with --dialect, each conversation (the exchanges of one thread; those
+                      without a thread form another) becomes one: page-1.txtar, page-2.txtar …
+  .json               fixtures of aimock, a mock server of LLM APIs → scripts: a.json becomes a.yaml
 The request of NAME.http is read from NAME.request.json, as in streamassay lint; do not give
 that file as an argument. Whatever cannot be converted exactly is listed on standard error.
 In transcripts, REDACTED replaces the credentials in headers and URLs, also where bodies repeat
@@ -39,6 +40,8 @@ them. Without --dialect, transcripts do not name their dialect; streamassay mock
 require --dialect.
 The mock also reads .har, .http and .sse files as they are. Convert them to edit them, to
 split them into conversations, for a mock of several dialects, or to remove a base path.
+
+If an output file exists, it is kept, and the command ends (see --force).
 
 Exit codes: 0 everything was converted, perhaps approximately, 1 something could not be
 converted, 2 usage error.`,

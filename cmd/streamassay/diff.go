@@ -47,7 +47,7 @@ otherwise random values are reported as differences. Only the flags --dialect, -
 and --skip apply to recordings; the others are ignored.
 
 Both servers get the same requests, in two rounds: those of the scenarios (streamassay list
-scenarios) and, if the agent follows docs/prompts.md, of the first 16 combinations (ids
+scenarios) and, if both agents follow docs/prompts.md, of the first 16 combinations (ids
 combination-N, see --deep in streamassay run --help). What differs between two responses of one
 server to the same request (such as random text) is volatile and ignored. Also ignored are
 times, consistent renamings of ids, and differences in how the same text is split into

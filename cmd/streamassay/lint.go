@@ -48,11 +48,12 @@ A FILE is one of:
   .har     an HTTP archive, as saved by browsers
 A DIR stands for all such files in it and below; - is standard input, whose format is
 recognized by the content; only a transcript or an HTTP archive includes the requests.
-A conversation is one or more exchanges, in order.
+The exchanges of a file form one conversation, in order.
 
 Recordings of the same dialect are judged together, as one target. A violation is reported
 for any response; a requirement is reported as fulfilled only if one of the responses streams
-a whole run (its start, content and end). Without a request, requirements about it are not tested.
+a whole run (its start, content and end). Only the server is judged, not its client. If a request
+is not recorded, requirements on how the server responds to it are not tested.
 Exchanges that request none of the dialect's operations, such as images in an HTTP archive, are
 not judged. If the recorded paths begin with a base path, first remove it with streamassay
 convert --base. If a file cannot be read, nothing is judged (exit code 2). In reports, REDACTED

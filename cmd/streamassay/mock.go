@@ -67,8 +67,8 @@ with the same new input (the last prompt, the tool results or answers to interru
 are several such responses, repeated requests get them in turn, then from the first again.
 A recording without its request (.sse, or .http without NAME.request.json, see streamassay
 lint --help) answers any request for a run's stream; one that does not name its dialect (.http,
-.sse, .har) needs exactly one --dialect. A request that nothing matches gets the reply that it
-gets without FILE (see --strict).
+.sse, .har, or a .txtar without "dialect:") needs exactly one --dialect. A request that nothing
+matches gets the reply that it gets without FILE (see --strict).
 
 The journal holds the latest exchanges (requests with their responses). The control address,
 which is printed, shows it: a page for browsers and an API. With a COMMAND, the mock runs it
@@ -155,8 +155,9 @@ SIGINT, 143 by SIGTERM.`,
 		}},
 		{"Recording a real server, instead of mocking", func(f *pflag.FlagSet) {
 			f.Var(&singleValue{value: &m.upstream}, "record",
-				"`URL` record each conversation, by forwarding requests to the server at URL (needs exactly one --dialect); "+
-					"REDACTED replaces credentials")
+				"`URL` forward requests to the server at URL and record each conversation, which is the exchanges of one "+
+					"thread; exchanges without a thread form another (needs exactly one --dialect); REDACTED replaces "+
+					"credentials")
 			f.StringVar(&m.save, "save", "recordings",
 				"`DIR` directory for the recordings; existing files are kept: a new file whose name is taken gets a number; "+
 					"streamassay mock DIR replays the recordings")

@@ -29,7 +29,7 @@ func (m *mockDefaultFlags) addFlags(f *pflag.FlagSet) {
 			"--clock is given (default: random seed, running clock)")
 	f.StringVar(&m.clock, "clock", "",
 		"`TIME` freeze the clock at TIME (RFC 3339); \"now\" keeps it running; it is the clock of the times in response "+
-			"bodies, in the journal and of the quotas in scripts, but not of the pace")
+			"bodies, in the journal and of the request quotas that rules of a script set, but not of the pace")
 	f.StringVar(&m.pace, "pace", "",
 		"`PACE` pace of deltas, e.g. '{first: 300ms, rate: 40}': the first 300ms after the start of the run, then 40 per "+
 			"second; a delta is a piece of streamed text or tool arguments; the other fields are jitter ({fixed: 20ms} delays "+

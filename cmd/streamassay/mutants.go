@@ -39,10 +39,11 @@ adds a word to every text and must fail, are run too.
 
 Exit codes:
   0     no mutant survived, and no check failed that should not;
-        with --write: the table was written; with --serve: ended by SIGINT or SIGTERM
-  1     a mutant survived, or a check failed that should not; with --check: more mutants survived
-        or more such checks failed than the table states, or all mutants were run and the table
-        is not up to date
+        with --check: the table is up to date; with --write: the table was written, whatever the
+        results; with --serve: ended by SIGINT or SIGTERM
+  1     without --write: a mutant survived, or a check failed that should not; with --check: more
+        mutants survived or more such checks failed than the table states, or all mutants were run
+        and the table is not up to date
   2     usage error
   5     internal error, or a correct server failed or a canary survived, so nothing is proven
   130   interrupted by SIGINT (143: by SIGTERM)`,

@@ -19,16 +19,15 @@ import (
 type Config struct {
 	AllowedHosts []string              // host names allowed in the Host header, in addition to the loopback names
 	Done         <-chan struct{}       // closed on shutdown, to end waits and event streams; may be nil
-	Judge        script.ReplyCheckFunc // checks the replies in scripts that requests set or check; nil: no checks
+	Judge        script.ReplyCheckFunc // checks the replies in uploaded scripts; nil: replies are not checked
 }
 
 // A server holds the state of the control port.
 type server struct {
 	mock *mockserver.Server
 	cfg  Config
-	// longRequests holds one value for each request that waits for exchanges or receives the events
-	// of the journal, and for each stream that is to end before a later event. Its capacity limits
-	// their number.
+	// longRequests limits the number of long requests (see acquireLong) and of streams that endAt
+	// will end. It holds one value for each of them.
 	longRequests chan struct{}
 
 	mu            sync.Mutex                // serializes changes of scripts, settings and state

@@ -21,12 +21,13 @@ var securityHeaders = map[string]string{
 	"X-Frame-Options":              "DENY",
 }
 
-// guard returns a handler that protects inner from pages of other sites, and passes all other
-// requests to inner. It refuses two kinds of requests:
-//   - requests for other hosts, with status 421: a page of another site can make its own host name
-//     resolve to this address (DNS rebinding)
-//   - changes that pages of other origins request, with status 403: such pages can submit forms, and
-//     browsers state the origin in the headers Origin and Sec-Fetch-Site
+// guard returns a handler that sets the security headers and passes requests to inner, except those
+// that a page of another site may have caused:
+//   - It refuses a request whose Host is not allowed, with status 421. The site may have made its
+//     own host name resolve to this address (DNS rebinding).
+//   - It refuses a request of a page of another origin to change something, with status 403. The
+//     page may have submitted a form. Browsers state the origin of the page in the headers Origin and
+//     Sec-Fetch-Site.
 func (s *server) guard(inner http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

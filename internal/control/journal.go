@@ -107,10 +107,10 @@ func (s *server) clearJournal(w http.ResponseWriter, r *http.Request, query url.
 	return nil
 }
 
-// acquireLong admits a request that waits for exchanges or receives the events of the journal. It
-// returns a context that is done when the client leaves or the control port shuts down, and a
-// function that the caller must call after serving the request. If there are too many such
-// requests, acquireLong sets Retry-After in the header of w and returns an error with status 503.
+// acquireLong admits a long request: one that waits for exchanges or receives the events of the
+// journal. It returns a context that is done when the client leaves or the control port shuts down,
+// and a function that the caller must call after serving the request. If maxLongRequests are in
+// progress, acquireLong sets Retry-After in the header of w and returns an error with status 503.
 func (s *server) acquireLong(w http.ResponseWriter, r *http.Request) (context.Context, func(), error) {
 	release, err := s.admitLong(w)
 	if err != nil {
@@ -127,9 +127,9 @@ func (s *server) acquireLong(w http.ResponseWriter, r *http.Request) (context.Co
 	return ctx, func() { stop(); release() }, nil
 }
 
-// admitLong adds a value to s.longRequests. The caller must call release exactly once to remove the
-// value. If the channel is full, admitLong sets Retry-After in the header of w and returns an error
-// with status 503.
+// admitLong admits a long request or a call of endAt, up to maxLongRequests at a time. The caller
+// must call release exactly once when the request or call has ended. If too many are in progress,
+// admitLong sets Retry-After in the header of w and returns an error with status 503.
 func (s *server) admitLong(w http.ResponseWriter) (release func(), err error) {
 	select {
 	case s.longRequests <- struct{}{}:
@@ -146,9 +146,9 @@ func (s *server) admitLong(w http.ResponseWriter) (release func(), err error) {
 const keepAliveInterval = 15 * time.Second
 
 // streamEvents handles GET /v1/journal/feed: it sends the events of the journal as an event stream
-// until the client leaves or the port shuts down. If the query names a test, it leaves out the
-// events of other tests. If there are too many long requests (see acquireLong), it returns an error
-// with status 503.
+// until the client leaves or the control port shuts down. If the query names a test, it omits the
+// events of other tests. If too many long requests are in progress (see acquireLong), it returns an
+// error with status 503.
 func (s *server) streamEvents(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	ctx, leave, err := s.acquireLong(w, r)
 	if err != nil {

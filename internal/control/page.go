@@ -36,9 +36,9 @@ var templates = sync.OnceValue(func() *template.Template {
 	}).ParseFS(pageTemplates, "*.html"))
 })
 
-// displayText returns raw for display: as text or, if it is not valid UTF-8, as "base64: " followed
-// by its base64 encoding. If raw has more than maxShownBytes bytes, only its beginning is shown, up
-// to a complete character, followed by the number of the remaining bytes.
+// displayText returns raw as text or, if it is not valid UTF-8, as "base64: " followed by its
+// base64 encoding. Only the first maxShownBytes bytes are included, without a character that would
+// be cut; if bytes are left out, their number follows.
 func displayText(raw journal.BodyBytes) string {
 	shown, rest := printable.Prefix(raw, maxShownBytes), ""
 	if more := len(raw) - len(shown); more > 0 {
@@ -58,8 +58,8 @@ type streamPageData struct {
 	Endings []string            // the ways to end the stream that the page offers, such as "reset"
 }
 
-// newStreamView returns the view of the stream with the given status. It contains the latest events
-// of the stream if the journal contains its exchange.
+// newStreamView returns the data that a page shows of the stream with the given status. It contains
+// the latest events of the stream, unless the journal has dropped its exchange.
 func (s *server) newStreamView(status mockserver.StreamStatus) streamPageData {
 	view := streamPageData{StreamStatus: status, From: 1, Endings: endReasons}
 	if record, ok := s.journal().Get(status.Entry); ok {
@@ -69,8 +69,8 @@ func (s *server) newStreamView(status mockserver.StreamStatus) streamPageData {
 	return view
 }
 
-// A filterInput is an input of the form that filters the journal on the page. Value is its current
-// value.
+// A filterInput is an input of the form that filters the journal on the page. Name is a query
+// parameter, and Value is its current value.
 type filterInput struct{ Name, Value string }
 
 // pageFilters lists the query parameters that the inputs of the filter form set.
@@ -107,8 +107,9 @@ func (s *server) servePage(w http.ResponseWriter, r *http.Request, query url.Val
 	return renderPage(w, "page.html", view)
 }
 
-// newestExchanges returns at most maxRows exchanges that match f, the newest first. The second
-// result is the number of all exchanges that match f. The fields Offset and Limit of f are ignored.
+// newestExchanges returns the newest exchanges that match f, at most maxRows of them, the newest
+// first. The second result is the number of all exchanges that match f. The fields Offset and Limit
+// of f are ignored.
 func (s *server) newestExchanges(f journal.Filter) ([]journal.Record, int) {
 	f.Limit = 1
 	_, total := s.journal().List(f)

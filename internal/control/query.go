@@ -11,9 +11,9 @@ import (
 	"github.com/streamassay/streamassay/internal/journal"
 )
 
-// parseQuery returns the query parameters of a request. The list known holds the names of the valid
-// parameters; if it is nil, parseQuery ignores the query and returns nil. It returns an error with
-// status 400 if the query is malformed, or if a parameter is unknown, is repeated or has a value of
+// parseQuery returns the query parameters of a request. The parameter known lists their valid
+// names. If known is nil, parseQuery ignores the query and returns nil. It returns an error with
+// status 400 if the query is malformed, if a parameter is unknown or repeated, or if its value has
 // more than 1024 bytes.
 func parseQuery(r *http.Request, known []string) (url.Values, error) {
 	if known == nil {

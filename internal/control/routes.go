@@ -30,7 +30,8 @@ var (
 // error, it has not responded, and the caller must send the error.
 type routeHandlerFunc func(w http.ResponseWriter, r *http.Request, query url.Values) error
 
-// A route is a handler for a method and a path pattern in the syntax of [http.ServeMux].
+// A route assigns a handler to an HTTP method and a path. The path is a pattern in the syntax of
+// [http.ServeMux], without the method.
 type route struct {
 	method, path string
 	query        []string // names of the valid query parameters; nil: all parameters are ignored
@@ -93,7 +94,7 @@ func (s *server) pageRoutes() []route {
 }
 
 // newMux returns a handler that passes each request to the route for its path and method. If no
-// route has the path, the handler responds with status 404.
+// route has the path, it responds with status 404.
 func (s *server) newMux() http.Handler {
 	mux := http.NewServeMux()
 	byPath := map[string]methodRoutes{}
@@ -110,7 +111,8 @@ func (s *server) newMux() http.Handler {
 	return mux
 }
 
-// A methodRoutes maps methods to the routes of one path.
+// A methodRoutes handles the requests to one path. It maps each HTTP method that the path supports
+// to the route of that method.
 type methodRoutes map[string]route
 
 // ServeHTTP calls the handler for the method of the request, and sends the error if the handler

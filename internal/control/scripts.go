@@ -25,11 +25,10 @@ const maxProblems = 100
 // scriptMediaTypes lists the media types that a request with a script may have.
 var scriptMediaTypes = []string{"application/yaml", "application/x-yaml", "text/yaml", "text/plain", "application/json"}
 
-// loadScripts returns the text and the rules of the script in the body of the request r, and at
-// most maxProblems errors and warnings about the script. If the script has errors, set is nil and
-// err is nil. If the body cannot be read, is empty or has the wrong media type, err contains the
-// HTTP status for the response. The parameter w is used only to limit the size of the body and the
-// time to read it.
+// loadScripts parses the script in the body of the request r. It returns the text and the rules of
+// the script, and at most maxProblems errors and warnings about it. If the script has errors, set
+// is nil and err is nil. If the body cannot be read, is empty or has the wrong media type, err
+// contains the HTTP status for the response. loadScripts does not write to w.
 func (s *server) loadScripts(
 	w http.ResponseWriter, r *http.Request,
 ) (text []byte, set *script.RuleSet, found []scriptProblem, err error) {
@@ -89,7 +88,7 @@ type ruleInfo struct {
 	File     string `json:"file"` // file of the script
 	Line     int    `json:"line"` // line in that file, from 1
 	Priority int    `json:"priority"`
-	Violates bool   `json:"violates"` // the reply violates the protocol on purpose
+	Violates bool   `json:"violates"` // the script states that the reply violates the protocol
 }
 
 // yamlMediaType is the media type of a script in a response.
@@ -126,9 +125,9 @@ func (s *server) getScripts(w http.ResponseWriter, r *http.Request, query url.Va
 	return writeJSON(w, response)
 }
 
-// isKnownTest reports whether the mock has settings of the test with the id test. It returns true
-// for "", which stands for the settings that all tests share. Handlers that only read must call
-// this function first, because reading the settings of an unknown test creates them.
+// isKnownTest reports whether the mock knows the test with the id test. It returns true for "",
+// which stands for what all tests share. Handlers that only read must call it first, because
+// reading the settings or the state of an unknown test makes it known.
 func (s *server) isKnownTest(test string) bool {
 	return test == "" || slices.Contains(s.mock.Tests(), test)
 }

@@ -33,9 +33,9 @@ func (s *server) currentSettings(test string) (now mockserver.RuntimeSettings) {
 	return now
 }
 
-// removeSettings removes all settings from now except scripts and recordings.
-func removeSettings(now *mockserver.RuntimeSettings) {
-	*now = mockserver.RuntimeSettings{Scripts: now.Scripts, Replay: now.Replay}
+// removeSettings sets all fields of settings to nil, except for the scripts and the recordings.
+func removeSettings(settings *mockserver.RuntimeSettings) {
+	*settings = mockserver.RuntimeSettings{Scripts: settings.Scripts, Replay: settings.Replay}
 }
 
 // putSettings handles PUT /v1/settings: it replaces the settings of the test in the query or, if
@@ -47,16 +47,16 @@ func (s *server) putSettings(w http.ResponseWriter, r *http.Request, query url.V
 
 // patchSettings handles PATCH /v1/settings: it changes the settings of the test in the query or, if
 // the query names no test, those that all tests share. The body is a JSON merge patch (RFC 7396):
-// settings that are null are removed, and settings that it does not contain are kept. It responds
-// with the new settings.
+// null removes a setting, and a setting that is absent from the body is kept. patchSettings
+// responds with the new settings.
 func (s *server) patchSettings(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	return s.changeSettings(w, r, query.Get("test"), func(*mockserver.RuntimeSettings) {})
 }
 
 // changeSettings changes the settings of the test with the id test, or those that all tests share
-// if test is "". It calls prepare with the current settings, sets the settings in the body of the
-// request, and removes those that are null there. It responds with the new settings. If the body is
-// invalid, it changes nothing and returns an error.
+// if test is "". It first calls prepare with a copy of the current settings. It then applies the
+// body of the request: null removes a setting, and any other value sets it. It responds with the
+// new settings. If the body is invalid, it changes nothing and returns an error.
 func (s *server) changeSettings(
 	w http.ResponseWriter, r *http.Request, test string, prepare func(*mockserver.RuntimeSettings),
 ) error {
@@ -103,9 +103,9 @@ func (s *server) deleteSettings(w http.ResponseWriter, r *http.Request, query ur
 	return nil
 }
 
-// settingReaders maps the name of each setting to a function that parses text, the JSON value of
-// the setting, and stores the result in to. If text is null, the function removes the setting. It
-// returns an error if the value is invalid.
+// settingReaders maps the name of each setting to a function that parses its JSON value and stores
+// the result in a field of to. The value null removes the setting. The function returns an error if
+// the value is invalid.
 var settingReaders = map[string]func(to *mockserver.RuntimeSettings, text []byte) error{
 	"seed": func(to *mockserver.RuntimeSettings, text []byte) error { return readSetting(&to.Seed, text, parseSeed) },
 	"vary": func(to *mockserver.RuntimeSettings, text []byte) error { return readSetting(&to.Vary, text, parseSeed) },
@@ -132,7 +132,7 @@ func readSetting[T any](to **T, text []byte, parse func(text []byte) (T, error))
 // integer from 0 to 2^53-1.
 func parseSeed(text []byte) (uint64, error) { return mockserver.ParseSeed(string(text)) }
 
-// parseHold parses text, a JSON number, as the index of the event before which streams are held. It
+// parseHold parses text, a JSON number, as the index of the first event to hold in a stream. It
 // returns an error unless the number is an integer from 0 to maxEvent.
 func parseHold(text []byte) (n int, err error) {
 	if err := json.Unmarshal(text, &n); err != nil || n < 0 || n > maxEvent {
@@ -154,10 +154,9 @@ func parsePace(text []byte) (pace.Pace, error) {
 // maxFaults is the maximum number of faults that a request can set.
 const maxFaults = 32
 
-// parseFaults parses text, the JSON value of the setting faults. It is a string in the syntax of
-// [fault.Parse], or a list of such strings and of objects in the form that scripts use. parseFaults
-// returns an error if the value has a different form, if a fault is invalid, or if there are more
-// than maxFaults faults.
+// parseFaults parses text, the JSON value of the setting faults. The value is a string in the
+// syntax of [fault.Parse] or a list of items that parseFault accepts. parseFaults returns an error
+// if the value is invalid or contains more than maxFaults faults.
 func parseFaults(text []byte) (specs []fault.Spec, err error) {
 	var header string
 	if json.Unmarshal(text, &header) == nil {
@@ -182,9 +181,9 @@ func parseFaults(text []byte) (specs []fault.Spec, err error) {
 	return specs, nil
 }
 
-// parseFault parses item, one element of a JSON list of faults: a string in the syntax of
-// [fault.Parse], which may contain several faults, or an object with one fault and its parameters.
-// parseFault returns an error if item is neither or if a fault is invalid.
+// parseFault parses an item of a JSON list of faults. The item is a string in the syntax of
+// [fault.Parse], which may contain several faults, or an object with one fault and its parameters,
+// as in a script. parseFault returns an error if the item is invalid.
 func parseFault(item []byte) ([]fault.Spec, error) {
 	var header string
 	if json.Unmarshal(item, &header) == nil {
@@ -208,9 +207,9 @@ func parseFault(item []byte) ([]fault.Spec, error) {
 	return nil, nil
 }
 
-// A currentSteps is the JSON form of the state of scripts: the current step of each scenario, by
-// the name of the scenario. In a script, a scenario is a named state machine: rules can require
-// that it is at a certain step, and can move it to another step.
+// A currentSteps is the JSON form of the state of scripts: it maps the name of each scenario to the
+// scenario's current step. A scenario is a state machine in a script: a rule can require that the
+// scenario is at a certain step, and can move it to another step.
 type currentSteps struct {
 	Steps map[string]string `json:"steps"`
 }
@@ -232,10 +231,10 @@ func (s *server) getState(w http.ResponseWriter, r *http.Request, query url.Valu
 	return writeJSON(w, currentSteps{now})
 }
 
-// putState handles PUT /v1/state, whose body is a currentSteps: it sets the current steps of the
-// scenarios in the body, and sets all other scenarios back to their first step. It does so for the
-// test in the query or, if the query names no test, for requests that belong to no test. It
-// responds with the new currentSteps.
+// putState handles PUT /v1/state. Its body is a currentSteps: the scenarios in the body are set to
+// the given steps, and all other scenarios to their initial step. The change applies to the test in
+// the query or, if the query names no test, to requests that belong to no test. putState responds
+// with the new currentSteps.
 func (s *server) putState(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	var to currentSteps

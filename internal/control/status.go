@@ -28,8 +28,8 @@ type servedDialect struct {
 // A journalSize describes the size of the journal.
 type journalSize struct {
 	Exchanges int    `json:"exchanges"` // number of exchanges in the journal
-	Bytes     int64  `json:"bytes"`     // approximate memory that they use, in bytes
-	Forgotten uint64 `json:"forgotten"` // number of exchanges that were dropped because of a limit
+	Bytes     int64  `json:"bytes"`     // approximate memory that these exchanges use
+	Forgotten uint64 `json:"forgotten"` // number of exchanges that the limits of the journal have removed
 }
 
 // currentStatus returns the status of the mock, the response to GET /v1/status.

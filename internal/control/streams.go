@@ -48,7 +48,8 @@ func (s *server) findStream(r *http.Request) (*mockserver.Stream, error) {
 }
 
 // onStream returns a handler that calls change with the stream whose id is in the path of the
-// request. It then responds with the state of the stream, or returns the error from change.
+// request, and then responds with the state of the stream. If change returns an error, the handler
+// returns that error instead.
 func (s *server) onStream(
 	change func(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error,
 ) routeHandlerFunc {
@@ -64,8 +65,8 @@ func (s *server) onStream(
 	}
 }
 
-// getStream handles GET /v1/streams/{id}. It does nothing, because onStream responds with the state
-// of the stream.
+// getStream handles GET /v1/streams/{id}. It changes nothing; the handler from onStream responds
+// with the state of the stream.
 func getStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error { return nil }
 
 // checkEvent returns an error with status 400 if event, the index of an event in a stream, is
@@ -78,8 +79,8 @@ func checkEvent(event int) error {
 }
 
 // holdStream handles POST /v1/streams/{id}/hold: it holds the stream before an event. The body is
-// {"event": N}, where N is the index of the event, from 0, or empty. If the body names no event, a
-// held stream stays held where it is, and any other stream is held before its next event.
+// {"event": N}, where N is the index of the event, from 0. Without N or without a body, a held
+// stream is left unchanged, and any other stream is held before its next event.
 func holdStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error {
 	var to struct {
 		Event *int `json:"event"`
@@ -99,8 +100,8 @@ func holdStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) 
 }
 
 // stepStream handles POST /v1/streams/{id}/next: it lets the next N events of a held stream pass.
-// The body is {"events": N}, or empty for one event. stepStream returns an error with status 409 if
-// the stream is not held, and with status 400 if N is invalid. Other errors are those of readJSON.
+// The body is {"events": N}; without a body, N is 1. The error has status 409 if the stream is not
+// held, and status 400 if N is invalid. Other errors are those of readJSON.
 func stepStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error {
 	n := 1
 	to := struct {
@@ -183,9 +184,9 @@ var endReasons = []string{
 }
 
 // endStream handles POST /v1/streams/{id}/end, whose body is {"how": HOW} or {"how": HOW, "event":
-// N}: it ends a stream in the way HOW, one of endReasons. Without N, it ends the stream immediately
-// and responds with status 204. With N, the stream will end before the event with the index N, from
-// 0, and endStream responds with status 202 and the current state of the stream.
+// N}: it ends a stream in one of the ways in endReasons, HOW. Without N, it ends the stream
+// immediately and responds with status 204. N is the index of an event, from 0: the stream will end
+// before that event, and endStream responds with status 202 and the current state of the stream.
 //
 // The error has status 409 if event N has already been sent, and status 400 if HOW or N is invalid.
 // Other errors are those of findStream, readJSON and admitLong.
@@ -235,9 +236,9 @@ func (s *server) endStream(w http.ResponseWriter, r *http.Request, query url.Val
 // pollInterval is the interval at which endAt polls the stream.
 const pollInterval = 5 * time.Millisecond
 
-// endAt waits until the event with the given index is the next to be sent, and then ends the stream
-// in the given way, how. The caller must have held the stream before that event. If the stream ends
-// earlier or the control port shuts down, endAt does nothing.
+// endAt waits until all events before the one with the given index have been sent, and then ends
+// the stream in the way how. The caller must have held the stream before that event. If the stream
+// ends earlier or the control port shuts down, endAt does nothing.
 func (s *server) endAt(one *mockserver.Stream, how fault.StreamEnd, event int) {
 	again := time.NewTicker(pollInterval)
 	defer again.Stop()
@@ -254,8 +255,8 @@ func (s *server) endAt(one *mockserver.Stream, how fault.StreamEnd, event int) {
 	}
 }
 
-// endNow ends the stream in the given way, how. For fault.Torn it first sends the beginning of a
-// line, so that the stream ends within a line.
+// endNow ends the stream in the way how. For fault.Torn, it first sends the beginning of a line, so
+// that the stream ends within a line.
 func endNow(one *mockserver.Stream, how fault.StreamEnd) {
 	if how == fault.Torn {
 		_ = one.Inject([]byte("data: ")) // fails only if the stream has ended

@@ -37,8 +37,8 @@ func (s *server) verifyCalls(w http.ResponseWriter, r *http.Request, query url.V
 	return writeJSON(w, map[string]any{"ok": false, "failures": failures})
 }
 
-// waitForExchanges handles POST /v1/wait: it responds when at least n exchanges match a filter, or
-// when a timeout has passed. The body contains the filter, n (by default 1) and the timeout (by
+// waitForExchanges handles POST /v1/wait: it waits until at least n exchanges match a filter, or
+// until a timeout has passed. The body contains the filter, n (by default 1) and the timeout (by
 // default defaultWait). The response has status 200 and the body {"ok": BOOL, "seen": COUNT,
 // "wanted": n}. BOOL is false after a timeout, and COUNT is the number of matching exchanges.
 func (s *server) waitForExchanges(w http.ResponseWriter, r *http.Request, query url.Values) error {

@@ -8,8 +8,8 @@ import (
 )
 
 // An eventEditor changes the events of one run. When it drops or inserts an event, it renumbers the
-// later ones, so that the sequence numbers of the run stay consecutive and only the checks of the
-// missing or additional event fail. An eventEditor calls Args.Applied for each change.
+// later events, so that the sequence numbers of the run stay consecutive. The fault then does not
+// also violate the rules about sequence numbers. An eventEditor calls Args.Applied for each change.
 type eventEditor struct {
 	Args
 	emit  func(*spec.Event) // receives the events that replace the current one
@@ -18,9 +18,8 @@ type eventEditor struct {
 }
 
 // editEvents returns a value for [Fault.NewEffect]. For each run, the effect calls begin, which
-// returns an edit: a function that is called with each event e of the run, in order. The edit emits
-// the events that replace e by calling the methods of r. It must not modify e or keep it beyond the
-// call.
+// returns an edit. It calls the edit with each event e of the run, in order. The edit emits the
+// events that replace e by calling the methods of r. It must not modify e or use it after the call.
 func editEvents(begin func(r *eventEditor) func(e *spec.Event)) func(Args) Effect {
 	return func(a Args) Effect {
 		r := &eventEditor{Args: a}
@@ -80,9 +79,10 @@ func (r *eventEditor) drop(e *spec.Event) {
 	}
 }
 
-// first returns a function that reports whether an event is the first one, at or after the trigger,
-// for which fits returns true. If no trigger is set, the search begins with the first event of the
-// run. The function must be called with each event of the run, in order.
+// first returns a function that selects one event of a run: it returns true for the first event, at
+// or after the trigger, for which fits returns true, and false for all other events. If no trigger
+// is set, the search begins with the first event of the run. The function must be called with each
+// event of the run, in order.
 func (r *eventEditor) first(fits func(*spec.Event) bool) func(*spec.Event) bool {
 	n, done := -1, false
 	return func(e *spec.Event) bool {
@@ -95,8 +95,9 @@ func (r *eventEditor) first(fits func(*spec.Event) bool) func(*spec.Event) bool 
 	}
 }
 
-// isTarget reports whether a fault that can change events of any kind may change e. Without an
-// event number as the trigger, only deltas with text qualify, because clients display their text.
+// isTarget reports whether a fault that can change events of any kind may change e. If the trigger
+// is an event number, the fault may change any event. Otherwise, it changes a delta with text,
+// because clients display the text.
 func (r *eventEditor) isTarget(e *spec.Event) bool {
 	return r.Trigger.Event >= 0 || isDelta(e) && e.Text != ""
 }
@@ -183,9 +184,10 @@ func changed(fits func(*spec.Event) bool, change func(*spec.Event)) func(Args) E
 	})
 }
 
-// moved returns a value for [Fault.NewEffect]. The effect swaps the first event, at or after the
-// trigger, for which fits returns true with the event that follows it. If no event follows, nothing
-// changes. A nil fits stands for eventEditor.isTarget. The events keep their sequence numbers.
+// moved returns a value for [Fault.NewEffect]. The effect delays one event until the next event has
+// been sent: the first event, at or after the trigger, for which fits returns true. If it is the
+// last event of the run, nothing changes. If fits is nil, eventEditor.isTarget is used instead. The
+// events keep their sequence numbers.
 func moved(fits func(*spec.Event) bool) func(Args) Effect {
 	return editEvents(func(r *eventEditor) func(*spec.Event) {
 		var held *spec.Event

@@ -103,12 +103,12 @@ func newRunError(e *spec.Event, text, code string) *spec.Event {
 const stackTrace = "boom\n\nTraceback (most recent call last):\n" +
 	"  File \"agent.py\", line 7, in run\n    raise RuntimeError('boom')"
 
-// failRun returns a value for [Fault.NewEffect]. The effect sends a single error event in place of
-// the event at the trigger and all later ones. The text of the error event is the argument text
-// followed by the fault's parameter "text"; its code is the parameter "code".
+// failRun returns a value for [Fault.NewEffect]. The effect sends an error event in place of the
+// event at the trigger, and omits all later events. The text of the error event is the argument
+// text followed by the fault's parameter "text"; its code is the parameter "code".
 //
-// If no trigger is set, the run fails at the second event of its content, such as a message delta,
-// or at its last event if it has less content.
+// If no trigger is set, the error event replaces the second event of the run's content, such as a
+// message delta. If the content has fewer events, it replaces the last event of the run.
 func failRun(text string) func(Args) Effect {
 	return editEvents(func(r *eventEditor) func(*spec.Event) {
 		n, contentEvents, failed, created := -1, 0, false, ""
@@ -161,9 +161,9 @@ func repeatMessage(r *eventEditor) func(*spec.Event) {
 }
 
 // breakArguments returns an edit for editEvents that appends a brace to the arguments of tool
-// calls, so that they are not valid JSON. Of the tool calls that are streamed as several events, it
-// changes only the first one that ends at or after the trigger. It changes all calls that are a
-// single event or a part of another event.
+// calls, so that they are not valid JSON. It changes each tool call that is a single event or a
+// part of another event. Of the tool calls that are streamed as several events, it changes one: the
+// first that ends at or after the trigger.
 func breakArguments(r *eventEditor) func(*spec.Event) {
 	isAffected := r.first(OfKind(spec.ToolEnd))
 	breakCalls := r.changeParts(spec.ToolCall, func(p *spec.Event) (keep bool) {
@@ -203,10 +203,10 @@ func renameResults(r *eventEditor) func(*spec.Event) {
 	})
 }
 
-// changeParts returns an edit for editEvents that edits all tool calls or all tool results: kind is
-// spec.ToolCall or spec.ToolResult. It calls change with a copy of each event of that kind and of
-// each part of that kind, and sends the copy instead of the original. A part for which change
-// returns false is left out. For an event that is not a part, keep is ignored.
+// changeParts returns an edit for editEvents that edits all tool calls, if kind is spec.ToolCall,
+// or all tool results, if kind is spec.ToolResult. Each of them is an event or a part of an event.
+// The edit calls change with a copy and sends the copy instead of the original. It leaves out a
+// part for which change returns false. For an event, it ignores the result of change.
 func (r *eventEditor) changeParts(kind spec.Kind, change func(p *spec.Event) (keep bool)) func(*spec.Event) {
 	return func(e *spec.Event) {
 		r.pass(mapEvent(e, func(p *spec.Event) bool {
@@ -220,8 +220,9 @@ func (r *eventEditor) changeParts(kind spec.Kind, change func(p *spec.Event) (ke
 }
 
 // shiftNumbers returns a value for [Fault.NewEffect]. The effect adds delta, which must be 1 or -1,
-// to all sequence numbers from the trigger on or, if no trigger is set, from the first text delta
-// on. If that would make the first of these numbers -1, the effect changes nothing.
+// to the sequence numbers of all events from the trigger on. If no trigger is set, it begins with
+// the first text delta. If the first of these numbers is 0 and delta is -1, the effect changes
+// nothing.
 func shiftNumbers(delta int64) func(Args) Effect {
 	return editEvents(func(r *eventEditor) func(*spec.Event) {
 		isAffected := r.first(func(e *spec.Event) bool { return e.Seq != "" && r.isTarget(e) })

@@ -60,8 +60,8 @@ type Trigger struct {
 	Time  time.Duration // after this time since the head of the response; -1: not set
 }
 
-// Args holds the arguments of a fault for one response. Its maps hold the values of the fault's own
-// parameters, by name; each parameter has an entry in the map for its type.
+// Args holds the arguments of a fault for one response. Each parameter in [Fault.Params] has an
+// entry, under its name, in the map for its type.
 type Args struct {
 	Trigger   Trigger
 	Ints      map[string]int
@@ -74,7 +74,7 @@ type Args struct {
 type ResponseContext struct {
 	Rand        *rand.Rand // source of all random choices
 	TypeMembers []string   // names of the JSON members that state the type of an event; nil: unknown
-	Applied     func()     // to be called, any number of times, when the fault changes the response; never nil
+	Applied     func()     // must be called at least once if the fault changes the response; never nil
 }
 
 // An Effect describes what a fault does to one response. If Response is set, it is sent instead of

@@ -12,11 +12,10 @@ import (
 	"github.com/streamassay/streamassay/internal/sse"
 )
 
-// editFrame returns a value for [Fault.NewEffect]. The effect replaces one frame with out, the
-// result of change. It calls change with each frame whose data is a JSON object, until change
-// returns true for ok. It begins with the frame of the event at the trigger or, if no trigger is
-// set, with the second frame. The argument data is the "data" field of the frame, of which there is
-// only one.
+// editFrame returns a value for [Fault.NewEffect]. The effect calls change with one frame after the
+// other until change returns true for ok. It then sends out in place of that frame. It starts with
+// the frame of the event at the trigger or, if no trigger is set, with the second frame. It skips
+// frames whose data is not a JSON object. The argument data is the only "data" field of the frame.
 func editFrame(change func(a Args, frame []byte, data sse.Line) (out []byte, ok bool)) func(Args) Effect {
 	return func(a Args) Effect {
 		n, done := -1, false
@@ -52,7 +51,7 @@ func editData(change func(a Args, data []byte) (out []byte, ok bool)) func(Args)
 	})
 }
 
-// replaceData returns a copy of frame with other as the value of the field data.
+// replaceData returns a copy of frame in which other replaces the value of data, a field of frame.
 func replaceData(frame []byte, data sse.Line, other []byte) []byte {
 	return slices.Concat(frame[:data.ValueStart], other, frame[data.ValueEnd():])
 }
@@ -103,13 +102,13 @@ func encodeMembers(m jsonMembers) []byte {
 var memberParam = Param{Name: "member", Doc: "name of the member; by default an id", Type: "text"}
 
 // editMember returns a value for [Fault.NewEffect]. The effect edits one member of the data of a
-// frame: the member that the fault's parameter "member" names or, if it is not set, the member that
-// choose returns. The frame is the first one that has this member, beginning with the frame of the
-// event at the trigger or, if no trigger is set, with the second frame.
+// frame. The fault's parameter "member" names the member; if the parameter is not set, the function
+// choose selects it. The effect edits the first frame that has the member, starting with the frame
+// of the event at the trigger or, if no trigger is set, with the second frame.
 //
 // The function choose receives the members of the data and [ResponseContext.TypeMembers]. It
-// returns "" if it chooses no member. The function change edits m, the members of the data, in
-// place; name is the name of the chosen member.
+// returns the name of a member, or "" for no member. The function change edits m, the members of
+// the data, in place; name is the name of the member to edit.
 func editMember(
 	choose func(m jsonMembers, types []string) string, change func(m jsonMembers, name string),
 ) func(Args) Effect {

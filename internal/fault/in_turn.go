@@ -103,8 +103,8 @@ type chunkEventSender struct {
 	calls   map[string][]spec.Event // chunks of calls that have not ended, by key
 }
 
-// sendDelta sends chunk, a copy of a delta of the message or tool call with the given key, as a
-// chunk. The first chunk of a message or call gets the role and the name from the start event;
+// sendDelta sends chunk, a copy of a delta event, as a chunk of the message or tool call with the
+// given key. The first chunk of a message or call gets the role and the name from the start event;
 // later chunks get no message id and no call id. The chunks of a tool call are stored until sendEnd
 // is called.
 func (c *chunkEventSender) sendDelta(key string, chunk spec.Event) {
@@ -122,8 +122,8 @@ func (c *chunkEventSender) sendDelta(key string, chunk spec.Event) {
 	c.replace(&chunk)
 }
 
-// sendEnd ends the message or tool call with the given key, where e is its end event. It sends the
-// stored chunks of a call. If there were no deltas, it sends the start event, which was held back,
+// sendEnd handles e, the end event of the message or tool call with the given key. It sends the
+// stored chunks of a call, and omits e. If there were no deltas, it sends the stored start event
 // and e.
 func (c *chunkEventSender) sendEnd(key string, e *spec.Event) {
 	for i := range c.calls[key] {
@@ -143,8 +143,8 @@ func (c *chunkEventSender) sendEnd(key string, e *spec.Event) {
 
 // editChunks returns a value for [Fault.NewEffect]. The effect sends the text deltas of a run as
 // chunks, and leaves out the events that start and end messages. Before it sends a chunk, it calls
-// change(chunk, first), which edits the chunk in place; first reports whether the chunk is the
-// first one of its message.
+// change, which edits the chunk in place. The argument first is true for the first chunk of each
+// message.
 func editChunks(change func(chunk *spec.Event, first bool)) func(Args) Effect {
 	return editEvents(func(r *eventEditor) func(*spec.Event) {
 		begun := map[string]bool{}

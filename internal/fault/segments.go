@@ -10,9 +10,10 @@ import (
 
 // drip returns a writer for the body of a stream; see wrapBody. The writer sends the stream to w in
 // segments (see writeSegment), with a pause before each. It begins at the trigger or, if no trigger
-// is set, with the first byte. The fault's parameters are "bytes", the size of a segment, "every",
-// the length of a pause, and "for", the number of bytes that are sent in this way. If "for" is 0,
-// all bytes are sent in this way.
+// is set, with the first byte.
+//
+// The fault's parameter "bytes" is the size of a segment, and "every" is the length of a pause. The
+// parameter "for" is the number of bytes to send in this way; 0 means all bytes.
 func drip(a Args, w StreamSink) FrameWriter {
 	size, limit := a.Ints["bytes"], a.Ints["for"]
 	sent, slow, hasReached := int64(0), 0, eventReached(a.Trigger)
@@ -87,10 +88,10 @@ func parseOffsets(text string) (all []int, err error) {
 	return all, nil
 }
 
-// segmentEnds returns the offsets at which the segments of a frame of length bytes end, in
-// ascending order. The last of them is length. The frame is cut at the given offsets; negative ones
-// count from the end of the frame, and those outside of the frame are ignored. If offsets is empty,
-// each segment has size bytes; the last one may be shorter.
+// segmentEnds returns the offsets at which the segments of a frame end, in ascending order. The
+// frame has length bytes, so the last offset is length. The frame is cut at the given offsets;
+// negative ones count from the end of the frame, and those outside of the frame are ignored. If
+// offsets is empty, the frame is cut into segments of size bytes, of which the last may be shorter.
 func segmentEnds(length int, offsets []int, size int) (ends []int) {
 	for _, n := range offsets {
 		if n < 0 {
@@ -113,10 +114,11 @@ func segmentEnds(length int, offsets []int, size int) (ends []int) {
 // the memory that a stream uses.
 const maxBatchSize = 16 << 20
 
-// batchFrames returns a writer that sends frames to w in batches. Frames before the trigger pass
-// unchanged. If no trigger is set, the batches begin with the first frame. A batch is sent in one
-// segment when it contains batch frames, not counting comments, when it exceeds maxBatchSize bytes,
-// or when the stream ends.
+// batchFrames returns a writer for the body of a stream; see wrapBody. The writer collects batches
+// of frames and sends each batch to w in one segment. A batch contains as many frames as the
+// argument batch states, not counting comments. It is smaller at the end of the stream, or if it
+// exceeds maxBatchSize bytes. The batches begin at the trigger or, if no trigger is set, with the
+// first frame.
 func batchFrames(a Args, w StreamSink, batch int) FrameWriter {
 	var held []byte
 	count, hasReached, pass := 0, eventReached(a.Trigger), writeFrames(w)

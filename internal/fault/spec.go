@@ -175,9 +175,9 @@ func newSpec(name string, settings map[string]string) (Spec, error) {
 	return u, nil
 }
 
-// setParam stores v as the trigger if key is a kind of trigger that the fault supports. Otherwise
-// it stores v as the parameter with the name key. It returns an error if v would be a second
-// trigger.
+// setParam stores v as the trigger of u if key is a kind of trigger that the fault supports. It
+// returns an error if u already has a trigger. For any other key, setParam stores v as the
+// parameter with the name key.
 func (u *Spec) setParam(key string, v paramValue) error {
 	if !slices.Contains(u.Fault.Triggers, key) {
 		u.params[key] = v

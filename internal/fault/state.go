@@ -6,8 +6,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// stateFaults lists the faults that affect the state shared by agent and client, and the snapshots
-// of messages.
+// stateFaults lists the faults that affect the state that agent and client share, and the snapshots
+// of the messages of a thread.
 var stateFaults = []*Fault{
 	{Name: "delta-malformed", Doc: "a delta of the state, after the start of the run, is an object and not a JSON Patch",
 		RequiredKinds: []spec.Kind{spec.RunStart, spec.StateDelta}, Checks: []string{"wire.matches-schema"},
@@ -19,9 +19,9 @@ var stateFaults = []*Fault{
 		NewEffect: editEvents(followBySnapshot)},
 }
 
-// followBySnapshot returns an edit for editEvents that inserts, after the end of each message, a
-// snapshot of the messages that contains only that message, with the first half of its text. It
-// inserts none if that half is empty. The edit emits events with r.
+// followBySnapshot returns an edit for editEvents that inserts a snapshot of the messages after the
+// end of each message. The snapshot contains only that message, with the first half of its text. If
+// that half is empty, no snapshot is inserted.
 func followBySnapshot(r *eventEditor) func(*spec.Event) {
 	texts := map[string]*strings.Builder{}
 	return func(e *spec.Event) {

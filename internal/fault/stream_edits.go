@@ -9,9 +9,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// wrapBody returns a value for [Fault.NewEffect]. The effect consists only of an [Effect.WrapBody]
-// function, which calls wrap with the arguments of the fault and the writer for the body, and
-// returns its result.
+// wrapBody returns a value for [Fault.NewEffect]. The effect has only an [Effect.WrapBody]
+// function. This function calls wrap with the arguments of the fault and the writer for the body,
+// and returns the result of wrap.
 func wrapBody(wrap func(a Args, w StreamSink) FrameWriter) func(Args) Effect {
 	return func(a Args) Effect {
 		return Effect{WrapBody: func(w StreamSink) FrameWriter { return wrap(a, w) }}
@@ -111,10 +111,10 @@ func insertGarbage(a Args) Effect {
 	})
 }
 
-// padEvent is a value for [Fault.NewEffect]. The effect inserts spaces before the data of an event,
-// so that its frame has the number of bytes that the fault's parameter "bytes" gives. A larger
-// frame is not changed. The data remains valid JSON. The event is the one at the trigger or, if no
-// trigger is set, a random one; see newTriggeredWriter.
+// padEvent is a value for [Fault.NewEffect]. The effect inserts spaces before the data of an event
+// until its frame has as many bytes as the fault's parameter "bytes" states. A larger frame is not
+// changed. The data remains valid JSON. The event is the one at the trigger or, if no trigger is
+// set, a random one; see newTriggeredWriter.
 func padEvent(a Args) Effect {
 	return injectAt(a, func(c *triggeredWriter, rest []byte) error {
 		data, ok := sse.FindField(rest, "data")

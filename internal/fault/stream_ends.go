@@ -29,10 +29,10 @@ func atStreamEnd(f func(a Args, w StreamSink) error) func(Args) Effect {
 	})
 }
 
-// truncateFrame returns a value for [Fault.NewEffect]. The effect closes the connection in the
-// middle of the frame at the trigger or, if no trigger is set, of a random frame; see
-// newTriggeredWriter. The function part returns the beginning of the frame, which is sent. It is
-// not called for a byte trigger: then, the connection is closed after exactly that number of bytes.
+// truncateFrame returns a value for [Fault.NewEffect]. The effect sends only the beginning of one
+// frame and then closes the connection. The frame is the one at the trigger or, if no trigger is
+// set, a random one; see newTriggeredWriter. The function part returns the beginning to send. If
+// the trigger is a number of bytes, part is not called, and exactly that number of bytes is sent.
 func truncateFrame(part func(frame []byte) []byte) func(Args) Effect {
 	return func(a Args) Effect {
 		return injectAt(a, func(c *triggeredWriter, frame []byte) error {
@@ -46,16 +46,17 @@ func truncateFrame(part func(frame []byte) []byte) func(Args) Effect {
 	}
 }
 
-// cutInsideData returns the beginning of frame, up to the middle between the start of the data line
-// and the end of the frame.
+// cutInsideData returns the beginning of frame, which it cuts halfway between the start of the data
+// line and the end of the frame.
 func cutInsideData(frame []byte) []byte {
 	data, _ := sse.FindField(frame, "data")
 	return frame[:data.Start+(len(frame)-data.Start)/2]
 }
 
-// cutInsideCharacter returns the beginning of frame, up to and including the first byte of its
-// first multibyte character. If frame has no such character, cutInsideCharacter cuts it before the
-// last quotation mark, or at the start if it has none, and appends an incomplete character.
+// cutInsideCharacter returns the beginning of frame, cut after the first byte of the first
+// multibyte character. If frame has no such character, it is cut before the last quotation mark
+// instead, or at offset 0 if there is none, and the first two bytes of a three-byte character are
+// appended.
 func cutInsideCharacter(frame []byte) []byte {
 	for i := 0; i < len(frame); {
 		_, size := utf8.DecodeRune(frame[i:])

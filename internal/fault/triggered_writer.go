@@ -42,8 +42,9 @@ func newTriggeredWriter(
 }
 
 // WriteFrame writes frame, whose index in the stream is n, counted from 0; for a comment, n is -1.
-// If the position of the fault is in frame, WriteFrame writes only the bytes before that position
-// and calls inject with the other bytes. It returns the first error from writing or from inject.
+// If the fault is to be injected before or inside frame, WriteFrame writes only the bytes before
+// that position and calls inject with the remaining bytes. It returns the first error from writing
+// or from inject.
 func (c *triggeredWriter) WriteFrame(n int, frame []byte) error {
 	switch {
 	case c.done:
@@ -59,8 +60,8 @@ func (c *triggeredWriter) WriteFrame(n int, frame []byte) error {
 	return c.writeBytes(frame)
 }
 
-// fire marks the fault as injected, calls inject with rest, the unwritten part of the current
-// frame, and returns the error from inject.
+// fire calls inject and returns its error. It also marks the fault as injected, so that it is
+// injected only once. The argument rest is the part of the current frame that has not been written.
 func (c *triggeredWriter) fire(rest []byte) error {
 	c.done = true
 	c.args.Applied()

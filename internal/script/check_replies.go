@@ -14,12 +14,14 @@ import (
 // returns a message for each violation of the protocol, or nil if there is none.
 type ReplyCheckFunc func(d *dialect.Dialect, agent reference.Agent) []string
 
-// CheckReplies runs check on the reply of each rule, in every served dialect to which the rule
-// applies. It returns one error for each rule whose reply violates the protocol, sorted by file and
-// position. Rules without a reply in the script, and rules with "violates: true", are skipped.
+// CheckReplies runs check on the reply of each rule, in every dialect that the mock serves and to
+// which the rule applies. It returns one error for each rule whose reply violates the protocol,
+// sorted by file and position. It skips rules that have no reply in the script or set "violates:
+// true".
 //
-// A server encodes replies with the same sequence of step kinds in the same way. Of these,
-// CheckReplies therefore checks only the first one in each dialect, unless a reply has raw frames.
+// To save time, CheckReplies skips a reply if it has already checked one with the same kinds of
+// steps, in the same order, in the same dialect. A server encodes both in the same way. Replies
+// with raw frames are always checked.
 func (s *RuleSet) CheckReplies(check ReplyCheckFunc) []Problem {
 	var problems []Problem
 	checked := map[string]bool{}
@@ -78,8 +80,8 @@ func (r *Rule) checkReply(d *dialect.Dialect, reply Reply, check ReplyCheckFunc)
 }
 
 // exampleReply returns the reply of the rule to a minimal request in dialect d. Each capture group
-// of the rule's regular expressions has the value "1". If a template fails, for example because the
-// minimal request lacks something, the reply has no agent.
+// of the rule's regular expressions has the value "1". If a template fails, for example because it
+// needs the first bytes of the user's message, which is empty, the reply has no agent.
 func (r *Rule) exampleReply(d *dialect.Dialect) Reply {
 	match := map[string]string{}
 	for group := range r.groups {

@@ -55,8 +55,9 @@ func (s *RuleSet) Decide(f *RequestContext, st *State) Decision {
 	return Decision{Mismatches: s.mismatches(f, st)}
 }
 
-// mismatches returns the reasons why the rules do not match request f: one reason for each rule,
-// for at most maxMismatches rules. Rules of which f meets more conditions come first.
+// mismatches returns one reason for each rule why it does not match request f, for at most
+// maxMismatches rules. The rules are sorted by the number of their conditions that f meets, largest
+// number first.
 func (s *RuleSet) mismatches(f *RequestContext, st *State) []Mismatch {
 	type rankedRule struct {
 		rule          *Rule

@@ -16,10 +16,9 @@ import (
 // dropped.
 const maxProblems = 100
 
-// A decoder decodes one script file. For this purpose, it calls the UnmarshalYAML methods of this
-// package, but only for nodes that satisfy the schema. A method with a context parameter gets the
-// decoder from the context. It adds errors that the schema does not rule out to the problems of the
-// decoder, and returns only errors that its comment mentions.
+// A decoder decodes one script file. It calls the UnmarshalYAML methods of this package, but only
+// for nodes that satisfy the schema. The methods get the decoder from their context (see decoderOf)
+// and add errors to its problems.
 type decoder struct {
 	file     string             // name of the file, for problems
 	dialects []*dialect.Dialect // the served dialects

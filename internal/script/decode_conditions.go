@@ -82,9 +82,9 @@ func (all *headerMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error 
 }
 
 // A bodyMatchers holds the conditions on the body of a request. In a script, it is an object that
-// maps JSON pointers to expected JSON values. An object in place of an expected value holds
-// conditions on the text of the value, such as {contains: a}. An expected value that is itself an
-// object must be written as {equals: VALUE}.
+// maps each JSON pointer to the expected JSON value, or to an object with conditions on the value
+// at the pointer, such as {contains: a}. An expected value that is an object must therefore be
+// written as {equals: VALUE}.
 type bodyMatchers []bodyMatcher
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
@@ -118,8 +118,8 @@ func (all *bodyMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	return nil
 }
 
-// A scenarioSteps holds a list of scenarios with a step for each. In a script, it is an object that
-// maps the name of each scenario to the name of a step.
+// A scenarioSteps holds one step for each of several scenarios (see scenarioStep). In a script, it
+// is an object that maps the name of each scenario to the name of a step.
 type scenarioSteps []scenarioStep
 
 // UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The node n must be an

@@ -35,7 +35,7 @@ type ruleDocument struct {
 	When     conditions    // what a request must meet to match the rule
 	Reply    stepList      // steps of the reply; nil if there is none
 	Status   *statusReply  // error response to send instead of an event stream; nil if there is none
-	Default  bool          // the script states that the server's own agent replies; has no effect otherwise
+	Default  bool          // the script states that the server's own agent replies; for readers, without an effect
 	Pace     paceValue     // timing of the response
 	Faults   faultList     // faults to inject into the response
 	Set      scenarioSteps // scenario steps to set when the rule matches
@@ -90,8 +90,8 @@ func (p *paceValue) UnmarshalYAML(ctx context.Context, n ast.Node) (err error) {
 }
 
 // A faultList is a list of faults in a script. Each item is the name of a fault, or an object that
-// maps the name of one fault to its parameters. A nil faultList means that the script has no such
-// list, not even an empty one.
+// maps the name of one fault to its parameters. A faultList is nil if the script has no member
+// "faults", and not nil if that member is an empty list.
 type faultList []fault.Spec
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
@@ -178,9 +178,9 @@ func (d *decoder) checkDialectNames(n ast.Node) {
 	}
 }
 
-// decodeRule decodes the node n as a rule with the given name. The defaults apply to settings that
-// the rule does not make. decodeRule sets d.templates and d.groups, and adds the problems that it
-// finds to d.problems.
+// decodeRule decodes the node n as a rule with the given name. The rule gets the defaults for the
+// dialects, and for the timing and the faults that it does not set. decodeRule sets d.groups and
+// d.templates to those of the rule, and adds the problems that it finds to d.problems.
 func (d *decoder) decodeRule(n ast.Node, name string, defaults ruleDefaults) *Rule {
 	d.templates, d.groups = nil, map[string]bool{}
 	at := positionOf(n)

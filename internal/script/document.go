@@ -142,13 +142,13 @@ func yamlError(err error) error {
 type resolvedNode struct {
 	node  ast.Node
 	value any // the decoded value, as returned by parseYAML
-	size  int // number of values in the node, including itself; a long text counts as several
+	size  int // number of values and keys in the node, including itself; 32 bytes of a scalar count as one more
 }
 
 // An aliasResolver replaces the aliases in the tree of a file with the nodes to which they refer.
 type aliasResolver struct {
-	// anchors maps the name of each anchor before the current node to its resolved value, which is
-	// nil while the value is still being resolved.
+	// anchors maps the name of each anchor before the current node to its resolved value. The
+	// value is nil if the current node is inside the anchored node.
 	anchors map[string]*resolvedNode
 }
 
@@ -200,10 +200,10 @@ func (r *aliasResolver) resolve(n ast.Node, depth int) (*resolvedNode, error) {
 	return out, err
 }
 
-// resolveMembers replaces the aliases in the members of the object n, and sets the value and the
-// size of out. The argument depth is the number of levels between the root and n. resolveMembers
-// returns a *positionError if a member cannot be resolved, a key is not supported or occurs twice,
-// or the object has too many members.
+// resolveMembers replaces the aliases in the members of the object n. It sets out.value to the
+// value of n, and adds the size of the members to out.size. The argument depth is the number of
+// levels between the root and n. resolveMembers returns a *positionError if a member cannot be
+// resolved, a key is not supported or occurs twice, or the object has too many members.
 func (r *aliasResolver) resolveMembers(n *ast.MappingNode, out *resolvedNode, depth int) error {
 	object := map[string]any{}
 	for _, m := range n.Values {

@@ -47,8 +47,8 @@ func (d *decoder) lintRule(rule *Rule, n ast.Node) {
 	}
 }
 
-// inferLast sets c.Last, the kind of the last input that a request must have, if the rule does not
-// state it but the other conditions imply it:
+// inferLast sets c.Last, the required kind of the last input of a request, if the rule does not
+// state it. It infers the kind from the other conditions:
 //   - a condition on a tool result implies a tool result
 //   - a condition on the answer to an interrupt implies such an answer
 //   - a condition on the user's text or on the turn implies a message of the user
@@ -95,11 +95,12 @@ func dialectNames(dialects []*dialect.Dialect) string {
 	return joinNames(all)
 }
 
-// lintFaults adds warnings to d.problems about faults of the rule that have no effect, because a
-// dialect lacks a kind of event that the fault requires. If the script lists dialects for the rule,
-// a warning says which of the served dialects are affected. Otherwise, there is a warning only if
-// all of them are affected. The argument served holds the served dialects to which the rule
-// applies, and at is the node of the list of faults.
+// lintFaults warns about faults of the rule that require a kind of event that a served dialect
+// lacks. Such a fault has no effect in that dialect. If the script lists no dialects for the rule,
+// lintFaults warns only if the fault has no effect in any served dialect.
+//
+// The argument served holds the served dialects to which the rule applies, and at is the node of
+// the list of faults. The warnings are added to d.problems.
 func (d *decoder) lintFaults(rule *Rule, served []*dialect.Dialect, at ast.Node) {
 	for i, use := range rule.Faults {
 		var lacks []*dialect.Dialect
@@ -123,9 +124,9 @@ func (d *decoder) lintFaults(rule *Rule, served []*dialect.Dialect, at ast.Node)
 }
 
 // lintStep adds a warning to d.problems if no dialect in served can express the step s. The warning
-// states what is sent instead. If s is a client-tool step and in no dialect clients can send the
-// result of a tool, lintStep adds an error instead. It also checks the parts of s. The argument
-// served holds the served dialects to which the rule applies.
+// states what the server sends instead. A client-tool step is an error, rather than a warning, if
+// the clients of these dialects cannot send tool results. lintStep also checks the parts of s. The
+// argument served holds the served dialects to which the rule applies.
 func (d *decoder) lintStep(s *step, served []*dialect.Dialect) {
 	for i := range s.children {
 		d.lintStep(&s.children[i], served)

@@ -62,8 +62,8 @@ type bodyMatcher struct {
 	matcher *textMatcher // if not nil, the condition on the text of the value
 }
 
-// A matchContext holds a request that is compared with one rule, and what was found in the request
-// for the conditions of the rule. It must not be used for a second rule.
+// A matchContext holds a request that is compared with one rule, and the results of the comparison.
+// Each comparison needs a new matchContext.
 type matchContext struct {
 	request       *RequestContext
 	state         *State
@@ -73,13 +73,14 @@ type matchContext struct {
 }
 
 // A mismatchReason returns a description of the condition that a request does not meet. A nil
-// mismatchReason means that the request meets all conditions. It is a function because most
-// descriptions are never used.
+// mismatchReason means that the request meets all conditions. It is a function, so that a
+// description is only formatted if it is shown.
 type mismatchReason func() string
 
-// match returns nil if the request in p meets the conditions of the rule, and otherwise a reason
-// that describes the first condition that the request does not meet. It sets the other fields of p.
-// It does not check the conditions on scenario steps; State.claim does.
+// match returns nil if the request in p meets the conditions of the rule. Otherwise, it returns a
+// reason that describes the first condition that the request does not meet. It stores the capture
+// groups, the tool result and the number of conditions met in p. It does not check the conditions
+// on scenario steps; State.claim does.
 func (r *Rule) match(p *matchContext) mismatchReason {
 	f, c := p.request, &r.When
 	if !r.appliesTo(f.Dialect) {
@@ -145,12 +146,12 @@ func (c *conditions) matchIDs(p *matchContext) mismatchReason {
 	return c.Run.match(p, "run", p.request.Parsed.Run, p.request.Parsed.Run != "")
 }
 
-// matchToolResult returns nil if there is no condition on tool results, or if a tool result after
-// the user's last message meets it. Otherwise, the reason is about the last tool result, or states
-// that there is none.
+// matchToolResult returns nil if there is no condition on tool results, or if at least one tool
+// result after the user's last message meets it. Otherwise, it returns a reason that describes the
+// last of these results, or states that there are none.
 //
-// It sets p.toolResult to the first tool result that meets the condition. If there is no condition,
-// it sets p.toolResult to the last one.
+// It sets p.toolResult to the first result that meets the condition. If there is no condition, it
+// sets p.toolResult to the last result after the user's last message.
 func (c *conditions) matchToolResult(p *matchContext) (no mismatchReason) {
 	results := p.request.toolResults()
 	if len(results) > 0 {
@@ -233,10 +234,9 @@ func (c *conditions) matchBody(p *matchContext) mismatchReason {
 	return nil
 }
 
-// match returns nil if text meets the condition or t is nil, and otherwise the reason why it does
-// not. The argument what is the name of the text in the reason, and present is whether the request
-// has the text. If t has a regular expression that matches, match adds its capture groups to
-// p.groups.
+// match returns nil if text meets the condition, or if t is nil. Otherwise, it returns a reason,
+// which begins with what, the name of the text. If present is false, the request lacks the text. If
+// the regular expression of t matches, match adds its capture groups to p.groups.
 func (t *textMatcher) match(p *matchContext, what, text string, present bool) mismatchReason {
 	switch {
 	case t == nil:

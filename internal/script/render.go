@@ -69,9 +69,9 @@ func (s *step) render(v *templateData) renderedStep {
 	return b
 }
 
-// renderReply returns the reply of the rule to the request in p. It must be called after a call of
-// [Rule.match] with p that returned nil. If a template fails, the reply is a refusal with status
-// 500.
+// renderReply returns the reply of the rule to the request in p. Templates in the reply use the
+// capture groups and the tool result that [Rule.match] stored in p. If a template fails, the reply
+// is a refusal with status 500.
 func (r *Rule) renderReply(p *matchContext) Reply {
 	reply := Reply{Pace: r.Pace.Pace, Faults: r.Faults}
 	switch {
@@ -95,8 +95,8 @@ func (r *Rule) renderReply(p *matchContext) Reply {
 }
 
 // renderFailure returns a refusal with status 500 for a template of rule r that failed with err.
-// The message of the refusal contains the file and the name of the rule, line (the line of the step
-// or of the rule), what (the step or member that contains the template) and err.
+// The message of the refusal says where the template is: in the step or member named what, at the
+// given line of the rule's file. It also contains the text of err.
 func renderFailure(r *Rule, line int, what string, err error) *fault.CannedResponse {
 	return &fault.CannedResponse{
 		Status:  http.StatusInternalServerError,
@@ -118,9 +118,9 @@ func (s *statusReply) renderRefusal(r *Rule, p *matchContext) *fault.CannedRespo
 // A player emits the events of one scripted reply.
 type player struct {
 	*reference.EventEmitter
-	chunk pace.ChunkSize      // the size of the pieces of a text
+	chunk pace.ChunkSize      // the size of the pieces into which texts are split
 	pause func(time.Duration) // called for each delay in the script
-	state *State              // records the tool calls that the client is to run
+	state *State              // stores the names of the tools that the client runs
 }
 
 func (p *player) playSteps(steps []renderedStep) {

@@ -20,9 +20,9 @@ const (
 	lastResume = "resume"
 )
 
-// analyze sets f.lastInput and f.userText. If the request starts a run, analyze also counts the
-// turn in st, and sets f.turn and f.undoTurn. After the first call, analyze does nothing, so a
-// request that is passed to several rule sets is counted once.
+// analyze sets f.lastInput and f.userText. If the request starts a run, analyze also counts a turn
+// in st, and sets f.turn and f.undoTurn. Only the first call has an effect. A request that is
+// passed to several rule sets is therefore counted once.
 func (f *RequestContext) analyze(st *State) {
 	if f.analyzed {
 		return
@@ -125,8 +125,8 @@ func canonicalNumbers(v any) any {
 }
 
 // lookupPointer returns the value in v, a decoded JSON value, to which the JSON pointer refers (RFC
-// 6901). The pointer must be valid. The second result is false if there is no such value, or if
-// pointer is "" and v is nil.
+// 6901). The pointer must be valid. The second result reports whether there is such a value. If v
+// is nil, it is false even for the pointer "".
 func lookupPointer(v any, pointer string) (any, bool) {
 	if pointer == "" {
 		return v, v != nil

@@ -27,10 +27,12 @@ import (
 //go:embed schema.json
 var schemaText []byte
 
-// Schema returns a copy of the JSON Schema of scripts (draft 2020-12), for editors. [Load]
-// validates scripts against it, and also checks what it does not describe: names, templates and the
-// order of steps. The keyword errorMessage, which some editors support, holds the message for a
-// value that violates the schema with the keyword.
+// Schema returns a copy of the JSON Schema of scripts (draft 2020-12), for use in editors. [Load]
+// validates scripts against it. Load also checks what the schema does not cover: names, templates
+// and the order of steps.
+//
+// A subschema can have the non-standard keyword errorMessage, which some editors support. It
+// contains the message to show for a value that violates the subschema.
 func Schema() []byte { return bytes.Clone(schemaText) }
 
 // SchemaID is the "$id" of the JSON Schema of scripts.
@@ -86,10 +88,11 @@ func checkDuration(text string) error {
 	return err
 }
 
-// checkSchema adds an error to d.problems for each violation of the schema in value, the decoded
-// value of the node root. Equal errors are added only once. It returns the locations of the
-// violations, or nil if there are none. A location consists of the keys and indexes that lead from
-// root to the invalid value; it may occur several times.
+// checkSchema validates value, the decoded value of the node root, against the schema. It adds an
+// error to d.problems for each violation, but omits duplicates. It returns the locations of the
+// invalid values, or nil if there are none. A location consists of the keys and indexes that lead
+// from root to the value. If a value violates the schema in several ways, its location is returned
+// several times.
 func (d *decoder) checkSchema(root ast.Node, value any) (locations [][]string) {
 	err, _ := compiledSchema().Validate(value).(*jsonschema.ValidationError)
 	if err == nil {
@@ -115,8 +118,8 @@ type schemaViolation struct {
 }
 
 // appendViolations appends the violations that e describes to all, and returns the result. The
-// argument e is an error from validating the value of root. If a value had to match one of several
-// schemas, only the violations of those schemas that accept its type are appended.
+// argument e is an error from validating the value of root. If a value matches none of several
+// alternative schemas, only the alternatives that accept the type of the value are considered.
 func appendViolations(all []schemaViolation, root ast.Node, e *jsonschema.ValidationError) []schemaViolation {
 	node, schema := lookup(root, e.InstanceLocation...), schemaAt(e.SchemaURL)
 	text, _ := schema["errorMessage"].(string)
@@ -212,16 +215,16 @@ func defaultMessage(violated jsonschema.ErrorKind) string {
 	return "is not valid: " + violated.LocalizedString(message.NewPrinter(language.English))
 }
 
-// pathPrefix matches the parts of the path of a node that nameOf omits: the path of the rule that
-// contains the node, and all indexes.
-var pathPrefix = regexp.MustCompile(`^\$(\.rules\[\d+\])?\.?|\[\d+\]`)
+// omittedPathParts matches the parts of a node's path that messages omit: "$" or "$.rules[N]" at
+// the beginning, with a dot that follows, and indexes in brackets anywhere.
+var omittedPathParts = regexp.MustCompile(`^\$(\.rules\[\d+\])?\.?|\[\d+\]`)
 
 // nameOf returns the name of a node for messages. The name consists of the keys that lead from the
 // rule to the node, without indexes, such as "when.text.matches" or "an item of reply". The name of
 // a whole rule is "a rule", and that of the whole script is "a script".
 func nameOf(n ast.Node) string {
 	path := n.GetPath()
-	switch name := truncate(pathPrefix.ReplaceAllString(path, ""), 80); {
+	switch name := truncate(omittedPathParts.ReplaceAllString(path, ""), 80); {
 	case name != "" && strings.HasSuffix(path, "]"):
 		return "an item of " + name
 	case name != "":

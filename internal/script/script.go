@@ -94,10 +94,10 @@ type Rule struct {
 	Line int    // line of the rule in the file, from 1
 	ruleDocument
 
-	counterKey string          // key of its match count and quota in a State; the same after a reload of the file
+	counterKey string          // key of the match count and the quota in a State; a reload of the file keeps it
 	column     int             // column of the rule in the file, from 1
 	dialects   textList        // names of dialects or families; empty means all dialects
-	groups     map[string]bool // capture groups of its regular expressions, by number and name
+	groups     map[string]bool // capture groups of the regular expressions in When, by number and name
 }
 
 // A scenarioStep is one step of a scenario. A scenario is a named state machine: it has a current
@@ -114,7 +114,7 @@ type RequestContext struct {
 	Rand      *rand.Rand   // source of randomness in templates; if nil, one with a fixed seed
 	Now       time.Time    // time of the request
 
-	analyzed   bool   // the fields below are set
+	analyzed   bool   // analyze has set turn, lastInput, userText and undoTurn
 	turn       int    // number of the turn, from 1; 0 if unknown; see State.recordTurn
 	lastInput  string // user, tool or resume; "" if the request has no such input
 	userText   string // text of the last message of the user

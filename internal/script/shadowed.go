@@ -12,7 +12,7 @@ import (
 const maxRulePairs = 5_000_000
 
 // shadowedRules returns a warning for each rule that can never match, because an earlier rule
-// matches all of its requests. It compares at most maxRulePairs pairs of rules.
+// matches every request that the rule would match. It compares at most maxRulePairs pairs of rules.
 func (s *RuleSet) shadowedRules() (all []Problem) {
 	var shadowing []*Rule
 	pairs := 0

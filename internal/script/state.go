@@ -144,20 +144,20 @@ func (s *State) nextCount(name string) int {
 	return n + 1
 }
 
-// recordTurn determines the number n of the turn to which a request belongs, and stores it for the
-// thread unless thread is "". Turns are counted from 1; n is 0 if no user message is known. The
-// argument run is the id of the run that the request names, or "". The argument info describes the
-// user messages of the request.
+// recordTurn determines the number n of the turn to which a request belongs, counted from 1. The
+// number is 0 if the thread has no user message yet. The argument run is the id of the run that the
+// request names, or "", and info describes the user messages of the request. If thread is not "",
+// recordTurn stores n as the latest turn of the thread.
 //
-// If the request contains the history of the thread, n is the number of its user messages, so a
-// client can return to an earlier turn. Otherwise:
-//   - A request that ends with a user message begins a new turn, unless it repeats the latest one
-//     by naming the same run.
-//   - Any other request belongs to the latest turn.
-//   - n is at least the number of user messages in the request.
+// If the request contains the history of the thread, n is the number of user messages in it, so a
+// client can return to an earlier turn. Otherwise, n is at least the number of user messages in the
+// request, and:
+//   - A request that names the same run as the previous request belongs to the latest turn.
+//   - Any other request that ends with a user message begins a new turn.
+//   - All remaining requests belong to the latest turn.
 //
-// The function undo, which is never nil, restores the previous state of the thread, unless a
-// different request has changed it since.
+// The function undo is never nil. It restores the state of the thread before the call, unless a
+// later request has changed it.
 func (s *State) recordTurn(thread, run string, info userMessageFacts) (n int, undo func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -210,9 +210,9 @@ func (s *State) toolName(id string) string {
 	return tool
 }
 
-// A boundedMap is a map with at most max entries, which drops entries that have not been used
-// recently. Entries that are stored or read go to the generation recent. When it is full, with
-// max/2 entries, it becomes the generation old, and the previous old generation is dropped.
+// A boundedMap is a map with at most max entries. To make room for a new entry, it drops entries
+// that were not stored or read recently. The entries are kept in two maps of up to max/2 entries:
+// when recent is full, it replaces old, and a new map replaces recent.
 type boundedMap[T any] struct {
 	max         int
 	recent, old map[string]T

@@ -56,8 +56,8 @@ type templateData struct {
 	err       error // error of the first template for which the method render failed; nil if none did
 }
 
-// newTemplateData returns the data for the templates of the reply to the request in p. [Rule.match]
-// must have set the capture groups and the tool result in p.
+// newTemplateData returns the data for the templates of the reply to the request in p. The data
+// includes the capture groups and the tool result that [Rule.match] stored in p.
 func newTemplateData(p *matchContext) *templateData {
 	v := &templateData{
 		Text: p.request.userText, Turn: p.request.turn, Match: p.groups,
@@ -111,8 +111,8 @@ func (v *templateData) bodyValue(pointer string) (string, error) {
 	return jsonToText(found), nil
 }
 
-// rng returns the source of randomness of the request. If the request has none, rng sets it to one
-// with a fixed seed.
+// rng returns the source of randomness of the request. If v.request.Rand is nil, rng first sets it
+// to a new source with a fixed seed.
 func (v *templateData) rng() *rand.Rand {
 	if v.request.Rand == nil {
 		v.request.Rand = rand.New(rand.NewPCG(1, 1))
@@ -133,8 +133,8 @@ func NewUUID(r *rand.Rand) string {
 // time. The name consists of all arguments, joined with spaces; it may be empty.
 func (v *templateData) seq(name ...string) int { return v.state.nextCount(strings.Join(name, " ")) }
 
-// now returns the time of the request in UTC. The layout for [time.Time.Format] consists of all
-// arguments, joined with spaces. Without arguments, it is [time.RFC3339].
+// now returns the time of the request in UTC. The arguments, joined with spaces, are the layout for
+// [time.Time.Format]. Without arguments, the layout is [time.RFC3339].
 func (v *templateData) now(layout ...string) string {
 	if len(layout) == 0 {
 		return v.request.Now.UTC().Format(time.RFC3339)
@@ -164,9 +164,9 @@ var fillerWords = strings.Fields("a the one this every river stone light garden 
 	"letter table window morning quiet small large early late green open slow and or but " +
 	"under over between after before says takes gives keeps finds holds turns")
 
-// randomWords returns n random words, separated by spaces. It subtracts their estimated length, 6
-// bytes per word, from v.spare. It returns an error if n is negative or exceeds maxTextSize/10, or
-// if v.spare becomes negative.
+// randomWords returns n random words, separated by spaces. It subtracts 6 bytes per word, an
+// estimate, from v.spare, the number of bytes that randomWords and repeat may still return. It
+// returns an error if v.spare becomes negative, if n is negative, or if n exceeds maxTextSize/10.
 func (v *templateData) randomWords(n int) (string, error) {
 	if n < 0 || n > maxTextSize/10 {
 		return "", fmt.Errorf("words %d: the number must be from 0 to %d", n, maxTextSize/10)
@@ -181,9 +181,9 @@ func (v *templateData) randomWords(n int) (string, error) {
 	return strings.Join(words, " "), nil
 }
 
-// repeat returns n copies of text, without a separator, and subtracts their length from v.spare. It
-// returns an error if n is negative, or if the result would have more than maxTextSize or v.spare
-// bytes.
+// repeat returns n copies of text, without a separator. It subtracts their length from v.spare, the
+// number of bytes that repeat and randomWords may still return. It returns an error if v.spare
+// becomes negative, if n is negative, or if the result would exceed maxTextSize.
 func (v *templateData) repeat(n int, text string) (string, error) {
 	if n < 0 || n > maxTextSize || n*len(text) > maxTextSize {
 		return "", fmt.Errorf("repeat %d: the result must have at most %d bytes", n, maxTextSize)
@@ -195,8 +195,8 @@ func (v *templateData) repeat(n int, text string) (string, error) {
 }
 
 // compileTemplate compiles text to a textTemplate. It returns an error if the template does not
-// parse, has more than maxTemplateActions actions, or defines further templates. The caller must
-// set the node of the result and check the template with a templateChecker.
+// parse, has more than maxTemplateActions actions, or contains a define or block action. The caller
+// must set the node of the result and check the template with a templateChecker.
 func compileTemplate(text string) (textTemplate, error) {
 	if !strings.Contains(text, "{{") {
 		return textTemplate{text: text}, nil
@@ -214,9 +214,9 @@ func compileTemplate(text string) (textTemplate, error) {
 	return textTemplate{text: text, tmpl: t}, nil
 }
 
-// simplifyTemplateError returns err, an error from text/template, without the name of the template
-// and the line in its text. If err is about an unknown function, the text suggests a function with
-// a similar name.
+// simplifyTemplateError returns an error with the message of err, an error from text/template, but
+// without the name of the template and the line number. If a template calls an unknown function,
+// the message suggests a function with a similar name.
 func simplifyTemplateError(err error) error {
 	text := strings.TrimPrefix(err.Error(), "template: ")
 	text = strings.TrimPrefix(text, ":")
@@ -234,8 +234,8 @@ func simplifyTemplateError(err error) error {
 	return errors.New(text)
 }
 
-// errTooLong is the error for a template result that exceeds maxTextSize, or for a reply whose
-// template results together exceed maxReplySize.
+// errTooLong is the error for a reply whose templates return too much text: more than maxTextSize
+// bytes in one result, or more than maxReplySize bytes in total.
 var errTooLong = fmt.Errorf("too much text: more than %d bytes in one text, or %d in the reply",
 	maxTextSize, maxReplySize)
 
@@ -253,8 +253,8 @@ func (b *limitedBuilder) Write(data []byte) (int, error) {
 	return b.Builder.Write(data)
 }
 
-// render returns the result of w.render(v). If that call fails, it sets v.err and returns "". If
-// v.err is already set, it returns "" without calling w.render.
+// render returns the result of the template w for the data in v. If w fails, render sets v.err to
+// the error and returns "". If v.err is already set, render returns "" and does not execute w.
 func (v *templateData) render(w interface {
 	render(*templateData) (string, error)
 }) (text string) {

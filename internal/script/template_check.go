@@ -36,10 +36,11 @@ type templateChecker struct {
 	groups map[string]bool // capture groups of the rule's regular expressions, by number and name
 }
 
-// check returns an error for the first node in n that a template in a script must not contain.
-// These nodes are unknown functions, fields and groups, invalid JSON pointers, the template data as
-// a whole, and control structures other than "if" and "with". The argument inWith is true if n is
-// in the body of a "with" action. There, the dot may be any value, so check accepts all fields.
+// check returns an error if n contains something that is not allowed in the templates of scripts:
+// an unknown function, field or capture group, an invalid JSON pointer, the template data as a
+// whole (the dot), or a control structure other than "if" and "with". The argument inWith is true
+// if n is in the body of a "with" action. There, the dot can have any value, so check accepts the
+// dot and all fields.
 func (c templateChecker) check(n parse.Node, inWith bool) error {
 	switch n := n.(type) {
 	case *parse.ListNode:
@@ -97,8 +98,8 @@ func checkEach[N parse.Node](c templateChecker, nodes []N, inWith bool) error {
 	return nil
 }
 
-// checkBranch is like check, for b, an "if" or "with" action. The argument inWith applies to the
-// condition and the else branch of b, and bodyInWith applies to its body.
+// checkBranch checks b, an "if" or "with" action, in the same way as check. The argument inWith
+// applies to the condition and the else branch of b, and bodyInWith applies to its body.
 func (c templateChecker) checkBranch(b parse.BranchNode, inWith, bodyInWith bool) error {
 	if err := c.check(b.Pipe, inWith); err != nil {
 		return err
@@ -109,10 +110,10 @@ func (c templateChecker) checkBranch(b parse.BranchNode, inWith, bodyInWith bool
 	return c.check(b.ElseList, inWith)
 }
 
-// checkField returns an error unless path leads to an existing value in the template data. The
+// checkField returns an error unless the template data has a field with the given path. The
 // elements of path are the names in a template, such as Match and city for .Match.city. An empty
-// path stands for the template data as a whole. It is an error, because the data cannot be inserted
-// as text.
+// path stands for the template data as a whole. It is also an error, because the data cannot be
+// inserted as text.
 func (c templateChecker) checkField(path []string) error {
 	switch {
 	case len(path) == 0:

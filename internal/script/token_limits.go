@@ -91,8 +91,8 @@ func (s *yamlComplexityLimiter) countMember(tk, before *token.Token) int {
 	return s.blockMembers[column]
 }
 
-// closeBlocks drops the counters of the objects in block style that are complete when a token
-// starts at the given column. These are the objects that begin to the right of it.
+// closeBlocks drops the counters of the block-style objects that end before a token at the given
+// column. These are the objects that begin to the right of that column.
 func (s *yamlComplexityLimiter) closeBlocks(column int) {
 	if s.maxColumn <= column {
 		return

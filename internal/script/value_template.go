@@ -26,8 +26,8 @@ func (w *textTemplate) UnmarshalYAML(ctx context.Context, n ast.Node) (err error
 }
 
 // A valueTemplate is a value in a script, such as the arguments of a tool call, that may contain
-// templates. A string is sent without quotes, because it may be plain text or encoded JSON. Any
-// other value is sent as JSON.
+// templates. A string is rendered as its text, without quotes, so it can hold plain text or encoded
+// JSON. Any other value is rendered as JSON.
 type valueTemplate struct {
 	text  *textTemplate // the value, if it is a string
 	parts []valuePart   // the JSON of any other value
@@ -55,9 +55,9 @@ func (d *decoder) compileValue(n ast.Node) *valueTemplate {
 	return v
 }
 
-// writeJSON appends the value of n to v.parts and b as compact JSON, with the members of objects in
-// source order. At each string with template actions, it moves the content of b to v.parts and
-// appends the template to v.parts. The caller must finally append the rest of b to v.parts.
+// writeJSON appends the value of n to b as compact JSON, with the members of objects in source
+// order. At each string with template actions, it moves the content of b to v.parts and adds the
+// template to v.parts. Afterwards, the caller must move the rest of b to v.parts.
 func (d *decoder) writeJSON(b *bytes.Buffer, n ast.Node, v *valueTemplate) {
 	switch n := n.(type) {
 	case *ast.SequenceNode:

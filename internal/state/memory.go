@@ -9,12 +9,12 @@ import (
 	"sync"
 )
 
-// A memory is a Store that keeps everything in maps. One lock guards all maps; every method holds
-// it only briefly.
+// A memory is a Store that keeps everything in maps. One lock guards all maps; no method holds the
+// lock while it waits.
 type memory struct {
 	*Notifier
-	maxRuns  int      // limit on the number of ended runs
-	maxBytes int64    // limit on the bytes of their events
+	maxRuns  int      // maximum number of ended runs
+	maxBytes int64    // maximum size of the events of ended runs, in bytes
 	secret   [32]byte // what Secret returns
 
 	mu            sync.Mutex
@@ -31,11 +31,11 @@ type memory struct {
 type memThread struct {
 	Thread
 	name            string
-	messages        []*Message    // shared with readers, so never changed
+	messages        []*Message    // the messages are shared with readers and never modified
 	droppedMessages int64         // number of messages that were dropped
 	runs            int           // number of runs that are kept
 	running         []*memRun     // runs that have not ended
-	element         *list.Element // of the owner's list in memory.byOwner
+	element         *list.Element // this thread in the list memory.byOwner[Owner]
 }
 
 // A memRun is a run together with the log of its events.
@@ -157,8 +157,8 @@ func (m *memory) Append(ctx context.Context, run RunRef, update RunUpdate) (firs
 	return first, r.cancelRequested, nil
 }
 
-// finishRun marks a run as ended. It then drops ended runs, those that ended first, until the
-// limits on their number and the size of their events are met.
+// finishRun marks a run as ended. It then drops ended runs, oldest first, until the number of ended
+// runs and the size of their events are within the limits.
 func (m *memory) finishRun(r *memRun) {
 	t := r.thread
 	i := slices.Index(t.running, r)
@@ -179,8 +179,8 @@ func (m *memory) Reset() {
 	}
 }
 
-// forgetOldest drops the run that ended first; there must be one. If the thread of that run has no
-// other run, it drops the thread as well.
+// forgetOldest drops the run that ended first; there must be an ended run. If the thread of that
+// run then has no runs, forgetOldest drops the thread as well.
 func (m *memory) forgetOldest() {
 	r := m.finished[0]
 	m.finished[0] = nil // frees the run before the slice is copied

@@ -84,9 +84,9 @@ func (m *memory) DayMessages(ctx context.Context, thread, before string) (
 	return day, messages, latestDay(all, day) != "", nil
 }
 
-// latestDay returns the latest day on which there is a message that is not hidden, or "" if there
-// is none. If before is not "", only earlier days are considered. Days are in UTC and have the form
-// "2006-01-02".
+// latestDay returns the latest day of the messages that are not hidden, or "" if there is none. If
+// before is not "", latestDay ignores that day and all later ones. Days are in UTC and have the
+// form "2006-01-02".
 func latestDay(messages []*Message, before string) (day string) {
 	for _, message := range messages {
 		if message.Hidden {

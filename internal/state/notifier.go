@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// MaxCanceled is the capacity, in runs, of the channel that [Store].Canceled returns, for stores
-// that only one process uses.
+// MaxCanceled is the capacity of the channel that [Store].Canceled returns, in stores that are used
+// by only one process.
 const MaxCanceled = 1024
 
 // A Notifier implements the methods Watch and Canceled of [Store].
@@ -17,10 +17,10 @@ type Notifier struct {
 	setWatched func(thread string, watched bool)
 }
 
-// NewNotifier returns a notifier without watchers. The channel that Canceled returns has the
-// capacity maxCanceled. If setWatched is not nil, the notifier calls it with watched true when a
-// thread gets its first watcher, and with false when the last one stops watching. Calls of
-// setWatched do not overlap, and setWatched must not call methods of the notifier.
+// NewNotifier returns a notifier without watchers. The parameter maxCanceled is the capacity of the
+// channel that Canceled returns. If setWatched is not nil, the notifier calls setWatched(thread,
+// true) when a thread gets its first watcher, and setWatched(thread, false) when its last watcher
+// stops. Calls of setWatched do not overlap; setWatched must not call methods of the notifier.
 func NewNotifier(maxCanceled int, setWatched func(thread string, watched bool)) *Notifier {
 	if setWatched == nil {
 		setWatched = func(string, bool) {}
@@ -62,8 +62,8 @@ func (b *Notifier) Notify(thread string) {
 	}
 }
 
-// NotifyCanceled sends run to the channel that Canceled returns. If the channel is full, run is not
-// sent; the process that executes the run then learns from Append that it was canceled.
+// NotifyCanceled sends run to the channel that Canceled returns. If the channel is full, it does
+// nothing; the process that executes the run then learns of the cancellation from Append.
 func (b *Notifier) NotifyCanceled(run RunRef) {
 	select {
 	case b.canceled <- run:

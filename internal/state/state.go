@@ -30,7 +30,7 @@ const MaxReadBytes = 64 << 10
 // Errors that a [Store] returns, besides errors from its medium: the file, server or memory in
 // which it keeps its data.
 var (
-	// ErrNotOwner means that the thread belongs to a user other than the owner in the request.
+	// ErrNotOwner means that the owner of the thread is not the Owner of the RunRequest.
 	ErrNotOwner = errors.New("the conversation belongs to another user")
 	// ErrNotFound means that the thread or run does not exist or, for Append, that the run has
 	// ended.
@@ -70,7 +70,7 @@ type Thread struct {
 	Owner         string // the user; "" is the anonymous user
 	Tag           uint32 // distinguishes the thread from earlier and later ones with the same name
 	LastPosition  int64  // position of the latest event of its runs; 0 if there is none
-	LastForgotten int64  // greatest position among the events that are no longer kept; 0 if there is none
+	LastForgotten int64  // position of the latest event that was dropped; 0 if none was
 }
 
 // A LogEntry is one event in the log of a run.
@@ -101,7 +101,7 @@ type Message struct {
 	Calls    []Call       `json:",omitempty"` // tool calls of an assistant's message
 	Files    []Attachment `json:",omitempty"` // attachments of a user's message
 
-	Hidden bool `json:",omitempty"` // for agents only: not part of the history
+	Hidden bool `json:",omitempty"` // passed to agents, but not part of the history that clients get
 }
 
 // Day returns the day of the message in UTC, in the form "2006-01-02".
@@ -114,8 +114,8 @@ type Call struct{ ID, Name, Arguments string }
 // Type is its media type.
 type Attachment struct{ Path, Type string }
 
-// A Resetter is a store whose Reset method immediately drops every run that has ended, and every
-// thread whose runs have all ended.
+// A Resetter is a store with a method Reset. Reset drops all runs that have ended, and all threads
+// whose runs have all ended.
 type Resetter interface {
 	Store
 	Reset()
@@ -197,10 +197,12 @@ type Store interface {
 type Config struct {
 	// MaxRuns is the maximum number of ended runs that are kept, of all threads together.
 	// Beyond that, the runs that ended first are dropped, and a thread is dropped with its
-	// messages when none of its runs is left. 0 means the default of the kind of store.
+	// messages when none of its runs is left. 0 means MemoryMaxRuns, durable.RedisMaxRuns or
+	// durable.SQLiteMaxRuns.
 	MaxRuns int
-	// MaxBytes is the maximum size of the stored events of ended runs, in bytes. Beyond that, the
-	// runs that ended first are dropped as well. 0 means 256 MiB in memory, and no limit elsewhere.
+	// MaxBytes is the maximum size of the stored events of all ended runs, in bytes. Beyond that,
+	// the runs that ended first are dropped. 0 means 256 MiB for a store in memory, and no limit for
+	// other stores.
 	MaxBytes int64
 	// DeadAfter is the time without a heartbeat after which a process that shares the store counts
 	// as gone, so that ClaimOrphans returns its runs. 0 means 3 s.
@@ -211,9 +213,10 @@ type Config struct {
 	ThreadTag func(thread string) uint32
 }
 
-// RandomTag returns a random number from which a new store numbers its threads. Cursors contain the
-// number of their thread, its tag. As the tags of a store begin at random, a store is unlikely to
-// accept a cursor that another store issued, or that it issued itself before its data was lost.
+// RandomTag returns a random number for the tag of the first thread of a new store; later threads
+// get consecutive tags. A cursor contains the tag of its thread. Because of the random start, a
+// store is unlikely to accept a cursor of another store, or a cursor of its own from before a loss
+// of data.
 func RandomTag() uint32 {
 	var b [4]byte
 	_, _ = rand.Read(b[:]) // never fails

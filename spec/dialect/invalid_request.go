@@ -34,6 +34,9 @@ type SeenInvalidRequests struct {
 	// limit. If KeepVariant is nil, no variants are derived.
 	KeepVariant func() bool
 
+	// Wants, unless it is nil, reports whether to derive the request with the given name.
+	Wants func(name string) bool
+
 	// names has two keys for each request with one violation: one for the violated constraint, and
 	// one for the schema whose value the request changes (see invalidRequestBuilder.key). For a
 	// request with two violations, it has one key, which is the name of the request.
@@ -43,8 +46,8 @@ type SeenInvalidRequests struct {
 }
 
 // UnseenInvalidRequests is like [Dialect.InvalidRequests], but leaves out the requests that seen
-// contains, and includes the variants for which seen.KeepVariant returns true. It adds the returned
-// requests to seen.
+// contains and those that seen.Wants does not accept, and includes the variants for which
+// seen.KeepVariant returns true. It adds the returned requests to seen.
 func (d *Dialect) UnseenInvalidRequests(r spec.Request, seen *SeenInvalidRequests) []InvalidRequest {
 	return d.invalidRequests(r, seen, "")
 }
@@ -74,7 +77,7 @@ func (d *Dialect) InvalidRequestByName(r spec.Request, name string) (m InvalidRe
 // only the request with that name, and does not call seen.KeepVariant.
 func (d *Dialect) invalidRequests(r spec.Request, seen *SeenInvalidRequests, only string) []InvalidRequest {
 	if seen.names == nil {
-		*seen = SeenInvalidRequests{seen.KeepVariant, map[string]bool{}, map[string]bool{}, map[string]bool{}}
+		seen.names, seen.schemaPaths, seen.addedSchemas = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	}
 	m := invalidRequestBuilder{dialect: d, valid: r, only: only, SeenInvalidRequests: seen}
 	m.build()
@@ -136,11 +139,14 @@ func (m *invalidRequestBuilder) build() {
 }
 
 // isWanted reports whether to make the request with the given name. It returns false for a request
-// that was made before. If m.only is not "", it returns true only for that name. If m.only is the
-// name of a request with two violations, it also returns true for the two requests with one of
-// these violations each, because addPairs combines them.
+// that was made before, or that m.Wants does not accept. If m.only is not "", it returns true only
+// for that name. If m.only is the name of a request with two violations, it also returns true for
+// the two requests with one of these violations each, because addPairs combines them.
 func (m *invalidRequestBuilder) isWanted(name string) bool {
-	return !m.names[m.key(name, m.schema)] && (m.only == "" || slices.Contains(strings.Split(m.only, pairSeparator), name))
+	if m.Wants != nil && !m.Wants(name) || m.names[m.key(name, m.schema)] {
+		return false
+	}
+	return m.only == "" || slices.Contains(strings.Split(m.only, pairSeparator), name)
 }
 
 // wantsWithin reports whether to derive requests that change the value at the given location in the
@@ -186,15 +192,20 @@ func (m *invalidRequestBuilder) add(name string, bad, valid spec.Request) bool {
 		m.names[m.key(name, m.schema)] = true
 		return false
 	}
-	// One violation of an added value per constraint is enough.
-	if m.further != nil && !m.further.isNew(violations[0]) ||
-		m.further == nil && m.base != nil && !m.again && m.schemaPaths[violations[0].SchemaPath] {
+	if m.further != nil && !m.further.isNew(violations[0]) || m.repeatsConstraint(violations[0].SchemaPath) {
 		return false
 	}
 	m.names[m.key(name, m.schema)], m.names[m.key(name, violations[0].SchemaPath)] = true, true
 	m.schemaPaths[violations[0].SchemaPath] = true
 	m.requests = append(m.requests, InvalidRequest{name, bad, valid})
 	return true
+}
+
+// repeatsConstraint reports whether m.valid has an added value, and an earlier request violates the
+// keyword at schemaPath, a JSON pointer. One violation of a constraint is enough for added values,
+// except for the items that breakFurtherItems adds, and for samples that set m.again.
+func (m *invalidRequestBuilder) repeatsConstraint(schemaPath string) bool {
+	return m.further == nil && m.base != nil && !m.again && m.schemaPaths[schemaPath]
 }
 
 // isValid reports whether r is valid. It caches the result, because many invalid requests have the
@@ -271,6 +282,9 @@ func (m *invalidRequestBuilder) breakValue(n node, v any, at []string, depth int
 	}
 	for _, n := range schemas {
 		for _, f := range m.invalidValues(n, v) {
+			if f.keyword != "" && m.repeatsConstraint(n.pointer+"/"+f.keyword) {
+				continue // add would not add it, but validate it first
+			}
 			valid := m.valid
 			if f.valid != nil {
 				valid = withBodyValue(m.valid, at, f.valid)

@@ -230,7 +230,7 @@ func TestEveryConstraintIsBroken(t *testing.T) {
 		n, missing, total := 0, 0, 0
 		for _, o := range d.operations {
 			broken, undemanded := map[string]string{}, map[string]string{}
-			known := &SeenInvalidRequests{nil, map[string]bool{}, map[string]bool{}, map[string]bool{}}
+			known := &SeenInvalidRequests{names: map[string]bool{}, schemaPaths: map[string]bool{}, addedSchemas: map[string]bool{}}
 			for _, phrase := range o.TemplatesBySimplicity() {
 				r, err := d.BuildRequest(phrase, sampleSlots)
 				if err != nil {

@@ -11,10 +11,11 @@ import (
 // An invalidSample is a value that violates one keyword of a schema, together with a similar value
 // that does not.
 type invalidSample struct {
-	name  string // describes the violation, such as "is null"
-	bad   any    // the invalid value
-	valid any    // the similar valid value; nil for the original value in the request
-	again bool   // sets invalidRequestBuilder.again while the sample is used
+	name    string // describes the violation, such as "is null"
+	bad     any    // the invalid value
+	valid   any    // the similar valid value; nil for the original value in the request
+	keyword string // the keyword of the schema that bad is meant to violate; "" if there are several candidates
+	again   bool   // sets invalidRequestBuilder.again while the sample is used
 }
 
 // nearMisses maps a format to strings that resemble values of the format but are not valid, such as
@@ -41,8 +42,9 @@ var otherWords = map[string][]string{
 // items. A sample may happen to violate other keywords too, or to be valid, so callers must
 // validate it.
 func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidSample) {
+	keyword := "type"
 	add := func(bad, valid any, format string, args ...any) {
-		list = append(list, invalidSample{name: fmt.Sprintf(format, args...), bad: bad, valid: valid})
+		list = append(list, invalidSample{name: fmt.Sprintf(format, args...), bad: bad, valid: valid, keyword: keyword})
 	}
 	if types := n.get("type").strings(); len(types) > 0 {
 		for _, bad := range []any{json.Number("42"), "x", []any{}, nil} {
@@ -58,8 +60,10 @@ func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidSamp
 			}
 		}
 	} else if n.get("oneOf").exists() || n.get("anyOf").exists() {
+		keyword = ""
 		add(json.Number("42"), nil, "is a number")
 	}
+	keyword = "enum"
 	if len(n.get("enum").items()) > 0 {
 		add("alien", nil, "is %q", "alien")
 		add("constructor", nil, "is %q", "constructor") // a member that every JavaScript object inherits
@@ -76,6 +80,7 @@ func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidSamp
 			}
 		}
 	}
+	keyword = ""
 	if n.get("format").exists() || n.get("pattern").exists() {
 		add("%%wrong%%", nil, "is %q", "%%wrong%%")
 		for _, near := range nearMisses[n.get("format").text()] {

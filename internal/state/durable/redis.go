@@ -17,15 +17,14 @@ import (
 	"github.com/streamassay/streamassay/internal/state"
 )
 
-// A redisStore keeps everything in a Redis or Valkey server, which several processes,
-// called replicas here, may share. Acknowledged data is as durable as the server's
-// configuration makes it.
+// A redisStore keeps everything in a Redis or Valkey server. Several processes, called replicas in
+// this package, may share the server.
 type redisStore struct {
 	*redisClient
 	*state.Notifier
 	replica    string // random id of this store
 	cfg        state.Config
-	lastToken  atomic.Int64 // what nextToken returned last
+	lastToken  atomic.Int64 // the latest result of nextToken
 	locks      appendLocks
 	uncertain  possiblyStartedRuns
 	subscriber *redisSubscriber
@@ -130,17 +129,17 @@ func unsuitableReason(info string) string {
 	return ""
 }
 
-// nextToken returns a decimal number that identifies a new call of StartRun, Append or
-// ClaimOrphans, so that the server recognizes a repetition of the call. The tokens of one replica
-// increase; those of different replicas are never compared.
+// nextToken returns a decimal number that identifies a call of StartRun, Append or ClaimOrphans. If
+// the call is sent again with the same token, the server recognizes the repetition. The tokens of
+// one replica increase; those of different replicas are never compared.
 func (s *redisStore) nextToken() string { return strconv.FormatInt(s.lastToken.Add(1), 10) }
 
 // encodeRef returns r as one string for use in the names of keys. It consists of the length of the
 // thread's name in bytes, a colon, the thread's name and the run's name.
 func encodeRef(r state.RunRef) string { return strconv.Itoa(len(r.Thread)) + ":" + r.Thread + r.Run }
 
-// parseRunRef is the inverse of encodeRef. It returns false if id is not a possible result of
-// encodeRef.
+// parseRunRef returns the RunRef for which encodeRef returns id. The second result is false if
+// there is none.
 func parseRunRef(id string) (state.RunRef, bool) {
 	size, rest, _ := strings.Cut(id, ":")
 	n, err := strconv.Atoi(size)
@@ -168,10 +167,9 @@ func (s *redisStore) Ping(ctx context.Context) error {
 	return err
 }
 
-// Close gives up the runs that this replica was executing, so that other replicas can claim them
-// immediately, and closes the connections. The caller must ensure that no other call is in
-// progress. Close returns an error if a connection cannot be closed. Later calls return the result
-// of the first.
+// Close closes the connections. Other replicas can then immediately claim the runs that this
+// replica was executing. The caller must ensure that no other call is in progress. Close returns an
+// error if a connection cannot be closed. Later calls return the result of the first.
 func (s *redisStore) Close() error {
 	s.closeOnce.Do(func() {
 		s.stop()

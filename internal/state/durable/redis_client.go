@@ -105,13 +105,13 @@ func (c *redisClient) wrap(err error) error {
 	return fmt.Errorf("redis %s: %w", c.address, err)
 }
 
-// key returns the name of a Redis key or channel, which consists of the prefix of the store, the
-// kind, such as "t:", and the given name.
+// key returns the name of a Redis key or channel: the prefix of the store, the kind, such as "t:",
+// and the given name. The comment of scriptPrelude lists the kinds.
 func (c *redisClient) key(kind, name string) string { return c.prefix + kind + name }
 
-// do sends a command and returns its reply: nil, an int64, a string for a status, a []byte for
-// other text, or a list of replies as []any. The error wraps a redis.Error if the server refuses
-// the command.
+// do sends a command and returns its reply as package redis represents it: nil, an int64, a string
+// (for a status such as OK), a []byte (for any other string), or an []any. The error wraps a
+// redis.Error if the server refuses the command.
 func (c *redisClient) do(ctx context.Context, command string, args ...any) (any, error) {
 	return c.retry(ctx, func(ctx context.Context, conn redis.Conn) (any, error) {
 		return redis.DoContext(conn, ctx, command, args...)
@@ -127,10 +127,10 @@ func (c *redisClient) runScript(ctx context.Context, script *redis.Script, args 
 	}))
 }
 
-// retry calls send with a connection. After an error that may be temporary, it calls send again
-// with a new connection, at most maxRetries times, and returns the results of the last call. It
-// returns an error without a reply if it cannot open a connection, ctx is done, or redisTimeout has
-// passed.
+// retry calls send with a connection. If send returns an error that may be temporary, retry calls
+// it again with a new connection, at most maxRetries times. It returns the results of the last
+// call. If no connection can be opened, ctx is done or redisTimeout has passed, it returns an error
+// and no reply.
 func (c *redisClient) retry(
 	ctx context.Context, send func(context.Context, redis.Conn) (any, error),
 ) (reply any, err error) {
@@ -156,9 +156,8 @@ func (c *redisClient) retry(
 	}
 }
 
-// isTransient reports whether a command that failed with err may succeed when it is repeated: the
-// connection was lost, or the server is starting or changing its role. It returns false if err is
-// nil.
+// isTransient reports whether a command that failed with err may succeed when it is sent again. It
+// returns true if the connection was lost, or if the server is starting or changing its role.
 func isTransient(err error) bool {
 	refusal, ok := errors.AsType[redis.Error](err)
 	if !ok {

@@ -10,8 +10,8 @@ import (
 	"github.com/streamassay/streamassay/internal/state"
 )
 
-// maxTakeover is the maximum number of orphans, runs whose process is gone, that one request to the
-// server claims.
+// maxTakeover is the maximum number of runs that one request to the server claims, and the maximum
+// number that resolveUncertain considers.
 const maxTakeover = 100
 
 // A heartbeat periodically records in a Redis hash that this replica is alive, together with the
@@ -20,11 +20,11 @@ const maxTakeover = 100
 // replicas that may have runs.
 type heartbeat struct {
 	store  *redisStore
-	client *redisClient  // of its own, so that it does not wait for other calls; closed by leave
+	client *redisClient  // separate, so that heartbeats do not wait for other calls; closed by leave
 	halt   chan struct{} // closed by tests to simulate the death of this replica
 
 	mu                    sync.Mutex
-	lastBeat, steadySince int64 // last heartbeat, and first one since a gap: server time in ms
+	lastBeat, steadySince int64 // the results known and since of steadiness
 }
 
 // beatScript records a heartbeat of a replica and returns the time of the server's clock in ms. Its
@@ -73,8 +73,9 @@ func (p *heartbeat) run(ctx context.Context) {
 	}
 }
 
-// steadiness returns the time of the first heartbeat after the last gap (since) and the time of the
-// last successful heartbeat (known), in Unix milliseconds according to the clock of the Redis server.
+// steadiness returns two times in Unix milliseconds, according to the clock of the Redis server:
+// known is the time of the last successful heartbeat, and since is the start of the uninterrupted
+// series of heartbeats that includes it.
 func (p *heartbeat) steadiness() (since, known int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -91,9 +92,9 @@ call('UNLINK', P .. 'got:' .. me)
 return {}
 `)
 
-// leave marks this replica as dead, so that other replicas can claim its runs at once, and closes
-// the connection. It ignores errors: if it cannot mark the replica, the others claim the runs after
-// Config.DeadAfter.
+// leave marks this replica as dead, so that other replicas can claim its runs immediately, and
+// closes the connections of the heartbeat. It ignores errors: if it cannot mark the replica, the
+// others can claim the runs after Config.DeadAfter.
 func (p *heartbeat) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -105,7 +106,7 @@ func (p *heartbeat) leave() {
 // call, so that calls do not overlap.
 type orphanTakeover struct {
 	mu           sync.Mutex
-	pendingToken string // token of a call whose reply was lost, for the next call; "": none
+	pendingToken string // token of a request whose reply was lost, to be sent again; "": none
 }
 
 // takeoverScript assigns runs of dead replicas to the calling replica and returns the ids of those
@@ -114,10 +115,9 @@ type orphanTakeover struct {
 // A call with the token of the previous call returns the same ids again, because a claimed run
 // whose id was lost would never end.
 //
-// A replica may also seem to be dead because the server could not receive its heartbeats. Therefore
-// it counts as dead only if the heartbeats of the calling replica succeeded during the last
-// Config.DeadAfter without a gap. After an outage of the server, all replicas thus have that time
-// for a heartbeat.
+// During an outage of the server, the heartbeats of all replicas fail. A replica without heartbeats
+// therefore counts as dead only if the heartbeats of the calling replica have succeeded for at least
+// Config.DeadAfter. After an outage, each replica thus has that time to send a heartbeat.
 var takeoverScript = redis.NewScript(1, "#!lua\n"+scriptPrelude+clockScript+`
 local me, token, most = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local got, beats, time, taken = P .. 'got:' .. me, P .. 'beats', now(), {}

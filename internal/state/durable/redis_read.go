@@ -37,8 +37,8 @@ func (s *redisStore) Thread(ctx context.Context, name string) (state.Thread, err
 	return t, s.wrap(err)
 }
 
-// scanReply is like [redis.Scan], but returns errUnexpectedReply if a value to be scanned is nil,
-// which redis.Scan ignores.
+// scanReply calls [redis.Scan], which ignores nil values. If a value for one of the variables in to
+// is nil, scanReply returns errUnexpectedReply instead.
 func scanReply(reply []any, to ...any) (rest []any, err error) {
 	if slices.Contains(reply[:min(len(to), len(reply))], nil) {
 		return reply, errUnexpectedReply
@@ -146,9 +146,9 @@ func (s *redisStore) DayMessages(ctx context.Context, thread, before string) (
 	return days[0], messages, len(days) > 1, nil
 }
 
-// LatestThread implements [state.Store]. It reads the owner's threads in pages, those with the
-// latest runs first. A thread moves to the front when a run is started in it, so LatestThread reads
-// the front again until there is nothing new.
+// LatestThread implements [state.Store]. It reads the owner's threads in pages, in the order of
+// their latest runs, newest first. A run that starts during the search moves its thread to the
+// beginning of that order, so LatestThread repeats the search for new runs until there are none.
 func (s *redisStore) LatestThread(ctx context.Context, owner, prefix string) (thread string, err error) {
 	for seen := "-inf"; ; {
 		name, front, err := s.scanLatest(ctx, owner, prefix, seen)
@@ -162,13 +162,13 @@ func (s *redisStore) LatestThread(ctx context.Context, owner, prefix string) (th
 	}
 }
 
-// scanLatest returns the latest of the owner's threads whose names begin with prefix, or "" if
-// there is none. A thread is later than another if its score is greater, because its latest run was
-// started later. Only scores above seen are considered; seen is "-inf" or "(" followed by a score,
-// as in a Redis range.
+// scanLatest returns the owner's thread in which a run was started most recently, among the threads
+// whose names begin with prefix. It returns "" if there is none. The score of a thread is the
+// number of its latest run. Only threads with scores above seen are considered; seen is "-inf" or
+// "(" followed by a score, as in a Redis range.
 //
-// The result front is the value of seen for the next scan, which then finds only threads in which a
-// run was started in the meantime. If front equals seen, no scan is needed.
+// The result front is the value of seen for the next scan, which considers only threads in which a
+// run was started after this scan began. If front equals seen, there were no threads to consider.
 func (s *redisStore) scanLatest(ctx context.Context, owner, prefix, seen string) (thread, front string, err error) {
 	front = seen
 	for below := "+inf"; ; {
@@ -192,7 +192,7 @@ func (s *redisStore) scanLatest(ctx context.Context, owner, prefix, seen string)
 	}
 }
 
-// messages returns the messages of a thread with the numbers from to to, both included, in
+// messages returns the messages of a thread whose numbers are at least from and at most to, in
 // ascending order. It reads them in pages of maxReadItems.
 func (s *redisStore) messages(ctx context.Context, thread string, from, to int64) ([]state.Message, error) {
 	var messages []state.Message

@@ -10,12 +10,13 @@ import (
 	"github.com/streamassay/streamassay/internal/state"
 )
 
-// maxRunLocks is the number of locks in an appendLocks above which unused locks are removed even if
-// the outcome of the run's last Append is unknown.
+// maxRunLocks limits the number of unused locks that an appendLocks keeps because of their tokens;
+// see release.
 const maxRunLocks = 10_000
 
-// appendLocks holds a lock for each run, which serializes the calls of Append for the run. The
-// server then needs to remember only the last call for a run to recognize a repetition.
+// appendLocks holds a lock for each run. A call of Append holds the lock of its run, so that calls
+// for the same run do not overlap. The server then has to remember only the latest call for each
+// run to recognize a repetition.
 type appendLocks struct {
 	mu    sync.Mutex
 	byRun map[state.RunRef]*runAppendLock
@@ -27,8 +28,8 @@ type runAppendLock struct {
 	sem   chan struct{} // capacity 1: full while locked
 	users int           // number of holders and waiters; guarded by appendLocks.mu
 
-	// The last call of Append, if its outcome is unknown: it failed, but the server may have executed
-	// it. If the caller repeats the call, it is sent with the same token, by which the server
+	// The last call of Append, if its outcome is unknown, because it failed but the server may have
+	// executed it. A repetition of the call is sent with the same token, by which the server
 	// recognizes it.
 	token string            // "" if the outcome of the last call is known
 	hash  [sha256.Size]byte // hash of the update of that call; see updateHash
@@ -60,8 +61,8 @@ func (ls *appendLocks) unlock(run state.RunRef, l *runAppendLock) {
 }
 
 // release records that a holder or waiter no longer uses the lock l. It removes an unused lock,
-// unless the outcome of the run's last Append is unknown; then, it keeps up to maxRunLocks locks
-// for a repetition of that call.
+// unless the lock has a token for a repetition of the last Append. If there are more than
+// maxRunLocks locks, it removes the lock in any case.
 func (ls *appendLocks) release(run state.RunRef, l *runAppendLock) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -70,8 +71,8 @@ func (ls *appendLocks) release(run state.RunRef, l *runAppendLock) {
 	}
 }
 
-// retryToken returns the token of the run's last Append if update repeats that call and its outcome
-// is unknown, and "" otherwise. In both cases it forgets the token.
+// retryToken returns the token of the run's last Append if the outcome of that call is unknown and
+// update repeats the call. Otherwise, it returns "". In both cases, it clears the token.
 func (l *runAppendLock) retryToken(update state.RunUpdate) (token string) {
 	if l.token != "" && l.hash == updateHash(update) {
 		token = l.token
@@ -80,13 +81,13 @@ func (l *runAppendLock) retryToken(update state.RunUpdate) (token string) {
 	return token
 }
 
-// setUncertain records that the outcome of an Append of update, sent with the given token, is
-// unknown.
+// setUncertain records that an Append failed although the server may have executed it. The call was
+// sent with the given token to add update.
 func (l *runAppendLock) setUncertain(token string, update state.RunUpdate) {
 	l.token, l.hash = token, updateHash(update)
 }
 
-// updateHash returns a SHA-256 hash of the contents of update, which identifies a repeated update.
+// updateHash returns a SHA-256 hash of the contents of update. Equal updates have equal hashes.
 func updateHash(update state.RunUpdate) (s [sha256.Size]byte) {
 	h := sha256.New()
 	var size [8]byte

@@ -73,10 +73,10 @@ local id = word(thread, run)
 local r, e = P .. 'r:' .. id, P .. 'e:' .. id
 `
 
-// messagesScript defines the Lua function keep(from), which stores messages. The messages are the
-// script arguments from the one with the number from on, two for each message: its JSON, and its
-// day or, if it is hidden, an empty string. Whenever the number of a message is a multiple of
-// state.TrimStep, keep drops all but the latest state.MaxMessages messages of the thread.
+// messagesScript defines the Lua function keep(from), which stores the messages in ARGV[from] and
+// the arguments after it. Each message has two arguments: its JSON, and its day, which is empty if
+// the message is hidden. Whenever the number of a message is a multiple of state.TrimStep, keep
+// drops all but the latest state.MaxMessages messages of the thread.
 var messagesScript = fmt.Sprintf("local most, step = %d, %d\n", state.MaxMessages, state.TrimStep) + `
 local function trim(to)
   call('XTRIM', P .. 'm:' .. thread, 'MINID', place(to + 1))
@@ -112,8 +112,8 @@ end
 `
 
 // startScript implements StartRun. Its arguments are thread, run, owner, task, startedAt,
-// keepEvents ('1' or '0'), replica, token, tag, dead (Config.DeadAfter in ms), and the messages. In
-// a new store, the first thread gets the tag tag+1, and later threads get the tags that follow.
+// keepEvents ('1' or '0'), replica, token, tag, dead (Config.DeadAfter in ms), and the messages. Only
+// the call that creates the first thread of a store uses tag: the tags of the threads count from it.
 //
 // The reply is {'owner'} if the thread belongs to a different owner. Otherwise it is {kind,
 // created, task, startedAt, first}: kind is 'made', or 'again' if the run already existed; created
@@ -151,11 +151,11 @@ call('PUBLISH', P .. 'w:' .. thread, '')
 return {'made', made, ARGV[4], ARGV[5], tostring(first)}
 `)
 
-// forgetScript defines the Lua function forget(n, size, runs, bytes), which drops the oldest ended
-// runs until at most runs of them are left, with at most the given number of bytes of events. If
-// bytes is 0, their size is not limited. The parameters n and size are the number of ended runs
-// before the call and the size of their events in bytes. A call drops at most 16 runs, so that
-// Append does not take long. The script needs the variables call and P of scriptPrelude.
+// forgetScript defines the Lua function forget(n, size, runs, bytes), which drops ended runs, oldest
+// first. The parameters n and size are the number of ended runs before the call and the size of
+// their events in bytes; runs and bytes are the limits on them. If bytes is 0, the size is not
+// limited. A call drops at most 16 runs, so that Append does not take long. The script needs the
+// variables call and P of scriptPrelude.
 const forgetScript = `
 local function drop(id)
   local n, rest = id:match('^(%d+):(.*)$')

@@ -20,19 +20,20 @@ const (
 	maxQueuedCancels = 10_000 // canceled runs that were not received from Canceled yet
 )
 
-// A redisSubscriber receives on one connection what all replicas publish, and wakes the watchers
-// in this process. A watcher is also woken when the server has confirmed the subscription to its
-// thread, because changes before that were not published to this replica.
+// A redisSubscriber receives, on one connection, the notifications that all replicas publish, and
+// wakes the watchers in this process. It also wakes the watchers of a thread when the server
+// confirms the subscription to that thread, because this replica did not receive earlier
+// notifications.
 type redisSubscriber struct {
 	store *redisStore
 
 	mu          sync.Mutex
-	watched     map[string]bool // channels of the server that have watchers
+	watched     map[string]bool // Redis channels of the threads that have watchers
 	dirty       map[string]bool // channels that were added to watched or removed from it
 	dirtySignal chan struct{}   // receives when dirty is not empty
 
-	ready        chan error // result of the first connection
-	wasConnected bool       // there was a connection before; used by run only
+	ready        chan error // receives the result of the first attempt to subscribe
+	wasConnected bool       // a connection has been subscribed; used only by the goroutine of run
 }
 
 func newSubscriber(s *redisStore) *redisSubscriber {
@@ -45,7 +46,8 @@ func newSubscriber(s *redisStore) *redisSubscriber {
 	}
 }
 
-// setWatched records whether a thread has watchers.
+// setWatched records whether a thread has watchers, and makes syncSubscriptions change the
+// subscription.
 func (h *redisSubscriber) setWatched(thread string, watched bool) {
 	channel := h.store.key("w:", thread)
 	h.mu.Lock()
@@ -62,7 +64,8 @@ func (h *redisSubscriber) setWatched(thread string, watched bool) {
 	}
 }
 
-// notify wakes the watchers of the thread to which a channel of the server belongs.
+// notify wakes the watchers of the thread whose notifications the server publishes on the given
+// channel.
 func (h *redisSubscriber) notify(channel string) {
 	h.store.Notify(strings.TrimPrefix(channel, h.store.key("w:", "")))
 }
@@ -84,8 +87,8 @@ func (h *redisSubscriber) run(ctx context.Context) {
 	}
 }
 
-// reportReady sends err, the result of an attempt to subscribe, to startBackground, which receives
-// only the first result. Later calls have no effect.
+// reportReady sends err, the result of an attempt to subscribe, to startBackground. Only the first
+// call has an effect.
 func (h *redisSubscriber) reportReady(err error) {
 	select {
 	case h.ready <- err:
@@ -93,8 +96,8 @@ func (h *redisSubscriber) reportReady(err error) {
 	}
 }
 
-// session opens a connection, subscribes to the channels and handles what it receives, until the
-// connection fails or ctx is done. It always returns an error, the reason why it returned. received
+// session opens a connection, subscribes to the channels and handles the messages that it receives.
+// It returns when the connection fails or ctx is done; err is never nil. The result received
 // reports whether the connection received anything.
 func (h *redisSubscriber) session(ctx context.Context) (received bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -153,9 +156,9 @@ func (h *redisSubscriber) channels() []any {
 	return channels
 }
 
-// syncSubscriptions subscribes to channels and unsubscribes from them as watchers come and leave,
-// and pings the server regularly. The argument link is the connection. syncSubscriptions returns
-// when the connection fails or ctx is done.
+// syncSubscriptions changes the subscriptions of the connection link whenever a thread gets its
+// first watcher or loses its last one. It also sends a ping at every pingInterval. It returns when
+// the connection fails or ctx is done.
 func (h *redisSubscriber) syncSubscriptions(ctx context.Context, link redis.PubSubConn) {
 	ping := time.NewTicker(pingInterval)
 	defer ping.Stop()
@@ -178,8 +181,8 @@ func (h *redisSubscriber) syncSubscriptions(ctx context.Context, link redis.PubS
 	}
 }
 
-// takeChanges returns the channels to subscribe to (on) and to unsubscribe from (off) because
-// watchers have come or left since the last call.
+// takeChanges returns the channels to which the connection must now subscribe (on) and those from
+// which it must unsubscribe (off), because their watchers have changed since the last call.
 func (h *redisSubscriber) takeChanges() (on, off []any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

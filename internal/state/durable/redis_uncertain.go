@@ -28,8 +28,8 @@ type uncertainStart struct {
 	since       time.Time
 }
 
-// add remembers that StartRun failed for the request b, which was sent with the given token. It
-// does nothing if maxUncertain runs are remembered already.
+// add records that StartRun failed for the request b, which was sent with the given token. It does
+// nothing if l already contains maxUncertain runs.
 func (l *possiblyStartedRuns) add(b state.RunRequest, token string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -38,7 +38,7 @@ func (l *possiblyStartedRuns) add(b state.RunRequest, token string) {
 	}
 }
 
-// takeToken returns the token of the failed StartRun that b repeats, and forgets that call. It
+// takeToken returns the token of the failed StartRun that b repeats, and removes the run from l. It
 // returns "" if b does not repeat a failed call.
 func (l *possiblyStartedRuns) takeToken(b state.RunRequest) (token string) {
 	l.mu.Lock()
@@ -50,8 +50,8 @@ func (l *possiblyStartedRuns) takeToken(b state.RunRequest) (token string) {
 	return ""
 }
 
-// due returns the runs in l whose StartRun failed at least minAge ago, each with the failed call.
-// If there are more than limit, it returns an arbitrary selection of limit runs.
+// due returns the runs in l whose StartRun failed at least minAge ago, with the failed calls. It
+// returns at most limit runs; if there are more, it selects arbitrary ones.
 func (l *possiblyStartedRuns) due(minAge time.Duration, limit int) map[state.RunRef]uncertainStart {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -64,23 +64,23 @@ func (l *possiblyStartedRuns) due(minAge time.Duration, limit int) map[state.Run
 	return due
 }
 
-// remove removes the entry for the run ref from l and reports whether it did. It does nothing if
-// that entry no longer is run, a result of due, because StartRun has been called again in the
-// meantime.
-func (l *possiblyStartedRuns) remove(ref state.RunRef, run uncertainStart) bool {
+// remove removes the run ref from l if its failed call is still the given one, a result of due. It
+// reports whether it removed the run. The failed call is a different one if StartRun has been
+// called again.
+func (l *possiblyStartedRuns) remove(ref state.RunRef, failed uncertainStart) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.runs[ref] != run {
+	if l.runs[ref] != failed {
 		return false
 	}
 	delete(l.runs, ref)
 	return true
 }
 
-// resolveUncertain returns the runs of s.uncertain that the server has stored for this replica and
-// that have not ended. It considers at most maxTakeover runs, only those whose StartRun failed at
-// least Config.DeadAfter ago, and removes them from s.uncertain. If the server cannot be reached,
-// the remaining runs stay there for the next call.
+// resolveUncertain returns the runs of s.uncertain that the server stored, that have not ended and
+// that are assigned to this replica. It checks at most maxTakeover runs whose StartRun failed at
+// least Config.DeadAfter ago, and removes those runs from s.uncertain. If the server cannot be
+// reached, it leaves the runs that it could not check for the next call.
 func (s *redisStore) resolveUncertain(ctx context.Context) (runs []state.RunRef) {
 	for ref, run := range s.uncertain.due(s.cfg.DeadAfter, maxTakeover) {
 		v, err := redis.Strings(s.do(ctx, "HMGET", s.key("r:", encodeRef(ref)), "born", "over", "by"))

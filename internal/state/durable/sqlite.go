@@ -22,11 +22,11 @@ import (
 	"github.com/streamassay/streamassay/internal/state"
 )
 
-// errClosed is the error from methods that change a store after Close was called.
+// errClosed is the error for a change that is requested after Close.
 var errClosed = errors.New("the store is closed")
 
-// A sqliteStore keeps everything in one SQLite file. All changes are made by one goroutine,
-// through writer. Readers have connections of their own and see what has been committed.
+// A sqliteStore keeps everything in one SQLite file. One goroutine makes all changes, with the
+// field writer. Readers have separate connections and see the committed changes.
 type sqliteStore struct {
 	*state.Notifier
 	path       string
@@ -148,8 +148,9 @@ func (c closers) Close() error {
 // programs that use the file.
 const busyTimeout = "busy_timeout(5000)"
 
-// openDB opens the database file at path with at most the given number of connections, and sets the
-// pragmas on each of them. It appends the database to *open, for the caller to close.
+// openDB opens the database file at path, sets the pragmas on each of its connections, and appends
+// the database to *open. The caller must close the elements of *open. The parameter connections is
+// the maximum number of connections.
 func openDB(path string, connections int, open *closers, pragmas ...string) (*sql.DB, error) {
 	slashed := filepath.ToSlash(path)
 	if !strings.HasPrefix(slashed, "/") {
@@ -168,9 +169,9 @@ func openDB(path string, connections int, open *closers, pragmas ...string) (*sq
 	return db, nil
 }
 
-// connect opens the database file at path with a single connection, and sets the pragmas on it. It
-// appends the database and the connection to *open, for the caller to close. After an error, *open
-// may contain the database.
+// connect opens a single connection to the database file at path and sets the pragmas on it. It
+// appends the database and the connection to *open, whose elements the caller must close, even
+// after an error.
 func connect(path string, open *closers, pragmas ...string) (*sql.Conn, error) {
 	db, err := openDB(path, 1, open, pragmas...)
 	if err != nil {
@@ -212,8 +213,8 @@ const lockSuffix = ".lock"
 
 // lockFile locks the store at path against other processes. It returns an error if another process
 // holds the lock. The lock is held until the connection that lockFile appends to *open is closed.
-// It is a transaction on an empty database, PATH.lock: SQLite locks work alike on all systems, and
-// the system releases them when the process dies.
+// The lock is an open transaction on an empty database, PATH.lock: SQLite locks work in the same
+// way on all systems, and the system releases them when the process dies.
 func lockFile(path string, open *closers) error {
 	conn, err := connect(path+lockSuffix, open, "busy_timeout(0)")
 	if err == nil {
@@ -257,12 +258,12 @@ func (s *sqliteStore) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Close closes the store when the transaction in progress is complete. Methods that access the file
+// Close waits for the transaction in progress and closes the store. Methods that access the file
 // return an error after that. Later calls of Close return the result of the first.
 func (s *sqliteStore) Close() error { return s.wrap(s.closeOnce()) }
 
 // wrap returns err with the name of the file prepended to its text. It returns nil, ErrNotOwner and
-// ErrNotFound unchanged, because these do not come from the file.
+// ErrNotFound unchanged, because they do not mean that the file has failed.
 func (s *sqliteStore) wrap(err error) error {
 	if err == nil || errors.Is(err, state.ErrNotOwner) || errors.Is(err, state.ErrNotFound) {
 		return err

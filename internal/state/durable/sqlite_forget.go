@@ -1,8 +1,8 @@
 package durable
 
-// forgetOldest drops ended runs, those that ended first, until the limits on their number and the
-// size of their events are met. The number of runs that one call drops is bounded, so that a
-// transaction does not take long even if the limits are lower than before.
+// forgetOldest drops ended runs, oldest first, until the number of ended runs and the size of their
+// events are within the limits. The number of runs that one call drops is limited, so that a
+// transaction does not take long even if the store was opened with lower limits than before.
 func (d *sqliteWriter) forgetOldest() error {
 	for range 2*d.endedRuns + 16 {
 		if d.finishedRuns <= d.maxRuns && d.finishedBytes <= d.maxBytes {
@@ -15,8 +15,8 @@ func (d *sqliteWriter) forgetOldest() error {
 	return nil
 }
 
-// dropOldest drops the run that ended first. If the thread of that run has no other run, it drops
-// the thread and its messages as well.
+// dropOldest drops the run that ended first. If the thread of that run then has no runs, dropOldest
+// drops the thread and its messages as well.
 func (d *sqliteWriter) dropOldest() error {
 	var run, thread, top, size int64
 	if err := d.statements.oldestRun.QueryRow().Scan(&run, &thread, &top, &size); err != nil {

@@ -18,20 +18,21 @@ const (
 	maxChunkEvents = 256      // events of one chunk
 )
 
-// A writeJob is a change that waits for the writer. The writer claims and executes it. A caller
-// that stops waiting claims the job instead, and the writer skips it.
+// A writeJob is a change that waits for the writer. The writer sets claimed before it executes the
+// job. A caller that stops waiting sets claimed, too; if it is the first to do so, the writer skips
+// the job.
 type writeJob struct {
-	apply   func(*sqliteWriter) error // may be called again after its first transaction was rolled back
+	apply   func(*sqliteWriter) error // called a second time if its first transaction is rolled back
 	size    int                       // bytes of the change's data
-	claimed atomic.Bool               // by the writer, or by a caller that has stopped waiting
+	claimed atomic.Bool               // the job is no longer waiting
 	err     error                     // result; set before done is closed
 	done    chan struct{}             // closed when the change is committed or has failed
 }
 
 // submit passes change to the writer and waits until it is committed. It returns the error of
-// change or of the transaction. If ctx is done or the store is closed before the writer has begun
-// the change, submit withdraws it and returns an error. size is the number of bytes of the change's
-// data.
+// change or of the transaction. If ctx is done or the store is closed before the writer begins the
+// change, submit withdraws the change and returns an error. The parameter size is the size of the
+// changed data in bytes.
 func (s *sqliteStore) submit(ctx context.Context, size int, change func(*sqliteWriter) error) error {
 	j := &writeJob{apply: change, size: size, done: make(chan struct{})}
 	err := ctx.Err()
@@ -75,9 +76,9 @@ func (s *sqliteStore) writeLoop() {
 	}
 }
 
-// gatherBatch returns the jobs for the next transaction, within the limits of a batch: the only
-// element of first, followed by the waiting jobs. It omits jobs whose callers no longer wait. The
-// result shares the memory of first.
+// gatherBatch returns the jobs for the next transaction. The slice first contains one job, which
+// the result includes; the others are waiting jobs, up to maxBatchJobs and about maxBatchBytes.
+// Jobs that their callers have withdrawn are omitted. The result uses the memory of first.
 func (s *sqliteStore) gatherBatch(first []*writeJob) (batch []*writeJob) {
 	batch = first[:0]
 	size := 0
@@ -135,8 +136,9 @@ func (s *sqliteStore) Cancel(ctx context.Context, run state.RunRef) error {
 	return s.submit(ctx, 0, func(d *sqliteWriter) error { return d.cancelRuns(run) })
 }
 
-// An eventChunk is a sequence of events stored in one row of the file. The field sizes holds the
-// number of bytes of each event as a varint; data holds the events without separators.
+// An eventChunk is a sequence of events that is stored in one row of the file. The field sizes
+// contains the size of each event in bytes, as a varint. The field data contains the events without
+// separators.
 type eventChunk struct {
 	count       int64 // number of events
 	sizes, data []byte
@@ -165,8 +167,8 @@ func encodeChunks(data [][]byte) (chunks []eventChunk) {
 // errCorrupt is the error for a stored chunk whose sizes do not match its data.
 var errCorrupt = errors.New("stored events are corrupt")
 
-// decode returns the events of the chunk whose positions are greater than after, where last is the
-// position of the last event in the chunk. The error is errCorrupt if the chunk is invalid.
+// decode returns the events of the chunk whose positions are greater than after. The parameter last
+// is the position of the last event in the chunk. The error is errCorrupt if the chunk is invalid.
 func (c eventChunk) decode(last, after int64) (entries []state.LogEntry, err error) {
 	for len(c.sizes) > 0 {
 		size, n := binary.Uvarint(c.sizes)

@@ -25,8 +25,8 @@ func notFound(err error) error {
 	return err
 }
 
-// EventsAfter implements [state.Store]. It reads the state of the run first: if the run has ended,
-// all its events are in the file when they are read.
+// EventsAfter implements [state.Store]. It reads the state of the run before the events. If the run
+// has ended, the events that it reads are complete.
 func (s *sqliteStore) EventsAfter(ctx context.Context, run state.RunRef, position int64, limit int) (
 	entries []state.LogEntry, ended bool, err error,
 ) {
@@ -82,8 +82,8 @@ func (s *sqliteStore) Messages(ctx context.Context, thread string, before int64,
 	return messages, s.wrap(err)
 }
 
-// scanMessages returns the messages in rows, in order, and closes rows. Its parameters are the
-// results of a query; a non-nil err is returned.
+// scanMessages returns the messages in rows, in order, and closes rows. The parameters are the two
+// results of a query. If err is not nil, scanMessages returns err.
 func scanMessages(rows *sql.Rows, err error) ([]state.Message, error) {
 	return scanRows(rows, err, func(m *state.Message) error {
 		var data sql.RawBytes
@@ -98,8 +98,8 @@ func scanMessages(rows *sql.Rows, err error) ([]state.Message, error) {
 }
 
 // scanRows returns a value of type T for each row, in order, and closes rows. It calls scan for
-// each row with the address of the value, which scan must set. The parameters rows and err are the
-// results of a query; a non-nil err is returned.
+// each row; scan must set the variable to which its argument points. The parameters rows and err
+// are the two results of a query. If err is not nil, scanRows returns err.
 func scanRows[T any](rows *sql.Rows, err error, scan func(*T) error) (all []T, _ error) {
 	if err != nil {
 		return nil, err
@@ -144,8 +144,8 @@ func (s *sqliteStore) LatestThread(ctx context.Context, owner, prefix string) (t
 }
 
 // ClaimOrphans implements [state.Store]. The first call that succeeds returns the runs that had not
-// ended when the file was opened; later calls return none. The processes of these runs have ended,
-// as otherwise they would still hold the lock of the store.
+// ended when the file was opened; later calls return none. The processes of these runs are gone,
+// because they no longer hold the lock of the store.
 func (s *sqliteStore) ClaimOrphans(ctx context.Context) (runs []state.RunRef, err error) {
 	s.orphansMu.Lock()
 	defer s.orphansMu.Unlock()

@@ -49,9 +49,9 @@ func prepareWrites(conn *sql.Conn, open *closers) (w writeStatements, err error)
 	return w, err
 }
 
-// prepare prepares SQL statements with db, which is a *sql.Conn or a *sql.DB. The keys of texts are
-// the variables in which it stores the statements. It also appends the statements to *open, for the
-// caller to close.
+// prepare prepares SQL statements with db, which is a *sql.Conn or a *sql.DB. The map texts
+// contains, for each statement, its text and the variable in which prepare stores it. prepare also
+// appends the statements to *open, whose elements the caller must close.
 func prepare(db interface {
 	PrepareContext(ctx context.Context, text string) (*sql.Stmt, error)
 }, open *closers, texts map[**sql.Stmt]string) (err error) {

@@ -18,7 +18,7 @@ type sqliteWriter struct {
 	notifier   *state.Notifier
 
 	maxRuns, maxBytes int64  // limits on the number of ended runs and on the bytes of their events
-	baseTag           uint32 // random number to which thread ids are added to form tags
+	baseTag           uint32 // random; the tag of a new thread is baseTag plus the id of its row
 	cachedCounts
 	threads map[string]*cachedThread    // threads of the runs in the field runs, and threads with unwritten changes
 	runs    map[state.RunRef]*cachedRun // runs that have not ended
@@ -30,27 +30,29 @@ type sqliteWriter struct {
 	changedThreads []string        // threads whose watchers are notified after the commit
 }
 
-// cachedCounts holds values that a sqliteWriter computes itself instead of querying the file. When
-// a transaction is rolled back, their previous values are restored.
+// cachedCounts holds numbers that a sqliteWriter reads from the file when it is created, and then
+// keeps up to date without queries. When a transaction is rolled back, their previous values are
+// restored.
 type cachedCounts struct {
 	lastThread, lastRun         int64 // latest ids
 	lastStart, lastEnd          int64 // latest values of thread.begun and run.ended, see schema
 	finishedRuns, finishedBytes int64 // number of ended runs, and bytes of their events
 }
 
-// A cachedThread is a thread as cached by a sqliteWriter.
+// A cachedThread is a thread in the cache of a sqliteWriter, with changes that may not be written
+// yet.
 type cachedThread struct {
 	state.Thread
 	id, lastMessage, startSeq int64 // columns id, said and begun, see schema
 	name                      string
 	running                   int  // number of cached runs that have not ended
-	isNew                     bool // its row is not inserted yet
-	startChanged              bool // startSeq is not written yet
-	contentChanged            bool // LastPosition or lastMessage is not written yet
-	dirty                     bool // it is in writer.dirty
+	isNew                     bool // its row has not been inserted yet
+	startChanged              bool // a change of startSeq has not been written yet
+	contentChanged            bool // a change of LastPosition or lastMessage has not been written yet
+	dirty                     bool // the thread is in sqliteWriter.dirty
 }
 
-// A cachedRun is a run that has not ended, as cached by a sqliteWriter.
+// A cachedRun is a run that has not ended, in the cache of a sqliteWriter.
 type cachedRun struct {
 	id                 int64 // id of its row
 	thread             *cachedThread
@@ -59,13 +61,13 @@ type cachedRun struct {
 	lastPosition, size int64 // position of its latest event, and bytes of all its events
 }
 
-// writeContext is the context of all changes. It is never done, so that a transaction is completed
-// once it has begun.
+// writeContext is the context of all changes. It is never canceled, so that a transaction is
+// completed once it has begun.
 var writeContext = context.Background()
 
-// newWriter returns a writer that makes changes through conn and notifies the watchers of b after
-// each commit. It reads the current counters from the file. It appends the statements that it
-// prepares to *open, for the caller to close.
+// newWriter returns a writer that makes changes through conn and, after each commit, notifies
+// watchers through b. It reads the cachedCounts from the file. It appends the statements that it
+// prepares to *open, whose elements the caller must close.
 func newWriter(conn *sql.Conn, cfg state.Config, b *state.Notifier, open *closers) (*sqliteWriter, error) {
 	d := &sqliteWriter{
 		conn: conn, notifier: b, baseTag: state.RandomTag(),
@@ -87,8 +89,9 @@ func (d *sqliteWriter) clear() {
 	d.threads, d.runs = map[string]*cachedThread{}, map[state.RunRef]*cachedRun{}
 }
 
-// writeBatch executes jobs in one transaction and sets their errors. If the transaction fails, it
-// executes each job in a transaction of its own, so that only the job that causes the error fails.
+// writeBatch executes jobs in one transaction and sets the field err of each. If the transaction
+// fails, writeBatch executes each job in a transaction of its own, so that only the jobs that cause
+// errors fail.
 func (d *sqliteWriter) writeBatch(batch []*writeJob) {
 	before := d.cachedCounts
 	err := d.transact(batch)
@@ -231,7 +234,8 @@ func (d *sqliteWriter) trackRun(run state.RunRef, r *cachedRun) {
 }
 
 // existingRun returns the stored information about a run, or a result whose Existed is false if
-// there is no such run. thread is the id of the thread's row, and run is the name of the run.
+// there is no such run. The parameter thread is the id of the thread's row, and run is the name of
+// the run.
 func (d *sqliteWriter) existingRun(thread int64, run string) (g state.StartRunResult, err error) {
 	var at string
 	err = d.statements.findRun.QueryRow(thread, []byte(run)).Scan(&g.TaskID, &at, &g.FirstMessage)
