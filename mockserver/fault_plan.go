@@ -68,6 +68,6 @@ func (x *requestState) newEffect(f fault.Spec, r *rand.Rand, applied func(text s
 // A runKey identifies a run by the name of its dialect, the id of its thread and its own id.
 type runKey struct{ dialect, thread, run string }
 
-// maxPlans is the maximum number of runs for which a mock keeps the fault plan until another
-// request streams the run. When a mock has so many plans, a new plan replaces the oldest one.
+// maxPlans is the maximum number of fault plans that a mock keeps for runs that one request starts
+// and others stream. When a mock has so many, a new plan replaces the oldest one.
 const maxPlans = 10_000

@@ -47,9 +47,9 @@ func ScriptFiles(names ...string) Option {
 	}
 }
 
-// Recordings returns an Option that makes the server answer with recorded responses the requests
-// that no script rule matches. Each path names a recording (.txtar, .http, .sse or .har) or a
-// directory that contains recordings.
+// Recordings returns an Option that adds recorded responses. The server sends them in response to
+// requests that no script rule matches. Each path names a recording (.txtar, .http, .sse or .har)
+// or a directory that contains recordings.
 func Recordings(paths ...string) Option {
 	return func(o *configBuilder) error {
 		o.recordings = append(o.recordings, paths...)

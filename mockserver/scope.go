@@ -101,8 +101,8 @@ func (s *Server) SetSettings(test string, settings RuntimeSettings) {
 }
 
 // UpdateSettings calls change with a copy of the current settings, and then replaces the settings
-// by the changed copy, as SetSettings does. The function change may set fields, but must not modify
-// the values to which they point, and must not call methods of s. Concurrent updates are
+// with the changed copy, as SetSettings does. The function change may set fields, but must not
+// modify the values to which they point, and must not call methods of s. Concurrent updates are
 // serialized.
 func (s *Server) UpdateSettings(test string, change func(*RuntimeSettings)) {
 	scope := s.scope(test)

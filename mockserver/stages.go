@@ -79,8 +79,8 @@ func (g *frameGate) holdFrom(first int) {
 	g.set(first)
 }
 
-// allow increases the index of the first frame that is held back by n, so that n more frames pass.
-// It returns an error if the stage holds back no frames.
+// allow lets n more frames pass: it adds n to the index of the first frame that is held back. It
+// returns an error if the stage holds back no frames.
 func (g *frameGate) allow(n int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -91,8 +91,8 @@ func (g *frameGate) allow(n int) error {
 	return nil
 }
 
-// set changes the index of the first frame that is held back to first. If WriteFrame is waiting,
-// set makes it check the index again. The caller must hold g.mu.
+// set makes first the index of the first frame that is held back. If WriteFrame is waiting, set
+// makes it check the index again. The caller must hold g.mu.
 func (g *frameGate) set(first int) {
 	if g.firstHeld = first; g.changed != nil {
 		close(g.changed)

@@ -125,7 +125,7 @@ func (s *Stream) Next(n int) error {
 	return s.response.gate.allow(n)
 }
 
-// Release ends the effect of Hold: the events that are held, and all later ones, are sent.
+// Release sends the events that are held, and lets all later events pass.
 func (s *Stream) Release() { s.response.gate.holdFrom(noFrame) }
 
 // Inject sends frame to the client unchanged and immediately, even if events of the stream are

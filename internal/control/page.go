@@ -37,8 +37,8 @@ var templates = sync.OnceValue(func() *template.Template {
 })
 
 // displayText returns raw as text or, if it is not valid UTF-8, as "base64: " followed by its
-// base64 encoding. Only the first maxShownBytes bytes are included, without a character that would
-// be cut; if bytes are left out, their number follows.
+// base64 encoding. If raw has more than maxShownBytes bytes, only its beginning is included, up to
+// a complete character, followed by the number of the bytes that are left out.
 func displayText(raw journal.BodyBytes) string {
 	shown, rest := printable.Prefix(raw, maxShownBytes), ""
 	if more := len(raw) - len(shown); more > 0 {

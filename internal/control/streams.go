@@ -184,9 +184,9 @@ var endReasons = []string{
 }
 
 // endStream handles POST /v1/streams/{id}/end, whose body is {"how": HOW} or {"how": HOW, "event":
-// N}: it ends a stream in one of the ways in endReasons, HOW. Without N, it ends the stream
-// immediately and responds with status 204. N is the index of an event, from 0: the stream will end
-// before that event, and endStream responds with status 202 and the current state of the stream.
+// N}: it ends a stream. HOW is one of endReasons. Without N, endStream ends the stream immediately
+// and responds with status 204. N is the index of an event, from 0: the stream will end before that
+// event, and endStream responds with status 202 and the current state of the stream.
 //
 // The error has status 409 if event N has already been sent, and status 400 if HOW or N is invalid.
 // Other errors are those of findStream, readJSON and admitLong.

@@ -21,8 +21,8 @@ type citedLines struct {
 }
 
 // citationsIn returns the ranges of lines that the source of a requirement cites, in order. It
-// ignores invalid ranges. A document that occurs only within "derived: …" or "observed: …" is not
-// cited.
+// ignores invalid ranges, and documents that the source only mentions after "derived:" or
+// "observed:".
 func citationsIn(source string) (all []citedLines) {
 	for part := range strings.SplitSeq(source, "; ") {
 		m := citationPattern.FindStringSubmatch(part)
@@ -38,9 +38,10 @@ func citationsIn(source string) (all []citedLines) {
 	return all
 }
 
-// Unmapped returns a description of each gap in the given maps, or nil if there are none. It is a
-// gap if the source of a requirement mentions a document in which no clause names the requirement,
-// or cites lines that overlap no clause naming it. Only requirements for servers are considered.
+// Unmapped returns a description of each gap in the given maps, or nil if there are none. There is
+// a gap if the source of a requirement mentions a document but no clause of that document names the
+// requirement. There is also a gap if the source cites lines and no clause that names the
+// requirement overlaps them. Only requirements for servers are considered.
 func Unmapped(documents []DocumentMap, dialects []*dialect.Dialect) (all []string) {
 	for _, d := range dialects {
 		for _, r := range d.Requirements {
@@ -64,8 +65,8 @@ func (d DocumentMap) names(id string) bool {
 	return slices.ContainsFunc(d.Clauses, func(c Clause) bool { return slices.Contains(c.Requirements, id) })
 }
 
-// unmappedLines returns the ranges of lines of the document that r cites, except those that overlap
-// a clause that names r.
+// unmappedLines returns the ranges of lines of the document that r cites and that do not overlap a
+// clause that names r.
 func (d DocumentMap) unmappedLines(r spec.Requirement) (all []LineRange) {
 	for _, c := range citationsIn(r.Source) {
 		if c.file == d.File && !slices.ContainsFunc(d.Clauses, func(k Clause) bool {

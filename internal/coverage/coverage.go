@@ -47,13 +47,13 @@ type DocumentMap struct {
 }
 
 // A Clause is a range of lines of a document. It either names the requirements that express what
-// these lines demand, or states why they demand nothing.
+// these lines require, or states why they require nothing.
 type Clause struct {
 	Lines         LineRange `yaml:"lines"`
-	Summary       string    `yaml:"says"`         // the obligation, in this project's words; "" if Informative is set
+	Summary       string    `yaml:"says"`         // what the lines require, in short; "" if Informative is set
 	Requirements  []string  `yaml:"requirements"` // ids of requirements of any dialects; empty if Informative is set
 	Informative   string    `yaml:"informative"`  // why the lines require nothing; "" if there are requirements
-	NormativeWord string    `yaml:"although"`     // a word such as "must" in informative lines; "" if there is none
+	NormativeWord string    `yaml:"although"`     // word such as "must" that informative lines contain; "" if none
 }
 
 // A LineRange is a range of lines, including both ends. The first line of a document has number 1.
@@ -174,7 +174,7 @@ func (d DocumentMap) validate(known map[string]bool) error {
 
 // validate returns an error unless the clause has either requirements and a summary, or a reason
 // why it is informative. Only an informative clause may have a normative word. The requirements
-// must be distinct and contained in known, the set of the ids of all requirements.
+// must be distinct, and their ids must be in known, the set of the ids of all requirements.
 func (c Clause) validate(known map[string]bool) error {
 	switch {
 	case (c.Informative == "") == (len(c.Requirements) == 0):

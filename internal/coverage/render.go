@@ -12,9 +12,9 @@ import (
 )
 
 // Render returns a Markdown document that shows how the catalogues of the given dialects cover the
-// given protocol documents. It consists of a summary, a table of the clauses of each document with
-// their requirements and how these are judged, and a table of the requirements that no clause
-// names.
+// given protocol documents. It contains a summary, a table for each document and a table of the
+// requirements that no clause names. The table of a document lists its clauses, with their
+// requirements and how these are judged.
 func Render(documents []DocumentMap, dialects []*dialect.Dialect) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Coverage: %d documents, %s, %d unmapped\n",
@@ -69,9 +69,9 @@ func (c Clause) description() string {
 }
 
 // judgedRequirements returns Markdown texts that state how the requirements of the clause are
-// judged in the given dialects. There is one text for each requirement. If a requirement is judged
-// differently in several versions of its protocol, there is one text for each way. A text names the
-// versions to which it applies, unless it applies to all of them.
+// judged in the given dialects. Each requirement has one text for each different way in which the
+// versions of its protocol judge it. A text names the versions to which it applies, unless it
+// applies to all of them.
 func (c Clause) judgedRequirements(dialects []*dialect.Dialect) (all []string) {
 	versionCount := map[string]int{}
 	for _, d := range dialects {
@@ -112,9 +112,9 @@ func judgedBy(r spec.Requirement) string {
 }
 
 // countClauses returns a text with the number of clauses in the documents, and the numbers of those
-// that are judged, excluded and informative. The excluded clauses are also counted by kind (see
-// [spec.ExclusionKinds]). A clause is judged if at least one of the dialects judges at least one of
-// its requirements. Otherwise, the kind of its exclusion is that of its first requirement.
+// that are judged, excluded and informative. A clause is judged if at least one of the dialects
+// judges at least one of its requirements. Excluded clauses are counted by kind (see
+// [spec.ExclusionKinds]); the kind is that of the first requirement of the clause.
 func countClauses(documents []DocumentMap, dialects []*dialect.Dialect) string {
 	judged, excluded := map[string]bool{}, map[string]string{}
 	for _, d := range dialects {
@@ -152,8 +152,8 @@ func countClauses(documents []DocumentMap, dialects []*dialect.Dialect) string {
 }
 
 // countRequirements returns the cells of one row of the summary: the number of requirements in the
-// list, the number of those that are judged, and the number of those that are excluded, for each of
-// [spec.ExclusionKinds].
+// list, the number of judged ones, and for each of [spec.ExclusionKinds] the number of requirements
+// that are excluded in that way.
 func countRequirements(list []spec.Requirement) []string {
 	excluded := map[string]int{} // by kind; "" counts the requirements that are judged
 	for _, r := range list {

@@ -8,8 +8,8 @@ const maxCells = 1 << 22
 // both from 0. The index -1 means that the other element has no match.
 type indexPair struct{ a, b int }
 
-// align pairs elements of two lists, of lengths n and m. It finds pairs with the greatest total
-// weight that keep both lists in order. The function weight returns the weight of the pair of
+// align pairs elements of two lists, of lengths n and m. The pairs keep both lists in order, and
+// their total weight is as large as possible. The function weight returns the weight of the pair of
 // element i of the first list and element j of the second. Elements whose pair has the weight 0 are
 // never paired.
 //

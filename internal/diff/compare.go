@@ -49,10 +49,10 @@ func splitExchanges(events []spec.Event) (all []exchangeEvents) {
 	return all
 }
 
-// appendEvent adds e, an event of the response, to x.events. If e is a delta that continues the
-// last event, e is merged into that event. If e is a new snapshot of the tool call, content part or
-// progress in the last event, e replaces that event. Unrecognized events do not count as the last
-// event.
+// appendEvent adds e, an event of the response, to x.events. If e is a delta of the same text as
+// the last event, its text is appended to that event instead. If e is a later state of the same
+// tool call, content part or progress, it replaces the last event. The last event is the last one
+// that is not Unrecognized.
 func (x *exchangeEvents) appendEvent(e spec.Event) {
 	n := len(x.events)
 	for n > 0 && x.events[n-1].Kind == spec.Unrecognized { // these may occur between deltas of one text
@@ -83,9 +83,9 @@ func (x exchangeEvents) status() int {
 	return 0
 }
 
-// requestKey returns a key for the request r. Requests with equal keys have the same operation,
-// principal, name, poll limit, text, parts and violations, and either all or none of them resume a
-// stream. The key contains no ids, because these differ between conversations.
+// requestKey returns a key for the request r. Requests have equal keys if their operations,
+// principals, names, poll limits, texts, parts and violations are equal, and if all or none of them
+// resume a stream. The key contains no ids, because these differ between conversations.
 func requestKey(r spec.Event) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s|%s|%s|%s|%s|%t", r.Operation, r.Principal, r.Name, r.PollLimit, r.Text, r.Cursor != "")
@@ -157,9 +157,9 @@ func (x exchangeEvents) sameOperation(y exchangeEvents) bool {
 		x.startsMidway == y.startsMidway
 }
 
-// addUnmatched records the exchange x, which only the given side, "A" or "B", has. It is recorded
-// as a note if matched contains its operation, and otherwise as a difference. The set matched has
-// the operations for which at least one pair of exchanges was compared.
+// addUnmatched records that only the given side, "A" or "B", has the exchange x. It adds a note if
+// matched contains the operation of x, and otherwise a difference. The set matched holds the
+// operations for which at least one pair of exchanges was compared.
 func (m *comparer) addUnmatched(x exchangeEvents, side string, matched map[string]bool) {
 	// The number of requests for an operation may depend on earlier responses. For example, a run that
 	// is streamed in more pieces is resumed more often.
@@ -204,8 +204,8 @@ func (m *comparer) compareExchange(a, b exchangeEvents) {
 	}
 }
 
-// pairedRange returns the indexes, in pairs, of the first and the last pair with an event on both
-// sides, apart from the heads and the ends of responses. If there is no such pair, it returns
+// pairedRange returns the indexes of the first and the last element of pairs that has an event on
+// both sides. It ignores pairs of heads and of ends of responses. If no pair remains, it returns
 // len(pairs) and -1. The argument a holds the events of side A.
 func pairedRange(pairs []indexPair, a []spec.Event) (first, last int) {
 	first, last = len(pairs), -1
@@ -314,12 +314,12 @@ func (m *comparer) factsMatch(kind spec.Kind, a, b comparedField, cut bool) bool
 }
 
 // matchIDs reports whether the id a of side A can correspond to the id b of side B. It returns
-// false if an earlier call recorded a different partner for a or b. Otherwise, it records the pair
-// and returns true.
+// false if an earlier call paired one of them with another id. Otherwise, it records the pair and
+// returns true.
 //
-// The argument field is the name of the field that holds the ids, of which only the part after the
-// last dot matters. Ids in different fields are independent of each other. Message ids and cursors
-// of different runs (see m.scope) are also independent.
+// The argument field is the name of the field that holds the ids; only the part after the last dot
+// matters. Ids in fields with different names are independent of each other. The same is true of
+// message ids, and of cursors, in different runs (see m.scope).
 func (m *comparer) matchIDs(field, a, b string) bool {
 	field = field[strings.LastIndexByte(field, '.')+1:]
 	if field == "message" || field == "cursor" { // unique only within a run

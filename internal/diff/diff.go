@@ -11,9 +11,9 @@ import (
 )
 
 // A RepeatedConversation holds one or more recordings of the same conversation with a server under
-// test. Only the first recording is compared with that of another conversation. The others show
-// which fields are volatile: fields that differ between recordings of the same conversation are not
-// compared.
+// test. [Compare] compares the first recording with the first recording of another server. A field
+// is volatile if another recording of the same server differs in it from the first. Volatile fields
+// are not compared.
 type RepeatedConversation struct {
 	Name       string         // name of the scenario or of the recording
 	Takes      [][]spec.Event // the recordings, each with its events in order
@@ -34,8 +34,8 @@ type ConversationDiff struct {
 }
 
 // A Difference is one difference between two conversations: an event that only one side has, or an
-// event that differs between the sides. If a side lacks the event, its pointer is nil. An exchange
-// that only one side has is represented by the event for its request.
+// event that differs between the sides. If a side lacks the event, its field A or B is nil. If only
+// one side has an exchange, the event is the request of that exchange.
 type Difference struct {
 	Request string        `json:"asked"` // description of the request, such as its operation and prompt
 	A       *EventSummary `json:"a"`
@@ -43,7 +43,7 @@ type Difference struct {
 	Fields  []FieldDiff   `json:"fields,omitempty"` // fields that differ, if both sides have the event
 }
 
-// A EventSummary is the event that one side of a difference has.
+// An EventSummary is the event that one side of a difference has.
 type EventSummary struct {
 	Exchange int       `json:"exchange"` // index in the conversation, from 0
 	Event    int       `json:"event"`    // index of the frame in the exchange, from 0; -1 if the event is not a frame
@@ -52,8 +52,8 @@ type EventSummary struct {
 }
 
 // A FieldDiff is a field of an event that differs between side A and side B. The fields A and B
-// hold its values as text; long values are truncated. The value is "" if the field is absent or
-// empty.
+// hold the values as text. If a value is long, both are excerpts that begin shortly before the
+// first byte that differs. A value is "" if the field is absent or empty.
 type FieldDiff struct {
 	Name string `json:"name"` // such as "text", or "parts[0].name" for a field of a part
 	A    string `json:"a"`
@@ -117,8 +117,8 @@ func hasResponse(events []spec.Event) bool {
 // recording has the same events of that kind.
 type volatileFields map[string]bool
 
-// addDifferences adds the fields in which a and b, the events of two recordings of the same target,
-// differ to v. For an event that only one recording has, it adds "KIND *".
+// addDifferences compares a and b, the events of two recordings of the same target, and adds the
+// fields that differ to v. For an event that only one recording has, it adds "KIND *".
 func (v volatileFields) addDifferences(a, b []spec.Event) {
 	m := newComparer(volatileFields{})
 	m.compareConversations(splitExchanges(a), splitExchanges(b))

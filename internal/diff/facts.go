@@ -125,8 +125,8 @@ var endErrors = []error{
 }
 
 // endText returns a description of how the body ended if e is a BodyEnd. The description has no
-// details that depend on the machine. For another event with an error, other than an HTTPResponse,
-// endText returns "cannot be decoded". Otherwise, it returns "".
+// details that depend on the machine. If e is any other event with an error, except an
+// HTTPResponse, endText returns "cannot be decoded". For all remaining events, it returns "".
 func endText(e spec.Event) string {
 	switch {
 	case e.Kind != spec.BodyEnd && e.Kind != spec.HTTPResponse && e.Err != nil:

@@ -105,9 +105,9 @@ func (r *Report) WriteText(w io.Writer) error {
 	return err
 }
 
-// fieldsKey returns a key for d, by which the text report recognizes repetitions. Differences with
-// equal keys have the same kinds of events and the same fields and values. The key is "" if only
-// one side has the event.
+// fieldsKey returns a key by which the text report recognizes repeated differences. Differences
+// have equal keys if they have the same kinds of events, and the same fields with the same values.
+// The key is "" if only one side has the event.
 func (d Difference) fieldsKey() string {
 	if len(d.Fields) == 0 {
 		return ""
@@ -115,10 +115,12 @@ func (d Difference) fieldsKey() string {
 	return fmt.Sprintf("%s %s %q", d.A.Kind, d.B.Kind, d.Fields)
 }
 
-// write writes the differences of the conversation to b, except repetitions of differences that
-// were already written. The map times has, for each [Difference.fieldsKey], the number of such
-// differences in the dialect; write sets it to 0 when it writes the first one. Differences with the
-// key "" are always written.
+// write writes the differences of the conversation to b. If several differences in the dialect have
+// the same [Difference.fieldsKey], the report contains only the first of them and the number of the
+// others. Differences with the key "" are always written.
+//
+// The map times holds, for each key, the number of differences in the dialect. After write has
+// written a difference, it sets the number for its key to 0, so that later calls omit the others.
 func (c ConversationDiff) write(b *strings.Builder, dialect string, times map[string]int) {
 	lastHeading, titled := "", false
 	for _, d := range c.Differences {

@@ -184,10 +184,10 @@ func changed(fits func(*spec.Event) bool, change func(*spec.Event)) func(Args) E
 	})
 }
 
-// moved returns a value for [Fault.NewEffect]. The effect delays one event until the next event has
-// been sent: the first event, at or after the trigger, for which fits returns true. If it is the
-// last event of the run, nothing changes. If fits is nil, eventEditor.isTarget is used instead. The
-// events keep their sequence numbers.
+// moved returns a value for [Fault.NewEffect]. The effect sends one event after the event that
+// should follow it. It selects the first event, at or after the trigger, for which fits returns
+// true. If that is the last event of the run, nothing changes. If fits is nil, eventEditor.isTarget
+// is used instead. The events keep their sequence numbers.
 func moved(fits func(*spec.Event) bool) func(Args) Effect {
 	return editEvents(func(r *eventEditor) func(*spec.Event) {
 		var held *spec.Event

@@ -13,9 +13,10 @@ import (
 )
 
 // editFrame returns a value for [Fault.NewEffect]. The effect calls change with one frame after the
-// other until change returns true for ok. It then sends out in place of that frame. It starts with
-// the frame of the event at the trigger or, if no trigger is set, with the second frame. It skips
-// frames whose data is not a JSON object. The argument data is the only "data" field of the frame.
+// other until change returns true for ok. It then replaces that frame with the result out. It
+// starts with the frame of the event at the trigger or, if no trigger is set, with the second
+// frame. It skips frames whose data is not a JSON object. The argument data is the only "data"
+// field of the frame.
 func editFrame(change func(a Args, frame []byte, data sse.Line) (out []byte, ok bool)) func(Args) Effect {
 	return func(a Args) Effect {
 		n, done := -1, false

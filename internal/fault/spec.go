@@ -206,9 +206,10 @@ func (u Spec) MaxStreams() int {
 	return 1
 }
 
-// NewEffect returns the effect of the fault on the response that r describes. The effect calls
-// r.Applied each time it changes something, from any goroutine. It never does so if the response
-// ends before the trigger. The effect is empty if the parameter "chance" exempts this response.
+// NewEffect returns the effect of the fault on the response that r describes. The functions of the
+// effect call r.Applied, in any goroutine, each time they change something. If the response ends
+// before the trigger, they do not call it. For an [Effect.Response], r.Applied is not called. The
+// effect is empty if the response is not affected because of the parameter "chance".
 func (u Spec) NewEffect(r ResponseContext) Effect {
 	if chance, isSet := u.params["chance"]; isSet && r.Rand.IntN(100) >= int(chance.number) {
 		return Effect{}

@@ -16,8 +16,8 @@ import (
 	"github.com/streamassay/streamassay/internal/files/blob"
 )
 
-// linkDir is the last directory in the path of every link. It does not depend on the storage, so
-// that links stay valid when files are moved to another storage.
+// linkDir is the last directory in the path of every link. It is the same for all storages, so that
+// links stay valid when files are moved to another storage.
 const linkDir = "attachments"
 
 // Limits of files and of their storage.
@@ -39,7 +39,7 @@ var (
 
 // A Config configures a [Store]. The zero value of each field is a usable default.
 type Config struct {
-	SigningKey   []byte           // signs links; nil means a random key, so that links do not outlast the process
+	SigningKey   []byte           // signs links; nil means a random key, which only this process can verify
 	LinkLifetime time.Duration    // how long a link is valid; 0 means an hour
 	MaxFileBytes int64            // size limit of a file in bytes; 0 means 10 MiB
 	Now          func() time.Time // nil means time.Now
@@ -59,9 +59,9 @@ type File struct {
 	Size int64  // in bytes
 }
 
-// An Upload is a file to be stored, with the names of its owner and of the conversation for which
-// it is uploaded. Type is the media type that the client declares. Name is the client's file name;
-// the path of the stored file contains at most a part of it.
+// An Upload is a file to be stored. Owner and Thread are the names of its owner and of the
+// conversation for which it is uploaded. Type is the media type that the client declares. Name is
+// the client's file name; the path of the stored file contains at most a part of it.
 type Upload struct {
 	Owner, Thread, Name, Type string
 	Data                      []byte
@@ -77,8 +77,8 @@ func New(storage blob.Storage, cfg Config) (*Store, error) {
 	return &Store{cfg: cfg.withDefaults(), storage: storage}, nil
 }
 
-// NewMemory returns a store that keeps files in memory. When the files exceed 256 MiB, it drops the
-// oldest ones.
+// NewMemory returns a store that keeps files in memory. When the files have more than 256 MiB in
+// total, it drops the oldest ones.
 func NewMemory(cfg Config) *Store {
 	return &Store{cfg: cfg.withDefaults(), storage: blob.NewMemory(maxMemoryBytes)}
 }
@@ -144,7 +144,7 @@ func (s *Store) Find(ctx context.Context, path string) (f File, owner string, er
 	return File{Path: path, Type: attrs.Type, Size: attrs.Size}, owner, nil
 }
 
-// Ping returns an error, which wraps ErrUnavailable, if files cannot be stored.
+// Ping checks whether files can be stored. If not, it returns an error that wraps ErrUnavailable.
 func (s *Store) Ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
 	defer cancel()

@@ -15,7 +15,7 @@ import (
 // contains no characters that must be escaped.
 var linkPattern = regexp.MustCompile(`/` + linkDir + `/([^/?]+)\?expires=(\d{1,20})&signature=([\w-]+)$`)
 
-// Link returns a signed URL of the file f below the URL base. The URL expires after
+// Link returns a signed URL of the file f. The URL begins with base and expires after
 // Config.LinkLifetime. Link returns "" if f.Path is not a path that Put can return.
 func (s *Store) Link(base string, f File) string {
 	if !isValidPath(f.Path) {
@@ -26,20 +26,20 @@ func (s *Store) Link(base string, f File) string {
 	return strings.TrimSuffix(base, "/") + "/" + linkDir + "/" + f.Path + query
 }
 
-// ParseLink returns the file of a link that Link has returned. The base of the link is ignored, and
-// the link may have expired. For any other link, ParseLink returns false.
+// ParseLink returns the file of a link that Link has returned, even if the link has expired. It
+// ignores the base of the link. For any other link, it returns false.
 //
-// ParseLink does not look the file up, so the file may not exist any more. The Size of the result
-// is 0, and its Type is derived from the extension in its path, or "" if there is none. Find
-// returns the actual Size and Type.
+// ParseLink does not check that the file exists. The Size of the result is 0. The Type is derived
+// from the file name extension in the path; it is "" if there is none. Find returns the actual Size
+// and Type.
 func (s *Store) ParseLink(link string) (File, bool) {
 	f, _, ok := s.verifyLink(link)
 	return f, ok
 }
 
-// verifyLink returns the file to which a link refers, and the time until which the link is valid.
-// ok is false if the link is malformed or its signature is not valid. It is true for a link that
-// has expired.
+// verifyLink returns the file to which a link refers and the time at which the link expires. The
+// result ok is false if the link is malformed or its signature is not valid. It is true for a link
+// that has expired.
 func (s *Store) verifyLink(link string) (f File, until time.Time, ok bool) {
 	// Link returns only characters that need no escaping, so there is one form to parse.
 	m := linkPattern.FindStringSubmatch(link)
@@ -55,9 +55,8 @@ func (s *Store) verifyLink(link string) (f File, until time.Time, ok bool) {
 }
 
 // sign returns the signature of a link to the file at path: an HMAC-SHA256, in base64url without
-// padding. The parameter until is the time at which the link expires, in decimal Unix seconds. The
-// signed text of different links differs, because its fields are separated by line feeds and
-// contain none.
+// padding. The parameter until is the time at which the link expires, in decimal Unix seconds.
+// Neither parameter contains a line feed, which separates the fields of the signed text.
 func (s *Store) sign(path, until string) string {
 	mac := hmac.New(sha256.New, s.cfg.SigningKey)
 	mac.Write([]byte("GET\n" + linkDir + "\n" + path + "\n" + until))

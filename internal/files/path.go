@@ -26,9 +26,9 @@ var extensions = map[string]string{
 // svgType is the only image type that can contain scripts.
 const svgType = "image/svg+xml"
 
-// checkImage returns the media type in declaredType, the type that an upload declares, without its
-// parameters. The error wraps ErrNotImage if that is not an image type, or if the first bytes of
-// data show another type. checkImage does not decode the image.
+// checkImage returns the media type declaredType without its parameters. The error wraps
+// ErrNotImage if it is not an image type, or if the first bytes of data show that the data has a
+// different type. checkImage does not decode the image.
 func checkImage(declaredType string, data []byte) (string, error) {
 	media, _, err := mime.ParseMediaType(declaredType)
 	sub, ok := strings.CutPrefix(media, "image/")
@@ -48,18 +48,18 @@ func checkImage(declaredType string, data []byte) (string, error) {
 	return media, nil
 }
 
-// rejectedTypes lists the media types, besides all text, audio and video types, that data of an
-// image must not have. It contains only types that http.DetectContentType recognizes reliably.
-// Fonts are not among them, because http.DetectContentType identifies fonts by too few bytes.
+// rejectedTypes lists media types that http.DetectContentType must not find for an image, in
+// addition to all text, audio and video types. It contains only types that http.DetectContentType
+// recognizes reliably; fonts, for example, are recognized by too few bytes.
 var rejectedTypes = map[string]bool{
 	"application/pdf": true, "application/postscript": true, "application/zip": true, "application/x-gzip": true,
 	"application/x-rar-compressed": true, "application/wasm": true, "application/ogg": true,
 }
 
-// newPath returns a path for a new image (see [File.Path]): a random id, a hyphen and the cleaned
-// name (see cleanName), and the file name extension for mediaType. The last two parts are omitted
-// if they would be empty. The argument name is the file name that the client sent; it is kept for
-// people who look at the files.
+// newPath returns a path for a new image (see [File.Path]). It consists of a random id, a hyphen
+// with the result of cleanName, and the file name extension for mediaType; the last two are omitted
+// if they are empty. The parameter name is the file name that the client sent. The path contains a
+// part of it for people who look at the files.
 func newPath(name, mediaType string) string {
 	path := strings.ToLower(rand.Text())
 	if name = cleanName(name); name != "" {
@@ -71,10 +71,10 @@ func newPath(name, mediaType string) string {
 	return path
 }
 
-// cleanName returns the last element of a file name, without its extension and with only characters
-// that need no escaping in a URL. It keeps ASCII letters, digits and underscores, and replaces each
-// sequence of other characters between them with one hyphen. The result has at most maxNameLength
-// bytes, and may be "".
+// cleanName returns the last element of a file name without its extension, in a form that needs no
+// escaping in a URL. It keeps ASCII letters, digits and underscores, and replaces each sequence of
+// other characters with one hyphen, except at the ends, where it removes them. The result has at
+// most maxNameLength bytes, and may be "".
 func cleanName(name string) string {
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	if dot := strings.LastIndexByte(name, '.'); dot > 0 {

@@ -16,11 +16,10 @@ const (
 	sendTimeout = 5 * time.Minute // how long a file may be read from the storage while it is sent
 )
 
-// ServeHTTP serves the file of a link that Link returned, given as the URL of the request. It
-// ignores the path of the link's base, so the caller may strip a prefix. A valid link is the only
-// credential that it requires. The status is 403 if the link is not valid, 410 if it has expired,
-// 404 if the file no longer exists, 503 if the storage fails, and 405 if the method is neither GET
-// nor HEAD.
+// ServeHTTP serves the file of a link that Link returned. The URL of the request is that link,
+// possibly without a part of its base. ServeHTTP requires no other credential than a valid link.
+// The status is 403 if the link is not valid, 410 if it has expired, 404 if the file no longer
+// exists, 503 if the storage fails, and 405 if the method is neither GET nor HEAD.
 func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
@@ -60,11 +59,11 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, content)
 }
 
-// setHeaders sets in h the header fields that depend on kind, the media type of the file that the
-// response contains. The Content-Type is kind for images, and application/octet-stream for all
-// other files. The other fields instruct browsers not to guess another type, to run no scripts in the
-// file, and to download SVG images and files of types that are not in extensions instead of showing
-// them.
+// setHeaders sets in h the header fields that depend on kind, the media type of the file that is
+// served. The Content-Type is kind for an image, and application/octet-stream for any other file.
+// The other fields instruct browsers not to guess another type and not to run scripts. They also
+// make browsers download a file instead of showing it if it is an SVG image or its type is not in
+// extensions.
 func setHeaders(h http.Header, kind string) {
 	if !strings.HasPrefix(kind, "image/") {
 		kind = "application/octet-stream"

@@ -16,13 +16,13 @@ type Authenticator interface {
 	Authenticate(ctx context.Context, token string) (user string, ok bool)
 }
 
-// maxToken is the maximum size of a token in bytes. It exceeds the size of signed tokens with many
-// claims, which is a few thousand bytes.
+// maxToken is the maximum size of a token in bytes. Even a signed token with many claims has only a
+// few thousand bytes.
 const maxToken = 16 << 10
 
-// Bearer returns the bearer token in the Authorization header. ok is false unless h has exactly one
-// such header, with one token of at most 16 KiB. Several headers are rejected because a proxy in
-// front of the server may check a different one than the server.
+// Bearer returns the bearer token in the Authorization header. The result ok is false unless h has
+// exactly one such header, with one token of at most 16 KiB. Bearer rejects several headers,
+// because a proxy and the server could otherwise authenticate the client by different tokens.
 func Bearer(h http.Header) (token string, ok bool) {
 	values := h["Authorization"]
 	if len(values) != 1 {
@@ -42,8 +42,9 @@ func isVisibleASCII(s string) bool {
 	return s != "" && strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
 }
 
-// TokenAsName accepts every token of at most 256 visible ASCII characters as the name of its user.
-// It does not verify who sent the token, so it is meant only for servers on loopback addresses.
+// TokenAsName is an authenticator that returns the token itself as the name of the user. It accepts
+// each token of at most 256 visible ASCII characters. It does not verify who sent the token, so it
+// is meant only for servers on loopback addresses.
 var TokenAsName Authenticator = tokenAsName{}
 
 type tokenAsName struct{}

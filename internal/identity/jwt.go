@@ -22,8 +22,8 @@ type JWTConfig struct {
 	// RefreshAfter is the time after which the keys are read again from the location that was
 	// passed to OpenJWT. 0 means 15 minutes.
 	RefreshAfter time.Duration
-	// MinRefreshInterval limits how often the keys are read again because none of them verifies a
-	// token: not until this time after the last attempt to read them. 0 means 30 s.
+	// MinRefreshInterval is the minimum time between two attempts to read the keys if none of the
+	// keys verifies the signature of a token. 0 means 30 s.
 	MinRefreshInterval time.Duration
 
 	Now func() time.Time // returns the current time; nil means time.Now
@@ -40,13 +40,16 @@ type JWTAuthenticator struct {
 	refreshing  chan struct{} // capacity 1: full while the keys are being read
 }
 
-// clockSkew is the maximum difference between the clocks of the issuer and of this server.
+// clockSkew is the assumed maximum difference between the clocks of the issuer and of this server.
+// The times in a token are checked with this tolerance.
 const clockSkew = time.Minute
 
 // OpenJWT returns an authenticator that uses the set of keys at location, a URL or the name of a
-// file. The authenticator reads the set again when cfg.RefreshAfter has passed, and when it cannot
-// verify the signature of a token. If that fails, it keeps the old keys. OpenJWT returns an error
-// if location is invalid or the first read fails. The context ctx applies only to the first read.
+// file. It returns an error if location is invalid or the set cannot be read. The context ctx
+// applies only to this first read.
+//
+// The authenticator reads the set again when cfg.RefreshAfter has passed, and when none of the keys
+// verifies the signature of a token. If it cannot read the set, it keeps the old keys.
 func OpenJWT(ctx context.Context, location string, cfg JWTConfig) (*JWTAuthenticator, error) {
 	cfg.RefreshAfter = cmp.Or(cfg.RefreshAfter, 15*time.Minute)
 	cfg.MinRefreshInterval = cmp.Or(cfg.MinRefreshInterval, 30*time.Second)
@@ -62,9 +65,9 @@ func OpenJWT(ctx context.Context, location string, cfg JWTConfig) (*JWTAuthentic
 	return k, k.load(ctx)
 }
 
-// load reads a set of keys from the location that was passed to OpenJWT, and replaces the current
-// set with it. If the set cannot be read, it returns the error and keeps the current set. It
-// records the time of the attempt in both cases.
+// load reads the set of keys at the location that was passed to OpenJWT, and replaces the current
+// set with it. If the set cannot be read, load returns the error and keeps the current set. In both
+// cases, it records the time of the attempt.
 func (k *JWTAuthenticator) load(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
@@ -82,8 +85,8 @@ func (k *JWTAuthenticator) age() time.Duration {
 }
 
 // Authenticate implements [Authenticator]. It returns the sub claim of token if the signature and
-// the claims are valid. If none of the keys verifies the signature, it reads the keys again and
-// retries, unless that was tried less than MinRefreshInterval ago.
+// the claims are valid. If none of the keys verifies the signature, it reads the keys again (see
+// refresh) and tries the new keys.
 func (k *JWTAuthenticator) Authenticate(ctx context.Context, token string) (user string, ok bool) {
 	if len(token) > maxToken {
 		return "", false
@@ -105,9 +108,9 @@ func (k *JWTAuthenticator) Authenticate(ctx context.Context, token string) (user
 	return claims.Subject, true
 }
 
-// isValid reports whether the claims of a token are acceptable: the token has an expiry time and is
-// valid now, its issuer and audience are those that k.cfg requires, and its subject can be the name
-// of a user. It does not verify the signature; see keySet.verify.
+// isValid reports whether the claims of a token are acceptable. The token must have an expiry time
+// and be valid now, have the issuer and the audience that k.cfg requires, and have a subject that
+// can be the name of a user. isValid does not verify the signature; see keySet.verify.
 func (k *JWTAuthenticator) isValid(c jwt.Claims) bool {
 	want := jwt.Expected{Issuer: k.cfg.Issuer, Time: k.cfg.Now()}
 	if k.cfg.Audience != "" {
@@ -120,10 +123,10 @@ func (k *JWTAuthenticator) isValid(c jwt.Claims) bool {
 	return c.Expiry != nil && c.ValidateWithLeeway(want, clockSkew) == nil
 }
 
-// refresh reads the keys again, unless that was tried less than MinRefreshInterval ago. If another
-// call is reading them, it waits for that call until ctx is done. Once it has started to read, it
-// does not stop when ctx is done, because otherwise clients that disconnect early could prevent
-// every refresh.
+// refresh reads the keys again, unless the last attempt to read them was less than
+// MinRefreshInterval ago. If another call is reading them, refresh waits for that call until ctx is
+// done. A read that has started continues after ctx is done; otherwise, clients that disconnect
+// early could prevent every refresh.
 func (k *JWTAuthenticator) refresh(ctx context.Context) {
 	if k.age() < k.cfg.MinRefreshInterval {
 		return
@@ -145,8 +148,8 @@ func (k *JWTAuthenticator) refreshInBackground(ctx context.Context) {
 	}
 }
 
-// refreshIfOlder reads the keys again if at least the duration age has passed since the last
-// attempt. It logs an error. The caller must have sent a value to k.refreshing; refreshIfOlder
+// refreshIfOlder reads the keys again if the last attempt was at least the duration age ago. If it
+// fails, it logs the error. The caller must have sent a value to k.refreshing; refreshIfOlder
 // receives it before it returns.
 func (k *JWTAuthenticator) refreshIfOlder(ctx context.Context, age time.Duration) {
 	defer func() { <-k.refreshing }()

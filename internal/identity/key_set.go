@@ -29,17 +29,16 @@ const (
 )
 
 // allowedAlgorithms lists the signature algorithms that are accepted. All of them must be
-// asymmetric: if a symmetric one such as HS256 were accepted, anyone could sign tokens with a
-// public key of the set as the secret. The algorithm "none", which means no signature, must not be
-// accepted either.
+// asymmetric: with a symmetric one such as HS256, anyone could sign tokens with a public key of the
+// set as the secret. The algorithm "none", which means no signature, must not be accepted either.
 var allowedAlgorithms = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512,
 	jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
 }
 
 // A keySet is a set of public keys that verifies the signatures of tokens. It caches the claims of
-// verified tokens, since verifying one takes about a hundred times as long as a lookup in the
-// cache. Its methods are safe for concurrent use.
+// verified tokens, because verifying a signature takes about a hundred times as long as a lookup in
+// the cache. Its methods are safe for concurrent use.
 type keySet struct {
 	keys     []jose.JSONWebKey
 	mu       sync.RWMutex
@@ -77,8 +76,9 @@ func (s *keySet) verify(token string) (c jwt.Claims, ok bool) {
 	return jwt.Claims{}, false
 }
 
-// remember caches c, the claims of a verified token whose SHA-256 hash is sum. It does not cache
-// tokens of more than maxCachedToken bytes. If the cache is full, it is emptied first.
+// remember caches c, the claims of a verified token. The parameter sum is the SHA-256 hash of the
+// token. A token of more than maxCachedToken bytes is not cached. If the cache is full, remember
+// empties it first.
 func (s *keySet) remember(sum [sha256.Size]byte, token string, c jwt.Claims) {
 	if len(token) > maxCachedToken {
 		return
@@ -91,8 +91,9 @@ func (s *keySet) remember(sum [sha256.Size]byte, token string, c jwt.Claims) {
 	s.verified[sum] = c
 }
 
-// candidates returns the public keys of the set that may verify a signature with the header h:
-// their type and their algorithm fit the algorithm of h and, if h has a key id, they have that id.
+// candidates returns the public keys of the set that may verify a signature with the header h. The
+// type of such a key, and its algorithm if it has one, must fit the algorithm of h. If h has a key
+// id, the key must have the same id.
 func (s *keySet) candidates(h jose.Header) (keys []any) {
 	for _, k := range s.keys {
 		named := h.KeyID == "" || k.KeyID == h.KeyID

@@ -16,8 +16,8 @@ type StaticTokens struct {
 	entries []tokenEntry
 }
 
-// A tokenEntry is a user with the SHA-256 hash of a token. Comparing hashes in constant time does
-// not reveal how much of a token was guessed correctly.
+// A tokenEntry is a user with the SHA-256 hash of one of the user's tokens. Hashes are compared in
+// constant time, so that the duration does not reveal how much of a token was guessed correctly.
 type tokenEntry struct {
 	sum  [sha256.Size]byte
 	user string
@@ -26,9 +26,9 @@ type tokenEntry struct {
 // minToken is the minimum length of a token in bytes. Shorter tokens would be easy to guess.
 const minToken = 8
 
-// Add adds a token of a user, given as NAME:TOKEN. A user may have several tokens; a token belongs
-// to one user. Add returns an error, which does not contain the token, if pair is invalid or the
-// token belongs to another user.
+// Add adds a token of a user, given as NAME:TOKEN. A user may have several tokens, but different
+// users must not have the same token. Add returns an error if pair is invalid or if another user
+// has the token. The error does not contain the token.
 func (t *StaticTokens) Add(pair string) error {
 	name, token, found := strings.Cut(pair, ":")
 	switch {
@@ -56,10 +56,10 @@ func (t *StaticTokens) Add(pair string) error {
 // maxTokenFile is the maximum size of a file of tokens in bytes.
 const maxTokenFile = 1 << 20
 
-// Read adds the tokens in a file, which it reads from r. Each line of the file is NAME:TOKEN; empty
-// lines and lines that begin with # are skipped. Read returns an error if r fails, if a line is
-// invalid, or if the file has no tokens or is larger than 1 MiB. The tokens in lines before an
-// invalid one remain added.
+// Read adds the tokens in a file, which it reads from r. Each line of the file is NAME:TOKEN; Read
+// skips empty lines and lines that begin with #. It returns an error if r fails, if a line is
+// invalid, or if the file has no tokens or is larger than 1 MiB. After an error in a line, the
+// tokens of the preceding lines remain added.
 func (t *StaticTokens) Read(r io.Reader) error {
 	text, err := io.ReadAll(io.LimitReader(r, maxTokenFile+1))
 	if err != nil {

@@ -70,10 +70,10 @@ func (e *ExchangeRecorder) lock() *recordedExchange {
 	return e.exchange
 }
 
-// update changes the exchange. It calls change with the exchange locked, publishes the event that
-// change returns, and wakes the goroutines that wait for changes. It sets the ID and Test of the
-// event; an event without a Kind is not published. update does nothing if the exchange has ended or
-// was dropped from the journal.
+// update calls change with the exchange locked, and then wakes the goroutines that wait for
+// changes. It publishes the event that change returns, with the ID and Test of the exchange, unless
+// the event has no Kind. update does nothing if the exchange has ended or was dropped from the
+// journal.
 func (e *ExchangeRecorder) update(change func(s *recordedExchange) FeedEvent) {
 	s := e.lock()
 	if s == nil {
@@ -122,8 +122,8 @@ func (e *ExchangeRecorder) Matched(rule string, mismatches []Mismatch) {
 	})
 }
 
-// HeadSent records the status and the header of the response. It takes the current time as the time
-// when they were sent; later times of the exchange are recorded relative to it.
+// HeadSent records that the head of the response is sent now, with the given status and header. The
+// times of what happens later in the exchange are recorded relative to the current time.
 func (e *ExchangeRecorder) HeadSent(status int, header http.Header) {
 	now, names := e.journal.cfg.Now(), &e.journal.secrets
 	e.update(func(s *recordedExchange) FeedEvent {
@@ -164,9 +164,9 @@ func (e *ExchangeRecorder) BytesSent(at time.Duration, data []byte) {
 	e.journal.publish(event)
 }
 
-// FaultApplied records that a fault changed the response at the current end of the recorded body.
-// The argument name describes the fault with its parameters, such as "abort; event=3". At most 64
-// faults of an exchange are kept.
+// FaultApplied records that a fault changed the response. The position of the change is after the
+// bytes that BytesSent has recorded so far. The argument name describes the fault with its
+// parameters, such as "abort; event=3". At most 64 faults of an exchange are kept.
 func (e *ExchangeRecorder) FaultApplied(name string) {
 	e.update(func(s *recordedExchange) FeedEvent {
 		name = s.redact(name)

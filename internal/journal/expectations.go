@@ -17,13 +17,13 @@ import (
 type Expectations struct {
 	AllowUnmatched bool          `yaml:"allow-unmatched"` // do not report requests that match no operation or no rule
 	Strict         bool          `yaml:"strict"`          // the report fails even if only a SHOULD is violated
-	InOrder        bool          `yaml:"in-order"`        // the first exchange of each call must follow the order of Calls
+	InOrder        bool          `yaml:"in-order"`        // the calls must first be received in the order of Calls
 	Calls          []Expectation `yaml:"calls"`
 }
 
-// An Expectation states how many exchanges that match a filter are expected. Without a count, at
-// least one is expected. If Ended is "whole" and Status is empty, only responses with a 2XX status
-// are counted.
+// An Expectation states how many exchanges that match a filter are expected. If none of the counts
+// is set, at least one exchange is expected. If Ended is "whole" and Status is empty, only
+// responses with a 2XX status are counted.
 type Expectation struct {
 	Name    string `yaml:"name"` // name in failures; optional
 	Filter  `yaml:",inline"`
@@ -73,8 +73,9 @@ func yamlErrorText(e yaml.Error) string {
 		"method, path, status, thread, run, rule, ended, contains, exactly, at-least or at-most"
 }
 
-// lineOf returns the line, counted from 1, on which the call with the given index begins in data,
-// the text of a file with expectations. It returns 1 if the line cannot be determined.
+// lineOf returns the line, counted from 1, on which a call begins in data, the text of a file with
+// expectations. The argument call is the index of the call, counted from 0. The result is 1 if the
+// line cannot be determined.
 func lineOf(data []byte, call int) int {
 	path, err := yaml.PathString(fmt.Sprintf("$.calls[%d]", call))
 	if err != nil {

@@ -16,10 +16,10 @@ type FeedEvent struct {
 	All     bool          `json:"all,omitempty"`     // reset: exchanges of all tests were removed
 	Dialect string        `json:"dialect,omitempty"` // opened
 	Op      string        `json:"op,omitempty"`      // opened
-	Text    string        `json:"text,omitempty"`    // opened: method and target; fault: as in FaultRecord.Name; closed: the EndReason
+	Text    string        `json:"text,omitempty"`    // opened: method and target; fault: see FaultRecord.Name; closed: EndReason
 	Status  int           `json:"status,omitempty"`  // head, closed
 	N       int           `json:"n"`                 // sent: number of the write, from 0; dropped: number of lost events
-	AtMS    float64       `json:"at_ms"`             // sent, closed: ms since the head was sent; closed without a head: since the request
+	AtMS    float64       `json:"at_ms"`             // sent, closed: ms since the head or, without a head, since the request
 	Bytes   int           `json:"bytes"`             // sent: size of the write; closed: size of the body
 	Raw     BodyBytes     `json:"raw,omitempty"`     // sent: the written bytes, at most maxEventBytes
 }
@@ -59,9 +59,9 @@ type subscriber struct {
 }
 
 // Subscribe returns a channel that receives an event for each change of the journal. The channel is
-// closed when ctx is done. If 256 events are waiting to be received, further events are lost. The
-// next event that fits into the channel is then preceded by an EventDropped event with the number
-// of lost events.
+// closed when ctx is done. It holds up to 256 events; while it is full, further events are lost.
+// When there is room again, the channel first receives an EventDropped event with the number of
+// lost events.
 func (j *Journal) Subscribe(ctx context.Context) <-chan FeedEvent {
 	l := &subscriber{events: make(chan FeedEvent, maxQueuedEvents)}
 	j.feed.mu.Lock()
@@ -109,14 +109,14 @@ func (l *subscriber) deliver(n FeedEvent) {
 	}
 }
 
-// waiters wakes the goroutines that wait for changes of exchanges. They are not woken when bytes of
-// a response body are sent.
+// waiters lets goroutines wait until an exchange changes. Bytes that are sent of a response body do
+// not count as a change.
 type waiters struct {
 	mu      sync.Mutex
 	changed chan struct{} // nil if no goroutine waits
 }
 
-// wait returns a channel that is closed at the next call of wake.
+// wait returns a channel that the next call of wake closes.
 func (w *waiters) wait() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -126,8 +126,8 @@ func (w *waiters) wait() <-chan struct{} {
 	return w.changed
 }
 
-// wake closes the channel that wait has returned, if there is one, so that all waiting goroutines
-// continue.
+// wake closes the channel that earlier calls of wait returned, if there is one. All goroutines that
+// wait for it continue.
 func (w *waiters) wake() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -29,7 +29,7 @@ type Filter struct {
 	Ended    string        `json:"ended" yaml:"ended"`       // an [EndReason], or "open" for exchanges in progress
 	Finding  string        `json:"finding" yaml:"-"`         // kind or requirement of a finding; "any": any finding
 	Contains string        `json:"contains" yaml:"contains"` // text in the recorded part of the request body
-	Since    time.Time     `json:"since" yaml:"-"`           // only exchanges received at this time or later, by the mock's clock
+	Since    time.Time     `json:"since" yaml:"-"`           // only exchanges received since then, by the mock's clock
 	After    uint64        `json:"after" yaml:"-"`           // only exchanges with a greater id; 0: all
 	Offset   int           `json:"-" yaml:"-"`               // number of matching exchanges to skip, the oldest first
 	Limit    int           `json:"-" yaml:"-"`               // maximum number of exchanges to select; 0: no limit

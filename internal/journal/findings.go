@@ -16,7 +16,7 @@ import (
 // A Finding is a mistake that a client made in one request.
 type Finding struct {
 	Kind        string     `json:"kind"`        // id of the check that found it
-	Requirement string     `json:"requirement"` // id in the catalogue of the dialect; "": the request belongs to no dialect
+	Requirement string     `json:"requirement"` // id in the dialect's catalogue; "": the request belongs to no dialect
 	Level       spec.Level `json:"level"`
 	Where       string     `json:"where"` // location of the mistake in the request
 	Message     string     `json:"message"`
@@ -30,9 +30,9 @@ type exchangeEvaluation struct {
 	judged                 map[string]int // id of a check → number of times that it judged something
 }
 
-// clientPlan returns the plan for judging the clients of the dialect with the given name: the
-// checks and the requirements that they judge. An empty name stands for the requests that belong to
-// no dialect.
+// clientPlan returns the plan for judging the clients of the dialect with the given name. The plan
+// lists the checks, and the requirements that each check judges. An empty name stands for the
+// requests that belong to no dialect.
 func (j *Journal) clientPlan(name string) spec.Plan {
 	if plan, ok := j.plans.Load(name); ok {
 		return plan.(spec.Plan)
@@ -49,8 +49,8 @@ func (j *Journal) clientPlan(name string) spec.Plan {
 }
 
 // evaluate judges the exchange to which r refers. The result is empty if that exchange was dropped.
-// The result for an exchange that has ended is computed only once, because it may depend on earlier
-// exchanges, which may be dropped later.
+// The result for an exchange that has ended is computed once and then kept, because it may depend
+// on earlier exchanges, which may be dropped later.
 func (j *Journal) evaluate(r entryRef) (v exchangeEvaluation) {
 	if !r.lock() {
 		return v
@@ -98,9 +98,9 @@ func (s *recordedExchange) newEvaluation() exchangeEvaluation {
 	}
 }
 
-// events returns an event for the request of the exchange and one for its response. The latter has
-// no body. If refers is false, the event of the request does not contain the cursor, tool results
-// and answers to interrupts, which refer to earlier responses. The caller must hold the lock of s.
+// events returns two events: one for the request of the exchange, and one for its response, without
+// the body. If refers is true, the event of the request contains the cursor, the tool results and
+// the answers to interrupts, which refer to earlier responses. The caller must hold the lock of s.
 func (s *recordedExchange) events(refers bool) []spec.Event {
 	facts := &spec.RequestFacts{Method: s.method, Target: s.target, Rule: s.rule, Faulty: len(s.faults) > 0}
 	if s.isUnmatched() {
@@ -126,18 +126,18 @@ func (s *recordedExchange) events(refers bool) []spec.Event {
 	return []spec.Event{request, {Kind: spec.HTTPResponse, Frame: -1, StatusCode: s.status}}
 }
 
-// isUnmatched reports whether the request is valid but matched no rule of the script, although it
-// should have. A request that starts a run should match a rule if any were tried. Other requests
-// should match one if they were refused with status 501, as a strict mock does.
+// isUnmatched reports whether a valid request should have matched a rule of the script, but matched
+// none. A request that starts a run should match a rule if the mock has tried any. Any other
+// request should match a rule if it was refused with status 501, as a strict mock does.
 func (s *recordedExchange) isUnmatched() bool {
 	return s.matched && s.rule == "" && len(s.violations) == 0 &&
 		(s.missCount > 0 && s.op == "run" || s.status == http.StatusNotImplemented)
 }
 
-// sentBefore returns events about the responses of the given dialect in exchanges before the one
-// with the given id: an event for the body of each response, followed by an event for each cursor
-// in these bodies. If a body was not kept completely or has a content coding, its event has the
-// error spec.ErrLimitExceeded.
+// sentBefore returns events about the responses that were sent in the given dialect before the
+// exchange with the given id. It begins with an event for the body of each response. An event for
+// each cursor in these bodies follows. If a body was not kept completely or has a content coding,
+// its event has the error spec.ErrLimitExceeded.
 func (j *Journal) sentBefore(id uint64, dialect string) (all []spec.Event) {
 	for _, r := range j.entryRefs() {
 		if r.id >= id {
@@ -182,9 +182,9 @@ func (j *Journal) cursors(body []byte) iter.Seq[string] {
 // maxKept is the maximum number of dropped exchanges whose findings a journal keeps.
 const maxKept = 200
 
-// keepFindings stores the findings about the exchange s before s is dropped. It stores nothing if
-// there are no findings, or if those of maxKept exchanges are stored already. The caller must hold
-// the locks of the journal and of s.
+// keepFindings stores the findings about the exchange s, which the caller is about to drop. It
+// stores nothing if there are no findings, or if the findings of maxKept dropped exchanges are
+// already stored. The caller must hold the locks of the journal and of s.
 func (j *Journal) keepFindings(s *recordedExchange) {
 	isFlawless := s.status < 400 && len(s.violations) == 0 && s.missCount == 0
 	if len(j.dropped) >= maxKept || isFlawless && s.evaluation == nil {
@@ -214,8 +214,8 @@ func (j *Journal) evaluations() (dropped, kept []exchangeEvaluation) {
 	return dropped, kept
 }
 
-// is reports whether name selects the finding: the id of its check, the id of the violated
-// requirement, or "any".
+// is reports whether name selects the finding. It does if name is the id of the check that found
+// it, the id of the violated requirement, or "any".
 func (f Finding) is(name string) bool {
 	return name == "any" || name == f.Kind || name == f.Requirement
 }

@@ -137,8 +137,8 @@ func (j *Journal) enforceLimits() {
 	}
 }
 
-// An entryRef refers to an exchange. The field exchange pointed to it when the entryRef was made;
-// if exchange.id differs from id now, the exchange was dropped and its memory reused.
+// An entryRef refers to an exchange. After the exchange is dropped, the memory at exchange may hold
+// another exchange; exchange.id then differs from id.
 type entryRef struct {
 	exchange *recordedExchange
 	id       uint64

@@ -20,7 +20,7 @@ type ClientTestReport struct {
 	Strict    bool               `json:"strict"`    // replaces Report.Strict, which is left out of JSON if false
 	Exchanges int                `json:"asked"`     // number of exchanges that were judged
 	Forgotten uint64             `json:"forgotten"` // number of exchanges that were dropped from the journal
-	Failures  []UnmetExpectation `json:"failures"`  // expected calls that were not received as expected
+	Failures  []UnmetExpectation `json:"failures"`  // calls received too rarely, too often or in the wrong order
 }
 
 // Conclude judges the exchanges in j and returns a report on them. The report contains the findings
@@ -86,9 +86,9 @@ func clientReport(name string, plan spec.Plan, evaluations []exchangeEvaluation)
 	return d
 }
 
-// addFinding adds the finding f of the evaluation v to c, the result of the check of the obligation
-// o. It returns violated, the results of the violated requirements, with an additional result if f
-// is the first finding in c about its requirement.
+// addFinding adds f, a finding of the evaluation v, to c, the result of the check of the obligation
+// o. If f is the first finding in c about its requirement, addFinding also appends the result for
+// this requirement to violated. It returns violated.
 func addFinding(
 	c *reports.Check, violated []reports.RequirementResult, o spec.Obligation, v exchangeEvaluation, f Finding,
 ) []reports.RequirementResult {
@@ -115,8 +115,8 @@ func newCheck(id, title string, level spec.Level) reports.Check {
 	return reports.Check{ID: id, Title: title, Level: level, Findings: []reports.Finding{}, Requirements: []string{}}
 }
 
-// callChecks returns one check result for each expected call. Its verdict is failed if failures
-// contains a failure of the call, and passed otherwise.
+// callChecks returns one check result for each expected call. The verdict of a result is failed if
+// failures contains a failure of the call, and passed otherwise.
 func (x Expectations) callChecks(failures []UnmetExpectation) (all []reports.Check) {
 	for i, call := range x.Calls {
 		c := newCheck(fmt.Sprintf("expect.%d", i+1), call.String()+": "+call.countText(), spec.Must)

@@ -18,7 +18,7 @@ type Record struct {
 	Test      string          `json:"test"`      // id of the test; "": the request names no test
 	Seed      uint64          `json:"seed"`      // base seed of the random choices
 	Dialect   string          `json:"dialect"`   // name, such as "runs@2026-04"; "": the request belongs to no dialect
-	Op        string          `json:"op"`        // kind of the operation, such as "run"; "": the request matches no operation
+	Op        string          `json:"op"`        // kind of the operation, such as "run"; "": no operation matches
 	Operation string          `json:"operation"` // name of the operation in the document, such as "POST /runs"
 	Time      time.Time       `json:"time"`      // start by the mock's clock
 	Request   RecordedRequest `json:"request"`
@@ -55,8 +55,9 @@ type HeaderField struct {
 	Value string `json:"value"`
 }
 
-// A SentPiece is a frame or comment of an event stream or, if several writes sent it, the part of
-// it that one of them sent. In the response of another content type, a SentPiece is one write.
+// A SentPiece is a frame or comment of an event stream. If a frame was sent in several writes,
+// there is a SentPiece for each of these writes, with the part that the write sent. If the response
+// is not an event stream, a SentPiece is one write.
 type SentPiece struct {
 	N     int       `json:"n"`     // number of the frame or write, from 0; -1: a comment
 	AtMS  float64   `json:"at_ms"` // time since the head was sent
@@ -67,8 +68,8 @@ type SentPiece struct {
 // A FaultRecord is a fault that changed the response, with the position of the change.
 type FaultRecord struct {
 	Name string `json:"name"` // fault with its parameters, such as "abort; event=3"
-	// N is the number of frames that began before the change. If the body is not an event stream,
-	// it is the number of writes.
+	// N is the number of frames of which at least one byte was sent before the change. If the body
+	// is not an event stream, it is the number of writes before the change.
 	N    int     `json:"n"`
 	Byte int64   `json:"byte"`  // number of bytes of the body that were sent before the change
 	AtMS float64 `json:"at_ms"` // time since the head was sent or, before that, since the request was received
@@ -144,9 +145,10 @@ func (s *recordedExchange) toRecord() Record {
 	return r
 }
 
-// splitEvents sets r.Events to the frames and comments of the response body or, if the body is not
-// an event stream, to its writes. The element begun[i] is the number of frames (or writes) that
-// began before write i; an additional last element is their total number.
+// splitEvents sets r.Events to the frames and comments of the response body. If the body is not an
+// event stream, it sets r.Events to the writes instead. The element begun[i] is the number of
+// frames (or writes) that had begun before write i. An additional last element is their total
+// number.
 func (s *recordedExchange) splitEvents(r *Record) (begun []int) {
 	buf := bytes.Clone(s.sentBytes)
 	s.redactor.Mask(buf)

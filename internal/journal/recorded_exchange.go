@@ -32,7 +32,7 @@ type recordedExchange struct {
 // An exchangeData holds the fields of a recordedExchange that its lock protects.
 type exchangeData struct {
 	id           uint64 // 0: not in use
-	countedBytes int64  // the memorySize that is included in Journal.heldBytes
+	countedBytes int64  // the memory of the exchange that Journal.heldBytes includes
 
 	dialect, op, test string
 	seed              uint64

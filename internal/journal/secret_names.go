@@ -43,9 +43,9 @@ func (n *secretNames) appendFieldSecrets(dst []string, name, value string) []str
 	return dst
 }
 
-// appendMaskable appends to dst those values that have at least redact.MinDetectedSecret bytes, and
-// returns the extended slice. Shorter values cannot be replaced in all of a text, because they may
-// occur in it by chance.
+// appendMaskable appends to dst those of the given values that have at least
+// redact.MinDetectedSecret bytes, and returns the extended slice. Shorter values are omitted,
+// because they may occur in a text by chance.
 func appendMaskable(dst, values []string) []string {
 	for _, s := range values {
 		if len(s) >= redact.MinDetectedSecret {
@@ -75,9 +75,9 @@ func (n *secretNames) redactorFor(secrets []string) *redact.Redactor {
 	return r
 }
 
-// redactValue returns the value of the header field with the given name without secrets. A
-// placeholder replaces the value of a secret header. In a URL, placeholders replace the values of
-// secret query parameters, and the user information is removed.
+// redactValue returns value, the value of a header field, without secrets. If the name of the field
+// is that of a secret header, a placeholder replaces the whole value. If the value is a URL,
+// placeholders replace the values of secret query parameters, and the user information is removed.
 func (n *secretNames) redactValue(name, value string) string {
 	switch {
 	case n.Contains(name):

@@ -9,7 +9,7 @@ import (
 // An UnmetExpectation is an expected call that was received too rarely, too often or in the wrong
 // order.
 type UnmetExpectation struct {
-	Call    int    `json:"call"`    // index in Expectations.Calls
+	Call    int    `json:"call"`    // index in Expectations.Calls, from 0
 	Name    string `json:"name"`    // what [Expectation.String] returns for the call
 	Wanted  string `json:"wanted"`  // expected number of exchanges, such as "at least 1"
 	Seen    int    `json:"seen"`    // number of exchanges that match the call
@@ -58,10 +58,10 @@ type entrySummary struct {
 	mismatches []string // why it does not match the expectation
 }
 
-// matchEntries returns summaries of the exchanges that match the filter f (seen) and of the others
-// (near). The slice seen is in the order of entries; near begins with the exchanges with the fewest
-// mismatches. Exchanges that were dropped from the journal are omitted. The fields Finding, Offset
-// and Limit of f are ignored.
+// matchEntries compares the exchanges to which entries refer with the filter f. It returns
+// summaries of those that match (seen), in the same order, and of the others (near), sorted by the
+// number of mismatches, fewest first. It omits exchanges that were dropped from the journal, and
+// ignores the fields Finding, Offset and Limit of f.
 func matchEntries(entries []entryRef, f Filter) (seen, near []entrySummary) {
 	for _, r := range entries {
 		if !r.lock() {
@@ -96,10 +96,10 @@ func describeResponse(s *recordedExchange) string {
 // message of an UnmetExpectation.
 const maxShown = 3
 
-// describeSeen returns the end of the message of an UnmetExpectation. It lists the first maxShown
-// elements of seen, the exchanges that match, and of near, the others. The argument all is the
-// number of exchanges that were compared; lost is the number that were dropped from the journal
-// before.
+// describeSeen returns the end of the message of an UnmetExpectation. It lists at most maxShown
+// elements of seen, the exchanges that match the expectation, and of near, the exchanges that do
+// not. The argument all is the number of exchanges that were compared with the expectation, and
+// lost is the number of earlier exchanges that were dropped from the journal.
 func describeSeen(seen, near []entrySummary, all int, lost uint64) string {
 	var b strings.Builder
 	list := func(separator string, entries []entrySummary) {

@@ -16,10 +16,10 @@ const (
 	Canceled RunOutcome = "canceled" // the run was stopped
 )
 
-// DialectCounters are the metrics of one dialect, that is, one version of a protocol. Their series
-// are looked up once, in [Counters.ForDialect], so that counting is a single atomic addition. Only
-// those of refusals_total, which counts error responses by status, are looked up for each response,
-// because most statuses never occur.
+// DialectCounters are the metrics of one dialect, that is, one version of a protocol.
+// [Counters.ForDialect] looks up the time series of all of them except refusals_total, so that
+// counting is a single atomic addition. The metric refusals_total counts error responses by status;
+// its series are looked up for each response, because most statuses never occur.
 type DialectCounters struct {
 	Streams     *metrics.Gauge // streams that are open
 	RunsStarted *metrics.Counter
@@ -37,11 +37,12 @@ type DialectCounters struct {
 // the status. The counter at index 0 is for invalid statuses.
 type statusClasses [6]*metrics.Counter
 
-// OtherOperation is the name under which requests that match no operation are counted.
+// OtherOperation is the operation label of requests for an operation that was not passed to
+// ForDialect.
 const OtherOperation = "other"
 
 // ForDialect returns the metrics of the dialect with the given name and operations. Requests for
-// any other operation are counted under OtherOperation, so that clients cannot create new series.
+// any other operation are counted as OtherOperation, so that clients cannot create new time series.
 // If m is nil, the metrics are counted but never served.
 func (m *Counters) ForDialect(name string, operations []string) *DialectCounters {
 	if m == nil {
@@ -75,9 +76,9 @@ func (m *Counters) statusClasses(dialect, operation string) *statusClasses {
 	return &c
 }
 
-// ResponseSent counts a response to a request for the named operation. An operation that ForDialect
-// was not given counts as OtherOperation. If the status is from 400 to 599, ResponseSent also
-// counts the response in the metric refusals_total, by its status.
+// ResponseSent counts a response to a request for the named operation. An operation that was not
+// passed to ForDialect counts as OtherOperation. If the status is from 400 to 599, ResponseSent
+// also counts the response in the metric refusals_total.
 func (d *DialectCounters) ResponseSent(operation string, status int) {
 	c := d.operations[operation]
 	if c == nil {

@@ -21,11 +21,11 @@ type Counters struct {
 	set         *metrics.Set
 	storeErrors *metrics.Counter // failed requests to the store
 	panics      *metrics.Counter // requests ended by a panic
-	scrapes     chan struct{}    // holds a value for each request for the metrics that is being served
+	scrapes     chan struct{}    // holds a value for each request for the metrics in progress
 }
 
-// New returns counters at zero. The build_info metric has a version label with the given version of
-// the program.
+// New returns counters at zero. The parameter version is the version of the program, which the
+// metric build_info has as a label.
 func New(version string) *Counters {
 	metrics.ExposeMetadata(true) // the types of metrics
 	m := &Counters{set: metrics.NewSet(), scrapes: make(chan struct{}, maxScrapes)}

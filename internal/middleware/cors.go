@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// A cors implements the CORS protocol of the Fetch standard: it tells browsers which pages, by
-// their origin, may read responses.
+// A cors implements the CORS protocol of the Fetch standard. It tells browsers which origins' pages
+// may read responses.
 type cors struct {
 	anyOrigin     bool     // pages of all origins may read responses
 	origins       []string // the allowed origins; ignored if anyOrigin is true
-	exposeHeaders []string // one element: a comma-separated list of header names
+	exposeHeaders []string // value of Access-Control-Expose-Headers: one element, a comma-separated list
 }
 
 func newCORS(origins, expose []string) *cors {
@@ -55,8 +55,8 @@ func (c *cors) handlePreflight(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// setHeaders sets the CORS headers of the response to r in h. It sets the Vary header even if the
-// origin is not allowed, because caches may send the response to pages of other origins.
+// setHeaders sets in h the CORS headers of the response to r. It sets the Vary header even if the
+// origin is not allowed, because a cache could send the same response to pages of other origins.
 func (c *cors) setHeaders(h http.Header, r *http.Request) {
 	h["Vary"] = varyOrigin
 	if c.allowOrigin(h, r) {
@@ -64,9 +64,9 @@ func (c *cors) setHeaders(h http.Header, r *http.Request) {
 	}
 }
 
-// allowOrigin sets in h the headers that allow pages of the origin of r to read the response, and
-// returns true. It returns false if the origin is not allowed. If c allows all origins, it does not
-// allow credentials, so that a page cannot use the cookies of its visitors.
+// allowOrigin reports whether pages of the origin of r may read the response. If so, it sets in h
+// the headers that allow it. If c allows all origins, it does not allow credentials, so that no
+// page can use the cookies of its visitors.
 func (c *cors) allowOrigin(h http.Header, r *http.Request) bool {
 	origin := r.Header["Origin"]
 	switch {

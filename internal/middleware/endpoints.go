@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// readyTimeout is the maximum duration of a call of Config.Ready; after that, its context is done.
+// readyTimeout is the time after which the context of a call of Config.Ready is done.
 const readyTimeout = 2 * time.Second
 
-// processEndpoint returns the function that responds to r if r is a request for /healthz, /readyz
-// or /metrics. It returns nil if the wrapped handler must serve r, because r is for another path or
-// Config.PassThrough returns true for it.
+// processEndpoint returns the function that responds to a request for /healthz, /readyz or
+// /metrics. It returns nil if r is for another path or if Config.PassThrough returns true for r;
+// the wrapped handler must then serve r.
 func (f *outermostHandler) processEndpoint(r *http.Request) http.HandlerFunc {
 	serve := f.endpoints[r.URL.Path]
 	if serve == nil || f.cfg.PassThrough != nil && f.cfg.PassThrough(r) {

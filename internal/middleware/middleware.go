@@ -31,11 +31,11 @@ type Config struct {
 	// AllowedOrigins are the origins whose pages may read responses, such as
 	// "https://app.example", or "*" for all. Without any, CORS is disabled.
 	AllowedOrigins []string
-	// ExposedHeaders are the response headers that pages of these origins may read, besides
-	// X-Request-Id, Retry-After and the safelisted ones.
+	// ExposedHeaders are response headers that pages of the allowed origins may read. They may also
+	// read X-Request-Id, Retry-After and the headers that CORS always allows.
 	ExposedHeaders []string
-	// PassThrough reports whether a request for /healthz, /readyz or /metrics is meant for the
-	// wrapped handler. If PassThrough is nil, none of these requests is.
+	// PassThrough reports whether the wrapped handler serves a request for /healthz, /readyz or
+	// /metrics. If PassThrough is nil, it serves none of them.
 	PassThrough func(*http.Request) bool
 	NewID       func() string // returns a new request id; nil means 128 random bits
 }
@@ -43,7 +43,8 @@ type Config struct {
 // requestIDHeader is the header with the id of a request, in requests and responses.
 const requestIDHeader = "X-Request-Id"
 
-// An outermostHandler is the handler that New returns. It wraps the handler of a server process.
+// An outermostHandler is the handler that New returns. It wraps next, the handler of a server
+// process.
 type outermostHandler struct {
 	next      http.Handler
 	cfg       Config
@@ -77,9 +78,9 @@ func randomID() string {
 	return hex.EncodeToString(id[:])
 }
 
-// ServeHTTP assigns an id to the request, unless the client sent a safe one, and logs the request.
-// It responds to requests for the endpoints of the process and to CORS preflights itself, and
-// passes all others to the wrapped handler.
+// ServeHTTP determines the id of the request and logs the request. It responds to requests for the
+// endpoints of the process and to CORS preflights itself, and passes all other requests to the
+// wrapped handler.
 func (f *outermostHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ids := r.Header[requestIDHeader]
 	if len(ids) != 1 || !isSafeID(ids[0]) {
@@ -133,14 +134,13 @@ func loggedPath(r *http.Request) string {
 	return path
 }
 
-// recoverPanic recovers from a panic of the wrapped handler: it logs the panic and responds with
-// status 500 and no details. The log record and the response contain the id of the request. If the
-// response has begun, recoverPanic aborts the connection instead, so that clients do not mistake a
-// truncated response for a complete one. It does not recover from a panic with
-// http.ErrAbortHandler.
+// recoverPanic recovers from a panic of the wrapped handler. It logs the panic and responds with
+// status 500 and the id of the request. If the response has begun, it aborts the connection
+// instead, so that clients do not mistake a truncated response for a complete one. A panic with
+// http.ErrAbortHandler continues.
 //
 // If there is no panic and the handler has sent nothing, recoverPanic records the status 200, which
-// net/http then sends. recoverPanic must be called directly by a defer statement.
+// net/http then sends. It must be called directly by a defer statement.
 func (f *outermostHandler) recoverPanic(r *http.Request, a *statusRecorder, id string) {
 	panicked := recover()
 	if panicked == nil {

@@ -37,9 +37,9 @@ func (a *statusRecorder) markStarted() {
 	}
 }
 
-// FlushError sends buffered data to the client, and records the status 200 if the response has not
-// begun. [http.ResponseController] calls it in preference to Flush. It returns the error from the
-// wrapped ResponseWriter, if any.
+// FlushError sends buffered data to the client and returns any error from the wrapped
+// ResponseWriter. It records the status 200 if the response has not begun. If a writer has both
+// FlushError and Flush, [http.ResponseController] calls FlushError.
 func (a *statusRecorder) FlushError() error {
 	a.markStarted()
 	return http.NewResponseController(a.ResponseWriter).Flush()

@@ -18,7 +18,7 @@ type requestMessage struct {
 	ToolCalls        []requestToolCall `json:"tool_calls,omitempty"`
 	ToolCallID       string            `json:"tool_call_id,omitempty"` // id of the call, in a tool message
 	ReasoningContent string            `json:"reasoning_content,omitempty"`
-	Reasoning        string            `json:"reasoning,omitempty"` // for servers that use this name instead
+	Reasoning        string            `json:"reasoning,omitempty"` // for servers that call reasoning_content by this name
 }
 
 // A contentPart is a text or an image in a message. Type is "text" or "image_url".
@@ -61,8 +61,8 @@ type describedFunction struct {
 }
 
 // A responseChunk is the JSON data of one event in a streamed response of the OpenAI chat
-// completions API. FinishReason is set only in the last chunk of a choice. In the other chunks,
-// servers set finish_reason to null or leave it out, and FinishReason is "".
+// completions API. FinishReason is set only in the last chunk of a choice. In the other chunks it
+// is "", because servers set finish_reason to null or leave it out.
 type responseChunk struct {
 	Choices []struct {
 		Index        int           `json:"index"`
@@ -71,8 +71,8 @@ type responseChunk struct {
 	} `json:"choices"`
 }
 
-// A responseDelta is what one responseChunk adds to the response. Servers send reasoning in one of
-// two members, or the same text in both.
+// A responseDelta is the part of the response that one responseChunk adds. Some servers send
+// reasoning in ReasoningContent, some in Reasoning, and some send the same text in both.
 type responseDelta struct {
 	Content          string      `json:"content"`
 	Refusal          string      `json:"refusal"`
@@ -81,11 +81,11 @@ type responseDelta struct {
 	ToolCalls        []callDelta `json:"tool_calls"`
 }
 
-// A callDelta is a piece of a tool call. The pieces of one call have the same Index, which is meant
-// to be the position of the call among the tool calls of the response, from 0. Some servers send
-// the same Index for all calls; see streamedCall.startsAnother. The ID and Function.Name are
-// usually set only in the first piece and "" in later ones. The arguments of the call are
-// Function.Arguments of all its pieces, joined in the order in which they arrive.
+// A callDelta is a piece of a tool call. The pieces of one call have the same Index, which counts
+// the tool calls of the response from 0. Some servers send the same Index for all calls; see
+// streamedCall.startsAnother. The ID and Function.Name are usually set only in the first piece and
+// "" in later ones. To get the arguments of the call, Function.Arguments of all its pieces are
+// joined in the order in which they arrive.
 type callDelta struct {
 	Index    int64          `json:"index"`
 	ID       string         `json:"id"`

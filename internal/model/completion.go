@@ -12,18 +12,18 @@ import (
 )
 
 // A completionAssembler assembles one response of the model from its stream, and emits the events
-// of the response as they arrive. Events of text and of tool calls are not mixed: text that arrives
-// after the first tool call has started is emitted when all calls have ended.
+// of the response as they arrive. Text that arrives after the first tool call has started is held
+// back: it is emitted when all calls have ended.
 type completionAssembler struct {
 	*modelRun
 	subject        string                  // kind of the open message: "message", "reasoning" or ""
 	messageID      string                  // id of the open message; "" until its first event is emitted
-	heldSpace      string                  // leading white space of the message that is not emitted yet
+	heldSpace      string                  // white space at the beginning of the message, held back by emitText
 	text           strings.Builder         // text of the response so far
 	reasoning      strings.Builder         // reasoning of the response so far
 	reasoningField string                  // name of the JSON member with the reasoning; "" if there was none
 	calls          []*streamedCall         // tool calls, in the order in which they began
-	callsByIndex   map[int64]*streamedCall // latest call with each index that the server used
+	callsByIndex   map[int64]*streamedCall // the latest call with each value of callDelta.Index
 	deferred       []textDelta             // text to be emitted after the calls
 	finishReason   string                  // finish_reason of the response, or ""
 }
@@ -40,8 +40,8 @@ type streamedCall struct {
 }
 
 // requestCompletion sends messages to the model and emits the events of the response. It returns
-// the complete response, or an error if the request fails, the response is invalid, or the events
-// are no longer consumed.
+// the complete response. It returns an error if the request fails, if the response is invalid, or
+// if the consumer of the events has stopped.
 func (r *modelRun) requestCompletion(messages []chatMessage) (*completionAssembler, error) {
 	w := r.openUpstream()
 	defer w.stop()
@@ -124,15 +124,17 @@ func (a *completionAssembler) addDelta(d responseDelta) error {
 	return nil
 }
 
-// maxHeldSpace is the maximum size in bytes of white space at the beginning of a message that is
-// held back until other text follows. Models often send a little white space before a tool call,
-// which must not become a message.
+// maxHeldSpace is the maximum size, in bytes, of the white space at the beginning of a message that
+// emitText holds back. Models often send a little white space before a tool call, which must not
+// become a message.
 const maxHeldSpace = 256
 
-// emitText emits text as a delta of a message or of reasoning, as subject states: "message" or
-// "reasoning". It starts a message (or reasoning) if none is open, and ends an open one with a
-// different subject first. It holds back white space at the beginning of a message until other text
-// follows, and text that arrives during tool calls until the calls have ended.
+// emitText emits text as a delta of a message or of reasoning. The parameter subject is "message"
+// or "reasoning". If the open message is not of that subject, emitText first ends it; if none is
+// open, it starts one.
+//
+// It holds back white space at the beginning of a message until other text follows, and text that
+// arrives during tool calls until the calls have ended.
 func (a *completionAssembler) emitText(subject, text string) {
 	switch {
 	case text == "":
@@ -197,8 +199,9 @@ func (a *completionAssembler) addCall(d callDelta) error {
 	return nil
 }
 
-// startsAnother reports whether d, a piece of a tool call, begins a new call instead of continuing
-// c. It does not rely on the index in d, because some servers give all calls the same index.
+// startsAnother reports whether d, a piece of a tool call with the same Index as c, begins a new
+// call instead of continuing c. It compares the ids and names, because some servers give all calls
+// the same Index.
 func (c *streamedCall) startsAnother(d callDelta) bool {
 	if d.ID != "" && c.serverID != "" {
 		return d.ID != c.serverID

@@ -23,9 +23,9 @@ type chatMessage struct {
 	role, text                string
 	images                    []string     // URLs of the images in a user message
 	calls                     []state.Call // tool calls of an assistant message
-	call                      string       // id of the call, in a tool message
+	call                      string       // id of the tool call, in a tool message
 	name                      string       // name of the tool, in a tool message
-	reasoningField, reasoning string       // JSON member for the reasoning of an assistant message, and the reasoning
+	reasoningField, reasoning string       // name of the JSON member, and reasoning, in an assistant message
 }
 
 // conversation returns the messages to send to the model for this turn: the system messages, the
@@ -109,9 +109,9 @@ func (r *modelRun) earlierMessages() (messages []chatMessage, err error) {
 }
 
 // describeClientTools returns the text of a system message that lists the tools that the client
-// declares. It is for dialects in which a client cannot return results, so that the model may know
-// of these tools but must not call them. It returns "" if the client declares no tools, or if it
-// can return results.
+// declares. It tells the model that these tools exist but cannot be called, because the client
+// cannot return their results. It returns "" if the client declares no tools, or if it can return
+// results.
 func (r *modelRun) describeClientTools() string {
 	if len(r.turn.ClientTools) > 0 {
 		return ""
@@ -135,19 +135,19 @@ func (r *modelRun) describeClientTools() string {
 type chatMessagesBuilder struct {
 	messages      []chatMessage
 	knownCalls    map[string]state.Call // calls of earlier messages, by id
-	openCalls     []string              // ids of those calls in the last assistant message that have no result yet
+	openCalls     []string              // ids of the calls in the last assistant message that have no result yet
 	lastAssistant int                   // index of the last assistant message if only tool results follow it; otherwise -1
 }
 
 // normalize returns messages in the order that model servers require: each tool call is followed
-// immediately by its result, and each result belongs to a call. The messages of stopped runs
-// violate that order, and so do incomplete or partly repeated histories. The argument known holds
-// the tool calls of earlier messages, by id.
+// immediately by its result, and each result belongs to a call. The messages of a stopped run may
+// violate that order, and so may an incomplete or partly repeated history. The parameter known
+// holds the tool calls of earlier messages, by id.
 //
-// A call without a result gets one that says that there is no result. If the call of a result is
-// missing, it is taken from known. A result whose call is unknown, or has a result already, becomes
-// a message of the user. Consecutive assistant messages are merged, but not beyond one with tool
-// calls. normalize does not modify its argument.
+// If a call has no result, normalize adds a result that states this. If a result has no call,
+// normalize adds the call from known. A result whose call is not in known either, or already has a
+// result, becomes a user message. Consecutive assistant messages are merged as long as the first
+// has no tool calls. normalize does not modify its arguments.
 func normalize(messages []chatMessage, known map[string]state.Call) []chatMessage {
 	t := &chatMessagesBuilder{knownCalls: known, lastAssistant: -1}
 	for _, w := range messages {
@@ -165,7 +165,8 @@ func normalize(messages []chatMessage, known map[string]state.Call) []chatMessag
 	return t.messages
 }
 
-// closeCalls adds a result to each open tool call. Its text says that there is no result.
+// closeCalls adds a result to each open tool call. The text of the result states that there is no
+// result.
 func (t *chatMessagesBuilder) closeCalls() {
 	for _, id := range t.openCalls {
 		t.messages = append(t.messages, chatMessage{role: roleTool, call: id, text: "error: there is no result"})
@@ -173,9 +174,9 @@ func (t *chatMessagesBuilder) closeCalls() {
 	t.openCalls, t.lastAssistant = nil, -1
 }
 
-// addAssistant adds w, a message of the assistant, unless it is empty. If the last message is also
-// one of the assistant and has no tool calls, the text and the calls of w are added to that
-// message.
+// addAssistant adds the assistant message w, unless it is empty. If the last message is an
+// assistant message without tool calls, addAssistant adds the text and the calls of w to that
+// message instead.
 func (t *chatMessagesBuilder) addAssistant(w chatMessage) {
 	t.closeCalls()
 	if w.text == "" && len(w.calls) == 0 {
@@ -198,9 +199,9 @@ func (t *chatMessagesBuilder) addAssistant(w chatMessage) {
 	t.lastAssistant = len(t.messages) - 1
 }
 
-// addResult adds w, the result of a tool call. If the call is not open but known from an earlier
-// message, addResult adds the call, too. If the call is unknown or already has a result, addResult
-// adds a message of the user with the text of w instead.
+// addResult adds w, the result of a tool call. If the call is not open but is in knownCalls,
+// addResult adds the call, too. If the call is unknown or already has a result, addResult instead
+// adds a user message with the text of w.
 func (t *chatMessagesBuilder) addResult(w chatMessage) {
 	i := slices.Index(t.openCalls, w.call)
 	c, remembered := t.knownCalls[w.call]

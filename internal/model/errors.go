@@ -90,8 +90,8 @@ type errorBody struct {
 }
 
 // parseErrorBody returns the error message (detail) and the error code (status) in data, the JSON
-// body of a response. It returns "" for a missing message, and 0 for an error code that is missing
-// or not a number. isError is true if data has a member "error" that is not null,
+// body of a response. If there is no message, detail is "". If there is no code or the code is not
+// a number, status is 0. The result isError is true if data has a member "error" that is not null,
 // or a member "object" with the value "error".
 func parseErrorBody(data []byte) (detail string, status int, isError bool) {
 	var c errorBody
@@ -119,8 +119,7 @@ func jsonString(raw json.RawMessage) (s string) {
 	return s
 }
 
-// maxDetail is the maximum length, in characters, of an error message of the model's server or a
-// tool in the text of an error event or tool result.
+// maxDetail is the maximum length, in characters, of a message that sanitize returns.
 const maxDetail = 300
 
 // sanitize returns message, which the model's server or a tool sent, in a form that can be shown to

@@ -20,14 +20,14 @@ func (r *modelRun) requestBody(messages []chatMessage) requestBody {
 	return p
 }
 
-// A toolCallIDMap assigns ids to the tool calls in one request to the model's server. A call that
-// the server made in this run keeps the server's id, unless another call already has that id. Other
-// calls get short ids, because the ids of the dialect may be longer than the nine letters and
-// digits that some servers accept. The ids are unique only within one request.
+// A toolCallIDMap assigns ids to the tool calls in one request to the model's server. If the server
+// made a call in this run, the call keeps the server's id, unless that id is taken. Other calls get
+// short ids, because some servers accept only ids of nine letters and digits. The ids are unique
+// only within one request.
 type toolCallIDMap struct {
 	serverIDs map[string]string // id in the dialect → id that the server gave the call
 	assigned  map[string]string // id in the dialect → id that was last assigned to the call
-	taken     map[string]bool   // assigned ids
+	taken     map[string]bool   // ids that are assigned to a call
 }
 
 // assign chooses and returns an id for the tool call whose id in the dialect is call. It records
@@ -41,9 +41,9 @@ func (n *toolCallIDMap) assign(call string) string {
 	return name
 }
 
-// encode returns w as a message of the chat completions API. The map ids assigns an id to each tool
-// call of w; a tool result gets the id that was assigned to its call. Arguments of a call that are
-// not valid JSON are replaced with an empty object.
+// encode returns w as a message of the chat completions API. It assigns an id from ids to each tool
+// call of w; a tool result gets the id that was assigned to its call. If the arguments of a call
+// are not valid JSON, encode replaces them with an empty object.
 func (w chatMessage) encode(ids *toolCallIDMap) requestMessage {
 	m := requestMessage{Role: w.role, Content: w.text}
 	switch {
@@ -84,8 +84,8 @@ func (w chatMessage) contentParts() (parts []contentPart) {
 }
 
 // toolDescriptions returns the descriptions of all tools that the model may call: those of the
-// client and those that this server runs. If a tool of the client has the same name as one of this
-// server, only the client's tool is included.
+// client and those that this server runs. If both have a tool of the same name, only the client's
+// is included.
 func (r *modelRun) toolDescriptions() (all []toolDescription) {
 	seen := map[string]bool{}
 	add := func(name, description string, schema []byte) {
@@ -109,9 +109,9 @@ func (r *modelRun) toolDescriptions() (all []toolDescription) {
 	return all
 }
 
-// objectSchema returns schema, the JSON Schema of the arguments of a tool, as a decoded JSON object
-// with the type "object". The argument schema may also be a JSON string that contains the schema.
-// If schema is invalid or has a different type, the result allows any object.
+// objectSchema decodes the JSON Schema of the arguments of a tool and returns its members, with the
+// type "object". The parameter schema may also be a JSON string that contains the schema. If the
+// schema is invalid or has a different type, the result allows any object.
 func objectSchema(schema []byte) map[string]json.RawMessage {
 	schema = []byte(cmp.Or(jsonString(schema), string(schema)))
 	var members map[string]json.RawMessage

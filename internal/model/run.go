@@ -19,17 +19,18 @@ type modelRun struct {
 	ctx            context.Context
 	turn           reference.Turn
 	remainingBytes int               // number of bytes that the model's server may still send
-	retried        bool              // a request has already been repeated
+	retried        bool              // send has repeated a request of this run
 	serverIDs      map[string]string // id of a tool call in the dialect → id that the model's server gave it
 }
 
-// errClientLeft is the error of a run whose events are no longer consumed. It is never reported.
+// errClientLeft is the error of a run whose events nobody consumes any more. It is not reported to
+// the client.
 var errClientLeft = errors.New("the client left")
 
-// askUntilDone sends requests to the model until the model responds without a tool call, or calls a
-// tool that the client must run. Otherwise it runs the called tools and sends their results to the
-// model. It returns an error if a request fails, the events are no longer consumed, or the model is
-// not done after MaxRounds requests.
+// askUntilDone sends requests to the model until a response contains no tool call, or contains a
+// call of a tool that the client must run. After any other response, it runs the called tools and
+// sends their results with the next request. It returns an error if a request fails, if the
+// consumer of the events has stopped, or if the model is not done after MaxRounds requests.
 func (r *modelRun) askUntilDone() error {
 	r.serverIDs = map[string]string{}
 	messages, err := r.conversation()
@@ -79,15 +80,15 @@ func (r *modelRun) results(calls []*streamedCall) (results []chatMessage, waits 
 	return results, waits
 }
 
-// isClientCall reports whether the client must run the tool call c: the tool is one of the
-// client's, and the arguments of c are valid JSON.
+// isClientCall reports whether the client must run the tool call c: the client has declared the
+// tool, and the arguments of c are valid JSON.
 func (r *modelRun) isClientCall(c *streamedCall) bool {
 	return r.isClientTool(c.Name) && json.Valid([]byte(c.Arguments))
 }
 
-// runTool runs the tool that c calls and returns the result for the model. If the tool is unknown,
-// the arguments are not JSON, or the tool returns an error or panics, the result is a text that
-// begins with "error:", so that the model can correct the call.
+// runTool runs the tool that c calls and returns the result for the model. If the call fails, the
+// result is a text that begins with "error:", so that the model can correct the call. A call fails
+// if the tool is unknown, if the arguments are not JSON, or if the tool returns an error or panics.
 func (r *modelRun) runTool(c state.Call) (result string) {
 	tool, ok := r.findTool(c.Name)
 	switch {

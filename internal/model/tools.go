@@ -42,7 +42,7 @@ func checkTools(tools []Tool) error {
 }
 
 // findTool returns the tool with the given name that this server can run. The result ok is false if
-// the server has no such tool, or if the client also offers a tool of that name, which takes
+// the server has no such tool. It is also false if the client has a tool of that name, which takes
 // precedence.
 func (r *modelRun) findTool(name string) (tool Tool, ok bool) {
 	i := slices.IndexFunc(r.Tools, func(t Tool) bool { return t.Name == name })
@@ -73,8 +73,8 @@ func BuiltinTools() []Tool {
 	}}
 }
 
-// currentTime returns the time now in the format of RFC 3339. The argument arguments is a JSON
-// object whose optional member "zone" names the time zone, such as "Europe/Berlin". The zone is UTC
+// currentTime returns the time now in the format of RFC 3339. The parameter arguments is a JSON
+// object whose optional member "zone" names a time zone, such as "Europe/Berlin". The zone is UTC
 // if the member is missing, empty or "Local". currentTime returns an error if arguments is not such
 // an object or the time zone is unknown.
 func currentTime(now time.Time, arguments string) (string, error) {

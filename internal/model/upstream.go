@@ -24,8 +24,8 @@ const (
 	trailingTimeout = time.Second     // idle timeout after the model has stated its finish reason
 )
 
-// An upstreamExchange is one request to the model's server and its response. The request fails if
-// the server sends nothing for idleTimeout, or more bytes than the run may still receive.
+// An upstreamExchange is one request to the model's server and its response. It fails if the server
+// sends nothing for idleTimeout, or sends more than modelRun.remainingBytes bytes.
 type upstreamExchange struct {
 	*modelRun
 	ctx         context.Context
@@ -33,11 +33,11 @@ type upstreamExchange struct {
 	timer       *time.Timer // cancels the request when the idle timeout expires
 	idleTimeout time.Duration
 	body        io.ReadCloser
-	readErr     error // why the iterator that frames returned ended
+	readErr     error // error with which the iterator from frames ended
 }
 
 // openUpstream returns an upstreamExchange whose request has not been sent yet. The idle timeout
-// starts at once. The caller must call the stop method of the result.
+// starts with the call. The caller must call the stop method of the result.
 func (r *modelRun) openUpstream() *upstreamExchange {
 	w := &upstreamExchange{modelRun: r, idleTimeout: r.Timeout}
 	w.ctx, w.cancel = context.WithCancelCause(r.ctx)
@@ -73,8 +73,8 @@ func (w *upstreamExchange) request(params requestBody) error {
 }
 
 // classify returns the error to report after the request has failed with err. If the run was
-// stopped, this is the error of the run's context. Otherwise it is the runError that err or the
-// cause of w.ctx wraps. If neither wraps one, it is fallback.
+// stopped, this is the error of the run's context. Otherwise it is the runError in err or in the
+// cause of w.ctx, such as an idle timeout. If there is none, it is fallback.
 func (w *upstreamExchange) classify(err error, fallback *runError) error {
 	var f *runError
 	switch cause := context.Cause(w.ctx); {
@@ -87,8 +87,9 @@ func (w *upstreamExchange) classify(err error, fallback *runError) error {
 }
 
 // send sends a request with the given body and returns the response, whatever its status. The stop
-// method closes the response body. If the server asks for a retry, send repeats the request, at
-// most once per run. It returns an error if the request fails or is canceled.
+// method closes the response body. If the server asks the client to try again (see retryAfter),
+// send repeats the request, at most once per run. It returns an error if the request fails or is
+// canceled.
 func (w *upstreamExchange) send(body []byte) (*http.Response, error) {
 	for {
 		req, err := http.NewRequestWithContext(w.ctx, http.MethodPost, w.completionsURL, bytes.NewReader(body))
@@ -124,9 +125,9 @@ func isEventStream(res *http.Response) bool {
 	return res.StatusCode == http.StatusOK && media == spec.EventStream
 }
 
-// retryAfter returns the time after which the request whose response is res should be repeated. The
-// result ok is true only if the status is 429 or 503, and the Retry-After header is a number of
-// seconds of at most maxRetryAfter.
+// retryAfter returns the time to wait before the request with the response res is repeated. The
+// result ok is true only if the status is 429 or 503 and the Retry-After header contains a number
+// of seconds that is at most maxRetryAfter.
 func retryAfter(res *http.Response) (wait time.Duration, ok bool) {
 	if res.StatusCode != http.StatusTooManyRequests && res.StatusCode != http.StatusServiceUnavailable {
 		return 0, false
@@ -136,8 +137,8 @@ func retryAfter(res *http.Response) (wait time.Duration, ok bool) {
 	return wait, err == nil && seconds >= 0 && seconds <= maxRetryAfter.Seconds()
 }
 
-// waitRetry waits for the duration d. The idle timeout is stopped meanwhile, and starts again
-// afterwards. waitRetry returns an error if the request is canceled before d has elapsed.
+// waitRetry waits for the duration d. It stops the idle timeout during the wait and restarts it
+// afterwards. It returns an error if the request is canceled before d has elapsed.
 func (w *upstreamExchange) waitRetry(d time.Duration) error {
 	w.timer.Stop()
 	defer w.timer.Reset(w.idleTimeout)
@@ -171,8 +172,8 @@ func (w *upstreamExchange) responseError(res *http.Response) error {
 }
 
 // frames returns an iterator over the data of the events in the response, in the order in which
-// they arrive. The data is valid only until the next iteration. The iterator ends when reading
-// fails. The error is then in w.readErr; it is io.EOF at the end of the body.
+// they arrive. The data is valid only until the next iteration. When reading fails, the iterator
+// sets w.readErr and ends. At the end of the body, w.readErr is io.EOF.
 func (w *upstreamExchange) frames() iter.Seq[[]byte] {
 	return func(yield func(data []byte) bool) {
 		decoder := sse.NewDecoder(maxBytes)

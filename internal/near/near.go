@@ -13,12 +13,12 @@ const maxListed = 20
 
 // Suggest returns the end of an error message about word, which is not one of the known words. If a
 // known word is similar to word, the result names the most similar one, as in "; did you mean
-// text?". Otherwise the result lists the known words in alphabetical order, at most 20 of them, as
-// in " (want one of a, b)".
+// text?". Otherwise the result lists the known words in alphabetical order, as in " (want one of a,
+// b)", but only the first 20.
 //
 // A known word is similar if it begins with word or has an edit distance of 1 from it. If word has
-// more than three bytes, a known word that contains it or has an edit distance of 2 from it is
-// similar, too. Suggest does not modify known.
+// more than three bytes, a known word is also similar if it contains word or has an edit distance
+// of 2 from it. Suggest does not modify known.
 func Suggest(word string, known []string) string {
 	known = slices.Sorted(slices.Values(known))
 	best, least := "", 2
@@ -43,8 +43,8 @@ func Suggest(word string, known []string) string {
 	return " (want one of " + strings.Join(known, ", ") + ")"
 }
 
-// editDistance returns the Levenshtein distance between a and b, counted in bytes. To limit the
-// work, it returns 64 if a or b is longer than 64 bytes.
+// editDistance returns the Levenshtein distance between a and b, counted in bytes. If a or b is
+// longer than 64 bytes, it returns 64 without computing the distance.
 func editDistance(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return 64

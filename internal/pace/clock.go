@@ -40,9 +40,9 @@ func (c *Schedule) NextToken() time.Duration {
 	return c.last
 }
 
-// NextEvent returns the time at which the next event is due, as an offset from the beginning of the
-// stream. It is for events that are not tokens: these are due at the time of the preceding event,
-// plus any delay since then.
+// NextEvent returns the time at which the next event that is not a token is due, as an offset from
+// the beginning of the stream. Such an event is due at the same time as the preceding event. If
+// [Schedule.Delay] was called since then, it is due later by that delay.
 func (c *Schedule) NextEvent() time.Duration {
 	return c.last
 }
@@ -56,9 +56,9 @@ func (c *Schedule) Delay(d time.Duration) {
 	}
 }
 
-// jitter returns, in nanoseconds, how much later than scheduled token n is due, counted from 0. A
-// negative number means earlier. Jitter does not accumulate, because the result does not depend on
-// those for other tokens.
+// jitter returns the deviation of token n from its scheduled time, in nanoseconds. Tokens are
+// counted from 0. The deviation is negative if the token is due earlier. It does not depend on the
+// deviations of other tokens, so deviations do not accumulate.
 func (c *Schedule) jitter(n int64) float64 {
 	j := c.pace.Jitter
 	switch {

@@ -10,11 +10,12 @@ import (
 	"time"
 )
 
-// A Pace describes the timing of a streamed reply. With the zero value, all events are due at once.
-// A field counts as set if it is not zero, or if [Parse] read an explicit zero; see [Pace.Merge].
+// A Pace describes the timing of a streamed reply. With the zero value, all events are due
+// immediately. A field counts as set if it is not zero, or if [Parse] read an explicit zero; see
+// [Pace.Merge].
 type Pace struct {
 	First  time.Duration // time from the beginning to the first token
-	Rate   float64       // tokens per second; 0: all at once
+	Rate   float64       // tokens per second; 0: no time between tokens
 	Jitter Jitter
 	Burst  int       // number of tokens sent together; 0 means 1
 	Chunk  ChunkSize // how texts are split into tokens
@@ -23,10 +24,11 @@ type Pace struct {
 	set fieldSet // the fields that Parse found in the value
 }
 
-// A Jitter describes how far tokens deviate from the times that [Pace.Rate] defines. Deviations do
-// not accumulate, because that of a token does not depend on those of earlier tokens. Their mean is
-// 0, except with Fixed. All tokens of a burst have the same deviation. A token is never due before
-// the preceding one. At most one field may be set; with the zero value, tokens do not deviate.
+// A Jitter describes how far tokens deviate from the times that [Pace.Rate] defines. The deviation
+// of a token does not depend on those of earlier tokens, so deviations do not accumulate. Their
+// mean is 0, except with Fixed. All tokens of a burst have the same deviation. A token is never due
+// before the preceding token. At most one field may be set; with the zero value, tokens do not
+// deviate.
 type Jitter struct {
 	// Fixed is the delay of the second, fourth, sixth, ... token, or of the second, fourth,
 	// sixth, ... burst if [Pace.Burst] is greater than 1.
@@ -127,8 +129,8 @@ func rangeError[T any](name string, got, from, to T) error {
 	return fmt.Errorf("%s: %v is out of range (want %v to %v)", name, got, from, to)
 }
 
-// Merge returns a copy of p with the fields that are set in over replaced by those of over. A field
-// is set if it is not zero, or if [Parse] read an explicit zero.
+// Merge returns a copy of p in which each field that is set in over has its value from over. A
+// field is set if it is not zero, or if [Parse] read an explicit zero.
 func (p Pace) Merge(over Pace) Pace {
 	to := p.fields()
 	for i, f := range over.fields() {
@@ -140,5 +142,5 @@ func (p Pace) Merge(over Pace) Pace {
 	return p
 }
 
-// IsInstant reports whether all events of a reply with pace p are due at once.
+// IsInstant reports whether all events of a reply with pace p are due immediately.
 func (p Pace) IsInstant() bool { return p.First == 0 && p.Rate == 0 && p.Jitter.Fixed == 0 }

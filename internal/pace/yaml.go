@@ -33,7 +33,7 @@ type field struct {
 	at   any    // pointer to the field
 }
 
-// value returns the field as a settable value.
+// value returns the field as a [reflect.Value] that can be read and set.
 func (f field) value() reflect.Value { return reflect.ValueOf(f.at).Elem() }
 
 // fields returns the fields of p in alphabetical order of their names.
@@ -50,7 +50,7 @@ func (j *Jitter) fields() []field {
 }
 
 // A fieldSet records which fields were present in a parsed value, so that Merge can distinguish an
-// explicit zero from an absent field. It has a bit for each index in a list of fields.
+// explicit zero from an absent field. Bit i stands for the field with index i in a list of fields.
 type fieldSet uint8
 
 // has reports whether the field with index i was present.
@@ -113,10 +113,11 @@ func Parse(v any) (Pace, error) {
 	return p, p.Check()
 }
 
-// readFields sets fields from the members of m, a decoded YAML or JSON object, and returns the set
-// of those that m contains. It returns an error if a member is unknown or has the wrong type; owner
-// completes the error text, as in "unknown field x of a pace". It does not check whether values are
-// in range; [Pace.Check] does.
+// readFields sets fields from m, a decoded YAML or JSON object whose members have the names of
+// fields. It returns the set of the fields for which m has a member. It returns an error if a
+// member is unknown or has the wrong type. The argument owner ends the error text for an unknown
+// member, such as " of a pace" in "unknown field x of a pace". readFields does not check whether
+// values are in range; [Pace.Check] does.
 func readFields(fields []field, m map[string]any, owner string) (set fieldSet, err error) {
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		i := slices.IndexFunc(fields, func(f field) bool { return f.name == name })
@@ -214,7 +215,7 @@ func toFloat(v any) (float64, bool) {
 }
 
 // describe returns a short description of a decoded value for error messages: "nothing", "an
-// object", "a list", or the value itself, cut off if it is long.
+// object", "a list", or at most the first 60 characters of the value.
 func describe(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -230,7 +231,7 @@ func describe(v any) string {
 	return text[:min(len(text), 60)]
 }
 
-// joinNames returns the names of fields, joined by commas.
+// joinNames returns the names of fields, separated by a comma and a space.
 func joinNames(fields []field) string {
 	var names []string
 	for _, f := range fields {

@@ -12,11 +12,11 @@ import (
 )
 
 // maxMarks is the maximum number of combining marks on one letter that [Escape] leaves unescaped.
-// No language needs more. A large number of marks would cover the lines above.
+// No language needs more. Many marks on one letter would cover the lines above it.
 const maxMarks = 6
 
-// invisible holds the characters that unicode.IsGraphic accepts although they are displayed as
-// nothing or as a blank.
+// invisible holds characters that are displayed as nothing or as a blank, although
+// unicode.IsGraphic returns true for them.
 var invisible = &unicode.RangeTable{R16: []unicode.Range16{
 	{Lo: 0x034f, Hi: 0x034f, Stride: 1}, {Lo: 0x115f, Hi: 0x1160, Stride: 1}, {Lo: 0x17b4, Hi: 0x17b5, Stride: 1},
 	{Lo: 0x2800, Hi: 0x2800, Stride: 1},
@@ -24,8 +24,8 @@ var invisible = &unicode.RangeTable{R16: []unicode.Range16{
 }}
 
 // Prefix returns text if it has at most limit bytes. Otherwise it returns the first limit bytes,
-// without a UTF-8 sequence that would be incomplete. Even if text is not valid UTF-8, the result
-// has at least limit-4 bytes. The result shares the memory of text.
+// but omits an incomplete UTF-8 sequence at their end. The result has at least limit-4 bytes, even
+// if text is not valid UTF-8. It shares the memory of text.
 func Prefix[T ~string | ~[]byte](text T, limit int) T {
 	if len(text) <= limit {
 		return text
@@ -37,10 +37,10 @@ func Prefix[T ~string | ~[]byte](text T, limit int) T {
 	return text[:n]
 }
 
-// Escape returns s with unprintable characters replaced with escape sequences such as \n, \x1b and
-// \u202e. Characters in keep are left unchanged. If one letter has more than six combining marks,
-// those after the sixth are escaped even if they occur in keep. Bytes that are not valid UTF-8 are
-// replaced with U+FFFD. Backslashes in s are not escaped.
+// Escape returns s with unprintable characters replaced by escape sequences such as \n, \x1b and
+// \u202e. It leaves the characters in keep and all backslashes unchanged. It replaces bytes that
+// are not valid UTF-8 with U+FFFD. If a letter has more than six combining marks, it escapes those
+// after the sixth, even if they are in keep.
 func Escape(s, keep string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r >= 0x7f }) { // nothing to escape
 		return s

@@ -91,10 +91,10 @@ func (c *fixtureConverter) addProblem(level Severity, format string, args ...any
 // converts the value of that member.
 type memberDecoders map[string]func(raw json.RawMessage)
 
-// readObject decodes the JSON object raw and returns its members. It calls the function in known
-// for each member, in alphabetical order of their names. It records a warning about a member
-// without a function. If raw is not an object, it records an error and returns nil. The parameter
-// what is the name of the object in these messages.
+// readObject decodes the JSON object raw and returns its members. For each member, in alphabetical
+// order of the names, it calls the function that known holds for the name. If there is no such
+// function, it records a warning. If raw is not an object, it records an error and returns nil. The
+// parameter what is the name of the object in these messages.
 func (c *fixtureConverter) readObject(
 	what string, raw json.RawMessage, known memberDecoders,
 ) (all map[string]json.RawMessage) {
@@ -112,17 +112,16 @@ func (c *fixtureConverter) readObject(
 	return all
 }
 
-// ignoreMembers marks the members with the given names as ignored: it adds a function to known for
-// each of them, which records a warning with the reason why.
+// ignoreMembers adds a function to known for each member with one of the given names. The function
+// records a warning that the member is ignored, with the reason why.
 func (c *fixtureConverter) ignoreMembers(known memberDecoders, why string, names ...string) {
 	for _, name := range names {
 		known[name] = func(json.RawMessage) { c.warnf("%s is ignored: %s", name, why) }
 	}
 }
 
-// rejectMembers marks the members with the given names as invalid: it adds a function to known for
-// each of them, which records an error with the reason why. A fixture with such a member is
-// omitted.
+// rejectMembers adds a function to known for each member with one of the given names. The function
+// records an error, with the reason why. A fixture with such a member is therefore omitted.
 func (c *fixtureConverter) rejectMembers(known memberDecoders, why string, names ...string) {
 	for _, name := range names {
 		known[name] = func(json.RawMessage) { c.errorf("%s: the fixture is omitted: %s", name, why) }

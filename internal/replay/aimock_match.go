@@ -14,9 +14,9 @@ type aimockMatch struct {
 	turn, sequence     *int  // turnIndex and sequenceIndex; nil if absent
 }
 
-// readMatch converts raw, the match object of a fixture, to the conditions of a rule. The result
-// once is true if the rule must match only one request, because the fixture is part of a sequence.
-// If raw cannot be converted, readMatch records an error in c, and the results must not be used.
+// readMatch converts raw, the match object of a fixture, to the conditions of a rule. If once is
+// true, the fixture is part of a sequence, and the rule must match only one request. If raw cannot
+// be converted, readMatch records an error in c, and the results must not be used.
 func (c *fixtureConverter) readMatch(raw json.RawMessage) (conditions scriptObject, once bool) {
 	var is aimockMatch
 	known := memberDecoders{
@@ -95,8 +95,8 @@ func (c *fixtureConverter) conditions(m aimockMatch) (conditions scriptObject) {
 }
 
 // toolResultCondition returns the condition on a tool result for m.toolCallID and m.resultText, or
-// nil if the match object has neither. The condition requires the name of the tool instead of the
-// id of the call if the name is known, because the mock chooses its own ids for calls.
+// nil if the match object has neither. The mock chooses its own ids for tool calls. If the name of
+// the called tool is known, the condition therefore requires the name instead of the id.
 func (c *fixtureConverter) toolResultCondition(m aimockMatch) (o scriptObject) {
 	if m.toolCallID != "" {
 		if tool := c.toolByCallID[m.toolCallID]; tool != "" {
@@ -114,10 +114,12 @@ func (c *fixtureConverter) toolResultCondition(m aimockMatch) (o scriptObject) {
 }
 
 // isNextInSequence reports whether index, the sequenceIndex of a match object, is the next index of
-// its sequence; otherwise it records an error. Fixtures whose match objects differ only in
-// sequenceIndex form a sequence. Their indexes must be 0, 1, 2 and so on in the order of the file,
-// because the rules of a script are tried in that order. The argument members holds the members of
-// the match object; isNextInSequence deletes sequenceIndex from it.
+// its sequence; otherwise it records an error. A sequence consists of the fixtures whose match
+// objects are equal except for sequenceIndex. Their indexes must be 0, 1, 2 and so on in the order
+// of the file, because the rules of a script are tried in that order.
+//
+// The argument members holds the members of the match object. isNextInSequence deletes
+// sequenceIndex from it.
 func (c *fixtureConverter) isNextInSequence(members map[string]json.RawMessage, index int) bool {
 	delete(members, "sequenceIndex")
 	key := compactJSON(members)

@@ -99,10 +99,10 @@ func (c *fixtureConverter) readCall(raw json.RawMessage, more memberDecoders) an
 	return scriptObject{{"client-tool", scriptObject{{"name", escapeTemplates(name)}, {"arguments", arguments}}}}
 }
 
-// readArguments returns raw, the arguments of a tool call, as a value for a script. Arguments that
-// are a JSON object or list, or a JSON string that contains one, become a scriptObject or a []any
-// if a script can represent them exactly. All others become a string. readArguments records a
-// warning if the arguments are not valid JSON.
+// readArguments returns raw, the arguments of a tool call, as a value for a script. The arguments
+// are JSON, or a JSON string that contains JSON. An object or a list becomes a scriptObject or a
+// []any if a script can represent it exactly. All other arguments become a string. readArguments
+// records a warning if the arguments are not valid JSON.
 func (c *fixtureConverter) readArguments(raw json.RawMessage) any {
 	var text string
 	if json.Unmarshal(raw, &text) != nil {

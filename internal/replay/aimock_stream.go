@@ -83,8 +83,8 @@ func (c *fixtureConverter) readTimings(raw json.RawMessage, p *aimockStreamOptio
 }
 
 // setPace sets the pace of a rule, which is the timing of its reply, from the timing members in p.
-// It records warnings about timing members that it ignores. If none of them has an effect, the rule
-// gets no pace.
+// It records warnings about timing members that it ignores. If no timing member has an effect, the
+// rule gets no pace.
 func (c *fixtureConverter) setPace(rule *scriptObject, p aimockStreamOptions) {
 	var o scriptObject
 	switch {

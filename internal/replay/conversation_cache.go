@@ -117,8 +117,8 @@ func (l *conversationCache) evict(i int) {
 
 // ExchangeSecrets returns the credentials in the header fields of x and in the query of its request
 // target. It leaves out values shorter than redact.MinDetectedSecret bytes. It also leaves out the
-// ids of the thread and the run in request, the parsed request of x, because a conversation cannot
-// be replayed or understood without them.
+// ids of the thread and the run in request, the parsed request of x, because they are needed to
+// replay the conversation.
 func ExchangeSecrets(x spec.Exchange, request spec.Event) (all []string) {
 	for _, h := range []spec.Header{x.Request.Header, x.Response.Header} {
 		for _, f := range h {

@@ -13,7 +13,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// An ConvertedFile is a file that a conversion produces. Its name has no directory; the caller decides
+// A ConvertedFile is a file that a conversion produces. Its name has no directory; the caller decides
 // where to write it.
 type ConvertedFile struct {
 	Name string

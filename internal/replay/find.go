@@ -12,7 +12,7 @@ import (
 )
 
 // maxReasons is the maximum number of mismatches that Find describes for one request. Find states
-// the number of the others.
+// only how many further mismatches there are.
 const maxReasons = 20
 
 // Find returns the recorded response to the request r in dialect d. If no recording matches, the
@@ -20,7 +20,7 @@ const maxReasons = 20
 // is empty or r is not an operation of d, both results are nil.
 //
 // The parameter request is r as parsed by d, without thread and run ids that the client did not
-// send. If request is nil, Find parses r. Find reads and updates seen, which holds what has been
+// send. If request is nil, Find parses r. Find reads and updates seen, which records what has been
 // replayed. If seen is nil, nothing has been replayed.
 //
 // A recorded exchange matches if its operation and its input are the same as those of the request.
@@ -28,12 +28,12 @@ const maxReasons = 20
 // starts a run matches exchanges of any thread. Any other request must refer to a thread and a run
 // that were already replayed, or contain the recorded ids.
 //
-// A request for a stream from a cursor, which is the id of an event, also matches a recorded stream
-// that has an event with that cursor. The response then begins after that event.
+// A request can resume a stream at a cursor, which is the id of an event. It also matches a
+// recorded stream that has an event with that cursor. The response then begins after that event.
 //
-// Among equally close matches, Find selects the one that was replayed the fewest times and, of
-// several such matches, the earliest. Repeated requests thus receive the recorded responses in
-// order, and then from the start again.
+// Among equally close matches, Find selects the one that was replayed the fewest times. If there
+// are several of these, it selects the earliest. Repeated requests thus receive the recorded
+// responses in order, and after the last response the first one again.
 //
 // Ids that the recorded client chose are replaced with those of the current client if they are
 // complete strings in the response. Everything else is returned as recorded, except for header
@@ -173,9 +173,10 @@ func (s *recordingSearch) match(f *candidate) (m mismatch) {
 // hasNoRequest reports whether the recording has only the response of exchange x, not the request.
 func (x *storedExchange) hasNoRequest() bool { return x.method == "" }
 
-// checkSubject compares the thread and the run of the request with those of the exchange of
-// candidate f. It returns "" if they correspond, and otherwise a text that states the difference.
-// The field f.binding must be set.
+// checkSubject checks that the request is about the same thread and run as the exchange of
+// candidate f. Their ids must be equal to the recorded ones, or correspond to them according to
+// f.binding, which the caller must have set. checkSubject returns "" if that is so, and otherwise a
+// text that states the difference.
 func (s *recordingSearch) checkSubject(f *candidate) string {
 	was, is := f.exchange.request, s.request
 	switch {
@@ -208,8 +209,8 @@ func hasCredentials(h spec.Header) bool {
 
 // checkCredentials returns a reason for a mismatch if the request has credentials but the recorded
 // client was anonymous, and "" otherwise. A request without credentials matches any exchange,
-// because clients of a mock often have none. If both or neither have credentials, checkCredentials
-// adds sameCredentials to f.score.
+// because clients of a mock often have none. If the current and the recorded request both have
+// credentials, or both have none, checkCredentials adds sameCredentials to f.score.
 func (s *recordingSearch) checkCredentials(f *candidate) string {
 	isAnonymous := f.exchange.request.Principal == spec.Anonymous
 	recorded, current := !isAnonymous && hasCredentials(f.exchange.request.Header), hasCredentials(s.rawRequest.Header)
@@ -222,10 +223,12 @@ func (s *recordingSearch) checkCredentials(f *candidate) string {
 	return ""
 }
 
-// checkCursor returns "" if the recorded response of candidate f can begin at the cursor of the
-// request, and otherwise the reason for the mismatch. If the recorded request has the same cursor,
-// or neither has one, it adds sameCursor to f.score. If instead an event of the recorded stream has
-// the cursor, it sets f.resumeAt to the end of that event.
+// checkCursor returns "" if candidate f matches the cursor of the request, and otherwise the reason
+// for the mismatch. There are two ways to match:
+//   - The recorded request has the same cursor, or neither request has one. checkCursor then adds
+//     sameCursor to f.score.
+//   - An event of the recorded stream has the cursor. checkCursor then sets f.resumeAt to the end
+//     of that event.
 func (s *recordingSearch) checkCursor(f *candidate) string {
 	was, is := f.exchange.request.Cursor, s.request.Cursor
 	switch {
@@ -295,9 +298,10 @@ func (s *recordingSearch) respond(f candidate) *Response {
 	return x.newResponse(f.resumeAt, ids)
 }
 
-// mapUserMessages records which ids of user messages correspond to each other. The arguments are
-// the parts of the recorded and of the current request. mapUserMessages compares the texts of their
-// user messages, from the last message to the first, and stops at the first difference.
+// mapUserMessages records which id the client uses for each recorded user message (see mapID). The
+// arguments are the parts of the recorded request and of the current request. mapUserMessages
+// compares the texts of their user messages, from the last message to the first, and stops at the
+// first difference.
 func (b *threadBinding) mapUserMessages(recorded, current []spec.Event) {
 	isOther := func(p spec.Event) bool { return p.Kind != spec.InputUser }
 	recorded = slices.DeleteFunc(slices.Clone(recorded), isOther)

@@ -92,10 +92,10 @@ func findRecordings(paths []string) (files []string, problems []FileProblem) {
 	return files, nil
 }
 
-// walkRecordings calls add for each recording in dir and its subdirectories, with the path of the
-// file, which begins with dir, and its size in bytes. A recording is a regular file for which
-// [IsRecording] returns true. Files and directories whose names begin with a dot are skipped.
-// walkRecordings returns the first error, including one from add, and stops there.
+// walkRecordings calls add for each recording in dir and its subdirectories. The arguments of add
+// are the path of the file, which begins with dir, and its size in bytes. A recording is a regular
+// file for which [IsRecording] returns true. Files and directories whose names begin with a dot are
+// skipped. If add or reading a directory fails, walkRecordings stops and returns the error.
 func walkRecordings(dir string, add func(string, int64) error) error {
 	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		switch {

@@ -17,7 +17,7 @@ import (
 // clients repeat, are not part of the key.
 type matchKey struct {
 	input      string // the prompt, the tool results or the answers to interrupts, see newInput
-	subject    string // the remaining content: ids and names in the path, days, limits and files
+	subject    string // other content: the id, name, day and poll limit in the request, and its files
 	violations string // locations at which the request violates the OpenAPI document; "" if it is valid
 }
 
@@ -79,7 +79,7 @@ func newInput(parts []spec.Event) string {
 
 // appendReply appends line, a tool result or an answer to an interrupt, to lines, the input of a
 // request. It removes the lines of user messages and images, because the server has already
-// answered these. It may overwrite the elements of lines.
+// answered these. It modifies lines.
 func appendReply(lines []string, line string) []string {
 	lines = slices.DeleteFunc(lines, func(s string) bool {
 		return strings.HasPrefix(s, "user: ") || strings.HasPrefix(s, "image: ")

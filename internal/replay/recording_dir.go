@@ -75,9 +75,9 @@ func (f *RecordingDir) FileName(c RecordedConversation) string {
 // limits the search for a free name.
 const maxNames = 10_000
 
-// reserveName returns the name of the file for conversation c. If c has no file yet, it chooses a
-// free name. It returns an error if no name is free or the directory cannot be read. The caller
-// must hold f.mu.
+// reserveName returns the name of the file for conversation c. If c has no file yet, reserveName
+// chooses a name that no other file has. It returns an error if there is no such name or the
+// directory cannot be read. The caller must hold f.mu.
 func (f *RecordingDir) reserveName(c RecordedConversation) (string, error) {
 	if name, ok := f.names[c.Number]; ok {
 		return name, nil
@@ -101,13 +101,13 @@ func (f *RecordingDir) reserveName(c RecordedConversation) (string, error) {
 	return "", fmt.Errorf("too many recordings: %d are called %s; move some to another directory", maxNames, stem)
 }
 
-// maxStemLength is the maximum length, in bytes, of a thread id that a file name contains
-// unchanged. A longer id is truncated to half of this length, and a hash is appended.
+// maxStemLength is the maximum length, in bytes, of a thread id that is used unchanged in a file
+// name. A longer id is cut to half of this length, and a hash is appended.
 const maxStemLength = 80
 
-// Name returns a name for the conversation: the name of its file, without extension and without a
-// number that makes it unique. The name is valid on all file systems, whatever the thread id
-// contains.
+// Name returns a name for the conversation that is valid on all file systems, whatever the thread
+// id contains. It is the name of the conversation's file, but without the extension, and without
+// the number that is added if the name is already taken.
 func (c RecordedConversation) Name() string {
 	family, _, _ := strings.Cut(c.Dialect, "@")
 	if c.Thread == "" {

@@ -73,7 +73,7 @@ type storedExchange struct {
 	conversation *recordedConversation
 	operation    *dialect.Operation
 	method       string     // method of the request; if "", the request was not recorded and any request matches
-	startsRun    bool       // the run id, if any, is not in an earlier request with the same operation and thread
+	startsRun    bool       // no earlier request with the same operation and thread has the same run id
 	request      spec.Event // the parsed request
 	key          matchKey   // of the request
 	response     spec.Response
@@ -82,7 +82,7 @@ type storedExchange struct {
 }
 
 // A responseIDs holds the first thread id and the first run id in a recorded response, or "" if
-// there is none. The server chose the ids that the request does not contain.
+// there is none. An id that the request does not contain was chosen by the server.
 type responseIDs struct{ thread, run string }
 
 // thread returns the recorded id of the thread of exchange x, taken from the request or, if it has
@@ -120,7 +120,7 @@ type Response struct {
 	// Header has no hop-by-hop, Content-Length, CORS or redacted fields.
 	Header    spec.Header
 	Body      []byte // must not be modified
-	HasTiming bool   // the recording has the arrival times of the body's parts
+	HasTiming bool   // the recording has the times at which the parts of the body arrived
 	End       StreamEnd
 
 	arrivals []spec.Arrival // when the parts of the body arrived

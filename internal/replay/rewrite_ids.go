@@ -8,10 +8,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// newResponse returns the response of x for the current client. It replaces the recorded ids, which
-// are the keys of ids, with their values: in the body where an id is a complete JSON string, and in
-// the header where it is a complete word. A response with a content coding is not changed. If from
-// is not nil, the body begins at that resume point.
+// newResponse returns the response of x for the current client. The map ids holds the id to use for
+// each recorded id. In the body, newResponse replaces recorded ids that are complete JSON strings.
+// In the header, it replaces those that are complete words. A response with a content coding is not
+// changed. If from is not nil, the body begins at that resume point.
 func (x *storedExchange) newResponse(from *resumePoint, ids map[string]string) *Response {
 	r := x.response
 	a := &Response{
@@ -74,10 +74,10 @@ func compactJSON(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// rewriteIDs returns body with all JSON strings that are keys of pairs replaced with the values,
-// also within other JSON strings. It also returns reads, the arrivals of body, with offsets in the
-// new body. An offset within a replaced id moves to the end of the new id. The arguments are not
-// modified.
+// rewriteIDs returns body in which each JSON string that is a key of pairs is replaced with the
+// value. This includes strings in JSON text that is itself encoded as a JSON string. The second
+// result is reads, the arrivals of body, with offsets in the new body. An offset inside a replaced
+// id becomes the end of the new id. The arguments are not modified.
 func rewriteIDs(body []byte, reads []spec.Arrival, pairs map[string]string) ([]byte, []spec.Arrival) {
 	out, replacements := rewriteJSONStrings(body, pairs)
 	if replacements == nil {
@@ -103,9 +103,10 @@ func rewriteIDs(body []byte, reads []spec.Arrival, pairs map[string]string) ([]b
 // original text. The new id is longer by growth bytes, or shorter if growth is negative.
 type replacedRange struct{ from, to, growth int }
 
-// rewriteJSONStrings returns text with all JSON strings that are keys of pairs replaced with the
-// values, also within other JSON strings. It also returns the replaced ranges in order, or nil if
-// there are none. The keys and values of pairs must be encoded as in JSON strings, without quotes.
+// rewriteJSONStrings returns text in which each JSON string that is a key of pairs is replaced with
+// the value. This includes strings in JSON text that is itself encoded as a JSON string. The result
+// replacements holds the replaced ranges in order; it is nil if there are none. The keys and values
+// of pairs must be encoded as in JSON strings, without quotes.
 func rewriteJSONStrings(text []byte, pairs map[string]string) (out []byte, replacements []replacedRange) {
 	done := 0
 	for at := 0; ; {

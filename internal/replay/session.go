@@ -102,9 +102,9 @@ func (s *libraryPlayback) bind(key clientThreadKey, x *storedExchange) *threadBi
 	return b
 }
 
-// mapID records that the client uses the id current in place of the recorded id. The two are equal
-// for an id that the server chose. mapID does nothing if one of them is "", or if recorded would be
-// a new entry beyond maxIDs.
+// mapID records that the client uses the id current where the recorded client used the id recorded.
+// For an id that the server chose, the two are equal. mapID does nothing if one of them is "", or
+// if recorded is a new id and b already holds maxIDs recorded ids.
 func (b *threadBinding) mapID(recorded, current string) {
 	if recorded == "" || current == "" {
 		return
@@ -114,8 +114,9 @@ func (b *threadBinding) mapID(recorded, current string) {
 	}
 }
 
-// mapRun records that the client uses the run id current in place of the recorded one: in
-// b.recordedRuns, up to maxIDs entries, and with mapID. It does nothing if one of them is "".
+// mapRun records that the client uses the run id current where the recorded client used the run id
+// recorded. It calls mapID, and adds an entry to b.recordedRuns unless that map already has maxIDs
+// entries. mapRun does nothing if one of the ids is "".
 func (b *threadBinding) mapRun(recorded, current string) {
 	if current != "" && recorded != "" && len(b.recordedRuns) < maxIDs {
 		b.recordedRuns[current] = recorded

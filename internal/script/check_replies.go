@@ -10,7 +10,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A ReplyCheckFunc runs the checks of dialect d against a server whose agent is the given one. It
+// A ReplyCheckFunc runs the checks of dialect d against a server that runs the given agent. It
 // returns a message for each violation of the protocol, or nil if there is none.
 type ReplyCheckFunc func(d *dialect.Dialect, agent reference.Agent) []string
 

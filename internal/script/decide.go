@@ -14,15 +14,15 @@ const maxMismatches = 20
 
 // Decide returns the first rule that matches request f, and its reply. It records the match in st:
 // it updates the match count and the quota of the rule, and the scenario steps that the rule sets.
-// If no rule matches, Decision.Rule is nil, and Decision.Mismatches has the reasons. If s is nil or
-// has no rules, Decide returns the zero Decision.
+// If no rule matches, Decision.Rule is nil, and Decision.Mismatches contains the reasons. If s is
+// nil or has no rules, Decide returns the zero Decision.
 //
-// If the quota is exhausted, Decide records nothing, and the reply is a refusal with status 429. If
-// a template of the reply fails, the reply is a refusal with status 500. A refused request does not
-// count as a turn.
+// If the quota of the rule is exhausted, Decide records nothing, and the reply is a refusal with
+// status 429. If a template of the reply fails, the reply is a refusal with status 500. A refused
+// request does not count as a turn.
 //
 // Decide may be called concurrently for different requests. Concurrent requests in one thread (a
-// conversation) are counted as turns in the order of the calls.
+// conversation) count as successive turns, in the order of the calls.
 func (s *RuleSet) Decide(f *RequestContext, st *State) Decision {
 	if s == nil || len(s.rules) == 0 {
 		return Decision{}

@@ -10,7 +10,8 @@ import (
 	"github.com/streamassay/streamassay/internal/yamltree"
 )
 
-// runOperation is the operation that starts a run. Rules that do not name an operation apply to it.
+// runOperation is the operation that starts a run. A rule that names no operation applies to this
+// one.
 const runOperation = "run"
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must

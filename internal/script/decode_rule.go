@@ -158,9 +158,9 @@ func (d *decoder) decodeRules(root ast.Node, value any) (all []*Rule) {
 	return all
 }
 
-// checkDialectNames adds an error to d.problems for each unknown name in n, which is the name of a
-// dialect or family or a list of such names. A known dialect need not be served, because several
-// mocks may share a script.
+// checkDialectNames adds an error to d.problems for each unknown name in n. The node n is the name
+// of a dialect or family, or a list of such names. The name of a dialect that the mock does not
+// serve is no error, because several mocks may share a script.
 func (d *decoder) checkDialectNames(n ast.Node) {
 	var names []string
 	for _, name := range dialect.Names() {

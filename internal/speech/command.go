@@ -30,14 +30,14 @@ const (
 )
 
 // NewCommand returns a transcriber that runs a program for each recording and returns the output of
-// the program. line consists of the program and its arguments, separated by white space. A word
-// that contains white space must be in single or double quotes. Backslashes have no special
-// meaning, and no shell is involved.
+// the program. The parameter line consists of the program and its arguments, separated by white
+// space. A word that contains white space must be in single or double quotes. Backslashes have no
+// special meaning, and no shell is involved.
 //
 // In the arguments, {} stands for the path of the WAV file, which is in a temporary directory, and
-// {rate} for the number of frames per second. If {} does not occur, the program reads the file from
-// its standard input. NewCommand returns an error if line names no program, a closing quote is
-// missing, or the program is not found.
+// {rate} for the number of frames per second. If no argument contains {}, the program receives the
+// file as its standard input. NewCommand returns an error if line names no program, a closing quote
+// is missing, or the program is not found.
 func NewCommand(line string, cfg Config) (Transcriber, error) {
 	words, err := splitCommand(line)
 	if err != nil {
@@ -86,9 +86,10 @@ func splitCommand(line string) (words []string, err error) {
 }
 
 // runCommand runs a command for the recording wav and returns the standard output of the command
-// without surrounding white space. The argument words holds the program and its arguments, in which
-// runCommand replaces the placeholders. The error wraps ErrUnavailable if the recording cannot be
-// written to a file, if the command fails, if its output exceeds maxOutput, or if ctx is done.
+// without surrounding white space. The parameter words holds the program and its arguments, in
+// which runCommand replaces the placeholders {} and {rate}. The error wraps ErrUnavailable if the
+// recording cannot be written to a file, if the command fails, if its output exceeds maxOutput, or
+// if ctx is done.
 func runCommand(ctx context.Context, words []string, wav []byte) (string, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -133,9 +134,9 @@ func runCommand(ctx context.Context, words []string, wav []byte) (string, error)
 
 var errOutputTooLong = fmt.Errorf("the output of the command exceeds %d bytes", maxOutput)
 
-// An outputBuffer keeps the first maxOutput bytes of the output of a command and discards the rest.
-// When Write discards bytes, it calls onFull, which should end the command. Write never returns an
-// error.
+// An outputBuffer keeps the first maxOutput bytes of the output of a command. When the output
+// exceeds that size, Write discards the rest and calls onFull, which should end the command. Write
+// never returns an error.
 type outputBuffer struct {
 	buf    bytes.Buffer // not embedded, since its ReadFrom has no limit
 	onFull func()
@@ -160,9 +161,9 @@ func (t *stderrTail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// lastLine returns the last line of the standard error, preceded by ": ", for use in an error
-// message. It keeps at most the first maxErrorText bytes of the line and omits unprintable
-// characters. It returns "" if the command wrote no text.
+// lastLine returns the last line that the command wrote to its standard error, preceded by ": ",
+// for use in an error message. The result contains at most the first maxErrorText bytes of the line
+// and no unprintable characters. It is "" if there is no text.
 func (t *stderrTail) lastLine() string {
 	text := strings.TrimSpace(string(t.buf))
 	text = text[strings.LastIndexByte(text, '\n')+1:]

@@ -30,10 +30,10 @@ type openAIClient struct {
 	client *http.Client
 }
 
-// NewOpenAI returns a transcriber that uses a server compatible with OpenAI's API. base is the base
-// URL of that API, such as https://HOST/v1. NewOpenAI returns an error unless base is an http or
-// https URL without user information, query or fragment. The transcriber's errors do not quote
-// responses, which may repeat the API key.
+// NewOpenAI returns a transcriber that uses a server compatible with OpenAI's API. The parameter
+// base is the base URL of that API, such as https://HOST/v1. NewOpenAI returns an error unless base
+// is an http or https URL without user information, query or fragment. The transcriber's errors do
+// not quote responses of the server, which may contain the API key.
 func NewOpenAI(base string, cfg Config) (Transcriber, error) {
 	cfg = cfg.withDefaults()
 	u, err := url.Parse(base)
@@ -106,9 +106,9 @@ func (s *openAIClient) send(ctx context.Context, form []byte, contentType string
 	return s.client.Do(req)
 }
 
-// retryAfter returns the time to wait before a request is repeated that ended with res and err. The
-// result ok is true if err is not nil, or if the status of res means a temporary failure, unless
-// the server asks for a wait of more than maxRetryDelay.
+// retryAfter returns the time to wait before a request is repeated. The parameters are the results
+// of the first attempt. The result ok is true if err is not nil, or if the status of res means a
+// temporary failure. It is false if the server asks for a wait of more than maxRetryDelay.
 func retryAfter(res *http.Response, err error) (delay time.Duration, ok bool) {
 	if err != nil {
 		return retryDelay, true

@@ -36,8 +36,8 @@ type Config struct {
 	MaxConcurrent int           // number of recordings processed at the same time; 0 means one per processor
 }
 
-// withDefaults returns a copy of c in which fields that are "", 0 or negative have their default
-// values.
+// withDefaults returns a copy of c in which Model, Timeout and MaxConcurrent have their default
+// values if they are "", 0 or negative.
 func (c Config) withDefaults() Config {
 	c.Model = cmp.Or(c.Model, "whisper-1")
 	c.Timeout = cmp.Or(max(c.Timeout, 0), time.Minute)
@@ -45,8 +45,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// None returns a transcriber without a speech recognizer. It returns ErrUnavailable for each valid
-// WAV file, and the error of ParseWAV for other data.
+// None returns a transcriber for servers without speech recognition. For a valid WAV file, its
+// error is ErrUnavailable; for other data, it is the error of ParseWAV.
 func None() Transcriber {
 	return func(_ context.Context, wav []byte) (string, error) {
 		_, err := ParseWAV(wav)
@@ -68,10 +68,10 @@ func Scripted(_ context.Context, wav []byte) (string, error) {
 	return fmt.Sprintf("This recording lasts %.1f seconds.", info.Duration.Seconds()), nil
 }
 
-// withLimits returns a transcriber that calls next for valid WAV files and returns the error of
+// withLimits returns a transcriber that calls next for valid WAV files, and returns the error of
 // ParseWAV for others. At most cfg.MaxConcurrent calls of next run at the same time; others wait.
-// cfg.Timeout limits the duration of each call, including the wait. Both must be positive. If a
-// call fails because of its timeout or its ctx, the error wraps ErrUnavailable.
+// The duration of a call, including the wait, is limited by cfg.Timeout. Both must be positive. If
+// ctx is done or the timeout has passed, the error wraps ErrUnavailable.
 func withLimits(next Transcriber, cfg Config) Transcriber {
 	slots := make(chan struct{}, cfg.MaxConcurrent)
 	return func(ctx context.Context, wav []byte) (string, error) {

@@ -32,17 +32,18 @@ var formats = map[uint16]struct {
 	7: {"ulaw", []int{8}},
 }
 
-// extensibleGUID is the rest of the sub-format GUID of WAVE_FORMAT_EXTENSIBLE, after the two bytes
-// of the format code.
+// extensibleGUID is the end of the sub-format GUID in the fmt chunk of a WAVE_FORMAT_EXTENSIBLE
+// file. The first two bytes of the GUID, which precede it, are the format code.
 const extensibleGUID = "\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"
 
 // maxComment is the maximum number of bytes that are read from a comment. The rest is ignored.
 const maxComment = 4 << 10
 
-// ParseWAV returns the description of a WAV file. If the header of the data chunk states the size 0
-// or a size that is too large, the data extends to the end of the file: recorders that cannot seek
-// write such sizes, and files may be truncated. The error wraps ErrEmpty if there are no samples,
+// ParseWAV returns the description of a WAV file. The error wraps ErrEmpty if there are no samples,
 // ErrTooLarge if the file exceeds MaxBytes, and otherwise ErrNotWAV.
+//
+// If the header of the data chunk states the size 0 or a size that is too large, the data extends
+// to the end of the file. Recorders that cannot seek write such sizes, and a file may be truncated.
 func ParseWAV(data []byte) (WAVInfo, error) {
 	switch {
 	case len(data) == 0:
@@ -142,8 +143,8 @@ func parseFormat(b []byte) (s WAVInfo, frameSize int, err error) {
 }
 
 // readComment returns the text of the first ICMT chunk in list, without surrounding white space.
-// The argument list is the content of a LIST chunk after its type, which is INFO. readComment
-// returns "" if there is no ICMT chunk, and cuts off a text after maxComment bytes.
+// The parameter list is the content of a LIST chunk of type INFO, after the type. If there is no
+// ICMT chunk, the result is "". If the text has more than maxComment bytes, the rest is cut off.
 func readComment(list []byte) string {
 	for len(list) >= 8 {
 		id, size := string(list[:4]), uint64(binary.LittleEndian.Uint32(list[4:]))

@@ -87,9 +87,9 @@ func appendLines(dst []byte, prefix string, text []byte) []byte {
 	return dst
 }
 
-// cutLine splits text after its first line. It returns the line without its line end, the text
-// after the line end, and whether there is a line end. If more is true, rest contains at least one
-// further line, which may be empty; otherwise rest is nil.
+// cutLine returns the first line of text, without its line end, and the text after the line end. If
+// the line has no line end, rest is nil and more is false. If more is true, rest begins with a
+// further line, which may be empty.
 func cutLine(text []byte) (line, rest []byte, more bool) {
 	i := indexLineEnd(text)
 	if i < 0 {

@@ -65,9 +65,9 @@ func (b *block) addField(line []byte, at int) {
 	}
 }
 
-// internName returns name, the name of the next field, as a string. It avoids an allocation if the
-// standard defines the name, or if the field at the same position of the previous block has the
-// same name.
+// internName returns name, the name of the field that is about to be added, as a string. It does
+// not allocate if name is one of the field names that the standard defines, or if the previous
+// block has the same name at the same position.
 func (b *block) internName(name []byte) string {
 	switch string(name) {
 	case "data":

@@ -3,10 +3,12 @@ package sse
 import "unicode/utf8"
 
 // Close ends the stream. If the stream ended within an item, Close returns that incomplete item and
-// true. Clients must discard such an item, but it may be evidence for checks. Otherwise, and after
-// an error, Close returns a zero Item and false. An unterminated last line counts as a line of the
-// incomplete item. An id in that item does not become the last event ID. If the caller has stopped
-// an iteration over complete items early, the remaining ones are dropped.
+// true. A last line without a line end belongs to the item. An id in the item does not become the
+// last event ID. Clients must discard such an item, but it may be evidence for checks. In all other
+// cases, and after an error, Close returns a zero Item and false.
+//
+// If the caller has stopped an iteration of [Decoder.Feed] early, the complete items that were not
+// yielded are dropped.
 func (d *Decoder) Close() (rest Item, ok bool) {
 	if d.paused {
 		d.decodeLines(func(Item) bool { return true })

@@ -19,9 +19,9 @@ var ErrTooLarge = errors.New("the event is too large")
 // byteOrderMark is a character that is ignored at the beginning of a stream.
 const byteOrderMark = "\ufeff"
 
-// minJoinBytes is the minimum number of bytes that decodeHeld appends to an event that began in an
-// earlier piece, if the current piece has that many. It limits the number of attempts to complete
-// the event.
+// minJoinBytes is the minimum number of bytes that decodeHeld takes from a new piece to complete an
+// item that began in an earlier piece. It takes less only if the piece is shorter. With a smaller
+// minimum, it would need more attempts to complete the item.
 const minJoinBytes = 512
 
 // A Decoder decodes one stream. Between pieces, it holds only the event that is not yet complete.
@@ -91,9 +91,9 @@ func Items(body []byte, limit int) iter.Seq2[Item, error] {
 
 // Feed returns an iterator over the items that p, the next piece of the stream, completes. The
 // iterator yields each item as soon as it is complete. The items do not depend on how the stream is
-// divided into pieces. An item that lies entirely in p may alias p; other items alias memory that
-// the decoder does not write again. The caller may reuse p when the iteration has ended and the
-// items of p are no longer needed, because the decoder copies the bytes that it has not decoded.
+// divided into pieces. An item that lies entirely in p may share its memory. Other items have
+// memory that the decoder does not write again. After the iteration, the caller may reuse p, unless
+// it still needs the items.
 //
 // The bytes are decoded during the iteration, which may be done only once. If the iteration is
 // stopped early, the next call to Feed, whose argument may be nil, returns the remaining items
@@ -117,10 +117,10 @@ func (d *Decoder) Feed(p []byte) iter.Seq[Item] {
 	}
 }
 
-// decodeHeld decodes the incomplete item in d.buf together with its continuation in p, and the
-// items after it. It appends only a part of p to d.buf, so that a large p is not copied as a whole.
-// The result rest is the part of p that has not been decoded. The result more is false if decoding
-// must stop.
+// decodeHeld decodes the incomplete item in d.buf together with its continuation in p. It appends
+// only a part of p to d.buf, so that a large p is not copied as a whole. If that part completes the
+// item, it then decodes the remaining bytes of p where they are. The result rest is the part of p
+// that must still be decoded. The result more is false if decoding must stop.
 func (d *Decoder) decodeHeld(p []byte, yield func(Item) bool) (rest []byte, more bool) {
 	held := len(d.buf)
 	n := min(len(p), max(held, minJoinBytes))

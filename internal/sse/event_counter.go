@@ -1,8 +1,8 @@
 package sse
 
-// An EventCounter counts the events and comments of a stream without decoding them, which makes it
-// cheap to enforce a limit. An event is a block of lines that ends with a blank line. Each comment
-// line counts as well. The zero value is ready to use.
+// An EventCounter counts the events and comments of a stream without decoding them. It serves to
+// enforce a limit at little cost. An event is a block of lines that ends with a blank line. Each
+// comment line counts as well. The zero value is ready to use.
 type EventCounter struct {
 	N            int  // number of complete events and comments
 	lineHasBytes bool // the current line is not empty

@@ -14,13 +14,13 @@ const (
 )
 
 // An Item is one element of a stream: a block of fields that ends with a blank line, or a comment
-// line. A comment within a block does not end the block. Its item precedes that of the block,
-// because items are in the order in which they are completed. Blank lines that end no block are not
-// items.
+// line. Blank lines that end no block are not items. Items are in the order in which they are
+// completed. A comment within a block does not end the block, so its item precedes the item of the
+// block.
 //
-// A block is complete as soon as its blank line ends, and a comment as soon as its line ends. If
-// that line ends with CR LF, the item is complete after the CR, because waiting for the LF would
-// delay live events. End is then the offset after the CR, however the stream was divided into
+// A block is complete at the end of its blank line, and a comment at the end of its line. If that
+// line ends with CR LF, the item is already complete after the CR, so that a live event does not
+// have to wait for the LF. End is then the offset after the CR, however the stream was divided into
 // pieces.
 //
 // Items share memory with the decoder and with the pieces given to Feed. They must not be modified.

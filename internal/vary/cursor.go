@@ -9,8 +9,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A cursorEncoding is a form in which a cursor, the position from which a client resumes a stream,
-// can be sent. It consists of a prefix, the encoded cursor and a suffix. Cursors are opaque to
+// A cursorEncoding is a form in which a server can send a cursor, which marks a position in a
+// stream. The form consists of a prefix, the encoded cursor and a suffix. Cursors are opaque to
 // clients, so a server may send any text that is valid as an SSE id and as a header value.
 type cursorEncoding struct {
 	prefix, suffix string
@@ -38,11 +38,11 @@ func (v *Variation) EncodeCursor(text string) string {
 	return v.cursorEncoding.wrap(text)
 }
 
-// wrap converts text, a cursor as written by the reference server, to the form f.
+// wrap returns text, a cursor from the reference server, in the form f.
 func (f cursorEncoding) wrap(text string) string { return f.prefix + f.encode([]byte(text)) + f.suffix }
 
-// DecodeCursor returns the cursor from which [Variation.EncodeCursor] of any variation has made
-// text. If text does not have the form of an encoded cursor, DecodeCursor returns it unchanged.
+// DecodeCursor is the inverse of [Variation.EncodeCursor] for all variations: it returns the cursor
+// that text encodes. If text is not an encoded cursor, DecodeCursor returns it unchanged.
 func DecodeCursor(text string) string {
 	for _, form := range cursorEncodings {
 		inner, hasPrefix := strings.CutPrefix(text, form.prefix)
@@ -57,8 +57,8 @@ func DecodeCursor(text string) string {
 	return text
 }
 
-// allowsAnyCursor reports whether a request may resume a stream from a cursor in any form of
-// cursorEncodings, according to the document of dialect d.
+// allowsAnyCursor reports whether the document of dialect d allows clients to resume a stream from
+// a cursor in each form of cursorEncodings.
 func allowsAnyCursor(d *dialect.Dialect) bool {
 	o, ok := d.TemplateOperation("listen")
 	if !ok || !hasKind(d, spec.SlotCursor) {

@@ -14,9 +14,9 @@ import (
 type fieldLine struct{ name, value string }
 
 // parseFrame returns the lines of frame. The result ok is true if frame has the form in which the
-// reference server writes frames: lines that end with LF, followed by a blank line. They are
-// comments and at most one data field, one id field and one event field, the last two only together
-// with a data field. If ok is false, the returned lines may be incomplete.
+// reference server writes frames. Such a frame consists of lines that end with LF and a blank line.
+// It contains comments and at most one field each of the names data, id and event; without a data
+// field, it contains no id or event field. If ok is false, lines may be incomplete.
 func parseFrame(frame []byte) (lines []fieldLine, ok bool) {
 	if bytes.ContainsAny(frame, "\r\x00") {
 		return nil, false
@@ -38,9 +38,9 @@ func hasData(fields []fieldLine) bool {
 	return slices.ContainsFunc(fields, func(l fieldLine) bool { return l.name == "data" })
 }
 
-// encodeFields appends the lines of a frame to dst, encoded as the variation prescribes, and
-// returns the extended slice. It does not append the blank line at the end. Random choices depend
-// on frame, the original bytes of the frame.
+// encodeFields appends the given lines of a frame to dst, encoded as the variation prescribes, and
+// returns the extended slice. It does not append the blank line at the end. The bytes frame, from
+// which lines were parsed, determine the random choices.
 func (v *Variation) encodeFields(dst, frame []byte, lines []fieldLine) []byte {
 	r := v.rng("frame", frame)
 	var fields []fieldLine
@@ -73,8 +73,8 @@ func (v *Variation) encodeFields(dst, frame []byte, lines []fieldLine) []byte {
 	return dst
 }
 
-// encodeData encodes value, the JSON text in the data field of a frame, in a different way with the
-// same meaning. The result is one data field for each line of the new text.
+// encodeData returns value, the JSON text in the data field of a frame, in a different encoding
+// with the same meaning. The result has one data field for each line of the new text.
 func (v *Variation) encodeData(r *rand.Rand, value string) (all []fieldLine) {
 	text := v.rewriteJSON(r, []byte(value), v.profile.frameShape, v.Has(MultilineData))
 	for one := range strings.SplitSeq(string(text), "\n") {
@@ -83,9 +83,9 @@ func (v *Variation) encodeData(r *rand.Rand, value string) (all []fieldLine) {
 	return all
 }
 
-// addFields returns the fields of a frame with additional ones at random positions. These do not
-// change the event of the frame: unknown fields, retry fields, and others that the traits of the
-// variation allow.
+// addFields inserts additional fields at random positions of a frame and returns the result. The
+// additional fields do not change the event of the frame. The traits [EventNames], [EventIDs],
+// [Retry] and [UnknownFields] of the variation determine their names.
 func (v *Variation) addFields(r *rand.Rand, fields []fieldLine) []fieldLine {
 	add := func(t Trait, name, value string) {
 		taken := slices.ContainsFunc(fields, func(l fieldLine) bool { return l.name == name })
@@ -134,9 +134,8 @@ func (v *Variation) commentText(r *rand.Rand) string {
 	return commentTexts[r.IntN(len(commentTexts))]
 }
 
-// appendLineEnd appends one of the variation's line ends to dst and returns the extended slice.
-// After a CR, it appends CR instead of LF, because LF would complete that line end and not add
-// another one.
+// appendLineEnd appends one of the variation's line ends to dst and returns the extended slice. If
+// dst ends with CR, it appends CR instead of LF, because LF after CR would not be another line end.
 func (v *Variation) appendLineEnd(r *rand.Rand, dst []byte) []byte {
 	end := v.lineEnds[r.IntN(len(v.lineEnds))]
 	if end == "\n" && bytes.HasSuffix(dst, []byte("\r")) {

@@ -10,21 +10,19 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// framingHeaders lists the header fields that net/http looks up by their canonical names to
-// determine how to send a body. The names of these fields are not varied.
+// framingHeaders lists header fields whose names are not varied, because net/http looks them up by
+// these names to determine how to send the response.
 var framingHeaders = []string{
 	"Connection", "Content-Length", "Date", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 }
 
-// mediaTypeParams lists parameters that may be appended to the media type of JSON or of event
-// streams. They do not change the meaning of the type, because both formats always use UTF-8 and
-// give no meaning to other parameters.
+// mediaTypeParams lists parameters that may follow the media type of JSON or of event streams. They
+// do not change its meaning, because both formats always use UTF-8 and define no other parameters.
 var mediaTypeParams = []string{"", "; charset=utf-8", ";charset=UTF-8", ` ; Charset="utf-8"`, "; charset=utf-8; x=y"}
 
-// EncodeHeader changes h, the header of a response, in place, according to the traits [MediaTypes],
-// [UnknownHeaders] and [HeaderCase] of the variation. Afterwards, names may be non-canonical, so
-// that the methods of http.Header do not find them. EncodeHeader must therefore be called just
-// before the header is sent.
+// EncodeHeader changes the response header h in place, according to the traits [MediaTypes],
+// [UnknownHeaders] and [HeaderCase] of the variation. It must be called just before the header is
+// sent, because the methods of http.Header expect canonical names and do not find the changed ones.
 func (v *Variation) EncodeHeader(h http.Header) {
 	r := v.rng("header", []byte(h.Get("Content-Type")))
 	if v.Has(MediaTypes) {
@@ -53,8 +51,9 @@ func varyMediaType(r *rand.Rand, text string) string {
 	return spellings[r.IntN(len(spellings))] + mediaTypeParams[r.IntN(len(mediaTypeParams))]
 }
 
-// changeHeaderCase changes the case of the names of header fields in h, except framingHeaders. The
-// old names stay in h with nil values, so that net/http does not add default values for them.
+// changeHeaderCase changes the case of the names of the fields in h, except for framingHeaders.
+// Each original name stays in h with a nil value, so that net/http does not add a default value for
+// it.
 func changeHeaderCase(r *rand.Rand, h http.Header) {
 	convert := []func(string) string{strings.ToLower, strings.ToUpper, alternateCase}[r.IntN(3)]
 	for _, name := range slices.Sorted(maps.Keys(h)) { // the result must not depend on the order of the map

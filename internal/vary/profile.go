@@ -17,12 +17,11 @@ type variationConstraints struct {
 	keepAliveText          string                   // text that all comments must have; "" if any text is allowed
 }
 
-// profiles caches the results of newProfile, because deriving them from a document takes a long
-// time.
+// profiles caches the results of newProfile, by dialect, because newProfile is slow.
 var profiles sync.Map // *dialect.Dialect → *variationConstraints
 
-// profileOf returns the profile of dialect d: the constraints on its variations. It caches the
-// profile, so that later calls return the same one. It is safe for concurrent use.
+// profileOf returns the constraints on the variations for dialect d. Later calls return the same
+// pointer. It is safe for concurrent use.
 func profileOf(d *dialect.Dialect) *variationConstraints {
 	known, ok := profiles.Load(d)
 	if !ok {
@@ -31,7 +30,8 @@ func profileOf(d *dialect.Dialect) *variationConstraints {
 	return known.(*variationConstraints)
 }
 
-// newProfile derives the profile of dialect d from the document and the catalogue of d.
+// newProfile derives the constraints on the variations for dialect d from the document and the
+// catalogue of d.
 func newProfile(d *dialect.Dialect) *variationConstraints {
 	b := &variationConstraints{}
 	b.frameShape, b.replyShape = d.Shapes()
@@ -59,5 +59,5 @@ func newProfile(d *dialect.Dialect) *variationConstraints {
 // allows reports whether responses of the dialect may have the trait t.
 func (b *variationConstraints) allows(t Trait) bool { return !b.forbidden[t] }
 
-// hasKind reports whether the document of dialect d defines k, which is an event kind or a slot.
+// hasKind reports whether the document of dialect d contains the event kind or slot k.
 func hasKind(d *dialect.Dialect, k spec.Kind) bool { return slices.Contains(d.Kinds(), k) }

@@ -13,8 +13,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A jsonRewriter rewrites one valid JSON text in a different encoding with the same meaning. Its
-// methods take tokens from input and append to output.
+// A jsonRewriter converts a valid JSON text to a different encoding with the same meaning. Its
+// methods remove tokens from the beginning of input and append the rewritten tokens to output.
 type jsonRewriter struct {
 	variation     *Variation
 	rng           *rand.Rand
@@ -23,10 +23,10 @@ type jsonRewriter struct {
 	allowNewlines bool // insert line feeds between tokens
 }
 
-// rewriteJSON returns text, a JSON text, in a different encoding with the same meaning. If text is
-// not valid JSON, it returns text unchanged. Random choices are drawn from r. The argument s is the
-// shape of the value: what the document says about its members. If allowNewlines is true, the
-// result may contain line feeds between tokens.
+// rewriteJSON returns a JSON text in a different encoding with the same meaning. If text is not
+// valid JSON, it returns text unchanged. Random choices are drawn from r. The parameter s states
+// what the document of the dialect defines for the value, such as its members; nil means nothing.
+// If allowNewlines is true, the result may contain line feeds between tokens.
 func (v *Variation) rewriteJSON(r *rand.Rand, text []byte, s *dialect.SchemaSummary, allowNewlines bool) []byte {
 	if !json.Valid(text) {
 		return text
@@ -38,9 +38,9 @@ func (v *Variation) rewriteJSON(r *rand.Rand, text []byte, s *dialect.SchemaSumm
 	return p.output
 }
 
-// rewriteValue reads the next value from the input and appends a rewritten form of it to the
-// output. The argument s is the shape of the value, or nil if the document of the dialect does not
-// describe the value.
+// rewriteValue removes the next value from the input and appends a rewritten form of it to the
+// output. The parameter s is the shape of the value, or nil if the document of the dialect does not
+// define the value.
 func (p *jsonRewriter) rewriteValue(s *dialect.SchemaSummary) {
 	if s == nil {
 		s = &dialect.SchemaSummary{}
@@ -57,8 +57,8 @@ func (p *jsonRewriter) rewriteValue(s *dialect.SchemaSummary) {
 	}
 }
 
-// rewriteObject takes the next value, which must be an object of shape s, from the input and
-// appends it rewritten to the output.
+// rewriteObject removes the next value from the input and appends a rewritten form of it to the
+// output. The value must be an object; s is its shape.
 func (p *jsonRewriter) rewriteObject(s *dialect.SchemaSummary) {
 	members := p.rewriteEach('}', func() {
 		name := p.takeToken()
@@ -82,8 +82,8 @@ func (p *jsonRewriter) rewriteObject(s *dialect.SchemaSummary) {
 	p.appendJoined('{', members, '}')
 }
 
-// rewriteList takes the next value, which must be an array of shape s, from the input and appends
-// it rewritten to the output.
+// rewriteList removes the next value from the input and appends a rewritten form of it to the
+// output. The value must be an array; s is its shape.
 func (p *jsonRewriter) rewriteList(s *dialect.SchemaSummary) {
 	items := s.Items
 	if s.HasSlot { // then the array as a whole is the value of one field of an event
@@ -92,10 +92,10 @@ func (p *jsonRewriter) rewriteList(s *dialect.SchemaSummary) {
 	p.appendJoined('[', p.rewriteEach(']', func() { p.rewriteValue(items) }), ']')
 }
 
-// rewriteEach takes the next value, an object or array that ends with the bracket end, from the
-// input. For each member or item, it calls rewrite, which must take the member or item from the
-// input and append it rewritten to the output. rewriteEach returns the rewritten members or items
-// and leaves the output unchanged.
+// rewriteEach removes the next value from the input. The value must be an object or array; end is
+// its closing bracket. For each member or item, rewriteEach calls rewrite, which must remove it
+// from the input and append its rewritten form to the output. The result contains the rewritten
+// members or items; the output is unchanged.
 func (p *jsonRewriter) rewriteEach(end byte, rewrite func()) (all [][]byte) {
 	p.input = p.input[1:]
 	for p.skipSpace(); p.input[0] != end; p.skipSpace() {
@@ -120,10 +120,10 @@ func (p *jsonRewriter) capture(write func()) []byte {
 	return text
 }
 
-// memberShape returns the shape of a member of an object whose shape is s. The argument literal is
-// the name of the member as a JSON string. The result is nil if the document does not describe the
-// member. It is also nil if the object as a whole is the value of a slot, a field of an event: its
-// members are then arbitrary.
+// memberShape returns the shape of a member of an object whose shape is s. The parameter literal is
+// the name of the member as a JSON string. The result is nil if the document does not define the
+// member. It is also nil if the object as a whole is the value of a slot (see
+// [dialect.SchemaSummary]): the members of such an object are arbitrary.
 func memberShape(s *dialect.SchemaSummary, literal []byte) *dialect.SchemaSummary {
 	var name string
 	if s.HasSlot || json.Unmarshal(literal, &name) != nil {
@@ -132,8 +132,8 @@ func memberShape(s *dialect.SchemaSummary, literal []byte) *dialect.SchemaSummar
 	return s.Members[name]
 }
 
-// appendJoined appends members, which are rewritten members or items, to the output. It separates
-// them by commas and encloses them in the brackets open and end.
+// appendJoined appends an object or array with the given rewritten members or items to the output.
+// The parameters open and end are its brackets.
 func (p *jsonRewriter) appendJoined(open byte, members [][]byte, end byte) {
 	p.output = append(p.output, open)
 	for i, m := range members {
@@ -161,9 +161,9 @@ var unknownMemberValues = []string{
 	`[]`, `{"type":"error","delta":"x"}`, `[[[[{}]]]]`,
 }
 
-// unknownMember returns the JSON text of a random member, consisting of its name, a colon and its
-// value. The document does not define a member with that name for objects of shape s. The argument
-// n is the number of preceding members in the object. The name contains n, so that no two unknown
+// unknownMember returns the JSON text of a random member: its name, a colon and its value. The
+// document does not define a member with that name for objects of shape s. The parameter n is the
+// number of preceding members in the object. It becomes part of the name, so that no two unknown
 // members of the object have the same name.
 func (p *jsonRewriter) unknownMember(s *dialect.SchemaSummary, n int) []byte {
 	name := fmt.Sprint(unknownMemberNames[p.rng.IntN(len(unknownMemberNames))], n)
@@ -253,9 +253,9 @@ func (p *jsonRewriter) rewriteString(literal []byte) {
 	p.output = append(p.output, '"')
 }
 
-// rewriteChar appends r, an unescaped character of a JSON string, to the output, either as an
-// escape sequence or unchanged, at random. The argument raw holds the bytes of the character in the
-// input.
+// rewriteChar appends the character r of a JSON string to the output, at random either unchanged or
+// as an escape sequence. The character must not be escaped in the input; raw contains its bytes
+// there.
 func (p *jsonRewriter) rewriteChar(r rune, raw []byte) {
 	chance := p.rng.IntN(8)
 	switch {

@@ -61,13 +61,14 @@ func (s *StreamEncoder) EncodeFrame(dst, frame []byte) (segments [][]byte) {
 	return s.split(out)
 }
 
-// CanJoin reports whether the last segment that EncodeFrame returned may be sent together with the
-// next frame, without a flush between them.
+// CanJoin reports whether the caller may send the last segment that EncodeFrame returned together
+// with the next frame, without a flush between them.
 func (s *StreamEncoder) CanJoin() bool { return s.joinNext }
 
-// insertIgnored appends to dst, at random, additions that clients must ignore: comments, blank
-// lines, retry fields and, after the first frame with data, events of unknown types. It returns the
-// extended slice. The argument next contains the lines of the frame that follows.
+// insertIgnored appends random additions that clients must ignore to dst and returns the extended
+// slice. The additions are comments, blank lines, retry fields and, after the first frame with
+// data, events of unknown types. The parameter next contains the lines of the frame that will
+// follow.
 func (s *StreamEncoder) insertIgnored(dst []byte, next []fieldLine) []byte {
 	v, r := s.variation, s.rng
 	if v.Has(BlankLines) && r.IntN(4) == 0 {
@@ -102,10 +103,11 @@ func (s *StreamEncoder) appendBlankLine(dst []byte) []byte {
 // must ignore.
 var unknownEventTypes = []string{"x.unknown", "UNKNOWN_EVENT", "", "constructor", "x.message"}
 
-// newUnknownEvent returns the data, a JSON text, of an event of an unknown type. The argument next
-// contains the lines of the frame that follows the event. Some members of its data are copied to
-// the event, as the dialect requires. If a member is missing, or the data is not a JSON object,
-// newUnknownEvent returns nil. The dialect must allow events of unknown types.
+// newUnknownEvent returns the data of an event of an unknown type, a JSON text. The parameter next
+// contains the lines of the frame that will follow the event. If the dialect requires certain
+// members in each event, newUnknownEvent copies them from the data of that frame. It returns nil if
+// such a member is missing or the data is not a JSON object. The dialect must allow events of
+// unknown types.
 func (v *Variation) newUnknownEvent(r *rand.Rand, next []fieldLine) []byte {
 	i := slices.IndexFunc(next, func(l fieldLine) bool { return l.name == "data" })
 	var beside map[string]json.RawMessage
@@ -127,12 +129,12 @@ func (v *Variation) newUnknownEvent(r *rand.Rand, next []fieldLine) []byte {
 	return text
 }
 
-// maxSegments is the approximate maximum number of segments of a frame. Each segment is flushed, so
-// more segments would make tests slow.
+// maxSegments is the approximate maximum number of segments into which a frame is divided. The
+// caller flushes after each segment, so more segments would make tests slow.
 const maxSegments = 200
 
-// split divides an encoded frame into segments, which are to be flushed one by one. The segments
-// share the memory of frame. The list of segments is valid until the next call.
+// split divides an encoded frame into segments that are flushed separately. The segments share the
+// memory of frame. The list of segments is valid until the next call.
 func (s *StreamEncoder) split(frame []byte) [][]byte {
 	s.segments = s.segments[:0]
 	if len(frame) == 0 {
@@ -150,9 +152,8 @@ func (s *StreamEncoder) split(frame []byte) [][]byte {
 	return append(s.segments, frame[from:])
 }
 
-// splitOffsets returns the offsets at which to divide an encoded frame into segments, in no
-// particular order. Offsets may be repeated; an offset of 0 has no effect. The frame must not be
-// empty.
+// splitOffsets returns the offsets at which to divide an encoded frame into segments. They are not
+// sorted and may include duplicates and 0, which has no effect. The frame must not be empty.
 func (s *StreamEncoder) splitOffsets(frame []byte) (at []int) {
 	r := s.rng
 	if s.variation.Has(SingleByteSegments) && len(frame) <= maxSegments && r.IntN(4) == 0 {

@@ -58,9 +58,9 @@ var Traits = []Trait{
 	UnknownHeaders, SingleByteSegments, SplitCharacters, RandomSegments, JoinedFrames,
 }
 
-// A Variation is a legal way to encode the output of a server. It consists of some of the traits
-// that the dialect allows. A Variation always encodes the same frame or cursor in the same way,
-// because a replayed event must equal the original. It is safe for concurrent use.
+// A Variation is one way to encode the responses of a server that conforms to the protocol. It has
+// some of the traits that the dialect allows. A Variation always encodes the same frame or cursor
+// in the same way, because a replayed event must equal the original. It is safe for concurrent use.
 type Variation struct {
 	seed           uint64
 	profile        *variationConstraints
@@ -69,8 +69,8 @@ type Variation struct {
 	lineEnds       []string // the line ends among which the variation chooses
 }
 
-// New returns a variation for dialect d. The seed determines the traits of the variation and all of
-// its choices.
+// New returns a variation for dialect d. The seed determines its traits and all of its random
+// choices.
 func New(seed uint64, d *dialect.Dialect) *Variation {
 	v := &Variation{seed: seed, profile: profileOf(d)}
 	r := v.rng("traits", nil)
@@ -84,9 +84,9 @@ func New(seed uint64, d *dialect.Dialect) *Variation {
 	return v
 }
 
-// chooseLineEnds chooses the line ends of the variation at random, from those that the dialect
-// allows. The choice is LF or one of the traits CRLF, CR and MixedLineEnds, of which the variation
-// then has no other.
+// chooseLineEnds chooses the line ends of the variation at random: LF, or one of the traits [CRLF],
+// [CR] and [MixedLineEnds] that the dialect allows. It adds the chosen trait to the variation and
+// removes the other two.
 func (v *Variation) chooseLineEnds(r *rand.Rand) {
 	choice := []Trait{"", CRLF, CR, MixedLineEnds}[r.IntN(4)]
 	if !v.profile.allows(choice) {
@@ -108,9 +108,8 @@ func (v *Variation) Has(t Trait) bool { return slices.Contains(v.traits, t) }
 // slice.
 func (v *Variation) Traits() []Trait { return slices.Clone(v.traits) }
 
-// rng returns a source of random numbers whose sequence depends only on the seed of the variation
-// and the arguments, so that equal frames are encoded in the same way. For a different purpose, the
-// sequence differs.
+// rng returns a source of random numbers. The seed of the variation, the purpose and the data
+// determine the sequence, so that equal frames are encoded in the same way.
 func (v *Variation) rng(purpose string, data []byte) *rand.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(purpose))
@@ -119,8 +118,8 @@ func (v *Variation) rng(purpose string, data []byte) *rand.Rand {
 	return rand.New(rand.NewPCG(v.seed, h.Sum64()))
 }
 
-// requiresCheck reports whether dialect d has a requirement of level MUST or SHOULD that the check
-// with the given id judges.
+// requiresCheck reports whether the check with the given id judges a MUST or SHOULD requirement of
+// dialect d.
 func requiresCheck(d *dialect.Dialect, check string) bool {
 	return slices.ContainsFunc(d.Requirements, func(r spec.Requirement) bool {
 		return r.Level != spec.May && slices.Contains(r.Checks, check)

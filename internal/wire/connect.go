@@ -54,8 +54,8 @@ func isHTTP2(conn net.Conn) bool {
 }
 
 // connectReason explains in one line why the attempt to open a connection failed with err. The
-// argument parent is the context of the exchange without the timeout for connecting. If it is done,
-// the reason is that the exchange was cancelled.
+// parameter parent is the context that the caller passed to [Client.Do]; if it is done, the reason
+// is that the exchange was cancelled.
 func (c *Client) connectReason(parent context.Context, err error) string {
 	var dns *net.DNSError
 	var op *net.OpError
@@ -74,9 +74,9 @@ func (c *Client) connectReason(parent context.Context, err error) string {
 	return fmt.Sprintf("no connection: %v", err)
 }
 
-// tlsReason explains in one line why the TLS handshake failed with err. The argument parent is the
-// context of the exchange without the timeout for connecting. If it is done, the reason is that the
-// exchange was cancelled.
+// tlsReason explains in one line why the TLS handshake failed with err. The parameter parent is the
+// context that the caller passed to [Client.Do]; if it is done, the reason is that the exchange was
+// cancelled.
 func (c *Client) tlsReason(parent context.Context, err error) string {
 	var record tls.RecordHeaderError
 	var cert *tls.CertificateVerificationError
@@ -113,10 +113,9 @@ func isPlainHTTPRefusal(resp *spec.Response) bool {
 		strings.Contains(body, "speaking plain HTTP to an SSL-enabled server port")
 }
 
-// peerError converts err, the error from a failed read, to an error that wraps [spec.ErrReset],
-// [spec.ErrTruncated], [spec.ErrLimitExceeded] or [spec.ErrNotHTTP]. An error of any other kind is
-// wrapped together with [spec.ErrTruncated]. The server, not the client, must have caused the
-// failure.
+// peerError returns the reason why a response ended early. The parameter err is the error from the
+// read that failed; the client itself must not have caused it. The result is or wraps
+// [spec.ErrReset], [spec.ErrTruncated], [spec.ErrLimitExceeded] or [spec.ErrNotHTTP].
 func peerError(err error) error {
 	switch {
 	case errors.Is(err, spec.ErrNotHTTP), errors.Is(err, spec.ErrLimitExceeded):

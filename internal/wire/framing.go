@@ -10,16 +10,17 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// maxSizeLine is the maximum size, in bytes, of the line with the size of a chunk and its
-// extensions. It includes two line ends: that of the line itself, and the one after the data of the
-// previous chunk.
+// maxSizeLine is the maximum size, in bytes, of the line that states the size and the extensions of
+// a chunk. The line end after the data of the previous chunk counts as a part of that line.
 const maxSizeLine = 4 << 10
 
-// bodyReader returns a reader of the body of resp without its framing. It sets resp.Framing, which
-// states how the end of the body is marked (RFC 9112 section 6.3). The argument method is the
-// method of the request; br must be positioned after the head of the response. The reader returns
-// io.EOF only at the marked end of the body, which may be the end of the connection. It stores a
-// trailer in resp.Trailer. bodyReader returns an error if Content-Length is invalid.
+// bodyReader returns a reader of the body of resp that removes the framing of the body, such as
+// chunk sizes. The reader br must be positioned after the head of the response; method is the
+// method of the request. The returned reader returns io.EOF only at the marked end of the body,
+// which may be the end of the connection. It stores a trailer in resp.Trailer.
+//
+// bodyReader sets resp.Framing, which states how the end of the body is marked (RFC 9112 section
+// 6.3). It returns an error if Content-Length is invalid.
 func bodyReader(br *bufio.Reader, method string, resp *spec.Response) (io.Reader, error) {
 	if hasNoBody(method, resp.Status) {
 		resp.Framing = spec.FramingNone
@@ -42,8 +43,9 @@ func bodyReader(br *bufio.Reader, method string, resp *spec.Response) (io.Reader
 	return br, nil
 }
 
-// hasNoBody reports whether a response with the given status to a request with the given method
-// never has a body. Bytes after status 101 belong to another protocol.
+// hasNoBody reports whether the method of a request and the status of its response imply that the
+// response has no body. This includes the status 101 (Switching Protocols): the bytes that follow
+// it belong to another protocol.
 func hasNoBody(method string, status int) bool {
 	return method == "HEAD" || status == 101 || status == 204 || status == 304
 }
@@ -105,7 +107,7 @@ func (c *fixedLengthReader) Read(p []byte) (int, error) {
 // only, so that chunk boundaries appear among the recorded arrivals.
 type chunkedReader struct {
 	fixedLengthReader              // reads the current chunk
-	inChunk           bool         // the line end after the chunk's data is still to be read
+	inChunk           bool         // the current chunk, or the line end after it, is still to be read
 	ended             bool         // the last chunk and the trailer have been read
 	trailer           *spec.Header // where the trailer is stored
 }

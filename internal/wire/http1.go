@@ -40,13 +40,14 @@ func (t *connReader) Read(p []byte) (int, error) {
 }
 
 // An activityReader restarts the idle timeout of the watchdog at each Read of the embedded reader.
-// A request body is read through it, so that sending a large body counts as activity.
+// A request body is read through it, so that the idle timeout does not end the sending of a large
+// body.
 type activityReader struct {
 	io.Reader
 	watchdog *watchdog
 }
 
-// Read reads from the embedded reader and restarts the idle timeout, even if it gets no bytes.
+// Read reads from the embedded reader and restarts the idle timeout.
 func (s activityReader) Read(p []byte) (int, error) {
 	n, err := s.Reader.Read(p)
 	s.watchdog.touch()
@@ -54,10 +55,11 @@ func (s activityReader) Read(p []byte) (int, error) {
 }
 
 // exchangeHTTP1 sends the request m over conn and records the response in h. It returns nil if the
-// response is complete, and otherwise the reason why it ended early. The request is written while
-// the response is read, because a server may refuse a request without reading all of it. Finally,
-// exchangeHTTP1 passes conn to idle if idle is not nil and conn can be used for another request;
-// otherwise it closes conn.
+// response is complete, and otherwise the reason why it ended early. It writes the request while it
+// reads the response, because a server may refuse a request without reading all of it.
+//
+// If idle is not nil and conn can be used for another request, exchangeHTTP1 passes conn to idle.
+// Otherwise it closes conn.
 func exchangeHTTP1(conn net.Conn, m *outgoingRequest, h *recorder, idle *idleConnHolder) (end error) {
 	written := make(chan error, 1)
 	go func() {
@@ -92,13 +94,13 @@ func exchangeHTTP1(conn net.Conn, m *outgoingRequest, h *recorder, idle *idleCon
 	return end
 }
 
-// splitPause is the pause between the two parts of a body that splitCharacter has divided. It makes
-// it likely that the parts arrive separately.
+// splitPause is the pause between sending the two parts of a body that splitCharacter has divided.
+// It makes it likely that the server receives the parts separately.
 const splitPause = 5 * time.Millisecond
 
-// splitCharacter divides body within its first multi-byte character, after the first byte of that
-// character. A network may divide a body in the same way, and a server that decodes each received
-// part separately then corrupts the character. If body has no multi-byte character, rest is empty.
+// splitCharacter divides body after the first byte of its first multi-byte character. A server that
+// decodes each received part separately then corrupts the character. If body has no multi-byte
+// character, rest is empty.
 func splitCharacter(body []byte) (first, rest []byte) {
 	i := bytes.IndexFunc(body, func(r rune) bool { return r >= utf8.RuneSelf })
 	if i < 0 {
@@ -119,8 +121,8 @@ func (h *recorder) recordHead(br *bufio.Reader) error {
 }
 
 // readHead reads the head of the final response into resp, after skipping interim responses. If the
-// head is incomplete or invalid, readHead stores the part that it could read and returns an error
-// with the reason.
+// head is incomplete or invalid, readHead returns an error with the reason. It then stores the
+// status line and the fields before the error in resp, if the status line is valid.
 func readHead(br *bufio.Reader, resp *spec.Response) error {
 	if err := checkProtocol(br); err != nil {
 		return err
@@ -243,8 +245,8 @@ func readLine(br *bufio.Reader, budget *byteBudget) (string, error) {
 	}
 }
 
-// unexpectedEOF returns io.ErrUnexpectedEOF if err is io.EOF, and err otherwise. It is used where
-// the connection must not end, because a message is incomplete.
+// unexpectedEOF returns io.ErrUnexpectedEOF if err is io.EOF, and err otherwise. It is used for
+// reads within a message, where the connection must not end.
 func unexpectedEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

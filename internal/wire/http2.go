@@ -61,10 +61,9 @@ func exchangeHTTP2(conn net.Conn, m *outgoingRequest, h *recorder) error {
 	return err
 }
 
-// httpRequest converts m to a request for package http2, without the fields that HTTP/2 does not
+// httpRequest returns m as a request for package http2. It omits the fields that HTTP/2 does not
 // allow, such as Connection. The context of w cancels the request, and sending the body restarts
-// the idle timeout of w. The URL of the request is opaque, so that package http2 sends the path
-// exactly as it is in m.
+// the idle timeout of w. The path of m is sent unchanged.
 func (m *outgoingRequest) httpRequest(w *watchdog) *http.Request {
 	r := &http.Request{
 		Method: m.method,
@@ -96,8 +95,7 @@ type http2Body struct {
 }
 
 // Read reads from the body and, if it gets data, restarts the idle timeout. At the end of the body
-// it returns io.EOF. Any other error is converted by [http2EndError] to one that wraps an error
-// from package spec.
+// it returns io.EOF. Any other error is the result of [http2EndError].
 func (s *http2Body) Read(p []byte) (int, error) {
 	n, err := s.body.Read(p)
 	if n > 0 {
@@ -109,9 +107,9 @@ func (s *http2Body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// http2EndError converts err, an error from the HTTP/2 library, to an error that wraps one from
-// package spec, such as [spec.ErrReset]. If the context of w is done, because the client itself
-// ended the exchange, http2EndError returns the cause of that context instead.
+// http2EndError returns the reason why a response ended early, where err is the error from the
+// HTTP/2 library. If the client itself ended the exchange, the reason is the cause of the context
+// of w. Otherwise it wraps an error from package spec, such as [spec.ErrReset].
 func http2EndError(w *watchdog, err error) error {
 	if cause := context.Cause(w.ctx); cause != nil {
 		return cause
@@ -135,9 +133,8 @@ func http2EndError(w *watchdog, err error) error {
 	return peerError(err)
 }
 
-// sortedHeader converts h to a [spec.Header]. Package net/http preserves neither the order nor the
-// spelling of header fields, so names are in lower case, as HTTP/2 requires, and fields are sorted
-// by name.
+// sortedHeader returns h as a [spec.Header], with names in lower case, as HTTP/2 requires, and
+// sorted by name. The original order is not known, because h does not preserve it.
 func sortedHeader(h http.Header) spec.Header {
 	var fields spec.Header
 	for name, values := range h {

@@ -10,9 +10,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An idleConnHolder holds at most one connection, left open by a completed exchange, until another
-// exchange uses it. It is safe for concurrent use. A nil *idleConnHolder holds no connection, and
-// its put method must not be called.
+// An idleConnHolder holds at most one connection. A completed exchange leaves the connection open
+// and stores it here, and a later exchange takes it. An idleConnHolder is safe for concurrent use.
+// A nil *idleConnHolder holds no connection, and its put method must not be called.
 type idleConnHolder struct {
 	mu   sync.Mutex
 	conn net.Conn

@@ -11,20 +11,23 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// unreservedBytes is the maximum size in bytes, in total, of the bodies of a conversation that has
-// no slot of the [MemoryLimiter]. Conversations within this size never wait for a slot.
+// unreservedBytes is the size, in bytes, up to which the bodies of a conversation need no slot of
+// the [MemoryLimiter]. It applies to all bodies of the conversation together.
 const unreservedBytes = 1 << 20
 
-// errMemoryExceeded ends an exchange whose conversation has reached its memory limit. It wraps
-// [spec.ErrClientLeft], because the client stops reading a response that is itself within all
-// limits.
+// errMemoryExceeded is the reason why a response ended if the memory limit of its conversation was
+// reached. It wraps [spec.ErrClientLeft], because the client stops reading: the server is not to
+// blame for the size of the whole conversation.
 var errMemoryExceeded = fmt.Errorf("%w: the conversation exceeds its memory limit", spec.ErrClientLeft)
 
-// A MemoryLimiter bounds the memory for the bodies of recorded conversations. A conversation whose
-// bodies have more than 1 MiB in total needs one of a fixed number of slots, which it keeps until
-// [Client.ReleaseMemory] is called. While it waits for a free slot, its responses are not read. If
-// the bodies of a conversation exceed the maximum size for one conversation, its current exchange
-// ends with an error that wraps spec.ErrClientLeft. A MemoryLimiter is safe for concurrent use.
+// A MemoryLimiter limits the memory for the bodies of recorded conversations. A conversation whose
+// bodies have more than 1 MiB in total needs a slot, and the number of slots is fixed. The
+// conversation keeps its slot until [Client.ReleaseMemory] is called. While it waits for a free
+// slot, its responses are not read.
+//
+// The size of the bodies of one conversation is limited, too. When it exceeds the limit, the
+// current exchange ends with an error that wraps spec.ErrClientLeft. A MemoryLimiter is safe for
+// concurrent use.
 type MemoryLimiter struct {
 	slots    chan struct{} // has one element for each slot in use
 	maxBytes int           // maximum size of the bodies of one conversation, in addition to unreservedBytes
@@ -36,9 +39,9 @@ func NewMemoryLimiter(slots, maxBytes int) *MemoryLimiter {
 	return &MemoryLimiter{make(chan struct{}, slots), maxBytes}
 }
 
-// A conversationMemory counts the bytes that one conversation holds for the bodies of all of its
-// exchanges. It also records whether the conversation has a slot of the limiter. If limiter is nil,
-// there is no limit, and nothing is counted.
+// A conversationMemory counts the bytes in the bodies of all exchanges of one conversation, and
+// records whether the conversation has a slot of the limiter. If limiter is nil, nothing is counted
+// and there is no limit.
 type conversationMemory struct {
 	limiter *MemoryLimiter
 
@@ -48,9 +51,9 @@ type conversationMemory struct {
 }
 
 // reserve adds n bytes to the memory of the conversation. If the conversation then needs a slot,
-// reserve waits for one, and pauses the timeouts of w meanwhile. It returns an error if the
-// conversation exceeds its limit, or if the exchange ends during the wait; the caller must then
-// discard the bytes. They remain counted until ReleaseMemory is called.
+// reserve waits for one; the timeouts of w are paused meanwhile. It returns an error if the
+// conversation exceeds its limit, or if the exchange ends during the wait. The caller must then
+// discard the bytes, but they remain counted until ReleaseMemory is called.
 func (h *conversationMemory) reserve(w *watchdog, n int) error {
 	if h.limiter == nil {
 		return nil
@@ -72,8 +75,9 @@ func (h *conversationMemory) reserve(w *watchdog, n int) error {
 	return nil
 }
 
-// ReleaseMemory releases the memory that the conversation has reserved with Config.Memory. The
-// bodies of the conversation's exchanges must not be used afterwards.
+// ReleaseMemory gives back the slot of Config.Memory that the conversation has, if any, and sets
+// the counted size of its bodies to 0. The caller must not use the bodies of the conversation
+// afterwards.
 func (c *Client) ReleaseMemory() {
 	h := c.memory
 	h.mu.Lock()
@@ -115,8 +119,8 @@ func (c *Client) Use(ctx context.Context, do func()) bool {
 }
 
 // CountEvents returns the number of complete events and comments in the body of r. It returns 0 if
-// r is not an event stream according to its media type. It does not decode a content coding such as
-// gzip, so its result is meaningless for an encoded body.
+// the media type of r is not that of an event stream. It does not decode a content coding such as
+// gzip; the number for an encoded body has no meaning.
 func CountEvents(r spec.Response) int {
 	var n sse.EventCounter
 	if r.Header.MediaType() == spec.EventStream {

@@ -9,8 +9,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// maxReads is the maximum number of arrivals that are recorded for a body, to limit memory. When it
-// is reached, every two successive arrivals are merged.
+// maxReads is the maximum number of arrivals that are recorded for a body. When it is reached, each
+// pair of successive arrivals is merged into one; see mergeArrivals.
 const maxReads = 1 << 20
 
 // A recorder records the response of one exchange. It ends the exchange when the response reaches a
@@ -18,11 +18,11 @@ const maxReads = 1 << 20
 type recorder struct {
 	resp     *spec.Response
 	watchdog *watchdog
-	stopWhen StopWhen     // when to stop reading; each complete event decrements Frames
+	stopWhen StopWhen     // when to stop reading; Frames is the number of events that are still to be read
 	decoder  *sse.Decoder // decodes the events that Frames counts
 	maxBody  int          // maximum number of bytes in the body
 
-	isStream   bool // events are counted against maxEvents
+	isStream   bool // the body is an event stream, so that maxEvents applies
 	eventCount sse.EventCounter
 	maxEvents  int                 // maximum number of events and comments in the body
 	memory     *conversationMemory // memory of the conversation
@@ -54,10 +54,10 @@ func (h *recorder) recordBody(body io.Reader, arrived func() time.Time) error {
 	}
 }
 
-// recordPiece records a copy of piece, the next part of the body. The argument at is the time from
-// the sending of the request to the arrival of piece, not counting pauses of the timeouts. An error
-// means that the client must stop reading, because a limit was reached or a condition in h.stopWhen
-// is met. Bytes of piece beyond the limit are not recorded.
+// recordPiece records a copy of piece, the next part of the body, without the bytes beyond a limit.
+// The parameter at is the time from the sending of the request to the arrival of piece, without the
+// pauses of the timeouts. If recordPiece returns an error, the client must stop reading: a limit
+// was reached, or a condition in h.stopWhen is met.
 func (h *recorder) recordPiece(piece []byte, at time.Duration) error {
 	room := h.maxBody - len(h.resp.Body)
 	over := len(piece) > room
@@ -111,9 +111,9 @@ func (h *recorder) checkStop() error {
 	return nil
 }
 
-// truncateAt truncates the recorded body and its arrivals at the offset end, the end of the last
-// event counted for StopWhen.Frames. A client that disconnects at that point would not have
-// received the rest.
+// truncateAt removes from the record all bytes after the event that ends at the offset end. That
+// event is the last one that StopWhen.Frames counts; a client that disconnects after it would not
+// have received the rest.
 func (h *recorder) truncateAt(end int) {
 	// The decoder does not wait for the LF of a CR LF. If it has arrived, it belongs to
 	// the blank line.
@@ -130,8 +130,8 @@ func (h *recorder) truncateAt(end int) {
 	}
 }
 
-// mergeArrivals returns reads unchanged if it has fewer than limit elements. Otherwise it halves
-// the number of elements: of every two successive arrivals, it keeps the later one. The result then
+// mergeArrivals returns reads unchanged if it has fewer than limit elements. Otherwise it returns
+// half of the elements: of each pair of successive arrivals, only the later one. That result
 // overwrites reads.
 func mergeArrivals(reads []spec.Arrival, limit int) []spec.Arrival {
 	if len(reads) < limit {

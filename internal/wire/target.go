@@ -20,13 +20,13 @@ const userAgent = "streamassay"
 // An outgoingRequest is a request as it is sent over HTTP/1.1 or HTTP/2.
 type outgoingRequest struct {
 	method, scheme, host, path string      // path is the request target, with the query
-	fields                     spec.Header // without Host and Content-Length
+	fields                     spec.Header // without Host, Content-Length and Transfer-Encoding
 	body                       []byte
 }
 
-// newMessage returns the request r in the form in which it is sent: with the header fields of the
-// client, and with the path of the base URL before the request target. It returns an error if the
-// method, the target, a header field or the host is invalid.
+// newMessage returns the request r in the form in which it is sent: with the header fields of
+// Config.Header, and with its target appended to the base URL. It returns an error if the method,
+// the target, a header field or the host is invalid.
 func (c *Client) newMessage(r spec.Request) (*outgoingRequest, error) {
 	m := &outgoingRequest{
 		method: r.Method, scheme: c.cfg.Base.Scheme, host: strings.TrimSuffix(c.cfg.Base.Host, ":"), body: r.Body,
@@ -79,9 +79,11 @@ func (m *outgoingRequest) http1Head() []byte {
 	return []byte(b.String())
 }
 
-// joinTarget returns target appended to the path of the base URL, without normalizing either. An
-// empty target stands for the base URL itself. If the path ends with a slash and target begins with
-// a slash, only one of them is kept. If both have a query, that of the base URL comes first.
+// joinTarget appends target to the path of base, the base URL, and returns the resulting request
+// target. It does not normalize either of them. If target is empty, the result is the target of
+// base itself. If the path of base ends with a slash and target begins with one, only one of them
+// is kept. If both have a query, that of base comes first.
+//
 // joinTarget returns an error if target contains bytes that must be percent-encoded, or if it is
 // not empty and begins with neither a slash nor a question mark.
 func joinTarget(base *url.URL, target string) (string, error) {
@@ -175,8 +177,9 @@ func plainURL(u *url.URL) string {
 	return plain.String()
 }
 
-// quoteStart returns s for a message, quoted and escaped by the verb %q. If s has more than 64
-// bytes, only the first 64 are quoted, and an ellipsis follows the closing quotation mark.
+// quoteStart returns s as a quoted string for a message, escaped like the verb %q of package fmt.
+// If s has more than 64 bytes, only the first 64 are quoted, and an ellipsis follows the closing
+// quotation mark.
 func quoteStart(s string) string {
 	const maxBytes = 64
 	if len(s) > maxBytes {

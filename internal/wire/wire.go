@@ -32,9 +32,9 @@ const (
 	DefaultMaxEventBytes = sse.DefaultMaxEvent
 )
 
-// A Config holds the target and the limits of a conversation. Only Base is required. A limit that
-// is 0 has its default value, such as [DefaultIdleTimeout]. The errors in parentheses are those
-// with which a response ends when it exceeds the limit.
+// A Config holds the target and the limits of a conversation. Only Base is required. If a limit is
+// 0, its default value applies, such as [DefaultIdleTimeout]. If a response exceeds a limit, it
+// ends with the error in parentheses.
 type Config struct {
 	// Base is the URL to which request targets are appended: http or https, a host, and optionally
 	// a path and a query. Its user and password are sent as basic authentication.
@@ -44,7 +44,7 @@ type Config struct {
 	// for Base itself, with no slash appended.
 	IsEndpoint bool
 
-	// Header is added to every request, except for fields that the request has itself. It may
+	// Header is added to every request, except for fields that the request already has. It may
 	// contain secrets, so it appears neither in exchanges nor in errors.
 	Header spec.Header
 
@@ -76,7 +76,7 @@ type Client struct {
 	name    string              // base URL without secrets, for errors
 	started time.Time           // start of the conversation
 	memory  *conversationMemory // shared by all Clients of the conversation
-	idle    *idleConnHolder     // also shared by them; nil if connections are not reused
+	idle    *idleConnHolder     // shared by all Clients of the conversation; nil if Config.KeepAlive is false
 }
 
 // NewClient returns a client for a conversation that begins now. It does not connect to the server
@@ -106,8 +106,8 @@ func NewClient(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// CloseIdleConnection closes the connection that Config.KeepAlive has kept open for the next
-// request of the conversation. If there is none, it does nothing.
+// CloseIdleConnection closes the connection that is kept open for the next request of the
+// conversation; see Config.KeepAlive. If there is none, it does nothing.
 func (c *Client) CloseIdleConnection() {
 	if conn := c.idle.take(); conn != nil {
 		conn.Close()
@@ -128,7 +128,8 @@ func (c *Client) WithHeader(header spec.Header) (*Client, error) {
 	return &other, nil
 }
 
-// Started returns the time to which the field At of the exchanges is relative.
+// Started returns the time at which the conversation began. The field At of each exchange is
+// relative to it.
 func (c *Client) Started() time.Time { return c.started }
 
 // AtRoot returns a client for the same conversation that sends no credentials. It appends request
@@ -165,8 +166,8 @@ type StopWhen struct {
 	Linger func(r spec.Response) (time.Duration, error)
 }
 
-// A MeasurementError is a failure of the client or the network that prevented a measurement. It is
-// never a finding about the target.
+// A MeasurementError means that the behavior of the target could not be measured, because of the
+// client or the network. It is never a finding about the target.
 type MeasurementError struct {
 	URL    string // base URL without user, password and query
 	Reason string // why the measurement failed, in one line
@@ -231,8 +232,8 @@ func (c *Client) exchange(
 	return x, c.localError(ctx, &x.Response)
 }
 
-// localError returns an error if the client or the network, rather than the target, is the reason
-// why resp ended. Otherwise it returns nil. The argument ctx is the context of the exchange.
+// localError returns an error if resp ended because of the client or the network rather than the
+// target. Otherwise it returns nil. The parameter ctx is the context of the exchange.
 func (c *Client) localError(ctx context.Context, resp *spec.Response) error {
 	if cause := context.Cause(ctx); cause != nil && errors.Is(resp.End, cause) {
 		return c.fail(fmt.Sprintf("the exchange was cancelled: %v", cause), cause)
@@ -262,9 +263,9 @@ type watchdog struct {
 	idleTimer  *time.Timer
 	totalTimer *time.Timer
 	deadline   time.Time               // when totalTimer fires
-	paused     time.Duration           // total time for which the client did not read
-	reads      atomic.Int64            // number of reads that got bytes, over HTTP/1
-	lingers    *time.Timer             // set by the goroutine that reads the response; nil if there is none
+	paused     time.Duration           // total duration of the calls of runPaused
+	reads      atomic.Int64            // number of reads that received bytes; counted only for HTTP/1
+	lingers    *time.Timer             // timer of StopWhen.Linger; nil if it was not started
 	hangUp     context.CancelCauseFunc // ends the exchange for the given reason
 	stop       func() bool             // stops the timers; the first call returns whether the connection is still open
 }
@@ -321,9 +322,9 @@ func (w *watchdog) setPaused(paused bool) {
 	w.touch()
 }
 
-// runPaused calls the function wait and returns its result. It stops the idle timeout and the total
-// timeout until wait returns, because the server is not to blame while the client does not read.
-// The duration of the call is added to w.paused.
+// runPaused calls the function wait and returns its result. While the call lasts, the client does
+// not read, so runPaused stops the idle timeout and the total timeout meanwhile. It adds the
+// duration of the call to w.paused.
 func (w *watchdog) runPaused(wait func() error) error {
 	w.setPaused(true)
 	w.totalTimer.Stop()
@@ -337,10 +338,10 @@ func (w *watchdog) runPaused(wait func() error) error {
 	return err
 }
 
-// watchHead starts a timer that ends the exchange if the head of the response is still incomplete
-// when the idle timeout has elapsed since the call. If no bytes at all have arrived by then, the idle
-// timer ends the exchange instead. The caller must call stop, which stops the timer, when the head is
-// complete.
+// watchHead starts a timer for the head of the response and returns a function that stops it, which
+// the caller must call when the head is complete. If the head is incomplete after the duration of
+// the idle timeout, the timer ends the exchange. It does not do so if no bytes have arrived since
+// the call, because the idle timeout ends the exchange then.
 func (w *watchdog) watchHead() (stop func()) {
 	began := w.reads.Load()
 	t := time.AfterFunc(w.timeout, func() {

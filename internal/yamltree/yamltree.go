@@ -8,8 +8,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// Content returns n without YAML anchors and tags. If n is an anchor or a tag, the result is the
-// node to which it is attached; otherwise the result is n itself.
+// Content returns the value of n without its YAML anchors and tags, which package ast represents as
+// nodes around the value. If n has none, Content returns n itself.
 func Content(n ast.Node) ast.Node {
 	for {
 		switch wrapper := n.(type) {
@@ -35,7 +35,7 @@ func Fields(n ast.Node) []*ast.MappingValueNode {
 	return nil
 }
 
-// Key returns the key of a field: without quotes if it is a string, otherwise as written.
+// Key returns the key of a field. If the key is a quoted string, the result has no quotes.
 func Key(field *ast.MappingValueNode) string { return field.Key.GetToken().Value }
 
 // Line returns the line on which n begins, starting at 1. For a mapping, that is the line of its
@@ -52,11 +52,11 @@ func Line(n ast.Node) int {
 }
 
 // Find returns the node at the end of path, which begins at n. The elements of path are keys of
-// mappings and decimal indexes of sequences, counted from 0. If the tree does not contain the whole
-// path, Find returns the last node on it that exists.
+// mappings and decimal indexes of sequences, counted from 0. If the path does not exist, Find
+// returns the last existing node on it.
 //
-// The result line is the line of the node, counted from 1; for the value of a field, it is the line
-// of the key. The result steps is the number of elements of path that were found.
+// The result line is the line of the found node, counted from 1; for the value of a field, it is
+// the line of the key. The result steps is the number of elements of path that were found.
 func Find(n ast.Node, path ...string) (found ast.Node, line, steps int) {
 	line = Line(n)
 	for _, step := range path {

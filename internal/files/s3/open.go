@@ -91,9 +91,9 @@ func parseParameters(query string) (url.Values, error) {
 	return q, nil
 }
 
-// parseEndpoint returns the URL of the service. It parses text or, if text is "", the URL in the
-// environment. If there is no such URL either, the result is the URL of Amazon S3 in the region.
-// parseEndpoint returns an error if the URL is invalid, or if it needs the region and region is "".
+// parseEndpoint returns the URL of the service: text or, if text is "", the URL in the environment
+// or, if there is none, the URL of Amazon S3 in the region. It returns an error if the URL is
+// invalid, or if it depends on the region and region is "".
 func parseEndpoint(text, region string) (*url.URL, error) {
 	text = cmp.Or(text, os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"))
 	switch {

@@ -6,13 +6,13 @@ import (
 	"net/http"
 )
 
-// An objectReader reads an object. It sends a new request whenever it is read at a position other
-// than the current position in the body of the last response.
+// An objectReader reads an object. It reads the body of one response as long as the positions are
+// consecutive. After a Seek to a different position, the next Read sends a new request.
 type objectReader struct {
-	get    func(from int64) (*http.Response, error) // requests the rest of the object from this position on
+	get    func(from int64) (*http.Response, error) // requests the object from the position from to its end
 	body   io.ReadCloser                            // body of the last response; nil if there is none
-	bodyAt int64                                    // position in the object of the next byte of body
-	at     int64                                    // position in the object of the next Read
+	bodyAt int64                                    // position, in the object, of the next byte of body
+	at     int64                                    // position, in the object, of the next Read
 	size   int64                                    // size of the object in bytes
 }
 

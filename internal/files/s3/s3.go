@@ -110,9 +110,8 @@ func (b *bucket) doAndClose(ctx context.Context, method, path string, header htt
 
 // do sends a signed request for the object at path, and returns the response if its status is 2xx.
 // The caller must close the body of the response. The header must not be nil; do adds the field
-// X-Amz-Content-Sha256 to it. If the service is unavailable, do repeats the request, with at most
-// maxAttempts attempts. The error wraps fs.ErrNotExist if the service responds that there is no
-// such object.
+// X-Amz-Content-Sha256 to it. After a failure that may be temporary, do repeats the request; it
+// makes at most maxAttempts attempts. The error wraps fs.ErrNotExist if there is no such object.
 func (b *bucket) do(
 	ctx context.Context, method, path string, header http.Header, body []byte,
 ) (*http.Response, error) {
@@ -140,9 +139,9 @@ func (b *bucket) do(
 }
 
 // send signs a request for the object at path, which is relative to the bucket, and sends it once.
-// It returns the response whatever its status; the caller must close the body. It returns an error
-// if there are no credentials or no response is received. It does not modify header, which must
-// contain X-Amz-Content-Sha256.
+// It returns the response, whatever its status; the caller must close the body. It returns an error
+// if there are no credentials or the request fails. It does not modify header, which must contain
+// X-Amz-Content-Sha256.
 func (b *bucket) send(
 	ctx context.Context, method, path string, header http.Header, body []byte,
 ) (*http.Response, error) {

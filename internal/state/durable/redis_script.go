@@ -112,8 +112,9 @@ end
 `
 
 // startScript implements StartRun. Its arguments are thread, run, owner, task, startedAt,
-// keepEvents ('1' or '0'), replica, token, tag, dead (Config.DeadAfter in ms), and the messages. Only
-// the call that creates the first thread of a store uses tag: the tags of the threads count from it.
+// keepEvents ('1' or '0'), replica, token, tag, dead (Config.DeadAfter in ms), and the messages.
+// Only the call that creates the first thread of a store uses tag: that thread gets the tag tag+1,
+// and later threads get consecutive tags.
 //
 // The reply is {'owner'} if the thread belongs to a different owner. Otherwise it is {kind,
 // created, task, startedAt, first}: kind is 'made', or 'again' if the run already existed; created
