@@ -110,6 +110,7 @@ func TestRefused(t *testing.T) {
 		{"PUT", "/v1/settings", `{"pace": {"rate": "fast"}}`, 400, "want a number"},
 		{"PUT", "/v1/settings", `{"faults": ["no-such-fault"]}`, 400, "unknown fault"},
 		{"PUT", "/v1/settings", `{"faults": [{"a": {}, "b": {}}]}`, 400, "one fault and its parameters"},
+		{"PUT", "/v1/settings", `{"faults": [null]}`, 400, "one fault and its parameters"},
 		{"PUT", "/v1/settings", `[]`, 400, "not a JSON object"},
 		{"PUT", "/v1/state", `{"state": {}}`, 400, "checkout"},
 		{"PUT", "/v1/scripts", ``, 400, "DELETE"},

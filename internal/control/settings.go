@@ -185,9 +185,9 @@ func parseFaults(text []byte) (specs []fault.Spec, err error) {
 // [fault.Parse], which may contain several faults, or an object with one fault and its parameters,
 // as in a script. parseFault returns an error if the item is invalid.
 func parseFault(item []byte) ([]fault.Spec, error) {
-	var header string
-	if json.Unmarshal(item, &header) == nil {
-		return fault.Parse(header)
+	var header *string // nil for null, which is not a fault
+	if json.Unmarshal(item, &header) == nil && header != nil {
+		return fault.Parse(*header)
 	}
 	var object map[string]map[string]any
 	d := json.NewDecoder(bytes.NewReader(item))

@@ -60,7 +60,7 @@ func (m *memory) Messages(ctx context.Context, thread string, before int64, limi
 		all = all[:i]
 	}
 	var last []Message
-	for _, message := range all[max(len(all)-limit, 0):] {
+	for _, message := range all[max(len(all)-max(limit, 0), 0):] {
 		last = append(last, *message)
 	}
 	return last, nil
