@@ -33,7 +33,8 @@ func Script(text string) Option {
 	}
 }
 
-// ScriptFiles returns an Option that adds the rules of the scripts in the named files.
+// ScriptFiles returns an Option that adds the rules of the scripts in the named files. [New]
+// returns an error if a file cannot be read or is not a valid script.
 func ScriptFiles(names ...string) Option {
 	return func(o *configBuilder) error {
 		for _, name := range names {

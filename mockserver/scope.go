@@ -15,8 +15,8 @@ import (
 // Each test has its own scripts, script state, settings and journal entries.
 const testHeader = "X-Test-Id"
 
-// maxTests is the maximum number of tests whose settings and state a mock keeps. When a mock has so
-// many, a new test replaces the oldest one.
+// maxTests is the maximum number of tests whose settings and state a mock keeps. Once a
+// mock has that many, each new test replaces the oldest one.
 const maxTests = 1000
 
 // RuntimeSettings holds the settings that can be changed while a mock is serving, for one test or

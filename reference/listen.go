@@ -43,9 +43,9 @@ type streamWriter struct {
 // A runLogReader provides the events of one run, whether or not this process executes the run.
 type runLogReader interface {
 	// eventsAfter returns the events of the run whose positions in the thread are greater than
-	// position, ordered by position. It may return only the first of them. If ended is true, the
-	// run has no further events. If ended is false, the caller should wait until it can receive
-	// from changed, and call eventsAfter again. The error is any error from reading the events.
+	// position, ordered by position. It may return only the first few of them. If ended is true,
+	// the run has no further events. If ended is false, the caller should receive from changed and
+	// then call eventsAfter again. The error is any error from reading the events.
 	eventsAfter(position int64) (events []state.LogEntry, ended bool, changed <-chan struct{}, err error)
 }
 

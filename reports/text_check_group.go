@@ -136,9 +136,9 @@ func (c Check) writeReproduce(b *strings.Builder) {
 	}
 }
 
-// reproduceCommand returns a command of at most limit characters that reproduces the result, or ""
-// if there is none. The result is c.Curl, which sends one request, or c.Rerun, which plays the
-// scenario again. It is c.Rerun if c.Curl is too long or if the scenario has several requests.
+// reproduceCommand returns a command of at most limit characters that reproduces the result of the
+// check, or "" if there is none. The command is c.Curl, which sends one request, or, if c.Curl is
+// too long or the scenario has several requests, c.Rerun, which plays the scenario again.
 func (c Check) reproduceCommand(limit int) string {
 	for _, command := range []string{c.Curl, c.Rerun} {
 		if command == c.Curl && c.Rerun != "" && c.Requests > 1 {
@@ -232,8 +232,8 @@ func (r RequirementResult) quotedText(limit int) string {
 	return truncateText(r.Quote, limit)
 }
 
-// writeSameChecks writes to b the other checks that failed because of the same bytes as the check
-// of g. These checks have no entries of their own in the report.
+// writeSameChecks writes to b the other checks that failed because of the same bytes of a response
+// as the check of g. These checks have no entries of their own in the report.
 func (g checkResultGroup) writeSameChecks(b *strings.Builder, d DialectReport, s TextStyle) {
 	for i, o := range g.Same {
 		if i == maxSameChecks && !s.Verbose {

@@ -120,8 +120,9 @@ func (t *Conversation) promptUntilAccepted(words string) {
 	}
 }
 
-// hasFollowedLastRequest reports whether the response of the last exchange is successful (status
-// 2xx) and contains no event that a run failed or was refused.
+// hasFollowedLastRequest reports whether the server has done what the last request asked for: the
+// status of its response is 2xx, and the response has no event that reports a failed or refused
+// run.
 func (t *Conversation) hasFollowedLastRequest() bool {
 	failed := t.LastEvent(spec.RunError).Kind != "" || t.LastEvent(spec.RunRefused).Kind != ""
 	return t.LastEvent(spec.HTTPResponse).StatusCode/100 == 2 && !failed

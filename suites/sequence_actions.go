@@ -28,12 +28,12 @@ func inConversation(*sequenceBuilder) []int { return []int{1, 1, 2} }
 // to a thread nor to an earlier action.
 func withoutSubject(*sequenceBuilder) []int { return []int{1} }
 
-// onOpenedRun returns the subjects that are possible for an action on a run: the numbers of the
-// actions that start a run.
+// onOpenedRun returns the numbers of the actions so far that start a run. An action on a run can
+// have any of them as its subject.
 func onOpenedRun(p *sequenceBuilder) []int { return p.runs }
 
-// onUploadedFile returns the subjects that are possible for an action on a file: the numbers of the
-// actions that upload a file.
+// onUploadedFile returns the numbers of the actions so far that upload a file. An action on a file
+// can have any of them as its subject.
 func onUploadedFile(p *sequenceBuilder) []int { return p.uploads }
 
 // onObservedRun returns the subjects that are possible for an action that resumes a run: the

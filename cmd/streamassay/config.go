@@ -59,9 +59,10 @@ func (s configPosition) locate(err error) error {
 	return usageError("%s%s", s.locationPrefix(exit.message), exit.message)
 }
 
-// locationPrefix returns the position to put before message, an error message about the target,
-// such as "--config targets.yaml:12: target 2: ". If message begins with the name of a field, the
-// position has the line of that field. Otherwise it has the first line of the target.
+// locationPrefix returns a prefix for message that states where the error is, such as "--config
+// targets.yaml:12: target 2: ". The argument message is an error message about the target. If it
+// begins with the name of a field, the prefix has the line of that field; otherwise, it has the
+// first line of the target.
 func (s configPosition) locationPrefix(message string) string {
 	line := s.line
 	if key, _, _ := strings.Cut(strings.TrimSuffix(message, ":"), " "); s.fieldLines[strings.TrimSuffix(key, ":")] > 0 {

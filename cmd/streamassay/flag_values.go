@@ -55,7 +55,8 @@ var byteUnits = []struct {
 	bytes int64
 }{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"B", 1}}
 
-// maxSize is the largest valid size in bytes: 1 PiB, far below the overflow of int64.
+// maxSize is the largest size, in bytes, that parseSize accepts: 1 PiB, well within the range of
+// int64.
 const maxSize = 1 << 50
 
 // parseSize returns the number of bytes that text stands for, such as 65536 for "64KiB". It returns

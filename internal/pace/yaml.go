@@ -92,8 +92,8 @@ func (c ChunkSize) MarshalJSON() ([]byte, error) {
 	return json.Marshal(c.String())
 }
 
-// Parse returns the pace that v describes, a decoded YAML or JSON value such as {first: 300ms,
-// rate: 40, jitter: {lognormal: 0.3}, burst: 5, chunk: words, speed: 2}. It returns an error for
+// Parse returns the pace that v describes. The value v is decoded YAML or JSON, such as {first:
+// 300ms, rate: 40, jitter: {lognormal: 0.3}, burst: 5, chunk: words, speed: 2}. Parse returns an error for
 // unknown fields, wrong types and values out of range.
 func Parse(v any) (Pace, error) {
 	var p Pace

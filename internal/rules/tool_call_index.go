@@ -12,8 +12,8 @@ type toolCallIndex struct {
 	unanswered       candidateToolCalls                // the calls without a result, in order, and some with one
 }
 
-// A candidateToolCalls lists the tool calls to which an event may belong. The field withoutID
-// lists those of the calls in all that have no id.
+// A candidateToolCalls lists the tool calls to which an event may belong. The field all holds every
+// such call, and withoutID holds those that have no id.
 type candidateToolCalls struct{ all, withoutID []*assembledCall }
 
 // with returns c with u appended to c.all and, if u has no id, to c.withoutID.

@@ -123,8 +123,8 @@ func (all *bodyMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 // is an object that maps the name of each scenario to the name of a step.
 type scenarioSteps []scenarioStep
 
-// UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The node n must be an
-// object.
+// UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The schema
+// of scripts guarantees that n is a mapping.
 func (all *scenarioSteps) UnmarshalYAML(n ast.Node) error {
 	for _, m := range yamltree.Fields(n) {
 		*all = append(*all, scenarioStep{scalarText(m.Key), scalarText(m.Value)})

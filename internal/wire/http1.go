@@ -121,8 +121,9 @@ func (h *recorder) recordHead(br *bufio.Reader) error {
 }
 
 // readHead reads the head of the final response into resp, after skipping interim responses. If the
-// head is incomplete or invalid, readHead returns an error with the reason. It then stores the
-// status line and the fields before the error in resp, if the status line is valid.
+// head is incomplete or invalid, readHead returns an error that states the reason. In that case, if
+// the status line is valid, resp still receives the status line and the fields that precede the
+// error.
 func readHead(br *bufio.Reader, resp *spec.Response) error {
 	if err := checkProtocol(br); err != nil {
 		return err

@@ -52,8 +52,8 @@ func (o *Operation) HasEnvelopes() bool {
 }
 
 // frameFor returns the variant of the frame in which e is sent, and the event to encode with that
-// variant. If the frame is an envelope, this is a new event that has e, in the form of chunkFor, as
-// its only part. Otherwise, it is e itself. Both results are nil if the stream of o has no frame
+// variant. If the frame is an envelope, this is a new event whose only part is e, in the form
+// that chunkFor returns. Otherwise, it is e itself. Both results are nil if the stream of o has no frame
 // for e.
 func (o *Operation) frameFor(e *spec.Event) (*variant, *spec.Event) {
 	if w := variantFor(o.frameVariants, e.Kind, e); w != nil {
@@ -78,9 +78,9 @@ func (o *Operation) frameFor(e *spec.Event) (*variant, *spec.Event) {
 }
 
 // chunkFor returns e in the form in which one of the variants can encode it. ok is false if none of
-// them can. The form differs from e only if the variant has an x-chunk with the member "by": in
-// place of the start of a message or call, the result is its first chunk, and a later chunk has no
-// id.
+// them can. The form differs from e only if the variant has an x-chunk with the member "by": if e
+// starts a message or call, part is the first chunk of it; if e is a later chunk, part is e without
+// its id.
 func chunkFor(variants []*variant, e *spec.Event) (part spec.Event, ok bool) {
 	part = *e
 	for _, w := range variants {

@@ -176,7 +176,8 @@ var itemIndex = regexp.MustCompile(`/[0-9]+\b`)
 // specifies how bad is refused, and valid is valid.
 //
 // It does not add bad if isWanted returns false for the name, or if an equivalent request was added
-// before (see key). If m.valid has an added value, it adds only one request per constraint.
+// before (see key). If a value was added to m.valid in order to replace it with invalid ones, add
+// adds only one request per constraint (see repeatsConstraint).
 func (m *invalidRequestBuilder) add(name string, bad, valid spec.Request) bool {
 	if !m.isWanted(name) {
 		return false

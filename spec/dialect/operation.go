@@ -17,8 +17,8 @@ type Operation struct {
 	RequiresCredentials bool   // its requests need credentials
 	AcceptsFiles        bool   // its body may contain a file
 
-	// OptionalHeaders lists request headers that may be left out, each with the id of the
-	// requirement that is exercised if such a request is accepted (x-without).
+	// OptionalHeaders lists the request headers that may be left out (x-without). The value of each
+	// is the id of the requirement that is exercised if a request without the header is accepted.
 	OptionalHeaders spec.Header
 
 	method, path     string

@@ -95,8 +95,8 @@ func (b *schemaError) describeByType(choices []node, branches [][]schemaError) b
 	return true
 }
 
-// A discriminatingMember is an object member that distinguishes several alternative schemas,
-// because each of them allows only constants for it.
+// A discriminatingMember is an object member that tells several alternative schemas apart: each of
+// them restricts the member to its own constants (const or enum).
 type discriminatingMember struct {
 	name     string
 	values   []any // the constants of all alternatives, each once
