@@ -15,6 +15,7 @@ type checkResultGroup struct {
 	Elsewhere []string           // names of the scenarios of the other results
 	Same      []checkResultGroup // groups of other checks that failed because of the same bytes
 
+	others    []Check                  // the other results
 	locations map[findingLocation]bool // locations of the findings of all results
 }
 
@@ -52,16 +53,43 @@ func (d DialectReport) checkGroups(v spec.Verdict, all bool) []checkResultGroup 
 			at[c.ID] = i
 			list = append(list, checkResultGroup{Check: c, locations: map[findingLocation]bool{}})
 		case len(c.Findings) > 0 && (len(list[i].Findings) == 0 || c.Requests < list[i].Requests):
-			list[i].Elsewhere = append(list[i].Elsewhere, list[i].Scenario)
+			list[i].Elsewhere, list[i].others = append(list[i].Elsewhere, list[i].Scenario), append(list[i].others, list[i].Check)
 			list[i].Check = c
 		default:
-			list[i].Elsewhere = append(list[i].Elsewhere, c.Scenario)
+			list[i].Elsewhere, list[i].others = append(list[i].Elsewhere, c.Scenario), append(list[i].others, c)
 		}
 		for _, f := range c.Findings {
 			list[i].locations[c.locationOf(f)] = true
 		}
 	}
 	return list
+}
+
+// A furtherViolation is a requirement that only results of a group violate which the report does not
+// show, and the first finding about it.
+type furtherViolation struct {
+	RequirementResult
+	Finding  Finding
+	Scenario string
+}
+
+// furtherViolations returns the requirements that findings of the group violate, except those that
+// violatedRequirements returns for g.Check, in the order of the findings.
+func (d DialectReport) furtherViolations(g checkResultGroup) (all []furtherViolation) {
+	known := map[string]bool{"": true}
+	for _, r := range d.violatedRequirements(g.Check) {
+		known[r.ID] = true
+	}
+	for _, c := range g.others {
+		for _, f := range c.Findings {
+			i := slices.IndexFunc(d.Requirements, func(r RequirementResult) bool { return r.ID == f.Requirement })
+			if i >= 0 && !known[f.Requirement] {
+				all = append(all, furtherViolation{d.Requirements[i], f, c.Scenario})
+			}
+			known[f.Requirement] = true
+		}
+	}
+	return all
 }
 
 // failedGroups returns the groups of checks that failed, followed by the groups of checks that

@@ -140,3 +140,34 @@ func TestSentAndAnswered(t *testing.T) {
 		t.Errorf("no answer: %q", got)
 	}
 }
+
+// TestFurtherViolations checks that the text report names each violated requirement, also one that
+// only a scenario whose findings are not shown violates.
+func TestFurtherViolations(t *testing.T) {
+	requirement := func(id string) RequirementResult {
+		return RequirementResult{ID: id, Level: spec.Must, Quote: id, Source: "derived", Verdict: spec.Failed}
+	}
+	check := func(scenario, violated string, requests int) Check {
+		return Check{ID: "c", Scenario: scenario, Verdict: spec.Failed, Requests: requests, Requirements: []string{"r1", "r2", "r3"},
+			Findings: []Finding{{Message: "message about " + violated, Requirement: violated}}}
+	}
+	d := DialectReport{
+		Dialect:      "d",
+		Requirements: []RequirementResult{requirement("r1"), requirement("r2"), requirement("r3")},
+		Checks:       []Check{check("long", "r2", 3), check("short", "r1", 1), check("other", "r1", 2)},
+	}
+	groups := d.failedGroups(false)
+	if len(groups) != 1 || groups[0].Scenario != "short" {
+		t.Fatalf("got %d groups, %v; want one that shows the scenario short", len(groups), groups)
+	}
+	var b strings.Builder
+	groups[0].writeText(&b, d, TextStyle{})
+	for _, want := range []string{"MUST       r1", "also       MUST r2, scenario long: message about r2"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("report does not contain %q:\n%s", want, b.String())
+		}
+	}
+	if strings.Contains(b.String(), "r3") {
+		t.Errorf("report names r3, which no finding violates:\n%s", b.String())
+	}
+}

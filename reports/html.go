@@ -33,23 +33,29 @@ func WriteHTML(w io.Writer, r *Report) error {
 		"groups":     DialectReport.pageGroups,
 		"worst":      DialectReport.worstVerdict,
 		"broken":     func(d DialectReport, g checkResultGroup) []RequirementResult { return d.violatedRequirements(g.Check) },
-		"tally":      DialectReport.summaryLine,
-		"place":      Finding.locationText,
-		"further":    func(f similarFindings) int { return max(0, len(f.Findings)-maxPageFindings) },
-		"rest":       func(f similarFindings) []Finding { return f.Findings[1:min(len(f.Findings), maxPageFindings)] },
-		"faults":     Check.findingGroups,
-		"headline":   Check.headline,
-		"again":      func(c Check) string { return c.reproduceCommand(maxCommand) },
-		"statement":  func(r RequirementResult) string { return r.quotedText(4000) },
-		"follows":    func(c Cause) string { return c.consequenceText(true) },
-		"about":      func(f Finding) bool { return f.Event != nil || f.Request+f.Response == "" },
-		"slug":       anchor,
-		"judged":     DialectReport.countJudged,
-		"number":     func(v spec.Verdict) int { return r.countOnPage(v) },
-		"flips":      Check.flakyText,
-		"raw":        func(s string) []string { return displayLines(s, MaxRaw, 60) },
-		"visible":    safeText,
-		"target":     func() string { return truncateText(safeText(r.Target), 200) },
+		"beside": func(d DialectReport, g checkResultGroup) (all []string) {
+			for _, v := range d.furtherViolations(g) {
+				all = append(all, v.text(4000))
+			}
+			return all
+		},
+		"tally":     DialectReport.summaryLine,
+		"place":     Finding.locationText,
+		"further":   func(f similarFindings) int { return max(0, len(f.Findings)-maxPageFindings) },
+		"rest":      func(f similarFindings) []Finding { return f.Findings[1:min(len(f.Findings), maxPageFindings)] },
+		"faults":    Check.findingGroups,
+		"headline":  Check.headline,
+		"again":     func(c Check) string { return c.reproduceCommand(maxCommand) },
+		"statement": func(r RequirementResult) string { return r.quotedText(4000) },
+		"follows":   func(c Cause) string { return c.consequenceText(true) },
+		"about":     func(f Finding) bool { return f.Event != nil || f.Request+f.Response == "" },
+		"slug":      anchor,
+		"judged":    DialectReport.countJudged,
+		"number":    func(v spec.Verdict) int { return r.countOnPage(v) },
+		"flips":     Check.flakyText,
+		"raw":       func(s string) []string { return displayLines(s, MaxRaw, 60) },
+		"visible":   safeText,
+		"target":    func() string { return truncateText(safeText(r.Target), 200) },
 	}).Parse(pageTemplate)
 	if err != nil {
 		return err

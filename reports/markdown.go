@@ -122,8 +122,14 @@ func (g checkResultGroup) writeMarkdown(b *strings.Builder, d DialectReport) {
 		fmt.Fprintf(b, "- … and %d more\n", left)
 	}
 	fmt.Fprintf(b, "\n%s\n\n", escapeMarkdown(g.Title))
-	for i, r := range d.violatedRequirements(g.Check) {
+	violated := d.violatedRequirements(g.Check)
+	for i, r := range violated {
 		if i == maxFindingGroups {
+			var rest []string
+			for _, r := range violated[i:] {
+				rest = append(rest, string(r.Level)+" "+codeSpan(r.ID))
+			}
+			fmt.Fprintf(b, "> … and %s\n\n", strings.Join(rest, ", "))
 			break
 		}
 		english := ""
@@ -132,6 +138,9 @@ func (g checkResultGroup) writeMarkdown(b *strings.Builder, d DialectReport) {
 		}
 		text := escapeMarkdown(r.quotedText(400)) + escapeMarkdown(truncateText(english, 400))
 		fmt.Fprintf(b, "> %s %s: %s (%s)\n>\n", r.Level, codeSpan(r.ID), text, escapeMarkdown(r.Source))
+	}
+	for _, v := range d.furtherViolations(g) {
+		fmt.Fprintf(b, "- also %s\n", codeSpan(v.text(300)))
 	}
 	for i, o := range g.Same {
 		if i == maxSameChecks {

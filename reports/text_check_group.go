@@ -109,6 +109,7 @@ func (g checkResultGroup) writeText(b *strings.Builder, d DialectReport, s TextS
 	}
 	writeLabelled(b, "rule", singleLine(g.Title))
 	g.writeRequirements(b, violated, s)
+	g.writeFurtherViolations(b, d, s)
 	g.writeSameChecks(b, d, s)
 	if g.Flaky != nil {
 		writeLabelled(b, "flaky", singleLine(g.flakyText()))
@@ -208,11 +209,16 @@ func (g checkResultGroup) writeFinding(b *strings.Builder, f Finding, violated [
 	s.writeExcerpt(b, "received", f.Response)
 }
 
-// writeRequirements writes the text and the source of each requirement in violated.
+// writeRequirements writes the text and the source of the requirements in violated. Unless s.Verbose
+// is set, it writes only the ids of those after the first maxFindingGroups.
 func (g checkResultGroup) writeRequirements(b *strings.Builder, violated []RequirementResult, s TextStyle) {
 	for i, requirement := range violated {
 		if i == maxFindingGroups && !s.Verbose {
-			fmt.Fprintf(b, "  … and %s\n", countNoun(len(violated)-i, "more requirement"))
+			var rest []string
+			for _, r := range violated[i:] {
+				rest = append(rest, string(r.Level)+" "+r.ID)
+			}
+			writeWrapped(b, "  … and ", singleLine(strings.Join(rest, ", ")))
 			return
 		}
 		writeLabelled(b, string(requirement.Level), singleLine(requirement.ID+": "+requirement.quotedText(400)))
@@ -230,6 +236,30 @@ func (r RequirementResult) quotedText(limit int) string {
 		return "“" + truncateText(r.Quote, limit) + "”"
 	}
 	return truncateText(r.Quote, limit)
+}
+
+// writeFurtherViolations writes the requirements that only results of the group in other scenarios
+// violate, each with the first finding about it. Unless s.Verbose is set, it writes only the ids of
+// those after the first maxFindingGroups.
+func (g checkResultGroup) writeFurtherViolations(b *strings.Builder, d DialectReport, s TextStyle) {
+	all := d.furtherViolations(g)
+	for i, v := range all {
+		if i == maxFindingGroups && !s.Verbose {
+			var rest []string
+			for _, v := range all[i:] {
+				rest = append(rest, string(v.Level)+" "+v.ID)
+			}
+			writeWrapped(b, "  … and ", singleLine(strings.Join(rest, ", ")))
+			return
+		}
+		writeLabelled(b, "also", singleLine(v.text(300)))
+	}
+}
+
+// text returns the violation as one line for a report, with at most limit columns of the message of
+// the finding.
+func (v furtherViolation) text(limit int) string {
+	return fmt.Sprintf("%s %s, scenario %s: %s", v.Level, v.ID, v.Scenario, truncateText(v.Finding.Message, limit))
 }
 
 // writeSameChecks writes to b the other checks that failed because of the same bytes of a response

@@ -64,24 +64,34 @@ func (t *Conversation) exchangeCount() int {
 	return len(t.trace.Exchanges)
 }
 
-// forgetIfRefused calls send, which sends one request. If the server refuses the request,
-// forgetIfRefused removes the exchange from the recording, so that checks do not judge the refusal.
-func (t *Conversation) forgetIfRefused(send func()) {
-	n := t.exchangeCount()
-	if send(); t.wasRefused() {
+// forgetRefused removes the exchange with index n and all later ones from the recording, so that
+// checks do not judge that the server refused the last request or failed its run. It keeps them,
+// however, if the status of the last response is 5xx, except 503: that is an error of the server,
+// whatever it may refuse.
+func (t *Conversation) forgetRefused(n int) {
+	if status := t.lastStatus(); status/100 != 5 || isBusyStatus(status) {
 		t.forget(n)
 	}
 }
 
+// forgetIfRefused calls send, which sends one request. If the server refuses the request,
+// forgetIfRefused calls [Conversation.forgetRefused] for the exchange.
+func (t *Conversation) forgetIfRefused(send func()) {
+	n := t.exchangeCount()
+	if send(); t.wasRefused() {
+		t.forgetRefused(n)
+	}
+}
+
 // forgetIfFailed calls send, which sends requests, and reports whether the last one was successful;
-// see hasFollowedLastRequest. If not, it removes the exchanges from the recording. It is used for
-// values that a server may refuse although the document does not state so.
+// see hasFollowedLastRequest. If not, it calls [Conversation.forgetRefused] for the exchanges. It is
+// used for values that a server may refuse although the document does not state so.
 func (t *Conversation) forgetIfFailed(send func()) bool {
 	n := t.exchangeCount()
 	if send(); t.hasFollowedLastRequest() {
 		return true
 	}
-	t.forget(n)
+	t.forgetRefused(n)
 	return false
 }
 
@@ -93,8 +103,8 @@ func (t *Conversation) wasRefused() bool {
 
 // startIfTaken starts a run with a prompt that it builds from e, and reports whether the server
 // accepted it. The argument run is the id of the run; "" stands for a new id. If the server refuses
-// the request or the run fails, startIfTaken removes the exchange from the recording, because the
-// documents do not define which strings are valid ids.
+// the request or the run fails, startIfTaken calls [Conversation.forgetRefused] for the exchange,
+// because the documents do not define which strings are valid ids.
 func (t *Conversation) startIfTaken(run string, e spec.Event) bool {
 	return t.startTemplateIfTaken("prompt", run, e)
 }
@@ -109,7 +119,7 @@ func (t *Conversation) startTemplateIfTaken(template, run string, e spec.Event) 
 	if t.SendTemplate(template, e) && t.hasFollowedLastRequest() {
 		return true
 	}
-	t.forget(n)
+	t.forgetRefused(n)
 	return false
 }
 

@@ -104,9 +104,8 @@ var rarePrompts = []struct {
 
 // askIfPossible sends a prompt with the given text, reads the reply, and reports whether the run
 // was accepted and did not fail. It sends nothing if the dialect's document does not allow the
-// request. If the server refuses the request or the run fails, askIfPossible removes the exchanges
-// from the recording. It keeps them if the status is 5xx, except 503, so that checks judge the
-// error.
+// request. If the server refuses the request or the run fails, askIfPossible calls
+// [Conversation.forgetRefused] for the exchanges.
 func (c *combinationPlayer) askIfPossible(text string) bool {
 	e := spec.Event{Text: text}
 	if !c.isValid("prompt", e) {
@@ -116,9 +115,7 @@ func (c *combinationPlayer) askIfPossible(text string) bool {
 	if c.SendAndRead("prompt", e); c.hasFollowedLastRequest() {
 		return true
 	}
-	if status := c.lastStatus(); status/100 != 5 || isBusyStatus(status) {
-		c.forget(n)
-	}
+	c.forgetRefused(n)
 	return false
 }
 
