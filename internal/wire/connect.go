@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/streamassay/streamassay/spec"
 )
@@ -60,7 +61,7 @@ func (c *Client) connectReason(parent context.Context, err error) string {
 	var dns *net.DNSError
 	var op *net.OpError
 	switch {
-	case parent.Err() != nil:
+	case isDone(parent):
 		return fmt.Sprintf("the exchange was cancelled: %v", context.Cause(parent))
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return "unknown host"
@@ -74,6 +75,15 @@ func (c *Client) connectReason(parent context.Context, err error) string {
 	return fmt.Sprintf("no connection: %v", err)
 }
 
+// isDone reports whether ctx is done. If the deadline of ctx has passed, it first waits until ctx is
+// done: a dialer has a timer of its own for the deadline, which may fire a moment earlier.
+func isDone(ctx context.Context) bool {
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		<-ctx.Done()
+	}
+	return ctx.Err() != nil
+}
+
 // tlsReason explains in one line why the TLS handshake failed with err. The parameter parent is the
 // context that the caller passed to [Client.Do]; if it is done, the reason is that the exchange was
 // cancelled.
@@ -81,7 +91,7 @@ func (c *Client) tlsReason(parent context.Context, err error) string {
 	var record tls.RecordHeaderError
 	var cert *tls.CertificateVerificationError
 	switch {
-	case parent.Err() != nil:
+	case isDone(parent):
 		return fmt.Sprintf("the exchange was cancelled: %v", context.Cause(parent))
 	case errors.As(err, &cert):
 		why := strings.TrimPrefix(cert.Err.Error(), "x509: ")

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -185,5 +186,22 @@ func TestStreamOverTLS(t *testing.T) {
 	got := do(t, cfg, get, StopWhen{Frames: 1}).Response
 	if string(got.Body) != "data: 1\n\n" || !errors.Is(got.End, spec.ErrClientLeft) || got.Framing != spec.FramingChunked {
 		t.Errorf("got %q, %v, %v", got.Body, got.End, got.Framing)
+	}
+}
+
+// A passedDeadline is a context whose deadline has passed before it is done.
+type passedDeadline struct{ context.Context }
+
+func (passedDeadline) Deadline() (time.Time, bool) { return time.Now().Add(-time.Millisecond), true }
+
+// TestCancelledConnect checks that the caller's deadline is the reason why no connection was opened,
+// also if the timer of the dialer fires before the context is done.
+func TestCancelledConnect(t *testing.T) {
+	c := &Client{cfg: Config{IdleTimeout: time.Minute}}
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Millisecond, errors.New("the run is over"))
+	defer cancel()
+	err := &net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded}
+	if got, want := c.connectReason(passedDeadline{ctx}, err), "the exchange was cancelled: the run is over"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
