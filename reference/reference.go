@@ -89,7 +89,7 @@ type Limits struct {
 	EventBytes     int           // maximum size of an encoded event, in bytes; default 24 MiB
 	RunBytes       int           // maximum size of all encoded events of a run, in bytes; default 64 MiB
 	RunDuration    time.Duration // maximum duration of a run; default 10 minutes
-	FinishedRuns   int           // maximum number of finished runs kept in memory if Config.Store is nil; default 1000
+	FinishedRuns   int           // maximum number of finished runs kept in memory if Config.Store is nil; default 10,000
 	StreamsPerUser int           // maximum number of open streams per user; default 4096
 }
 
@@ -100,7 +100,7 @@ const DefaultPollInterval = time.Second
 func DefaultLimits() Limits {
 	return Limits{
 		RequestBytes: 1 << 20, EventBytes: 24 << 20, RunBytes: 64 << 20,
-		RunDuration: 10 * time.Minute, FinishedRuns: 1000, StreamsPerUser: 4096,
+		RunDuration: 10 * time.Minute, FinishedRuns: state.MemoryMaxRuns, StreamsPerUser: 4096,
 	}
 }
 

@@ -27,7 +27,7 @@ type backendKind[T any] struct {
 	// explanation in parentheses may follow.
 	syntax string
 	hidden bool   // not shown in help and errors
-	keeps  string // for --help: default number of ended runs that a store keeps, as in "1000 in memory"; may be ""
+	keeps  string // for --help: default number of ended runs that a store keeps, as in "10000 in memory"; may be ""
 	// open opens the backend. The location is the flag value if that is a URL, and otherwise the
 	// part of the flag value after "NAME:". It is "" if the flag value is only a name.
 	open func(ctx context.Context, location string, s backendSettings) (T, error)

@@ -51,7 +51,7 @@ type memRun struct {
 }
 
 // MemoryMaxRuns is the default of Config.MaxRuns of a store in memory.
-const MemoryMaxRuns = 1000
+const MemoryMaxRuns = 10_000
 
 // NewMemory returns a store that keeps everything in memory. The store retains the slices of events
 // that it receives, and returns the same slices. Callers must not modify them.
