@@ -120,8 +120,9 @@ func (c *combinationPlayer) sendRefused() {
 // invalidMembers returns prompts with one invalid member in the body. The text of the prompt and
 // the thread id are valid. The document may state with which status codes the server must refuse
 // such a prompt. The result contains one prompt for each class of these codes (such as 4xx), in
-// ascending order. It begins with a prompt for which the document states no status code, if there
-// is one. invalidMembers does not send the requests and does not change the current run.
+// ascending order, and one if the document states no status code. If there are prompts whose invalid
+// member is at the top level of the body, and thus outside the message, one of these comes first.
+// invalidMembers does not send the requests and does not change the current run.
 func (c *combinationPlayer) invalidMembers() (all []spec.Request) {
 	e := c.PromptEvent("text", c.word())
 	e.Thread, e.Run = c.Thread, c.NewID()
@@ -130,7 +131,7 @@ func (c *combinationPlayer) invalidMembers() (all []spec.Request) {
 		c.fail(err)
 		return nil
 	}
-	byClass := map[string][]spec.Request{}
+	byClass, atTop := map[string][]spec.Request{}, []spec.Request(nil)
 	for _, m := range c.dialect.InvalidRequests(r) {
 		if !strings.HasPrefix(m.Name, "body /") {
 			continue
@@ -144,6 +145,12 @@ func (c *combinationPlayer) invalidMembers() (all []spec.Request) {
 			class = status[0][:1]
 		}
 		byClass[class] = append(byClass[class], m.Request)
+		if place, _, _ := strings.Cut(m.Name, " is "); strings.Count(place, "/") == 1 {
+			atTop = append(atTop, m.Request)
+		}
+	}
+	if len(atTop) > 0 {
+		all = append(all, atTop[c.words%len(atTop)])
 	}
 	for _, class := range slices.Sorted(maps.Keys(byClass)) {
 		all = append(all, byClass[class][c.words%len(byClass[class])])

@@ -251,10 +251,18 @@ func (o *exchangeSummary) bodySymptom(d *dialect.Dialect, r spec.Response) strin
 		return symptomNotJSON
 	case 2*o.validFrames < o.frames && (2*o.knownFrames < o.frames || similarDialect(d, prefixOf(r.Body)) != ""):
 		return symptomOtherDialect
-	case o.failed && o.responseText == "":
+	case o.failed && o.responseText == "" && !o.failedAsRequested():
 		return symptomRunFailed
 	}
 	return ""
+}
+
+// failedAsRequested reports whether the prompt asked for a failure, and the message of the failure
+// contains the words of the prompt.
+func (o *exchangeSummary) failedAsRequested() bool {
+	name, words, _ := strings.Cut(o.prompt, " ")
+	return (name == "conformance:error" || name == "conformance:error-mid") && words != "" &&
+		strings.Contains(o.failureText, words)
 }
 
 // hasData reports whether body, an event stream, contains a data field.
