@@ -184,7 +184,8 @@ const maxStoreOutage = 10 * time.Minute
 
 // wasStored reports whether update was stored although Append returned an error. If so, first is
 // the position of the update's first event, or 0 if it has none. last is the position of the run's
-// last event stored before update, or 0 if there is none. ok is false if the store cannot be read.
+// last event stored before update, or 0 if there is none. ok is false if update was
+// not stored, or if that is unknown because the store cannot be read.
 func (w *runLogWriter) wasStored(ctx context.Context, update state.RunUpdate, last int64) (first int64, ok bool) {
 	ctx, stop := context.WithTimeout(ctx, storeTimeout)
 	defer stop()

@@ -290,7 +290,7 @@ func (t *runEncoder) addToolEvent(e *spec.Event) {
 }
 
 // emitEnclosed emits e, a tool call or a tool result, in the ways that enclosing allows: in its own
-// event, as a part of a message, or both. It ends the message. It does nothing if enclosing allows
+// event, as a part of a message, which then ends, or both. It does nothing if enclosing allows
 // neither way.
 func (t *runEncoder) emitEnclosed(e *spec.Event, enclosing enclosingMessageType) {
 	if !enclosing.exists {

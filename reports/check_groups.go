@@ -13,7 +13,7 @@ import (
 type checkResultGroup struct {
 	Check                        // the most useful result: one with findings, from the scenario with the fewest requests
 	Elsewhere []string           // names of the scenarios of the other results
-	Same      []checkResultGroup // groups of other checks that failed because of the same bytes
+	Same      []checkResultGroup // groups of other checks that failed because of the same part of a response
 
 	others    []Check                  // the other results
 	locations map[findingLocation]bool // locations of the findings of all results
@@ -53,10 +53,12 @@ func (d DialectReport) checkGroups(v spec.Verdict, all bool) []checkResultGroup 
 			at[c.ID] = i
 			list = append(list, checkResultGroup{Check: c, locations: map[findingLocation]bool{}})
 		case len(c.Findings) > 0 && (len(list[i].Findings) == 0 || c.Requests < list[i].Requests):
-			list[i].Elsewhere, list[i].others = append(list[i].Elsewhere, list[i].Scenario), append(list[i].others, list[i].Check)
+			list[i].Elsewhere = append(list[i].Elsewhere, list[i].Scenario)
+			list[i].others = append(list[i].others, list[i].Check)
 			list[i].Check = c
 		default:
-			list[i].Elsewhere, list[i].others = append(list[i].Elsewhere, c.Scenario), append(list[i].others, c)
+			list[i].Elsewhere = append(list[i].Elsewhere, c.Scenario)
+			list[i].others = append(list[i].others, c)
 		}
 		for _, f := range c.Findings {
 			list[i].locations[c.locationOf(f)] = true
@@ -96,8 +98,8 @@ func (d DialectReport) furtherViolations(g checkResultGroup) (all []furtherViola
 // warned.
 //
 // If the argument all is false, results that a [Cause] explains are omitted. Groups whose checks
-// failed because of the same bytes are then merged: the group that describes the defect best (see
-// byPrecision) is kept, and its field Same holds the others.
+// failed because of the same part of a response are then merged: the group that describes the defect
+// best (see byPrecision) is kept, and its field Same holds the others.
 func (d DialectReport) failedGroups(all bool) []checkResultGroup {
 	list := slices.Concat(d.checkGroups(spec.Failed, all), d.checkGroups(spec.Warned, all))
 	if all {

@@ -103,8 +103,8 @@ func (c Cause) writeMarkdown(b *strings.Builder, d DialectReport) {
 }
 
 // writeMarkdown writes the group, which must not have passed, as Markdown: its findings, the
-// violated requirements, the other checks that failed because of the same bytes, and a command that
-// reproduces the result.
+// violated requirements, the other checks that failed because of the same part of a response, and a
+// command that reproduces the result.
 func (g checkResultGroup) writeMarkdown(b *strings.Builder, d DialectReport) {
 	fmt.Fprintf(b, "\n### %s %s (%s)\n\n", g.Verdict, codeSpan(g.ID), escapeMarkdown(d.Dialect))
 	if g.Note != "" {

@@ -13,7 +13,7 @@ import (
 const (
 	maxFindingGroups   = 3 // groups of similar findings, and also violated requirements
 	maxSimilarFindings = 2 // findings of a group after its first one; the Markdown summary only counts these
-	maxSameChecks      = 8 // other checks that failed because of the same bytes
+	maxSameChecks      = 8 // other checks that failed because of the same part of a response
 )
 
 // isBlocking reports whether reports show the cause as an error. The only cause that is shown as a
@@ -94,8 +94,8 @@ func (s TextStyle) writeExcerpt(b *strings.Builder, label, text string) {
 }
 
 // writeText writes the group, which must not have passed, to the text report: its findings, the
-// violated requirements, the other checks that failed because of the same bytes, and how to
-// reproduce the result.
+// violated requirements, the other checks that failed because of the same part of a response, and
+// how to reproduce the result.
 func (g checkResultGroup) writeText(b *strings.Builder, d DialectReport, s TextStyle) {
 	fmt.Fprintf(b,
 		"%s  %s  %s\n", s.colorVerdict(g.Verdict, strings.ToUpper(g.Verdict.String())), s.colorize(bold, safeText(g.ID)), s.colorize(dim, safeText(d.Dialect)))

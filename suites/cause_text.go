@@ -77,7 +77,7 @@ func unplayedText(c Cause, parts []ScenarioResult) (message, advice string) {
 	return message, ""
 }
 
-// joinFirst joins the first names, at most limit of them, with commas. If there are more names, it
+// joinFirst joins at most the first limit elements of names with commas. If there are more, it
 // appends the number of the remaining ones, as in "a, b, … and 3 more".
 func joinFirst(names []string, limit int) string {
 	if len(names) <= limit {

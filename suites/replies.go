@@ -62,10 +62,10 @@ func (t *Conversation) replyLate(template string) {
 	}
 }
 
-// promptInsteadOf elicits a tool call or an interrupt (see newReply), and sends prompts instead of
-// a reply of the given template. If the server refuses a prompt or the run fails, the exchange is
-// removed from the recording, because the documents do not state whether the server must accept the
-// prompt.
+// promptInsteadOf elicits a tool call or an interrupt (see newReply), and then sends prompts instead
+// of the reply that the template describes. If the server refuses a prompt or the run fails, the
+// exchange is removed from the recording (see startIfTaken), because the protocol documents do not
+// state whether the server must accept the prompt.
 func (t *Conversation) promptInsteadOf(template string) {
 	if _, ok := t.newReply(template); ok {
 		t.startIfTaken("", t.PromptEvent("text", "instead of a reply"))

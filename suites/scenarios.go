@@ -328,23 +328,17 @@ func (t *Conversation) isValid(template string, e spec.Event) bool {
 
 // runNoThread plays the no-thread scenario on reused connections. It sends prompts without a thread
 // id, if the document allows them; each starts a new thread. The last one asks for the previous
-// message, which does not exist in a new thread. After the first one, runNoThread also asks for it
-// with the thread id that the server made. If the document also allows null as the thread id, it
-// sends the prompts again with null.
+// message, which does not exist in a new thread. If the document also allows null as the thread id,
+// runNoThread sends the prompts again with null.
 func runNoThread(t *Conversation) {
 	t.keepAlive()
 	prompts := []spec.Event{t.PromptEvent("text", "one"), t.PromptEvent("text", "two")}
 	if !t.target.lacksCapability("recall") {
 		prompts = append(prompts, t.PromptEvent("recall", ""))
 	}
-	for i, e := range prompts {
-		if t.Thread, t.Run = "", ""; !t.isValid("prompt", e) {
-			continue
-		}
-		t.SendAndRead("prompt", e)
-		if made := t.LastEvent(spec.RunStart).Thread; i == 0 && len(prompts) > 2 && made != "" {
-			t.Thread, t.Run = made, t.NewID()
-			t.SendAndRead("prompt", t.PromptEvent("recall", ""))
+	for _, e := range prompts {
+		if t.Thread, t.Run = "", ""; t.isValid("prompt", e) {
+			t.SendAndRead("prompt", e)
 		}
 	}
 	for _, e := range prompts {

@@ -195,8 +195,8 @@ func scenarioNames(list []Scenario) (all []string) {
 // those of [Target.Scenarios].
 func Capabilities() []string { return capabilityNames(Scenarios()) }
 
-// capabilityNames returns the names of the capabilities that a target with the scenarios in list
-// can claim or lack. The names are sorted and unique.
+// capabilityNames returns the names of the capabilities on which the scenarios in list depend,
+// sorted and without duplicates.
 func capabilityNames(list []Scenario) []string {
 	all := []string{"scripted", "history", "attachments", "transcribe", "second-user"}
 	for _, s := range list {

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -47,8 +48,8 @@ var SignedLinkMatches = &spec.Check{
 			case !request.Valid():
 			case reply.Kind == spec.AttachmentSigned:
 				p.Judge(reply, reply.Name == request.Name && reply.ID == request.ID,
-					"got a link for bucket %q, path %q; expected bucket %q, path %q, as requested",
-					reply.Name, reply.ID, request.Name, request.ID)
+					"got a link for %s and %s; expected bucket %q and path %q, as requested",
+					describeMember("bucket", reply.Name), describeMember("path", reply.ID), request.Name, request.ID)
 			case request.Name != "" && uploaded[user+objectKey(request)] && isRefusal(x.status()):
 				request.Requirement = "" // this is not the requirement on the operation
 				p.Judge(request, false, "%v for a link to path %q in bucket %q, which was uploaded before; expected a link",
@@ -305,4 +306,13 @@ func hostOf(link string) string {
 		return ""
 	}
 	return strings.ToLower(u.Host)
+}
+
+// describeMember returns the member of an object with the given name and text for a finding, such
+// as `path "a.png"`. If text is empty, it states that the member has no text.
+func describeMember(name, text string) string {
+	if text == "" {
+		return "a " + name + " that is missing, empty or not a text"
+	}
+	return name + " " + strconv.Quote(text)
 }

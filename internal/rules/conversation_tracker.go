@@ -8,8 +8,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// eachScriptedRun returns a watchFunc that calls judge, at the end of a conversation, with each run
-// a of the primary user on a scripted target. The stream of the run may be the response to a later
+// eachScriptedRun returns a watchFunc that calls judge, at the end of a conversation, for each run
+// of the primary user on a scripted target. The stream of the run may be the response to a later
 // request than the one that started the run.
 //
 // Runs whose outcome proves nothing about the target are left out:

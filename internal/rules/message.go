@@ -163,7 +163,8 @@ Clients create a message at its start, and then append content parts and deltas 
 	Watch: eachMessageEvent(func(p *spec.Pass, e spec.Event, states *messageStates) {
 		if isMessageContent(e) && e.Message != "" {
 			b := states.byID[e.Message]
-			p.Judge(e, b != nil, "%s comes before message %q started; expected the start first", displayName(e), e.Message)
+			p.Judge(e, b != nil, "%s is of message %q, which has not started in this stream; expected its start first",
+				displayName(e), e.Message)
 		}
 	}),
 }

@@ -96,7 +96,7 @@ func judgeForms(p *spec.Pass, refusals map[refusalKey]spec.Event, status int) {
 		}
 	}
 	for _, key := range keys {
-		p.Judge(refusals[key], key.form == usual.form, "refusal with status %d is %s; expected %s, as of %s",
+		p.Judge(refusals[key], key.form == usual.form, "refusal with status %d is %s; expected %s, as in the refusals of %s",
 			status, key.form, usual.form, usual.operation)
 	}
 }

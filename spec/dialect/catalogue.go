@@ -13,9 +13,9 @@ import (
 )
 
 // A catalogueContent is the content of a catalogue file. If Extends is not "", the catalogue
-// consists of the requirements of the version Extends and of those in Requirements. It does not
-// have the extended version's requirements with an id in Without. A requirement in Requirements
-// replaces the one of the extended version with the same id.
+// consists of the requirements of the version Extends, except those whose ids are in Without, and of
+// those in Requirements. A requirement in Requirements replaces the one of the extended version with
+// the same id.
 type catalogueContent struct {
 	Extends      string             `yaml:"extends"`
 	Without      []string           `yaml:"without"`
