@@ -125,11 +125,7 @@ func (g checkResultGroup) writeMarkdown(b *strings.Builder, d DialectReport) {
 	violated := d.violatedRequirements(g.Check)
 	for i, r := range violated {
 		if i == maxFindingGroups {
-			var rest []string
-			for _, r := range violated[i:] {
-				rest = append(rest, string(r.Level)+" "+codeSpan(r.ID))
-			}
-			fmt.Fprintf(b, "> … and %s\n\n", strings.Join(rest, ", "))
+			fmt.Fprintf(b, "> … and %s\n\n", codeSpan(joinRequirements(violated[i:])))
 			break
 		}
 		english := ""

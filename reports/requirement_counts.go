@@ -73,8 +73,8 @@ func (t requirementCounts) String() string {
 }
 
 // promptSummary returns how many requirements of the test prompts have each verdict, as text such as
-// "2 not followed (MUST), 1 followed". It returns "" if there are no such requirements. It also
-// returns "" if the agent ignores the test prompts, so that no such requirement was tested.
+// "2 not followed (MUST), 1 followed". It returns "" if the dialect has none of these requirements,
+// or if the agent ignores the test prompts, so that none of them was tested.
 func (t requirementCounts) promptSummary() string {
 	n := t.promptsByVerdict
 	violated := n[spec.Failed] + n[spec.Warned]

@@ -109,7 +109,9 @@ func (g checkResultGroup) writeText(b *strings.Builder, d DialectReport, s TextS
 	}
 	writeLabelled(b, "rule", singleLine(g.Title))
 	g.writeRequirements(b, violated, s)
-	g.writeFurtherViolations(b, d, s)
+	for _, v := range d.furtherViolations(g) {
+		writeLabelled(b, "also", singleLine(v.text(300)))
+	}
 	g.writeSameChecks(b, d, s)
 	if g.Flaky != nil {
 		writeLabelled(b, "flaky", singleLine(g.flakyText()))
@@ -214,11 +216,7 @@ func (g checkResultGroup) writeFinding(b *strings.Builder, f Finding, violated [
 func (g checkResultGroup) writeRequirements(b *strings.Builder, violated []RequirementResult, s TextStyle) {
 	for i, requirement := range violated {
 		if i == maxFindingGroups && !s.Verbose {
-			var rest []string
-			for _, r := range violated[i:] {
-				rest = append(rest, string(r.Level)+" "+r.ID)
-			}
-			writeWrapped(b, "  … and ", singleLine(strings.Join(rest, ", ")))
+			writeWrapped(b, "  … and ", singleLine(joinRequirements(violated[i:])))
 			return
 		}
 		writeLabelled(b, string(requirement.Level), singleLine(requirement.ID+": "+requirement.quotedText(400)))
@@ -238,22 +236,13 @@ func (r RequirementResult) quotedText(limit int) string {
 	return truncateText(r.Quote, limit)
 }
 
-// writeFurtherViolations writes the requirements that only results of the group in other scenarios
-// violate, each with the first finding about it. Unless s.Verbose is set, it writes only the ids of
-// those after the first maxFindingGroups.
-func (g checkResultGroup) writeFurtherViolations(b *strings.Builder, d DialectReport, s TextStyle) {
-	all := d.furtherViolations(g)
-	for i, v := range all {
-		if i == maxFindingGroups && !s.Verbose {
-			var rest []string
-			for _, v := range all[i:] {
-				rest = append(rest, string(v.Level)+" "+v.ID)
-			}
-			writeWrapped(b, "  … and ", singleLine(strings.Join(rest, ", ")))
-			return
-		}
-		writeLabelled(b, "also", singleLine(v.text(300)))
+// joinRequirements returns the levels and ids of the requirements, as in "MUST a, SHOULD b".
+func joinRequirements(list []RequirementResult) string {
+	var all []string
+	for _, r := range list {
+		all = append(all, string(r.Level)+" "+r.ID)
 	}
+	return strings.Join(all, ", ")
 }
 
 // text returns the violation as one line for a report, with at most limit columns of the message of

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/streamassay/streamassay/internal/redact"
+	"github.com/streamassay/streamassay/internal/rules"
 	"github.com/streamassay/streamassay/internal/sse"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
@@ -50,7 +51,7 @@ const maxBodyPrefix = 16 << 10
 // An exchangeSummary contains the data of one exchange that a [Diagnosis] needs, so that the
 // recording need not be read again.
 type exchangeSummary struct {
-	operation     string // method and path of the operation, as in "POST /runs"; of the request if there is no operation
+	operation     string // method and path of the operation, such as "POST /runs", or of a request for an unknown one
 	requestTarget string // path and query
 	isStream      bool   // the operation responds with an event stream
 	startsRun     bool   // the operation starts a run
@@ -260,9 +261,8 @@ func (o *exchangeSummary) bodySymptom(d *dialect.Dialect, r spec.Response) strin
 // failedAsRequested reports whether the prompt asked for a failure, and the message of the failure
 // contains the words of the prompt.
 func (o *exchangeSummary) failedAsRequested() bool {
-	name, words, _ := strings.Cut(o.prompt, " ")
-	return (name == "conformance:error" || name == "conformance:error-mid") && words != "" &&
-		strings.Contains(o.failureText, words)
+	_, words, _ := strings.Cut(o.prompt, " ")
+	return rules.IsFailurePrompt(o.prompt) && words != "" && strings.Contains(o.failureText, words)
 }
 
 // hasData reports whether body, an event stream, contains a data field.

@@ -111,12 +111,7 @@ func (c *combinationPlayer) askIfPossible(text string) bool {
 	if !c.isValid("prompt", e) {
 		return false
 	}
-	n := c.exchangeCount()
-	if c.SendAndRead("prompt", e); c.hasFollowedLastRequest() {
-		return true
-	}
-	c.forgetRefused(n)
-	return false
+	return c.forgetIfFailed(func() { c.SendAndRead("prompt", e) })
 }
 
 // rareLength is the length, in bytes, of the longest texts that the payload scenarios send. It is

@@ -98,16 +98,20 @@ func (t *Target) retryLateDeltas(
 // if that has not been done before.
 func (t *Target) hasLateDeltas(p *ScenarioResult) bool {
 	t.evaluateOnce(p)
-	return slices.ContainsFunc(p.Evaluation.Results, func(r spec.Result) bool {
-		return r.Obligation.Check == rules.DeltasArriveIncrementally && len(r.Findings) > 0
-	})
+	return hasDeltaResult(p, func(r spec.Result) bool { return len(r.Findings) > 0 })
 }
 
 // judgesDeltas reports whether [rules.DeltasArriveIncrementally] judged anything in p, which must
 // have been evaluated.
 func judgesDeltas(p *ScenarioResult) bool {
+	return hasDeltaResult(p, func(r spec.Result) bool { return r.Judged > 0 })
+}
+
+// hasDeltaResult reports whether p has a result of [rules.DeltasArriveIncrementally] for which
+// matches returns true.
+func hasDeltaResult(p *ScenarioResult, matches func(spec.Result) bool) bool {
 	return slices.ContainsFunc(p.Evaluation.Results, func(r spec.Result) bool {
-		return r.Obligation.Check == rules.DeltasArriveIncrementally && r.Judged > 0
+		return r.Obligation.Check == rules.DeltasArriveIncrementally && matches(r)
 	})
 }
 

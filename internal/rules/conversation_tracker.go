@@ -42,11 +42,11 @@ func eachScriptedRun(judge func(p *spec.Pass, a *assembledRun)) watchFunc {
 // isToFail reports whether the prompt of the run asks for a failure.
 func (a *assembledRun) isToFail() bool {
 	prompt, _ := a.request.Prompt()
-	return isFailurePrompt(prompt)
+	return IsFailurePrompt(prompt)
 }
 
-// isFailurePrompt reports whether prompt is one of the test prompts that ask for a failure.
-func isFailurePrompt(prompt string) bool {
+// IsFailurePrompt reports whether prompt is one of the test prompts that ask for a failure.
+func IsFailurePrompt(prompt string) bool {
 	name, _, _ := strings.Cut(prompt, " ")
 	return name == "conformance:error" || name == "conformance:error-mid"
 }

@@ -92,7 +92,7 @@ func (x exchange) String() string {
 // also ask for a stream, and the document must name a requirement on the operation.
 func (x exchange) requiresCompleteBody() bool {
 	prompt, _ := x.request.Prompt()
-	isTestPrompt := strings.HasPrefix(prompt, "conformance:") && !isFailurePrompt(prompt)
+	isTestPrompt := strings.HasPrefix(prompt, "conformance:") && !IsFailurePrompt(prompt)
 	return isTestPrompt && x.request.Requirement != "" && x.request.IsStream() && !x.request.Facts().Promised.HasEndEvent
 }
 

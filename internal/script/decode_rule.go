@@ -159,8 +159,8 @@ func (d *decoder) decodeRules(root ast.Node, value any) (all []*Rule) {
 }
 
 // checkDialectNames adds an error to d.problems for each unknown name in n. The node n is the name
-// of a dialect or family, or a list of such names. The name of a dialect that the mock does not
-// serve is no error, because several mocks may share a script.
+// of a dialect or family, or a list of such names. It accepts the name of
+// a dialect that the mock does not serve, because several mocks may share a script.
 func (d *decoder) checkDialectNames(n ast.Node) {
 	var names []string
 	for _, name := range dialect.Names() {

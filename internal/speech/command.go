@@ -163,7 +163,7 @@ func (t *stderrTail) Write(b []byte) (int, error) {
 
 // lastLine returns the last line that the command wrote to its standard error, preceded by ": ",
 // for use in an error message. The result contains at most the first maxErrorText bytes of the line
-// and no unprintable characters. It is "" if there is no text.
+// without unprintable characters. It is "" if the command wrote only white space, or nothing.
 func (t *stderrTail) lastLine() string {
 	text := strings.TrimSpace(string(t.buf))
 	text = text[strings.LastIndexByte(text, '\n')+1:]

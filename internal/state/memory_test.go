@@ -13,7 +13,7 @@ func TestMemoryIsFlat(t *testing.T) {
 	if testing.Short() {
 		runs = 60_000
 	}
-	s := NewMemory(Config{})
+	s := NewMemory(Config{MaxRuns: 1000})
 	events := [][]byte{make([]byte, 150), make([]byte, 150)}
 	early := uint64(0)
 	for i := range runs {
@@ -27,16 +27,16 @@ func TestMemoryIsFlat(t *testing.T) {
 			t.Fatal(err)
 		}
 		stop()
-		if i == 2*MemoryMaxRuns {
+		if i == 10_000 {
 			early = inUse()
 		}
 	}
 	late := inUse()
-	if t.Logf("%d KiB after %d runs, %d KiB after %d", early>>10, 2*MemoryMaxRuns, late>>10, runs); late > early+early/4+1<<20 {
-		t.Errorf("it grows: %d bytes in use after %d runs, %d after %d", early, 2*MemoryMaxRuns, late, runs)
+	if t.Logf("%d KiB after 10,000 runs, %d KiB after %d", early>>10, late>>10, runs); late > early+early/4+1<<20 {
+		t.Errorf("it grows: %d bytes in use after 10,000 runs, %d after %d", early, late, runs)
 	}
 	m := s.(*memory)
-	if len(m.runs) != MemoryMaxRuns || len(m.threads) != MemoryMaxRuns/2 || len(m.byOwner) > MemoryMaxRuns/20+1 || len(m.watchers) != 0 {
+	if len(m.runs) != 1000 || len(m.threads) != 500 || len(m.byOwner) > 51 || len(m.watchers) != 0 {
 		t.Errorf("%d runs of %d threads of %d owners are kept, and %d are watched", len(m.runs), len(m.threads), len(m.byOwner), len(m.watchers))
 	}
 }
