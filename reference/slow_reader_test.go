@@ -69,8 +69,9 @@ func testSlowClients(t *testing.T, store state.Store, live bool) {
 	if grown := after - before; grown > 2*eventSize {
 		t.Errorf("%d slow clients hold %d MiB, want that of one event: %d MiB", slowClients, grown>>20, eventSize>>20)
 	}
-	if grown := peak - before; grown > 16*eventSize {
-		t.Errorf("%d slow clients held up to %d MiB", slowClients, grown>>20)
+	// The peak includes garbage, of which there is more when the machine is busy or GOGC is high.
+	if grown := peak - before; grown > slowClients*eventSize/4 {
+		t.Errorf("%d slow clients held up to %d MiB; one copy each is %d MiB", slowClients, grown>>20, slowClients*eventSize>>20)
 	}
 	t.Logf("%d slow clients hold %d MiB, up to %d MiB", slowClients, (after-before)>>20, (peak-before)>>20)
 	for _, c := range conns {

@@ -17,8 +17,8 @@ import (
 type Finding struct {
 	Kind        string     `json:"kind"`        // id of the check that found it
 	Requirement string     `json:"requirement"` // id in the dialect's catalogue; "": the request belongs to no dialect
-	Level       spec.Level `json:"level"`
-	Where       string     `json:"where"` // location of the mistake in the request
+	Level       spec.Level `json:"level"`       // of the requirement
+	Where       string     `json:"where"`       // [spec.Violation.Location], such as "query runId" or "body /input/0"
 	Message     string     `json:"message"`
 }
 

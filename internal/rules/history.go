@@ -168,10 +168,11 @@ var judgeReadAnswers = eachStoredRun(
 		p.Judge(page, false, "history lacks the streamed answer %q; expected it as an assistant message", r.content.text())
 	})
 
-// judgeUnreadAnswers judges whether a history contains the answer of a run whose stream had not
-// been requested yet. The answer is known from a stream that was requested later. Only runs whose
-// prompt sets their duration are judged, because it is unknown when other runs end. Such a run
-// must have ended at most [lockTimeout] after its duration.
+// judgeUnreadAnswers judges whether a history contains the answer of a run of which no stream had
+// been requested before that history. The answer is known from a stream that was requested later.
+// Only runs whose prompt sets a duration are judged, because it is unknown when other runs end. A
+// history without the answer is a violation only if it was requested after the duration of the run,
+// [lockTimeout] and [historySettleTime] had passed since the run was accepted.
 func judgeUnreadAnswers(p *spec.Pass, c *conversation) {
 	for _, r := range c.runs {
 		duration, ok := scriptedDuration(r.request)

@@ -308,8 +308,8 @@ func (m *invalidRequestBuilder) breakValue(n node, v any, at []string, depth int
 	}
 }
 
-// addFurtherWrongTypes adds requests in which a value of the body is replaced with those values of
-// furtherWrongTypes for which keepsVariant returns true.
+// addFurtherWrongTypes adds a request for each value of furtherWrongTypes for which keepsVariant
+// returns true. That value replaces the value at the given location of the body, whose schema is n.
 func (m *invalidRequestBuilder) addFurtherWrongTypes(n node, at []string) {
 	m.apart = true
 	for _, f := range furtherWrongTypes(n) {

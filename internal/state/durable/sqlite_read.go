@@ -25,8 +25,8 @@ func notFound(err error) error {
 	return err
 }
 
-// EventsAfter implements [state.Store]. It reads the state of the run before the events. If the run
-// has ended, the events that it reads are complete.
+// EventsAfter implements [state.Store]. It reads whether the run has ended before it reads the
+// events: no events are added to a run that has ended.
 func (s *sqliteStore) EventsAfter(ctx context.Context, run state.RunRef, position int64, limit int) (
 	entries []state.LogEntry, ended bool, err error,
 ) {
