@@ -97,13 +97,13 @@ func (x *requestState) variation() *vary.Variation {
 	if seed == nil || x.dialect == nil {
 		return nil
 	}
-	return x.server.variations.get(variationKey{*seed, x.dialect}, func() *vary.Variation {
+	return x.server.variations.get(encodingVariationKey{*seed, x.dialect}, func() *vary.Variation {
 		return vary.New(*seed, x.dialect)
 	})
 }
 
-// A variationKey identifies a variation by the seed and the dialect for which it was created.
-type variationKey struct {
+// An encodingVariationKey identifies a variation by the seed and the dialect for which it was created.
+type encodingVariationKey struct {
 	seed    uint64
 	dialect *dialect.Dialect
 }

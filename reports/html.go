@@ -111,12 +111,11 @@ func anchor(parts ...string) string {
 	}, strings.Join(parts, "-"))
 }
 
-// judgedCounts holds how many requirements of a dialect were judged, silent, skipped and excluded.
-// Requirements with the verdict error count as silent.
+// judgedCounts holds numbers of requirements of a dialect by their verdicts. Judged is the number of
+// those that passed, failed or have a warning; Silent includes those with the verdict error.
 type judgedCounts struct{ Judged, Silent, Skipped, Excluded int }
 
-// countJudged returns how many requirements of the dialect were judged, silent, skipped and
-// excluded.
+// countJudged returns the numbers of requirements of the dialect by their verdicts.
 func (d DialectReport) countJudged() judgedCounts {
 	var t requirementCounts
 	t.addDialect(d)

@@ -187,7 +187,7 @@ func Run(plan Plan, events iter.Seq[Event], onFinding func(Obligation, Finding))
 		}
 		checks[i] = watcher{d.Check.Watch(&passes[i]), d.Check.AllPrincipals}
 	}
-	progress := completenessTracker{hasRunStart: plan.HasRunStart, hasRunEnd: plan.HasRunEnd}
+	progress := completeRunDetector{hasRunStart: plan.HasRunStart, hasRunEnd: plan.HasRunEnd}
 	watchers := slices.Concat([]watcher{{progress.observe, false}}, state.observers, checks)
 	for e := range events {
 		for _, w := range watchers {
@@ -224,11 +224,11 @@ func UntilDone(ctx context.Context, events iter.Seq[Event]) iter.Seq[Event] {
 	}
 }
 
-// A completenessTracker computes the fields of an [Evaluation] other than Results from the events
+// A completeRunDetector computes the fields of an [Evaluation] other than Results from the events
 // of a conversation. For the field Complete, it looks for an exchange whose response streams a
 // whole run, from its start to its end. The stream must have content, and all its frames must be
 // decodable. Frames that violate their schemas count, too, because checks judge these.
-type completenessTracker struct {
+type completeRunDetector struct {
 	Evaluation
 	hasRunStart, hasRunEnd bool     // whether the dialect has the kinds RunStart and RunEnd
 	otherTypes             []string // media types allowed in place of an event stream in the current exchange
@@ -245,7 +245,7 @@ type exchangeProgress struct {
 }
 
 // observe updates s according to e, the next event of the conversation.
-func (s *completenessTracker) observe(e Event) {
+func (s *completeRunDetector) observe(e Event) {
 	switch {
 	case e.Kind == HTTPRequest:
 		s.exchangeProgress = exchangeProgress{}

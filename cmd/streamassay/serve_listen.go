@@ -61,7 +61,8 @@ func (l *listenFlags) check(secured bool) error {
 
 // checkAddress returns the host of address, the value of the named flag. It returns a usage error
 // if address is not HOST:PORT or if a numeric port is out of range. It accepts any service name as
-// the port. In the error, example follows "must be HOST:PORT", as in "(e.g. 127.0.0.1:4010)".
+// the port. The argument flag is the name with its dashes; example is a remark that ends the error,
+// such as "(e.g. 127.0.0.1:4010)".
 func checkAddress(flag, address, example string) (host string, err error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

@@ -78,9 +78,9 @@ func acceptDenied(occurred func(), requirement string) middleware {
 
 // editRefusals returns a middleware that calls edit for each refusal that the requirement with the
 // given id prescribes. Only responses that have a status of 400 or more and are not event streams
-// count as refusals. The function edit changes the response a in place. Its argument refusals,
-// which is never empty, holds what the requirement demands of the refusal. The middleware calls
-// occurred before each call of edit.
+// count as refusals. Before each call of edit, the middleware calls occurred. The function edit
+// changes its first argument, the response, in place. Its argument refusals, which is never
+// empty, holds what the requirement demands of the refusal.
 func editRefusals(
 	occurred func(), requirement string, edit func(a *bufferedResponse, refusals []spec.RefusalRequirement),
 ) middleware {

@@ -338,7 +338,9 @@ func (m *invalidRequestBuilder) addBodyEdit(n node, at []string, what string, va
 }
 
 // breakMembers adds requests that violate what the schema n specifies for the members of an object
-// in the body: which are required, which are forbidden, and what their values may be.
+// in the body: which are required, which are forbidden, and what their values may be. The argument v
+// is the object in the valid request, at is its location in the body, and depth is its nesting
+// depth.
 func (m *invalidRequestBuilder) breakMembers(n node, v map[string]any, at []string, depth int) {
 	for _, name := range n.get("required").strings() {
 		inside := append(slices.Clone(at), name)

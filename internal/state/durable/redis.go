@@ -26,7 +26,7 @@ type redisStore struct {
 	cfg        state.Config
 	lastToken  atomic.Int64 // the latest result of nextToken
 	locks      appendLocks
-	uncertain  possiblyStartedRuns
+	uncertain  inDoubtRuns
 	subscriber *redisSubscriber
 	heartbeat  *heartbeat
 	takeover   orphanTakeover
@@ -60,7 +60,7 @@ func OpenRedis(ctx context.Context, url string, cfg state.Config) (state.Store, 
 	s := &redisStore{
 		redisClient: newRedisClient(address), replica: rand.Text(), cfg: cfg,
 		locks:     appendLocks{byRun: map[state.RunRef]*runAppendLock{}},
-		uncertain: possiblyStartedRuns{runs: map[state.RunRef]uncertainStart{}},
+		uncertain: inDoubtRuns{runs: map[state.RunRef]uncertainStart{}},
 	}
 	info, err := redis.String(s.do(ctx, "INFO"))
 	if why := unsuitableReason(info); err == nil && why != "" {

@@ -10,13 +10,13 @@ import (
 	"github.com/streamassay/streamassay/internal/state"
 )
 
-// maxUncertain is the maximum number of runs in a possiblyStartedRuns.
+// maxUncertain is the maximum number of runs in an inDoubtRuns.
 const maxUncertain = 10_000
 
-// possiblyStartedRuns holds the runs for which StartRun returned an error although the Redis server
+// inDoubtRuns holds the runs for which StartRun returned an error although the Redis server
 // may have stored them. This replica must end those that were stored, because they are assigned to
 // it.
-type possiblyStartedRuns struct {
+type inDoubtRuns struct {
 	mu   sync.Mutex
 	runs map[state.RunRef]uncertainStart
 }
@@ -30,7 +30,7 @@ type uncertainStart struct {
 
 // add records that StartRun failed for the request b, which was sent with the given token. It does
 // nothing if l already contains maxUncertain runs.
-func (l *possiblyStartedRuns) add(b state.RunRequest, token string) {
+func (l *inDoubtRuns) add(b state.RunRequest, token string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.runs) < maxUncertain {
@@ -40,7 +40,7 @@ func (l *possiblyStartedRuns) add(b state.RunRequest, token string) {
 
 // takeToken returns the token of the failed StartRun that b repeats, and removes the run from l. It
 // returns "" if b does not repeat a failed call.
-func (l *possiblyStartedRuns) takeToken(b state.RunRequest) (token string) {
+func (l *inDoubtRuns) takeToken(b state.RunRequest) (token string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if run, ok := l.runs[b.RunRef]; ok && run.task == b.TaskID {
@@ -52,7 +52,7 @@ func (l *possiblyStartedRuns) takeToken(b state.RunRequest) (token string) {
 
 // due returns the runs in l whose StartRun failed at least minAge ago, with the failed calls. It
 // returns at most limit runs; if there are more, it selects arbitrary ones.
-func (l *possiblyStartedRuns) due(minAge time.Duration, limit int) map[state.RunRef]uncertainStart {
+func (l *inDoubtRuns) due(minAge time.Duration, limit int) map[state.RunRef]uncertainStart {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	due := map[state.RunRef]uncertainStart{}
@@ -67,7 +67,7 @@ func (l *possiblyStartedRuns) due(minAge time.Duration, limit int) map[state.Run
 // remove removes the run ref from l if its failed call is still the given one, a result of due. It
 // reports whether it removed the run. The failed call is a different one if StartRun has been
 // called again.
-func (l *possiblyStartedRuns) remove(ref state.RunRef, failed uncertainStart) bool {
+func (l *inDoubtRuns) remove(ref state.RunRef, failed uncertainStart) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.runs[ref] != failed {
