@@ -28,9 +28,15 @@ func hand(t *testing.T, d *uploadServer, name string, lacks ...string) (found, s
 	defer srv.Close()
 	defer srv.CloseClientConnections()
 	base, _ := url.Parse(srv.URL + runs.Base)
+	var about []string
+	for _, r := range runs.Requirements {
+		if isUpload(r.ID) {
+			about = append(about, r.ID)
+		}
+	}
 	target := suites.Target{
 		Dialect: runs, Base: base, Seed: 1, Limits: suites.Limits{IdleTimeout: 5 * time.Second}, LackedCapabilities: append(lacks, "history"),
-		Only: []string{"attachments", "transcribe", "refusals", "text"},
+		Only: []string{"attachments", "transcribe", "refusals", "text"}, RefusalsAbout: about,
 	}
 	parts, err := suites.Run(t.Context(), target, nil)
 	if err != nil {
