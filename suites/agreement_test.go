@@ -59,6 +59,7 @@ func corpus(t *testing.T) (all []*transcript.Transcript) {
 // TestDriversAgree checks that a recording and a live conversation with the same bytes lead to the
 // same verdicts and findings, at the same events and positions.
 func TestDriversAgree(t *testing.T) {
+	t.Parallel()
 	var replayed, findings atomic.Int64
 	var wait sync.WaitGroup
 	var mu sync.Mutex

@@ -32,6 +32,7 @@ func cutsAfterFailure(ctx context.Context, t reference.Turn) iter.Seq[spec.Event
 // conversation is found, and that the result names these two and no other. The bug shows only if the
 // prompt asks for a text, too, which the seed decides.
 func TestCombinationIsSimplified(t *testing.T) {
+	t.Parallel()
 	d, err := dialect.Open("agkit")
 	if err != nil {
 		t.Fatal(err)

@@ -120,6 +120,7 @@ func allKnown(t *suites.Target) {
 // TestWhoMayAsk checks that a correct server passes, and that in each faulty server exactly its own
 // fault is found.
 func TestWhoMayAsk(t *testing.T) {
+	t.Parallel()
 	for wrong, faults := range map[string]string{
 		"":                        "",
 		"lets nobody in":          "cancel-401 create-401 events-401 plain slow", // a denied cancel ends the run

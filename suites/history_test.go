@@ -194,6 +194,7 @@ const (
 // TestHistories checks that correct servers pass, including unusual ones, and that in each faulty
 // server exactly its own fault is found.
 func TestHistories(t *testing.T) {
+	t.Parallel()
 	var wait sync.WaitGroup
 	for how, c := range map[string]struct{ found, seen, silent string }{
 		"": {},

@@ -17,6 +17,7 @@ import (
 // TestEventsOfAllStreams checks that no more streams are requested from a server whose streams
 // together have too many events or bytes, although each of them is within the limits.
 func TestEventsOfAllStreams(t *testing.T) {
+	t.Parallel()
 	d, err := dialect.Open("agkit")
 	if err != nil {
 		t.Fatal(err)

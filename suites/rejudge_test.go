@@ -30,6 +30,7 @@ func fromBytes(p suites.ScenarioResult) (spec.Trace, error) {
 // reports a difference if a recording was changed, and returns an error if a recording cannot be
 // read.
 func TestAgain(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"agkit@0.0.10", "agentscope@1.1", "runs@2026-04"} {
 		t.Run(name, func(t *testing.T) {
 			d, err := dialect.Open(name)

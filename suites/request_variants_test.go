@@ -15,6 +15,7 @@ import (
 // TestVariants checks that the variants scenario sends valid requests in many forms, and that a
 // server that refuses some of them is blamed for the form and for the requirement on it.
 func TestVariants(t *testing.T) {
+	t.Parallel()
 	has := func(names ...string) func(body map[string]any) bool {
 		return func(body map[string]any) bool {
 			for _, name := range names {

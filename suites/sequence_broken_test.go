@@ -94,6 +94,7 @@ func eavesdropped(right http.Handler) http.Handler {
 // TestSequencesFind checks that sequences find faults that no scenario finds, and that they are
 // shrunk to the smallest number of actions that shows the fault.
 func TestSequencesFind(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, dialect string
 		wrong         func(http.Handler) http.Handler

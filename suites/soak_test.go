@@ -20,6 +20,7 @@ import (
 // seed, each twice without a restart. The environment variable SOAK_SEEDS sets the number of seeds,
 // with 20 sequences each; without it, TestSoak plays three sequences of one seed.
 func TestSoak(t *testing.T) {
+	t.Parallel()
 	seeds, sequences := uint64(1), 3
 	if text := os.Getenv("SOAK_SEEDS"); text != "" {
 		var err error
