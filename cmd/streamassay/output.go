@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/streamassay/streamassay/internal/exitcode"
 	"github.com/streamassay/streamassay/reports"
 )
 
@@ -140,6 +141,23 @@ func writeReports(r *reports.Report, list []reportOutput, sh stdio, style report
 		return exitError{exitInternal, strings.Join(failed, "; ")}
 	}
 	return nil
+}
+
+// withUnwritten adds the messages in unwritten, about reports that could not be written, to err, the
+// error with which the program ends, or nil. Unless err has the exit code for a signal, the result
+// has the code for internal errors. If unwritten is empty, the result is err.
+func withUnwritten(err error, unwritten []string) error {
+	if len(unwritten) == 0 {
+		return err
+	}
+	var exit exitError
+	if !errors.As(err, &exit) || exit.code != exitcode.Interrupted && exit.code != exitcode.Terminated {
+		exit.code = exitInternal
+	}
+	if err != nil && err.Error() != "" {
+		unwritten = append([]string{err.Error()}, unwritten...)
+	}
+	return exitError{exit.code, strings.Join(unwritten, "; ")}
 }
 
 // write writes the report r, in the format of o, to the destination of o. If that is standard

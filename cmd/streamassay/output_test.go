@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -229,6 +230,52 @@ func TestReportsOfTargets(t *testing.T) {
 	code, out, said = streamassay(t, dir, "run", "--config", "c.yaml")
 	if code != exitUsage || out != "" || !strings.Contains(said, "same place") || !strings.Contains(said, "c.yaml:3: target 2: reports json=r.json") {
 		t.Errorf("exit %d, %q %q", code, out, said)
+	}
+}
+
+// TestReportsBeforeError checks that a report which could not be written is named even if a later
+// target ends the program with an error.
+func TestReportsBeforeError(t *testing.T) {
+	dir, url := t.TempDir(), agkit(t, asItIs)
+	config := "targets:\n" +
+		"  - {url: '" + url + "', dialects: [agkit], only: [text], reports: [junit=/dev/full]}\n" +
+		"  - {url: '" + url + "', dialects: [agkit], only: [text], transcripts: t}\n"
+	if err := os.Mkdir(filepath.Join(dir, "t"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"c.yaml": config, "t/agkit@0.0.10": "where the transcripts of the dialect should go"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, out, said := streamassay(t, dir, "run", "--config", "c.yaml")
+	if code != exitInternal || strings.Count(said, "\n") != 1 || !strings.Contains(said, "--transcripts t: ") ||
+		!strings.Contains(said, "junit=/dev/full: no space left on device") {
+		t.Errorf("exit %d, stderr %q; printed is\n%s", code, said, out)
+	}
+}
+
+// TestWithUnwritten checks the exit code and the message with which the program ends if reports could
+// not be written.
+func TestWithUnwritten(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		code int
+		text string
+	}{
+		{nil, exitInternal, "a; b"},
+		{exitWith(exitFailed), exitInternal, "a; b"},
+		{exitError{exitUsage, "no target"}, exitInternal, "no target; a; b"},
+		{errors.New("no target"), exitInternal, "no target; a; b"},
+		{exitError{130, "interrupted by SIGINT"}, 130, "interrupted by SIGINT; a; b"},
+		{exitError{143, "interrupted by SIGTERM"}, 143, "interrupted by SIGTERM; a; b"},
+	} {
+		if got, want := withUnwritten(test.err, []string{"a", "b"}), (exitError{test.code, test.text}); got != want {
+			t.Errorf("%v: got %#v, want %#v", test.err, got, want)
+		}
+		if got := withUnwritten(test.err, nil); got != test.err {
+			t.Errorf("%v: got %#v although all reports were written", test.err, got)
+		}
 	}
 }
 

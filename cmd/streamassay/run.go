@@ -239,8 +239,9 @@ func (j targetRun) nameInReports() string {
 
 // runAll executes the runs in jobs one after the other and writes their reports. It stops after a
 // signal, or at the first run that cannot be executed, whose error it returns. Otherwise, it
-// returns an error with the exit code of the program, or nil if that is 0. The exit code is the
-// first of these that applies:
+// returns an error with the exit code of the program, or nil if that is 0. In both cases, the error
+// also names the reports that could not be written (see [withUnwritten]). The exit code is the first
+// of these that applies:
 //   - the one for the signal, if there was a signal
 //   - the one for internal errors, if a report cannot be written, or if the verdicts of the Ginkgo
 //     suite differ from those of the reports
@@ -248,14 +249,14 @@ func (j targetRun) nameInReports() string {
 func runAll(ctx context.Context, sh stdio, jobs []targetRun) error {
 	var all targetExitCodes
 	var results []suites.ScenarioResult
-	var failed []string
+	var unwritten []string
 	for _, j := range jobs {
 		report, parts, err := j.run(ctx, sh)
 		if err != nil {
-			return err
+			return withUnwritten(err, unwritten)
 		}
 		if err := writeReports(report, j.outputs, sh, textStyle(sh, j.verbose)); err != nil {
-			failed = append(failed, err.Error())
+			unwritten = append(unwritten, err.Error())
 		}
 		all = append(all, report.Exit)
 		results = append(results, parts...)
@@ -265,18 +266,15 @@ func runAll(ctx context.Context, sh stdio, jobs []targetRun) error {
 	}
 	agrees := ctx.Err() != nil || suites.RunGinkgo(results)
 	if i, interrupted := interruptedBy(ctx); interrupted {
-		return exitError{i.exitCode(), strings.Join(append([]string{i.Error()}, failed...), "; ")}
+		return withUnwritten(exitError{i.exitCode(), i.Error()}, unwritten)
 	}
 	if !agrees {
-		return exitError{exitInternal, "the verdicts of the Ginkgo suite differ from those of the report"}
+		return withUnwritten(exitError{exitInternal, "the verdicts of the Ginkgo suite differ from those of the report"}, unwritten)
 	}
 	if len(jobs) > 1 && !slices.ContainsFunc(jobs, func(j targetRun) bool { return usesStdout(j.outputs) }) {
-		fmt.Fprintln(sh.out, all.summaryLine(len(failed) > 0))
+		fmt.Fprintln(sh.out, all.summaryLine(len(unwritten) > 0))
 	}
-	if len(failed) > 0 {
-		return exitError{exitInternal, strings.Join(failed, "; ")}
-	}
-	return exitWith(all.worst())
+	return withUnwritten(exitWith(all.worst()), unwritten)
 }
 
 // run runs the suite against the target, in as many rounds as --repeat states. It returns the
