@@ -208,9 +208,14 @@ var uploadLinkMutants = []*Mutant{
 	},
 }
 
+// maxLinkWait is the maximum time that endEarlierLinks waits for a different link. The links of the
+// reference server differ if they were signed in different seconds.
+const maxLinkWait = 2 * time.Second
+
 // endEarlierLinks is a middleware that ends the link to a file when the server signs a new one. If
 // the new link equals the previous one, the middleware delays the response until the server signs a
-// different link.
+// different link, or for at most maxLinkWait. If the link is still the same after that time, it does
+// not end.
 func endEarlierLinks(next dialectHandler) dialectHandler {
 	var latest, ended sync.Map // path of the file in links → latest link, and set of links; as request targets
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
@@ -218,8 +223,8 @@ func endEarlierLinks(next dialectHandler) dialectHandler {
 		if a == nil {
 			return
 		}
-		link := v.issuedLink(a)
-		for link != nil && v.isOperation("sign") && v.httpRequest.Context().Err() == nil {
+		link, deadline := v.issuedLink(a), time.Now().Add(maxLinkWait)
+		for link != nil && v.isOperation("sign") && v.httpRequest.Context().Err() == nil && time.Now().Before(deadline) {
 			if before, _ := latest.Load(link.EscapedPath()); before != link.RequestURI() {
 				break
 			}
@@ -229,7 +234,7 @@ func endEarlierLinks(next dialectHandler) dialectHandler {
 			}
 		}
 		if link != nil {
-			if before, ok := latest.Swap(link.EscapedPath(), link.RequestURI()); ok {
+			if before, ok := latest.Swap(link.EscapedPath(), link.RequestURI()); ok && before != link.RequestURI() {
 				ended.Store(before, true)
 			}
 		}
