@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -91,16 +92,17 @@ func hasString(v any, text string) bool {
 }
 
 // longestString returns the longest string that is the value of a member of object, the text of a JSON
-// object such as the payload of the answer to an interrupt. It returns object itself if no value is a
-// non-empty string, or if object is not a JSON object.
+// object such as the payload of the answer to an interrupt. Of several such strings of the same length,
+// it returns the one whose member has the first name in alphabetical order. It returns object itself if
+// no value is a non-empty string, or if object is not a JSON object.
 func longestString(object string) string {
 	var members map[string]any
 	if json.Unmarshal([]byte(object), &members) != nil {
 		return object
 	}
 	longest := ""
-	for _, v := range members {
-		if text, ok := v.(string); ok && len(text) > len(longest) {
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if text, ok := members[name].(string); ok && len(text) > len(longest) {
 			longest = text
 		}
 	}
