@@ -136,16 +136,21 @@ func (l lintOptions) run(ctx context.Context, sh stdio, files []string) error {
 	if err != nil && ctx.Err() == nil {
 		return err
 	}
-	return l.judge(ctx, sh, list, report, outs)
+	if err := l.judge(ctx, sh, list, report); err != nil {
+		return err
+	}
+	if err := writeReports(report, outs, sh, textStyle(sh, l.verbose)); err != nil {
+		return err
+	}
+	if i, interrupted := interruptedBy(ctx); interrupted {
+		return exitError{i.exitCode(), i.Error()}
+	}
+	return exitWith(report.Exit)
 }
 
-// judge judges the recordings in list, completes the report, and writes it to outs. It prints notes
-// on the recordings to standard error. It returns an error with the exit code of the report, or nil
-// if that is 0. It also returns an error if the dialect of a recording is unknown or the report
-// cannot be written.
-func (l lintOptions) judge(
-	ctx context.Context, sh stdio, list []*transcript.Transcript, report *reports.Report, outs []reportOutput,
-) error {
+// judge judges the recordings in list and completes the report, without writing it. It prints notes on
+// the recordings to standard error. It returns an error if the dialect of a recording is unknown.
+func (l lintOptions) judge(ctx context.Context, sh stdio, list []*transcript.Transcript, report *reports.Report) error {
 	for _, t := range list {
 		for _, note := range t.Notes {
 			fmt.Fprintf(sh.err, "streamassay: %s: %s\n", t.Name, oneLine(note))
@@ -175,13 +180,7 @@ func (l lintOptions) judge(
 	report.DurationMS = time.Since(report.Started).Milliseconds()
 	concludeReport(ctx, report, reports.ConcludeOptions{Strict: l.strict})
 	report.Redact(secrets)
-	if err := writeReports(report, outs, sh, textStyle(sh, l.verbose)); err != nil {
-		return err
-	}
-	if i, interrupted := interruptedBy(ctx); interrupted {
-		return exitError{i.exitCode(), i.Error()}
-	}
-	return exitWith(report.Exit)
+	return nil
 }
 
 // recordedSecrets returns the credentials in the recordings of the given dialects. The argument parts

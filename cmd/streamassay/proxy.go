@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -146,11 +147,19 @@ func (p *proxyOptions) run(ctx context.Context, sh stdio, command []string) erro
 		report.Incomplete, report.Exit = i.Error(), i.exitCode()
 	}
 	exitOnSecondSignal(ctx)
-	judged := p.judge(context.WithoutCancel(ctx), sh, list, report, outs)
-	if ended != nil && exit.code != exitOK {
-		return ended
+	if err := p.judge(context.WithoutCancel(ctx), sh, list, report); err != nil {
+		return err
 	}
-	return judged
+	if ended == nil {
+		ended = exitWith(report.Exit)
+	} else { // COMMAND failed, or a signal ended it
+		report.Exit = exit.code
+		report.Incomplete = cmp.Or(report.Incomplete, exit.message)
+	}
+	if err := writeReports(report, outs, sh, textStyle(sh, p.verbose)); err != nil {
+		return withUnwritten(ended, []string{err.Error()})
+	}
+	return ended
 }
 
 // recorderConfig returns the configuration of the recorder that forwards the requests. The caller

@@ -102,12 +102,34 @@ func TestProxyFindings(t *testing.T) {
 	if code != exitFailed || err != nil || !strings.Contains(string(text), "FAILED") || !strings.Contains(string(text), "terminal event") {
 		t.Errorf("exit %d, %v\n%s%s%s", code, err, out, said, text)
 	}
-	// A COMMAND that fails is a failure, whatever the server did.
+}
+
+// TestProxyCommandFails checks that a COMMAND that fails is a failure, whatever the server did, and
+// that the reports say so.
+func TestProxyCommandFails(t *testing.T) {
+	t.Parallel()
 	real := startServer(t, t.TempDir(), "serve", "--dialect", "agui")
-	code, out, said = streamassay(t, dir, "proxy", "--dialect", "agui", "--upstream", real.base(), "--", "sh", "-c",
-		`"$0" run "$PROXY_URL" --dialect agui --only text > client.txt; false`, os.Args[0])
-	if code != exitFailed || !strings.Contains(out, "PASSED") || !strings.Contains(said, "command sh failed") {
+	dir := t.TempDir()
+	code, out, said := streamassay(t, dir, "proxy", "--dialect", "agui", "--upstream", real.base(), "--report", "json=r.json",
+		"--", "sh", "-c", `"$0" run "$PROXY_URL" --dialect agui --only text > client.txt; false`, os.Args[0])
+	const why = "command sh failed: exit status 1"
+	if code != exitFailed || !strings.Contains(out, "FAILED  agui@1.0") || !strings.Contains(out, "(exit 1)") ||
+		!strings.Contains(out, "incomplete: "+why) || !strings.Contains(said, why) {
 		t.Errorf("exit %d\n%s%s", code, out, said)
+	}
+	var report struct {
+		Exit                int
+		Verdict, Incomplete string
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "r.json"))
+	if err != nil || json.Unmarshal(text, &report) != nil || report.Exit != exitFailed || report.Verdict != "passed" ||
+		report.Incomplete != why {
+		t.Errorf("the report has %+v, %v", report, err)
+	}
+	code, _, said = streamassay(t, dir, "proxy", "--dialect", "agui", "--upstream", real.base(), "--report", "json=/dev/full",
+		"--", "sh", "-c", "exit 7")
+	if code != exitInternal || !strings.Contains(said, "command sh failed: exit status 7; --report json=/dev/full: no space left") {
+		t.Errorf("with a report that cannot be written: exit %d\n%s", code, said)
 	}
 }
 
