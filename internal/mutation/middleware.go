@@ -3,6 +3,7 @@ package mutation
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -45,14 +46,19 @@ const maxRequestBody = 32 << 20
 // interceptRequests returns a middleware that decodes each request and has serve respond to it. The
 // function serve writes the response to w. The argument v is the request. The argument next is the
 // server, to which serve can pass v.httpRequest or other requests. If the body of a request cannot
-// be read, or is larger than maxRequestBody, serve is not called, and the response has status 200
-// and no body.
+// be read, or is larger than maxRequestBody, serve is not called, and the response has status 400 or
+// 413.
 func interceptRequests(serve func(w http.ResponseWriter, v parsedRequest, next http.Handler)) middleware {
 	return func(next dialectHandler) dialectHandler {
 		return dialectHandler{http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequestBody))
 			if err != nil {
-				return // the client aborted the request
+				status := http.StatusBadRequest // the client may have aborted the request
+				if _, isLarge := errors.AsType[*http.MaxBytesError](err); isLarge {
+					status = http.StatusRequestEntityTooLarge
+				}
+				http.Error(w, err.Error(), status)
+				return
 			}
 			r.Body = io.NopCloser(bytes.NewReader(body))
 			serve(w, parseRequest(next.dialect, r, body), next)
