@@ -3,6 +3,7 @@ package reports
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/streamassay/streamassay/spec"
@@ -37,7 +38,11 @@ func WriteMarkdown(w io.Writer, r *Report) error {
 		t.addDialect(d)
 		fmt.Fprintf(b, "| %s | %s |", escapeMarkdown(d.Dialect), d.worstVerdict())
 		for _, v := range []spec.Verdict{spec.Failed, spec.Warned, spec.Error, spec.Passed, spec.Silent, spec.Skipped} {
-			fmt.Fprintf(b, " %d |", t.byVerdict[v])
+			count := strconv.Itoa(t.byVerdict[v])
+			if checks := t.unjudgedText(); v == spec.Error && checks != "" {
+				count = checks
+			}
+			fmt.Fprintf(b, " %s |", count)
 		}
 		fmt.Fprintf(b, " %s |\n", escapeMarkdown(t.promptSummary()))
 	}

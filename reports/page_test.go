@@ -115,6 +115,34 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
+// TestUnjudgedChecksAreCounted checks that every report which shows the verdict error for a dialect
+// states how many checks could not be judged, even if their requirements were judged in other
+// scenarios.
+func TestUnjudgedChecksAreCounted(t *testing.T) {
+	r := &Report{Dialects: []DialectReport{{
+		Dialect:      "d",
+		Requirements: []RequirementResult{{ID: "law", Verdict: spec.Passed}, {ID: "prompt", Verdict: spec.Passed, Convention: true}},
+		Checks: []Check{
+			{ID: "c", Scenario: "s", Verdict: spec.Error}, {ID: "c", Scenario: "t", Verdict: spec.Passed, Judged: 1},
+			{ID: "d", Scenario: "s", Verdict: spec.Error},
+		},
+	}}}
+	r.Conclude(ConcludeOptions{})
+	const line = "2 checks could not be judged, 1 requirement holds; test prompts: 1 followed"
+	for name, want := range map[string][]string{
+		"markdown": {"| d | error | 0 | 0 | 2 checks | 1 | 0 | 0 | 1 followed |", "d: " + line},
+		"text":     {"error    d  " + line, "INCONCLUSIVE  d: " + line + "  (exit 3)"},
+		"html":     {line},
+	} {
+		out := formatted(t, name, r)
+		for _, part := range want {
+			if !strings.Contains(out, part) {
+				t.Errorf("%s does not contain %q:\n%s", name, part, out)
+			}
+		}
+	}
+}
+
 // TestMarkdownIsBounded checks that the Markdown summary of a very large report stays below a
 // megabyte, the limit of CI systems.
 func TestMarkdownIsBounded(t *testing.T) {

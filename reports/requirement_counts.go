@@ -9,11 +9,13 @@ import (
 )
 
 // requirementCounts holds how many requirements have each verdict. It counts the requirements on
-// replies to test prompts separately, because they are not part of the protocol.
+// replies to test prompts separately, because they are not part of the protocol. It also holds how
+// many results of checks could not be judged.
 type requirementCounts struct {
 	byVerdict        [spec.Error + 1]int // requirements of the protocol; the index is the verdict
 	promptsByVerdict [spec.Error + 1]int // requirements of the test prompts; the index is the verdict
 	excluded         int                 // requirements that no check can judge; the other counts do not include them
+	errors           int                 // results of checks that could not be judged
 	ignoresPrompts   bool                // the agent does not follow the test prompts
 }
 
@@ -30,6 +32,21 @@ func (t *requirementCounts) addDialect(d DialectReport) {
 			t.byVerdict[r.Verdict]++
 		}
 	}
+	for _, c := range d.Checks {
+		if c.Verdict == spec.Error {
+			t.errors++
+		}
+	}
+}
+
+// unjudgedText returns how many results could not be judged, as text such as "2 checks", if no
+// requirement has the verdict error: the requirements of these checks may have been judged in other
+// scenarios. Otherwise, and if there are no such results, it returns "".
+func (t requirementCounts) unjudgedText() string {
+	if t.errors == 0 || t.byVerdict[spec.Error]+t.promptsByVerdict[spec.Error] > 0 {
+		return ""
+	}
+	return countNoun(t.errors, "check")
 }
 
 // ignoresPrompts reports whether the run found that the agent does not follow the test prompts.
@@ -39,7 +56,8 @@ func (d DialectReport) ignoresPrompts() bool {
 
 // String returns the numbers that are not 0, as text such as
 // "1 MUST violated, 20 requirements hold; test prompts: 2 followed". If all numbers for the
-// protocol are 0, "nothing to judge" takes their place.
+// protocol are 0, "nothing to judge" takes their place. If results could not be judged, but no
+// requirement has the verdict error, the text states the number of these results instead.
 func (t requirementCounts) String() string {
 	var parts []string
 	add := func(n int, what string) {
@@ -50,6 +68,9 @@ func (t requirementCounts) String() string {
 	add(t.byVerdict[spec.Failed], "MUST violated")
 	add(t.byVerdict[spec.Warned], "SHOULD violated")
 	add(t.byVerdict[spec.Error], "could not be judged")
+	if checks := t.unjudgedText(); checks != "" {
+		parts = append(parts, checks+" could not be judged")
+	}
 	if t.byVerdict[spec.Passed] == 1 {
 		parts = append(parts, "1 requirement holds")
 	} else {
@@ -187,10 +208,6 @@ func (r *Report) conclusionLine() string {
 	violated := t.byVerdict[spec.Failed] + t.promptsByVerdict[spec.Failed]
 	if r.Counts.Failed > 0 && violated == 0 { // for no requirement in particular
 		s = countNoun(r.Counts.Failed, "check") + " failed, " + s
-	}
-	// The requirements of a check that could not be judged may have been judged in other scenarios.
-	if r.Counts.Error > 0 && t.byVerdict[spec.Error]+t.promptsByVerdict[spec.Error] == 0 {
-		s += ", " + countNoun(r.Counts.Error, "check") + " could not be judged"
 	}
 	if n := r.countFlaky(); n > 0 {
 		s += fmt.Sprintf(", %d of them flaky in %s", n, countNoun(r.Rounds, "round"))

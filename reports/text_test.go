@@ -119,6 +119,7 @@ func TestLastLine(t *testing.T) {
 		{one(laws(spec.Passed), failed, failed), 0, "FAILED  runs@2026-04: 2 checks failed, 1 requirement holds, 1 that no test can decide  (exit 1)"},
 		{one(laws(spec.Error), untold), 0, "NOTHING TESTED  runs@2026-04: 1 could not be judged, 1 that no test can decide  (exit 3)"},
 		{one(laws(spec.Error, spec.Passed), untold, passed), 0, "INCONCLUSIVE  runs@2026-04: 1 could not be judged, 1 requirement holds, 1 that no test can decide  (exit 3)"},
+		{one(laws(spec.Passed), untold, untold, passed), 0, "INCONCLUSIVE  runs@2026-04: 2 checks could not be judged, 1 requirement holds, 1 that no test can decide  (exit 3)"},
 		{one(laws(spec.Passed), passed), ExitInternal, "INTERNAL ERROR  runs@2026-04: 1 requirement holds, 1 that no test can decide  (exit 5)"},
 		{append(one(laws(spec.Passed), passed), one(laws(spec.Skipped), passed)...), 0, "PASSED  2 dialects: 1 requirement holds, 1 skipped, 2 that no test can decide  (exit 0)"},
 		{nil, 0, "NOTHING TESTED  no dialect: nothing to judge  (exit 3)"},
