@@ -43,7 +43,8 @@ func (d DialectReport) writeCauses(b *strings.Builder, s TextStyle, blocking boo
 		default:
 			fmt.Fprintf(b, "%s  %s\n", s.colorVerdict(spec.Failed, "PROBLEM"), name)
 		}
-		writeWrapped(b, "  • ", s.colorize(bold, truncateText(singleLine(c.Message), 600)))
+		message := wrapText(truncateText(singleLine(c.Message), 600), "    ", lineWidth-4)
+		b.WriteString("  • " + s.colorize(bold, message) + "\n") // colored last: the codes take no columns
 		if c.Advice != "" {
 			writeLabelled(b, "to do", singleLine(c.Advice))
 		}

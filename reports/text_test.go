@@ -3,6 +3,7 @@ package reports
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode"
@@ -208,6 +209,21 @@ func TestWrap(t *testing.T) {
 	}
 	if got := displayLines("a\n"+strings.Repeat("x", 25)+"\n\n … (9 more bytes)", 10, 3); strings.Join(got, "|") != "a|xxxxxxxxxx|xxxxxxxxxx|… (5 more characters)|… (9 more bytes)" {
 		t.Errorf("rawLines: %q", got)
+	}
+}
+
+// TestColorKeepsLines checks that a report in color has the same lines as one without, also if its
+// causes are wrapped.
+func TestColorKeepsLines(t *testing.T) {
+	codes := regexp.MustCompile("\x1b\\[[0-9]*m")
+	for n := range 12 {
+		r := sample()
+		message := strings.Repeat("x", n+1) + strings.Repeat(" word", 40)
+		r.Dialects[0].Causes = append(r.Dialects[0].Causes, Cause{Kind: "unreachable", Message: message, Fatal: true})
+		plain, colored := textOf(t, r, TextStyle{}), textOf(t, r, TextStyle{Color: true})
+		if got := codes.ReplaceAllString(colored, ""); got != plain || colored == plain {
+			t.Errorf("got without its codes\n%s\nwant\n%s", got, plain)
+		}
 	}
 }
 
