@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -261,19 +262,26 @@ func (p *backendFlags) check() error {
 }
 
 // withoutSecrets returns text, the value of a flag, without credentials, so that messages can show
-// it. It removes the user, the password and the query of a URL. Text with a space or tab but
-// without "://" is taken for a command and returned unchanged.
+// it. It removes the user, the password and the query of a URL. If the URL is invalid, it removes
+// everything before the last at sign, because any of it may be the password. Text without "://" is
+// returned unchanged if it contains a space or tab, or begins with the name of a backend and a colon
+// that are followed by a path or a command.
 func withoutSecrets(text string) string {
 	before, after, found := strings.Cut(text, "://")
 	if !found {
-		if strings.ContainsAny(text, " \t") {
-			return text // a command
+		name, _, _ := strings.Cut(text, ":")
+		if strings.ContainsAny(text, " \t") || slices.Contains([]string{"dir", "exec", "sqlite"}, name) {
+			return text
 		}
 		return text[strings.LastIndexByte(text, '@')+1:] // perhaps an incomplete URL
 	}
-	if at := strings.LastIndexByte(after, '@'); at >= 0 {
-		after = after[at+1:]
+	authority := after
+	if _, err := url.Parse("http://" + after); err == nil { // not text, which may begin with "openai:"
+		if end := strings.IndexAny(after, "/?#"); end >= 0 {
+			authority = after[:end]
+		}
 	}
+	after = after[strings.LastIndexByte(authority, '@')+1:]
 	after, _, hasQuery := strings.Cut(after, "?")
 	if hasQuery {
 		after += "?…"

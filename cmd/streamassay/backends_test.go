@@ -56,3 +56,32 @@ func TestOpenStateRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestWithoutSecrets checks that withoutSecrets removes the user, the password and the query of a
+// URL, and that it does not mistake another at sign for the end of the user and the password.
+func TestWithoutSecrets(t *testing.T) {
+	for text, want := range map[string]string{
+		"http://h/p@q":                  "http://h/p@q",
+		"http://u:p@h/x@y":              "http://h/x@y",
+		"http://h?x=a@b":                "http://h?…",
+		"http://u:p@h?x=a@b":            "http://h?…",
+		"http://h#a@b":                  "http://h#a@b",
+		"http://u@v:p@h/x":              "http://h/x",
+		"http://u:p/w@h/x":              "http://h/x", // the password is not escaped
+		"http://u:p?w@h/x":              "http://h/x",
+		"openai:http://u:p/w@h/x":       "openai:http://h/x",
+		"openai:http://u:p@h/x@y?key=k": "openai:http://h/x@y?…",
+		"unix://u:p@/run/redis@1.sock":  "unix:///run/redis@1.sock",
+		"u:p@h/x":                       "h/x",
+		"redis:u:p@h":                   "h",
+		"dir:/srv/a@b":                  "dir:/srv/a@b",
+		"sqlite:a@b.db":                 "sqlite:a@b.db",
+		"exec:whisper@1":                "exec:whisper@1",
+		"exec:whisper a@b":              "exec:whisper a@b",
+		"memory":                        "memory",
+	} {
+		if got := withoutSecrets(text); got != want {
+			t.Errorf("withoutSecrets(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
