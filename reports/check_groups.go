@@ -190,14 +190,28 @@ func (c Check) findingGroups() (all []similarFindings) {
 var variableParts = regexp.MustCompile("…?(?:\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`)…?" + `|/[^\s:,;]*|\d+`)
 
 // similarityKey returns a key by which similar findings are grouped. The key of a finding about a
-// whole response consists of the requirement, the operation, the status line, and the text after
-// the first semicolon of the message. Any other key consists of the requirement and the message
-// without [variableParts].
+// whole response consists of the requirement, the operation, the status line, and what the message
+// says is required. Any other key consists of the requirement and the message without
+// [variableParts].
 func (f Finding) similarityKey() string {
-	if f.Event == nil && f.Response != "" {
+	if f.isAboutResponse() {
 		status, _, _ := strings.Cut(f.Response, "\n")
-		_, required, _ := strings.Cut(f.Message, ";")
+		_, required := f.splitMessage()
 		return strings.Join([]string{f.Requirement, f.Operation, status, required}, "\x00")
 	}
 	return f.Requirement + "\x00" + variableParts.ReplaceAllString(f.Message[:min(len(f.Message), 400)], "…")
+}
+
+// isAboutResponse reports whether the finding is about a whole response, not about one event.
+func (f Finding) isAboutResponse() bool { return f.Event == nil && f.Response != "" }
+
+// splitMessage splits the message of a finding about a whole response into what was seen and what is
+// required, at the last "; ", because what was seen may contain text of the server. The message of
+// any other finding is not split; required is then "". The part seen may differ between similar
+// findings.
+func (f Finding) splitMessage() (seen, required string) {
+	if i := strings.LastIndex(f.Message, "; "); i >= 0 && f.isAboutResponse() {
+		return f.Message[:i], f.Message[i+len("; "):]
+	}
+	return f.Message, ""
 }

@@ -63,6 +63,41 @@ func TestLikeness(t *testing.T) {
 	}
 }
 
+// TestSimilarMessages checks that the text report shows, of each similar finding after the first, the
+// part of the message that may differ: without what is required if the finding is about a response,
+// and otherwise all.
+func TestSimilarMessages(t *testing.T) {
+	response := func(seen string) Finding {
+		return Finding{Message: seen + "; expected JSON", Response: "HTTP/1.1 200 OK"}
+	}
+	for _, test := range []struct {
+		name          string
+		first, second Finding
+		want          string
+	}{
+		{"a response", response("got text/html"), response("got text/plain"), "likewise: got text/plain\n"},
+		{
+			"a response with a semicolon", response("got text/html; charset=utf-8"), response("got text/plain;x=1; charset=utf-8"),
+			"likewise: got text/plain;x=1; charset=utf-8\n",
+		},
+		{
+			"an unrecorded response", Finding{Message: "got 2; expected 3"}, Finding{Message: "got 2; expected 4"},
+			"likewise: got 2; expected 4\n",
+		},
+		{
+			"an event", Finding{Message: "got 2; expected 3", Event: nth(1)}, Finding{Message: "got 2; expected 4", Event: nth(2)},
+			"likewise: got 2; expected 4\n",
+		},
+	} {
+		g := checkResultGroup{Check: Check{Findings: []Finding{test.first, test.second}}}
+		var b strings.Builder
+		g.writeFindings(&b, nil, TextStyle{})
+		if !strings.Contains(b.String(), test.want) {
+			t.Errorf("%s: want %q in\n%s", test.name, test.want, b.String())
+		}
+	}
+}
+
 // TestBrokenRequirements checks that requirements of level MAY are not listed as violated, and that
 // MUST precedes SHOULD.
 func TestBrokenRequirements(t *testing.T) {

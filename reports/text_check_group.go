@@ -170,7 +170,8 @@ func (g checkResultGroup) writeFindings(b *strings.Builder, violated []Requireme
 				fmt.Fprintf(b, "    … and %d more like this\n", len(f.Findings)-1-k)
 				break
 			}
-			writeWrapped(b, "    likewise: ", truncateText(singleLine(more.shortMessage()), 300))
+			seen, _ := more.splitMessage()
+			writeWrapped(b, "    likewise: ", truncateText(singleLine(seen), 300))
 			s.writeDimmed(b, "      ", truncateText(safeText(more.locationText()), 300))
 		}
 	}
@@ -180,17 +181,6 @@ func (g checkResultGroup) writeFindings(b *strings.Builder, violated []Requireme
 	if g.Dropped > 0 {
 		fmt.Fprintf(b, "  … and %d more that were not kept\n", g.Dropped)
 	}
-}
-
-// shortMessage returns the part of the message that may differ between similar findings. This is the
-// whole message if the finding refers to an event, and otherwise the text before the first
-// semicolon that is followed by a space.
-func (f Finding) shortMessage() string {
-	if f.Event != nil {
-		return f.Message
-	}
-	different, _, _ := strings.Cut(f.Message, "; ")
-	return different
 }
 
 // writeFinding writes the finding f with its place and the bytes that prove it. The parameter
