@@ -150,10 +150,11 @@ func byPrecision(list []checkResultGroup) []int {
 
 // coversGroup reports whether g describes the same defect as o, so that a report that shows g can
 // omit o. The first findings of both groups must be at the same location, and g must have a finding
-// at every location where o has one. The result is false if g or o has no findings, or if o.Dropped
-// is not 0.
+// at every location where o has one. The result is false if g or o has no findings, or if a result
+// of o has findings that were not kept, because their locations are unknown.
 func (g checkResultGroup) coversGroup(o checkResultGroup) bool {
-	if len(g.Findings) == 0 || len(o.Findings) == 0 || o.Dropped > 0 ||
+	if len(g.Findings) == 0 || len(o.Findings) == 0 ||
+		o.Dropped > 0 || slices.ContainsFunc(o.others, func(c Check) bool { return c.Dropped > 0 }) ||
 		g.locationOf(g.Findings[0]) != o.locationOf(o.Findings[0]) {
 		return false
 	}

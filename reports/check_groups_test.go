@@ -42,6 +42,33 @@ func TestSameBytesAreOneBlock(t *testing.T) {
 	}
 }
 
+// TestDroppedFindingsAreNotCovered checks that a check keeps its own group if not all its findings
+// were kept, in the result that the group shows or in another one, even if the others are at the
+// places of another check's findings.
+func TestDroppedFindingsAreNotCovered(t *testing.T) {
+	for _, test := range []struct {
+		name            string
+		shown, notShown int // number of dropped findings in the result that is shown, and in the other one
+		groups          int
+	}{
+		{"none dropped", 0, 0, 1}, {"dropped in the result shown", 1, 0, 2}, {"dropped in the other result", 0, 1, 2},
+	} {
+		var d DialectReport
+		for _, id := range []string{"wire.schema", "run.ends"} {
+			for i, scenario := range []string{"text", "many"} {
+				c := Check{ID: id, Scenario: scenario, Verdict: spec.Failed, Requests: 1 + i, Findings: []Finding{{Event: nth(3), Line: 9}}}
+				if id == "run.ends" {
+					c.Dropped = []int{test.shown, test.notShown}[i]
+				}
+				d.Checks = append(d.Checks, c)
+			}
+		}
+		if got := d.failedGroups(false); len(got) != test.groups || got[0].Scenario != "text" {
+			t.Errorf("%s: got %d groups, want %d: %+v", test.name, len(got), test.groups, got)
+		}
+	}
+}
+
 // TestLikeness checks which findings are similar: those with the same status, operation and
 // expectation, and those about events whose messages differ only in numbers, quotations and paths.
 func TestLikeness(t *testing.T) {
