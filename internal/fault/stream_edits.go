@@ -103,6 +103,7 @@ func insertGarbage(a Args) Effect {
 		noise[i] = byte(0x80 + a.Rand.IntN(0x40))
 	}
 	return injectAt(a, func(c *triggeredWriter, rest []byte) error {
+		a.Applied()
 		frame, _ := sse.Append(nil, sse.Frame{Data: noise}) // data never fails
 		if err := c.writeBytes(frame); err != nil {
 			return err
@@ -112,15 +113,16 @@ func insertGarbage(a Args) Effect {
 }
 
 // padEvent is a value for [Fault.NewEffect]. The effect inserts spaces before the data of an event
-// until its frame has as many bytes as the fault's parameter "bytes" states. A larger frame is not
-// changed. The data remains valid JSON. The event is the one at the trigger or, if no trigger is
+// until its frame has as many bytes as the fault's parameter "bytes" states. A larger frame, or one
+// without data, is not changed. The data remains valid JSON. The event is the one at the trigger or, if no trigger is
 // set, a random one; see newTriggeredWriter.
 func padEvent(a Args) Effect {
 	return injectAt(a, func(c *triggeredWriter, rest []byte) error {
 		data, ok := sse.FindField(rest, "data")
-		if !ok {
+		if !ok || len(rest) >= a.Ints["bytes"] {
 			return c.writeBytes(rest)
 		}
+		a.Applied()
 		if err := c.writeBytes(rest[:data.ValueStart]); err != nil {
 			return err
 		}

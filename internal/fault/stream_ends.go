@@ -17,7 +17,12 @@ func endStreamAt(how StreamEnd) func(Args) Effect {
 				_ = w.Finish(how)
 			})
 		}
-		return newTriggeredWriter(w, a, func(*triggeredWriter, []byte) error { return w.Finish(how) })
+		return newTriggeredWriter(w, a, func(_ *triggeredWriter, rest []byte) error {
+			if how != Clean || rest != nil { // a whole stream ends cleanly anyway
+				a.Applied()
+			}
+			return w.Finish(how)
+		})
 	})
 }
 
@@ -36,6 +41,7 @@ func atStreamEnd(f func(a Args, w StreamSink) error) func(Args) Effect {
 func truncateFrame(part func(frame []byte) []byte) func(Args) Effect {
 	return func(a Args) Effect {
 		return injectAt(a, func(c *triggeredWriter, frame []byte) error {
+			a.Applied()
 			if frame != nil && a.Trigger.Byte < 0 {
 				if err := c.writeBytes(part(frame)); err != nil {
 					return err
@@ -79,6 +85,7 @@ func stall(a Args) Effect {
 		return endStreamAt(Stall)(a)
 	}
 	return injectAt(a, func(c *triggeredWriter, rest []byte) error {
+		a.Applied()
 		if err := c.Flush(); err != nil {
 			return err
 		}

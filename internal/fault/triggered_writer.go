@@ -8,7 +8,6 @@ import (
 // stream, where it calls inject.
 type triggeredWriter struct {
 	StreamSink
-	args        Args
 	beforeFrame int         // number of the frame before which to inject; -1: none
 	afterBytes  int64       // number of bytes after which to inject; -1: none
 	written     int64       // number of bytes written so far
@@ -18,8 +17,8 @@ type triggeredWriter struct {
 	// atEnd makes Close inject the fault if the stream is shorter than beforeFrame. It is
 	// set if the position was chosen at random.
 	atEnd bool
-	// inject injects the fault. rest is the part of the current frame that has not been
-	// written, or nil at the end of the stream.
+	// inject injects the fault and calls Args.Applied if it changes the stream. rest is the part
+	// of the current frame that has not been written, or nil at the end of the stream.
 	inject func(c *triggeredWriter, rest []byte) error
 }
 
@@ -33,7 +32,7 @@ func newTriggeredWriter(
 	w StreamSink, a Args, inject func(c *triggeredWriter, rest []byte) error,
 ) *triggeredWriter {
 	c := &triggeredWriter{
-		StreamSink: w, args: a, beforeFrame: a.Trigger.Event, afterBytes: a.Trigger.Byte, inject: inject,
+		StreamSink: w, beforeFrame: a.Trigger.Event, afterBytes: a.Trigger.Byte, inject: inject,
 	}
 	if !a.Trigger.IsSet() {
 		c.beforeFrame, c.atEnd = 1+a.Rand.IntN(3), true
@@ -64,7 +63,6 @@ func (c *triggeredWriter) WriteFrame(n int, frame []byte) error {
 // injected only once. The argument rest is the part of the current frame that has not been written.
 func (c *triggeredWriter) fire(rest []byte) error {
 	c.done = true
-	c.args.Applied()
 	return c.inject(c, rest)
 }
 
@@ -91,6 +89,7 @@ func (c *triggeredWriter) Close() error {
 // injectAt returns an effect that calls inject once, at the trigger a.Trigger or, if no trigger is
 // set, at a random position; see newTriggeredWriter. The argument rest is the part of the current
 // frame that has not been written, which inject must write. At the end of the stream, rest is nil.
+// The function inject must call a.Applied if it changes the stream.
 func injectAt(a Args, inject func(c *triggeredWriter, rest []byte) error) Effect {
 	return Effect{WrapBody: func(w StreamSink) FrameWriter {
 		c := newTriggeredWriter(w, a, inject)

@@ -50,6 +50,8 @@ var wireCases = []struct {
 	{use: "no-last-blank-line", segments: []string{sent[0][:len(sent[0])-1], "\n" + sent[1][:len(sent[1])-1], "\n" + sent[2], sent[3][:len(sent[3])-1], "\n" + sent[4][:len(sent[4])-1]}},
 	{use: "garbage; event=2; bytes=4", segments: []string{sent[0], sent[1], sent[2], "data: \u0000\n\n" + sent[3], sent[4]}},
 	{use: "oversize; event=3; bytes=30", segments: append(slices.Clone(sent[:4]), "id: 4\ndata: "+strings.Repeat(" ", 9)+"{\"d\":4}\n\n")},
+	{use: "oversize; event=3; bytes=21"}, // the size of the event
+	{use: "oversize; event=3; bytes=9"},
 	{use: "linger; for=7s", took: 12 * time.Second},
 	{use: "no-keep-alive", segments: slices.Delete(slices.Clone(sent), 2, 3)},
 	{use: "other-keep-alive", segments: []string{sent[0], sent[1], ": still here\n\n", sent[3], sent[4]}},
@@ -124,6 +126,19 @@ func endOffset(t *testing.T, seed uint64) int {
 	w := &recordingWriter{}
 	w.send(uses[0].NewEffect(fault.ResponseContext{Rand: rand.New(rand.NewPCG(seed, 0)), Applied: func() {}}).WrapBody(w), 0, sent[0], sent[1], sent[3], sent[4])
 	return len(w.segments)
+}
+
+// TestNothingLeftToChange checks that a fault that comes after the last frame of a short stream reports
+// a change only if it makes one.
+func TestNothingLeftToChange(t *testing.T) {
+	for use, want := range map[string]bool{"clean-end": false, "oversize": false, "abort": true, "garbage": true, "stall; for=1s": true} {
+		w := &recordingWriter{}
+		effect, hasApplied := newReportingEffect(t, use)
+		w.send(effect.WrapBody(w), 0, sent[0])
+		if hasApplied() != want || !strings.HasPrefix(w.sent(), sent[0]) {
+			t.Errorf("%s: it sends %q and reports a change: %v; want %v", use, w.sent(), hasApplied(), want)
+		}
+	}
 }
 
 func TestGzip(t *testing.T) {
