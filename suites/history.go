@@ -245,7 +245,7 @@ func (t *Conversation) isHistoryComplete(page spec.Event) bool {
 	// white space is ignored, because a server may join several texts in its own way.
 	holds := func(k spec.Kind, text string, isJoined bool) bool {
 		all := held[k].String()
-		return strings.Contains(all, text) || isJoined && strings.Contains(withoutSpaces(all), withoutSpaces(text))
+		return strings.Contains(all, text) || isJoined && strings.Contains(rules.WithoutSpace(all), rules.WithoutSpace(text))
 	}
 	for e := range t.Events(math.MaxInt) {
 		switch {
@@ -298,6 +298,3 @@ func (t *Conversation) countExpectedImages(user spec.Event) int {
 	}
 	return min(1, n)
 }
-
-// withoutSpaces returns s with all white space removed.
-func withoutSpaces(s string) string { return strings.Join(strings.Fields(s), "") }

@@ -230,7 +230,7 @@ func changedUserText(page spec.Event, text string) (changed string, ok bool) {
 	const enough = 24 // bytes of a beginning: other prompts may begin with the same word
 	for _, m := range page.PartsOf(spec.HistoryUser) {
 		isBeginning := len(m.Text) >= enough && strings.HasPrefix(text, m.Text)
-		if m.Text != text && (isBeginning || withoutSpace(m.Text) == withoutSpace(text)) {
+		if m.Text != text && (isBeginning || WithoutSpace(m.Text) == WithoutSpace(text)) {
 			return m.Text, true
 		}
 	}

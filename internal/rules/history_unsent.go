@@ -27,8 +27,9 @@ func (s sentPrompt) resembles(text string) bool {
 		len(s.text) >= enough && strings.HasPrefix(text, s.text[:enough])
 }
 
-// withoutSpace returns text without its white space.
-func withoutSpace(text string) string { return strings.Join(strings.Fields(text), "") }
+// WithoutSpace returns text without its white space. Servers may join the parts of a text with any
+// white space, so texts are compared without it.
+func WithoutSpace(text string) string { return strings.Join(strings.Fields(text), "") }
 
 // eachStoredPrompt returns a watchFunc that, at the end of a conversation, calls judge for each
 // user message m in the histories of threads that are known to be new. The argument page is the
@@ -49,7 +50,7 @@ func eachStoredPrompt(judge func(p *spec.Pass, page, m spec.Event, sent []sentPr
 					continue
 				}
 				for _, m := range page.PartsOf(spec.HistoryUser) {
-					text := withoutSpace(m.Text)
+					text := WithoutSpace(m.Text)
 					isSent := slices.ContainsFunc(sent, func(s sentPrompt) bool { return s.text == text })
 					judge(p, page, m, slices.DeleteFunc(slices.Clone(sent), func(s sentPrompt) bool {
 						return denied[text] && !isSent || !s.resembles(text)
@@ -62,7 +63,7 @@ func eachStoredPrompt(judge func(p *spec.Pass, page, m spec.Event, sent []sentPr
 			case e.Kind == spec.HTTPRequest:
 				added = 0
 				for _, m := range e.PartsOf(spec.InputUser) {
-					s := sentPrompt{withoutSpace(m.Text), len(m.PartsOf(spec.InputImage)) > 0}
+					s := sentPrompt{WithoutSpace(m.Text), len(m.PartsOf(spec.InputImage)) > 0}
 					if !slices.Contains(sent, s) {
 						sent, added = append(sent, s), added+1
 					}
@@ -147,7 +148,7 @@ with status 429 or 503.`,
 			if x.reply.Kind == spec.History {
 				for _, m := range x.reply.Parts {
 					for _, image := range m.PartsOf(spec.HistoryImage) {
-						links[withoutFragment(image.Text)] = historyLink{x.reply.At, withoutSpace(m.Text)}
+						links[withoutFragment(image.Text)] = historyLink{x.reply.At, WithoutSpace(m.Text)}
 					}
 				}
 			}
@@ -182,7 +183,7 @@ func (s sentImages) add(request spec.Event, uploads *knownUploads) {
 			if link := uploads.links[withoutFragment(image.Text)]; link.hasFile {
 				file = link.file
 			}
-			s[withoutSpace(m.Text)] = append(s[withoutSpace(m.Text)], file)
+			s[WithoutSpace(m.Text)] = append(s[WithoutSpace(m.Text)], file)
 		}
 	}
 }
