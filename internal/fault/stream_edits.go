@@ -3,10 +3,8 @@ package fault
 import (
 	"bytes"
 	"compress/gzip"
-	"strings"
 
 	"github.com/streamassay/streamassay/internal/sse"
-	"github.com/streamassay/streamassay/spec"
 )
 
 // wrapBody returns a value for [Fault.NewEffect]. The effect has only an [Effect.WrapBody]
@@ -136,17 +134,22 @@ func padEvent(a Args) Effect {
 	})
 }
 
-// compress is a value for [Fault.NewEffect]. The effect compresses the stream with gzip and flushes
-// the compressor after each frame, so that the client can decode each event as soon as it arrives.
+// compress is a value for [Fault.NewEffect]. The effect compresses the stream with gzip and sets
+// Content-Encoding. It flushes the compressor after each frame, so that the client can decode each
+// event as soon as it arrives. If OnHead is not called, because the head was sent before the fault
+// was known, the stream is not changed: without Content-Encoding, no client could decode it.
 func compress(a Args) Effect {
+	isAnnounced := false // Content-Encoding is set
 	return Effect{
 		OnHead: func(h *ResponseHead) {
-			if strings.HasPrefix(h.Header.Get("Content-Type"), spec.EventStream) {
-				a.Applied()
-				h.Header.Set("Content-Encoding", "gzip")
-			}
+			a.Applied()
+			h.Header.Set("Content-Encoding", "gzip")
+			isAnnounced = true
 		},
 		WrapBody: func(w StreamSink) FrameWriter {
+			if !isAnnounced {
+				return frameWriterFuncs{frame: writeFrames(w)}
+			}
 			z := gzip.NewWriter(w)
 			return frameWriterFuncs{close: z.Close, frame: func(_ int, frame []byte) error {
 				if _, err := z.Write(frame); err != nil {

@@ -80,7 +80,7 @@ var wireFaults = []*Fault{
 			{Name: "bytes", Doc: "size of the event in bytes", Type: "int", Default: "1048576", Min: "1", Max: "268435456"},
 		},
 		NewEffect: padEvent},
-	{Name: "gzip", Doc: "the stream is compressed, although the client did not request it",
+	{Name: "gzip", Doc: "the stream is compressed and has Content-Encoding: gzip, although the client did not request it",
 		Checks:    []string{"wire.opens-stream"},
 		NewEffect: compress},
 	{Name: "linger", Doc: "the stream stays open for a while after its last event",

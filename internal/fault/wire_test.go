@@ -4,6 +4,7 @@ import (
 	"compress/gzip"
 	"io"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -141,15 +142,31 @@ func TestNothingLeftToChange(t *testing.T) {
 	}
 }
 
+// TestGzip checks that the gzip fault compresses a stream if it has set Content-Encoding, also if
+// another fault has changed the content type, and that it does not change a stream whose head was
+// sent before.
 func TestGzip(t *testing.T) {
-	w := &recordingWriter{}
-	w.send(newEffect(t, "gzip").WrapBody(w), 0, sent...)
-	z, err := gzip.NewReader(strings.NewReader(w.sent()))
-	if err != nil {
-		t.Fatal(err)
+	for _, contentType := range []string{"text/event-stream", "text/plain", ""} {
+		w, h := &recordingWriter{}, fault.ResponseHead{Status: 200, Header: http.Header{"Content-Type": {contentType}}}
+		effect := newEffect(t, "gzip")
+		effect.OnHead(&h)
+		w.send(effect.WrapBody(w), 0, sent...)
+		z, err := gzip.NewReader(strings.NewReader(w.sent()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := io.ReadAll(z)
+		if err != nil || string(out) != strings.Join(sent, "") || len(w.segments) < len(sent) {
+			t.Errorf("%q in %d segments: %v", out, len(w.segments), err)
+		}
+		if got := h.Header.Get("Content-Encoding"); got != "gzip" {
+			t.Errorf("Content-Type %q: Content-Encoding %q, want gzip", contentType, got)
+		}
 	}
-	out, err := io.ReadAll(z)
-	if err != nil || string(out) != strings.Join(sent, "") || len(w.segments) < len(sent) {
-		t.Errorf("%q in %d segments: %v", out, len(w.segments), err)
+	w := &recordingWriter{}
+	effect, hasApplied := newReportingEffect(t, "gzip")
+	w.send(effect.WrapBody(w), 0, sent...)
+	if w.sent() != strings.Join(sent, "") || hasApplied() {
+		t.Errorf("after the head, it sends %q and reports a change: %v", w.sent(), hasApplied())
 	}
 }
