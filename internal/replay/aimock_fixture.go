@@ -21,7 +21,7 @@ const maxRules = 10_000
 // can be converted. ConvertFixtures reports an error if the file or a fixture cannot be converted,
 // and a warning for each part of a fixture that is omitted or represented differently.
 func ConvertFixtures(name string, data []byte) ([]ConvertedFile, []FileProblem) {
-	c := &fixtureConverter{file: name, toolByCallID: map[string]string{}, nextIndex: map[string]int{}}
+	c := &fixtureConverter{file: name, toolsByCallID: map[string][]string{}, nextIndex: map[string]int{}}
 	var list []json.RawMessage
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	c.readObject("the file", data, memberDecoders{
@@ -65,10 +65,10 @@ type fixtureConverter struct {
 	file              string // name of the input file
 	label             string // prefix of messages, which names the current fixture; "" before the first fixture
 	problems          []FileProblem
-	failed            bool              // the current fixture cannot be converted
-	toolByCallID      map[string]string // tool names by call id
-	nextIndex         map[string]int    // next sequenceIndex, by the JSON of the match object without sequenceIndex
-	userMessageWarned bool              // the warning about userMessage was given
+	failed            bool                // the current fixture cannot be converted
+	toolsByCallID     map[string][]string // distinct tool names by call id; fixtures may use an id for several tools
+	nextIndex         map[string]int      // next sequenceIndex, by the JSON of the match object without sequenceIndex
+	userMessageWarned bool                // the warning about userMessage was given
 }
 
 // errorf records an error about the current fixture, which is then omitted from the script. If it
@@ -159,7 +159,7 @@ func readNumber[T int | float64](c *fixtureConverter, to **T, name string, low, 
 	}
 }
 
-// learnToolNames records in c.toolByCallID the id and the tool name of each tool call in the
+// learnToolNames records in c.toolsByCallID the id and the tool name of each tool call in the
 // response of the fixture raw. It must be called for all fixtures before the first is converted,
 // because a fixture can refer to a tool call in another fixture.
 func (c *fixtureConverter) learnToolNames(raw json.RawMessage) {
@@ -173,8 +173,8 @@ func (c *fixtureConverter) learnToolNames(raw json.RawMessage) {
 		return // convertFixture reports the error
 	}
 	for _, call := range slices.Concat(f.Response.Calls, f.Response.Blocks) {
-		if call.ID != "" && call.Name != "" {
-			c.toolByCallID[call.ID] = call.Name
+		if call.ID != "" && call.Name != "" && !slices.Contains(c.toolsByCallID[call.ID], call.Name) {
+			c.toolsByCallID[call.ID] = append(c.toolsByCallID[call.ID], call.Name)
 		}
 	}
 }

@@ -1,6 +1,10 @@
 package replay
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+)
 
 // An aimockMatch holds the decoded members of the match object of an aimock fixture. The match
 // object states for which requests the fixture is used.
@@ -96,15 +100,23 @@ func (c *fixtureConverter) conditions(m aimockMatch) (conditions scriptObject) {
 
 // toolResultCondition returns the condition on a tool result for m.toolCallID and m.resultText, or
 // nil if the match object has neither. The mock chooses its own ids for tool calls. If the name of
-// the called tool is known, the condition therefore requires the name instead of the id.
+// the called tool is known, the condition therefore requires the name instead of the id, or one of
+// the names if the file has calls of several tools with the id.
 func (c *fixtureConverter) toolResultCondition(m aimockMatch) (o scriptObject) {
 	if m.toolCallID != "" {
-		if tool := c.toolByCallID[m.toolCallID]; tool != "" {
-			o.set("name", tool)
-		} else {
+		switch tools := c.toolsByCallID[m.toolCallID]; len(tools) {
+		case 0:
 			c.warnf("toolCallId %q does not occur in the file's toolCalls: the server chooses call ids, "+
 				"so the rule may never match; use the name of the tool instead", m.toolCallID)
 			o.set("call", m.toolCallID)
+		case 1:
+			o.set("name", tools[0])
+		default:
+			var patterns []string
+			for _, tool := range tools {
+				patterns = append(patterns, regexp.QuoteMeta(tool))
+			}
+			o.set("name", scriptObject{{"matches", "^(?:" + strings.Join(patterns, "|") + ")$"}})
 		}
 	}
 	if m.hasResult {

@@ -92,6 +92,48 @@ func TestFixtures(t *testing.T) {
           name: "y"
           arguments: not json
 `},
+		"calls of several tools with one id": {
+			`{"fixtures":[
+				{"match":{"userMessage":"a","hasToolResult":false},"response":{"toolCalls":[{"name":"get.a","id":"call_1"}]}},
+				{"match":{"userMessage":"b","hasToolResult":false},"response":{"blocks":[{"type":"toolCall","name":"get_b","id":"call_1"}]}},
+				{"match":{"userMessage":"again","hasToolResult":false},"response":{"toolCalls":[{"name":"get.a","id":"call_1"}]}},
+				{"match":{"toolCallId":"call_1"},"response":{"content":"Done."}}]}`,
+			`rules:
+  - name: fixture 0
+    when:
+      last: user
+      text:
+        contains: a
+    reply:
+      - client-tool:
+          name: get.a
+          arguments: {}
+  - name: fixture 1
+    when:
+      last: user
+      text:
+        contains: b
+    reply:
+      - client-tool:
+          name: get_b
+          arguments: {}
+  - name: fixture 2
+    when:
+      last: user
+      text:
+        contains: again
+    reply:
+      - client-tool:
+          name: get.a
+          arguments: {}
+  - name: fixture 3
+    when:
+      tool-result:
+        name:
+          matches: "^(?:get\\.a|get_b)$"
+    reply:
+      - text: Done.
+`},
 		"an order": {
 			`{"fixtures":[{"match":{"userMessage":"go","hasToolResult":false,"sequenceIndex":0},"response":{"content":{"a":[1]}}},
 				{"match":{"hasToolResult":false,"sequenceIndex":1,"userMessage":"go"},"response":{"blocks":[{"type":"toolCall","name":"t","arguments":{}},{"type":"text","text":"late"}]}}]}`,
