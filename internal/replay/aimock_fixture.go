@@ -50,6 +50,7 @@ func ConvertFixtures(name string, data []byte) ([]ConvertedFile, []FileProblem) 
 	if len(rules) == 0 {
 		return nil, c.problems
 	}
+	c.label = "" // what follows is about the file
 	text, err := formatYAML(scriptObject{{"rules", rules}})
 	if err != nil {
 		c.errorf("the script cannot be written: %v", err)
@@ -63,7 +64,7 @@ func ConvertFixtures(name string, data []byte) ([]ConvertedFile, []FileProblem) 
 // the problems that it finds.
 type fixtureConverter struct {
 	file              string // name of the input file
-	label             string // prefix of messages, which names the current fixture; "" before the first fixture
+	label             string // prefix of messages, which names the current fixture; "" before the first and after the last
 	problems          []FileProblem
 	failed            bool                // the current fixture cannot be converted
 	toolsByCallID     map[string][]string // distinct tool names by call id; fixtures may use an id for several tools
@@ -72,7 +73,7 @@ type fixtureConverter struct {
 }
 
 // errorf records an error about the current fixture, which is then omitted from the script. If it
-// is called before the first fixture, the error is about the file.
+// is called before the first fixture or after the last, the error is about the file.
 func (c *fixtureConverter) errorf(format string, args ...any) {
 	c.failed = true
 	c.addProblem(Error, format, args...)
