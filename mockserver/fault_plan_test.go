@@ -8,6 +8,7 @@ import (
 	"github.com/onsi/gomega"
 
 	"github.com/streamassay/streamassay/internal/journal"
+	"github.com/streamassay/streamassay/internal/script"
 	"github.com/streamassay/streamassay/mockserver"
 	"github.com/streamassay/streamassay/reference"
 	"github.com/streamassay/streamassay/spec"
@@ -145,6 +146,53 @@ func TestResetForgetsFaults(t *testing.T) {
 		m.Reset("")
 		if got := string(k.ask("run-1", "conformance:many 6").Body); !strings.Contains(got, "5 ") {
 			t.Errorf("%s: the stream after a reset is faulty: %s", name, got)
+		}
+	}
+}
+
+// TestResetOfATest checks that the counters of a test begin anew after its reset, and those of other
+// tests do not: those of its script, and those on which random choices depend.
+func TestResetOfATest(t *testing.T) {
+	seed := uint64(7)
+	m := made(t, mockserver.Config{Seed: &seed}, "agkit@0.0.10")
+	rules := "rules: [{times: 1, reply: 'first {{uuid}}'}, {quota: {requests: 1, per: 1m}, reply: 'number {{seq \"n\"}}'}]"
+	set, problems := script.Load([]script.Source{{Name: "x", Data: []byte(rules)}}, m.Dialects())
+	if set == nil || len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	m.SetSettings("", mockserver.RuntimeSettings{Scripts: set})
+	k := newTestClient(t, m)
+	three := func(test string) (all string) {
+		for range 3 {
+			all += string(k.ask("run-1", "hi", "X-Test-Id: "+test).Body)
+		}
+		return all
+	}
+	first, other := three("a"), three("b")
+	m.Reset("a")
+	if got := three("a"); got != first || !strings.Contains(got, "first") || !strings.Contains(got, "quota") {
+		t.Errorf("after a reset the responses are %s\nand were before %s", got, first)
+	}
+	if three("b") == other {
+		t.Error("the counters of test b begin anew after the reset of test a")
+	}
+}
+
+// TestResetOfATestForgetsFaults checks that a run of a test gets the faults of its own request after
+// a reset of the test, although a run with the same id had others before, and that the reset of another
+// test does not change the faults of the run.
+func TestResetOfATestForgetsFaults(t *testing.T) {
+	m := made(t, mockserver.Config{}, "runs@2026-04")
+	k := newTestClient(t, m)
+	for _, c := range []struct {
+		reset string // the test that is reset before the run is repeated
+		fault bool   // whether the repeated run has the fault of the first one
+	}{{"b", true}, {"a", false}} {
+		k.ask("run-1", "conformance:many 6", "X-Test-Id: a", "X-Mock-Fault: abort; event=2; streams=0")
+		m.Reset(c.reset)
+		got := string(k.ask("run-1", "conformance:many 6", "X-Test-Id: a").Body)
+		if strings.Contains(got, "5 ") == c.fault {
+			t.Errorf("after a reset of test %s the stream is %q; want a faulty one: %v", c.reset, got, c.fault)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package mockserver
 
 import (
+	"maps"
 	"slices"
 	"sync"
 )
@@ -48,6 +49,15 @@ func (l *limitedMap[K, V]) drop(key K) {
 	defer l.mu.Unlock()
 	delete(l.all, key)
 	l.order = slices.DeleteFunc(l.order, func(other K) bool { return other == key })
+}
+
+// dropFunc removes all entries for which isDropped returns true. The function isDropped must not use
+// the map.
+func (l *limitedMap[K, V]) dropFunc(isDropped func(key K, v V) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	maps.DeleteFunc(l.all, isDropped)
+	l.order = slices.DeleteFunc(l.order, func(key K) bool { _, ok := l.all[key]; return !ok })
 }
 
 // keys returns the keys in the order in which they were added, oldest first.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"hash/fnv"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"strconv"
 	"sync"
@@ -39,15 +40,21 @@ func (s *Server) requestSeed(base uint64, test, method, target string, body []by
 		_, _ = h.Write([]byte{0})
 	}
 	_, _ = h.Write(body)
-	_ = binary.Write(h, binary.LittleEndian, s.requests.next(h.Sum64()))
+	_ = binary.Write(h, binary.LittleEndian, s.requests.next(countedKey{test, h.Sum64()}))
 	return h.Sum64()
+}
+
+// A countedKey identifies equal requests of one test. The test is "" for requests that name none.
+type countedKey struct {
+	test string
+	sum  uint64 // hash of the request
 }
 
 // A keyCounter counts how often each key occurs. To limit its memory, it forgets keys that have not
 // occurred for a long time; see maxCounted. It is safe for concurrent use.
 type keyCounter struct {
 	mu                sync.Mutex
-	current, previous map[uint64]uint64 // number of occurrences of each key; see maxCounted
+	current, previous map[countedKey]uint64 // number of occurrences of each key; see maxCounted
 }
 
 // maxCounted is the maximum number of keys in each of the two maps of a keyCounter. When the map
@@ -55,7 +62,7 @@ type keyCounter struct {
 const maxCounted = 1 << 16
 
 // next counts an occurrence of key and returns the number of earlier occurrences.
-func (c *keyCounter) next(key uint64) uint64 {
+func (c *keyCounter) next(key countedKey) uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n, ok := c.current[key]
@@ -63,7 +70,7 @@ func (c *keyCounter) next(key uint64) uint64 {
 		n = c.previous[key]
 	}
 	if c.current == nil || len(c.current) >= maxCounted { // the counts of the old previous are dropped
-		c.current, c.previous = map[uint64]uint64{}, c.current
+		c.current, c.previous = map[countedKey]uint64{}, c.current
 	}
 	c.current[key] = n + 1
 	return n
@@ -74,6 +81,15 @@ func (c *keyCounter) reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.current, c.previous = nil, nil
+}
+
+// resetTest forgets the keys of the test with the given id.
+func (c *keyCounter) resetTest(test string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, counts := range []map[countedKey]uint64{c.current, c.previous} {
+		maps.DeleteFunc(counts, func(key countedKey, _ uint64) bool { return key.test == test })
+	}
 }
 
 // requestStateKey is the type of the context key for the *requestState of a request.

@@ -122,14 +122,16 @@ func (s *Server) ScriptState(test string) *script.State { return s.scope(test).s
 // new test then replaces the oldest one.
 func (s *Server) Tests() []string { return slices.Sorted(slices.Values(s.scopes.keys())) }
 
-// Reset discards the settings, the script state and the journal entries of the test with the id
-// test. If test is "", Reset restores the initial state of the server: it discards the data of all
-// tests, the state of the reference server and the fault plans. It does not reset the clock, and
-// open streams continue.
+// Reset discards the settings, the script state, the fault plans and the journal entries of the test
+// with the id test, and the counts of its requests, on which random choices depend. If test is "",
+// Reset restores the initial state of the server: it discards the data of all tests, the state of
+// the reference server and the fault plans. It does not reset the clock, and open streams continue.
 func (s *Server) Reset(test string) {
 	if test != "" {
 		s.journal.Reset(test)
 		s.scopes.drop(test)
+		s.plans.dropFunc(func(_ runKey, p *faultPlan) bool { return p.test == test })
+		s.requests.resetTest(test)
 		return
 	}
 	s.journal.Clear()
