@@ -23,7 +23,12 @@ import (
 func docsCommand(sh stdio) *cobra.Command {
 	var to, check string
 	cmd := &cobra.Command{
-		Use: "docs", Hidden: true, Short: "Generate documents from the code, or check them", Args: rejectArguments,
+		Use: "docs", Hidden: true, Short: "For developers of streamassay: write or check its generated documents", Args: rejectArguments,
+		Long: `Write the documents of streamassay that list its checks, requirements, faults and clauses
+(checks.md, requirements.md, faults.md and coverage.md), or check that they are up to date.
+Exactly one of --write and --check is required.
+
+Exit codes: 0 success, 1 a document in --check DIR is missing or not up to date, 2 usage error.`,
 		RunE: func(*cobra.Command, []string) error {
 			if (to == "") == (check == "") {
 				return usageError("docs needs either --write DIR or --check DIR")
@@ -51,9 +56,9 @@ func docsCommand(sh stdio) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&to, "write", "", "`DIR` directory to write the documents to")
+	cmd.Flags().StringVar(&to, "write", "", "`DIR` directory to write the documents to; existing files are overwritten")
 	cmd.Flags().StringVar(&check, "check", "",
-		"`DIR` directory with documents to compare; exit code 1 if one is not up to date")
+		"`DIR` directory with the documents to check; nothing is written")
 	return cmd
 }
 

@@ -49,7 +49,7 @@ Exit codes: 0 success, 2 usage error (e.g. nothing has the ID).`,
 			return usageError("no check, requirement or scenario has the id %q "+seeLists, args[0])
 		},
 	}
-	addDialectFlag(cmd, &names, "show only requirements of this dialect")
+	addDialectFlag(cmd, &names, "leave out the requirements of other dialects")
 	return cmd
 }
 

@@ -85,7 +85,7 @@ was judged, or there was neither a whole run nor a violation, 5 internal error,
 			"which --dialect overrides")
 	l.addFlags(f)
 	f.Var(sizeValue(&l.maxEvent), "max-event",
-		"maximum size of one event; a larger one violates a MUST requirement (in the dialect runs: a SHOULD), and nothing after it is "+
+		"maximum size of one event; a larger one violates a MUST requirement (in the dialect \"runs\": a SHOULD), and nothing after it is "+
 			"judged")
 	completeDialects(cmd)
 	return cmd

@@ -155,8 +155,8 @@ SIGINT, 143 by SIGTERM.`,
 		}},
 		{"Recording a real server, instead of mocking", func(f *pflag.FlagSet) {
 			f.Var(&singleValue{value: &m.upstream}, "record",
-				"`URL` forward requests to the server at URL and record each conversation, which is the exchanges of one "+
-					"thread; exchanges without a thread form another (needs exactly one --dialect); REDACTED replaces "+
+				"`URL` forward requests to the server at URL and record each conversation (the exchanges of one "+
+					"thread; exchanges without a thread form another; needs exactly one --dialect); REDACTED replaces "+
 					"credentials")
 			f.StringVar(&m.save, "save", "recordings",
 				"`DIR` directory for the recordings; existing files are kept: a new file whose name is taken gets a number; "+

@@ -41,7 +41,7 @@ or of one generated sequence (--sequences) or combination (--deep).
 
 A response that exceeds a limit (--timeout, --idle-timeout, --max-bytes, --max-events or
 --max-event) violates a MUST requirement of every built-in dialect (except --max-event in the
-dialect runs, where it violates a SHOULD requirement). What arrived before the limit is judged.
+dialect "runs", where it violates a SHOULD requirement). What arrived before the limit is judged.
 ` + totalLimits("a target", "listed in the report, and the test is incomplete") + `
 
 ` + capabilitiesText("--claim and --lacks", suites.Capabilities()) + `
@@ -54,7 +54,7 @@ These flags make more requirements testable:
                    invalid credentials must be rejected
   --other-header   one user must have no access to the threads and files of the other
   --stream-limit   a stream above the limit must be refused
-Without the flag, its requirement is not tested. Without credentials, requests of a dialect
+Without the flag, its requirement is not tested, even with --claim. Without credentials, requests of a dialect
 that requires authentication carry 'Authorization: Bearer streamassay'.
 
 Exit codes: 0 something was tested and no MUST requirement is violated, 1 a MUST requirement
@@ -269,7 +269,8 @@ func runAll(ctx context.Context, sh stdio, jobs []targetRun) error {
 		return withUnwritten(exitError{i.exitCode(), i.Error()}, unwritten)
 	}
 	if !agrees {
-		return withUnwritten(exitError{exitInternal, "the verdicts of the Ginkgo suite differ from those of the report"}, unwritten)
+		differ := exitError{exitInternal, "the verdicts of the Ginkgo suite differ from those of the report"}
+		return withUnwritten(differ, unwritten)
 	}
 	if len(jobs) > 1 && !slices.ContainsFunc(jobs, func(j targetRun) bool { return usesStdout(j.outputs) }) {
 		fmt.Fprintln(sh.out, all.summaryLine(len(unwritten) > 0))

@@ -76,7 +76,7 @@ use), 5 internal error.`,
 		}},
 		{"Address", func(f *pflag.FlagSet) {
 			s.endpoint.addFlags(f)
-			f.StringVar(&s.basePath, "base", "", "`PATH` path to prepend to all paths, as a gateway would (e.g. /v1/bots/b1)")
+			f.StringVar(&s.basePath, "base", "", "`PATH` path below which everything is served (e.g. /v1/bots/b1)")
 			f.StringVar(&s.publicURL, "public-url", "",
 				"`URL` base URL at which clients reach the server if it is behind a proxy; used in links")
 		}},

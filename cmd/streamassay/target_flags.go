@@ -92,7 +92,7 @@ var targetFlags = []optionDeclaration{
 			"recording is that of its scenario or, if it names none, the file name without extension"},
 	{name: "skip", value: func(t *targetOptions) any { return &t.suite.Skip },
 		usage: "`GLOB` leave out scenarios and generated conversations whose id matches, and checks whose id matches or whose " +
-			"requirements in the dialect all match; a check of which only some requirements match is judged in full (repeatable)",
+			"requirements in the dialect all match; a check of which only some requirements match is applied in full (repeatable)",
 		diff: "`GLOB` leave out conversations whose id matches, as for --only (repeatable)"},
 	{name: "strict", value: func(t *targetOptions) any { return &t.Strict },
 		usage: "also fail if only a SHOULD requirement is violated"},
