@@ -116,8 +116,9 @@ func (t *Conversation) sendWithUnusualIDs() {
 			send()
 		}
 	}
-	// Every object in JavaScript inherits members with the first two names.
-	for _, id := range []string{"constructor", "__proto__", "a:" + t.NewID()} {
+	// Every object in JavaScript inherits members with the first two names. The characters of the last
+	// id have a meaning in URLs.
+	for _, id := range []string{"constructor", "__proto__", "a:" + t.NewID(), t.NewID() + " 1+2&a=b#?%20"} {
 		t.Thread, t.Run = id, t.NewID()
 		send()
 	}
