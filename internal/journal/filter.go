@@ -103,7 +103,7 @@ func (f Filter) mismatches(s *recordedExchange) (all []string) {
 	}
 	family, _, _ := strings.Cut(s.dialect, "@")
 	miss(f.Dialect == "" || f.Dialect == s.dialect || f.Dialect == family, "dialect", s.dialect)
-	miss(f.Op == "" || f.Op == s.op || f.Op == s.operation, "op", s.op)
+	miss(f.Op == "" || f.Op == s.op, "op", s.op)
 	miss(f.Method == "" || strings.EqualFold(f.Method, s.method), "method", s.method)
 	target, _, _ := strings.Cut(s.target, "?")
 	matches, _ := path.Match(f.Path, target)

@@ -134,7 +134,7 @@ func TestFilters(t *testing.T) {
 		{"dialect", Filter{Dialect: "agkit@0.0.10"}, "[3]"},
 		{"family", Filter{Dialect: "runs"}, "[1 2]"},
 		{"op", Filter{Op: "listen"}, "[3]"},
-		{"operation", Filter{Op: "POST /runs"}, "[1 2]"},
+		{"name of the operation", Filter{Op: "POST /runs"}, "[]"}, // which Check refuses
 		{"method", Filter{Method: "get"}, "[3]"},
 		{"path", Filter{Path: "/runs"}, "[1 2]"},
 		{"path pattern", Filter{Path: "/threads/*/events"}, "[3]"},
@@ -164,6 +164,9 @@ func TestFilters(t *testing.T) {
 		}
 		if got := fmt.Sprint(ids); got != c.want || c.f.Offset == 0 && total != len(ids) {
 			t.Errorf("%s: %s of %d, not %s", c.name, got, total, c.want)
+		}
+		if err := c.f.Check(); err != nil && total > 0 {
+			t.Errorf("%s: an invalid filter selects %d exchanges: %v", c.name, total, err)
 		}
 	}
 	if _, total := j.List(Filter{Offset: 1, Limit: 1}); total != 3 {
