@@ -30,6 +30,9 @@ func NewMemory(maxBytes int64) Storage {
 }
 
 func (m *memoryStorage) Put(ctx context.Context, path string, data []byte, a Attributes) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	a.Size = int64(len(data))
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -39,7 +42,7 @@ func (m *memoryStorage) Put(ctx context.Context, path string, data []byte, a Att
 		m.size -= m.blobs[m.paths[0]].Size
 		delete(m.blobs, m.paths[0])
 	}
-	return ctx.Err()
+	return nil
 }
 
 func (m *memoryStorage) get(path string) (memoryBlob, error) {
