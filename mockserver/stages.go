@@ -87,7 +87,7 @@ func (g *frameGate) allow(n int) error {
 	if g.firstHeld == noFrame {
 		return errors.New("stream is not held")
 	}
-	g.set(g.firstHeld + n)
+	g.set(g.firstHeld + min(n, noFrame-g.firstHeld)) // without overflow
 	return nil
 }
 

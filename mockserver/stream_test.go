@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -72,6 +73,18 @@ func TestSteps(t *testing.T) {
 			gomega.NewWithT(t).Eventually(func() int { return len(m.Streams("")) }).Should(gomega.BeZero())
 		})
 	}
+}
+
+// TestNextMany checks that the greatest number of events lets all events pass.
+func TestNextMany(t *testing.T) {
+	m := made(t, mockserver.Config{}, "agkit@0.0.10")
+	s, got := startHeldRun(t, m, newTestClient(t, m))
+	err := s.Next(math.MaxInt)
+	if held := s.Status().Held; err != nil || held != nil {
+		t.Errorf("Next: %v; the status of the stream: %+v", err, s.Status())
+	}
+	s.Release()
+	<-got
 }
 
 // TestHeldInBetween holds a stream whose first events have passed through unchanged. The numbers of
