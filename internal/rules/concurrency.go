@@ -162,7 +162,8 @@ var SurvivesOtherRuns = &spec.Check{
 This is judged if another run of the thread ended while the stream was open. A stream without a
 terminal event is also judged if the other run ended up to a second after the stream closed, because
 the client may read the two streams at different speeds. Such a stream is not judged, however, if its
-request has an idle limit, or if its last event cannot be decoded and may be the terminal event.`,
+run was canceled, if its request has an idle limit, or if its last event cannot be decoded and may be
+the terminal event.`,
 	Needs: []spec.Kind{spec.RunEnd},
 	Watch: judgeStreams(func(p *spec.Pass, a *conversationTimeline) {
 		for _, l := range a.streams {
@@ -173,7 +174,8 @@ request has an idle limit, or if its last event cannot be decoded and may be the
 			i := slices.IndexFunc(a.runEnds, func(e spec.Event) bool {
 				return areSiblingRuns(e, l.request) && l.isOpenAt(e.At, later)
 			})
-			if i >= 0 && (l.endCount > 0 || l.request.PollLimit == "" && !l.endUnknown) {
+			hasOtherCause := l.request.PollLimit != "" || l.endUnknown || a.exchanges.isCanceled(l)
+			if i >= 0 && (l.endCount > 0 || !hasOtherCause) {
 				p.Judge(l.bodyEnd, l.endCount > 0,
 					"stream of run %q closed when run %q of the same thread ended; expected its own terminal event first",
 					l.request.Run, a.runEnds[i].Run)

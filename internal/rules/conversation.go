@@ -44,7 +44,7 @@ type acceptedRun struct {
 	// of earlier runs with the same user, thread and prompt that finished before this run. If this
 	// run did not finish or was requested more than once, number is 0.
 	number   int
-	canceled bool // an accepted request to cancel applies to the run
+	canceled bool // an accepted request to cancel the run was sent before its end was seen
 	mergedRunStreams
 }
 
@@ -80,7 +80,11 @@ func (c *conversation) addStreams() {
 		if stream := c.streams[runKey(r.request)]; stream != nil {
 			r.mergedRunStreams = *stream
 		}
-		r.canceled = c.exchanges.isCanceled(completedStream{request: r.request, bodyEnd: r.end})
+		stream := completedStream{request: r.request, bodyEnd: r.end}
+		r.canceled = slices.ContainsFunc(c.exchanges.cancels, func(cancel spec.Event) bool {
+			hadEnded := r.end.Kind == spec.RunEnd && r.end.At < cancel.At
+			return stream.isCanceledBy(cancel) && !hadEnded
+		})
 	}
 	type prompt struct{ credentials, thread, text string }
 	finished := map[prompt][]*acceptedRun{}

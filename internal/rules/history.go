@@ -92,22 +92,22 @@ text to a prompt with images.`,
 			})),
 	}
 	HistoryHasImages = &spec.Check{
-		ID:    "history.tells-images",
-		Doc:   "the history contains images for a prompt that was sent with images",
+		ID: "history.tells-images",
+		Doc: `the history contains images for a prompt that was sent with images
+
+A history without the prompt is left to history.tells-the-user.`,
 		Needs: []spec.Kind{spec.History, spec.HistoryImage, spec.InputImage},
 		Watch: atConversationEnd(eachStoredRun(
 			func(r *acceptedRun) bool {
 				user, _ := r.request.Last(spec.InputUser)
 				return len(user.PartsOf(spec.InputImage)) > 0
 			},
-			func(r *acceptedRun, page spec.Event) bool {
-				return slices.ContainsFunc(page.PartsOf(spec.HistoryUser), func(m spec.Event) bool {
-					return matchesText(m.Text, r.request.Text) && len(m.PartsOf(spec.HistoryImage)) > 0
-				})
-			},
+			func(r *acceptedRun, page spec.Event) bool { return countStoredImages(page, r) > 0 },
 			func(p *spec.Pass, r *acceptedRun, page spec.Event) {
-				p.Judge(page, false,
-					"history has no image for the prompt %q, which was sent with one; expected the image", r.request.Text)
+				if countUserTexts(page, r.request) > 0 {
+					p.Judge(page, false,
+						"history has no image for the prompt %q, which was sent with one; expected the image", r.request.Text)
+				}
 			})),
 	}
 	HistoryHasAllImages = &spec.Check{
@@ -131,8 +131,8 @@ A history without any image for the prompt is left to history.tells-images.`,
 		Doc: `the history contains the text of the streamed answer
 
 The text must have the same white space as in the stream, and may be split among several messages. If
-the answer has several messages, the history need contain only one of them. The answer of a canceled
-run is not judged. A history that was requested before any stream of the run is judged only if the
+the answer has several messages, the history need contain only one of them. The answer of a
+run that was canceled before its end is not judged. A history that was requested before any stream of the run is judged only if the
 prompt sets the duration of the run, and the run must have ended more than five seconds before.`,
 		Needs: []spec.Kind{spec.History, spec.HistoryAssistant, spec.MessageDelta},
 		Watch: atConversationEnd(func(p *spec.Pass, c *conversation) {
