@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -132,7 +133,8 @@ var HistoryLinkOpens = &spec.Check{
 	ID: "history.links-open",
 	Doc: `the link to an image in a history returns the image
 
-The response must be the file that was sent with the message. If that file was not uploaded in the
+The link must be a URL with a scheme, or begin with a slash. The response must be the file that was
+sent with the message. If that file was not uploaded in the
 conversation, any uploaded file is accepted. The link must work without credentials; the suite sends
 none. Not judged: a 4xx status for a link that is more than 30 seconds old, redirects, and responses
 with status 429 or 503.`,
@@ -148,15 +150,18 @@ with status 429 or 503.`,
 			if x.reply.Kind == spec.History {
 				for _, m := range x.reply.Parts {
 					for _, image := range m.PartsOf(spec.HistoryImage) {
+						if !isLink(image.Text) {
+							p.Judge(x.reply, false, "history has %q as the link to an image; expected a URL", image.Text)
+						}
 						links[withoutFragment(image.Text)] = historyLink{x.reply.At, WithoutSpace(m.Text)}
 					}
 				}
 			}
-			link, isLink := links[x.request.ID]
+			link, isRequested := links[x.request.ID]
 			status := x.status()
 			late := status/100 == 4 && x.request.At-link.at > maxLinkAge
 			unrelated := status/100 == 3 || isRequestIndependentStatus(status) && status != 401
-			if !isLink || x.bodyEnd.Err != nil || unrelated || late || x.request.Operation != "" {
+			if !isRequested || x.bodyEnd.Err != nil || unrelated || late || x.request.Operation != "" {
 				return
 			}
 			isFile := x.reply.Kind != spec.AttachmentContent || sent.mayBe(link.text, x.reply.Text, uploads)
@@ -169,6 +174,12 @@ with status 429 or 503.`,
 				status, got)
 		}
 	}),
+}
+
+// isLink reports whether s is a URL with a scheme, or a URL without one that begins with a slash.
+func isLink(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme != "" || strings.HasPrefix(s, "/"))
 }
 
 // A sentImages maps the text of each message of a conversation, without white space, to the bytes
