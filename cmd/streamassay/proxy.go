@@ -48,8 +48,8 @@ dialect are forwarded and not judged. If the server cannot be reached, the clien
 status 502, and the request is not judged. A refused request is judged
 as one of another user if its credentials differ from those of the first successful request of
 its thread.
-Exchanges beyond 10000 conversations or 256MiB of bodies are forwarded and not judged, and the
-report is marked incomplete.
+Conversations beyond 10000, or beyond 256MiB of bodies, are forwarded and not judged, and the
+report is marked incomplete. A conversation that grows beyond that size is not judged at all.
 
 Reports and transcripts contain no credentials: REDACTED replaces the values of --header, of the
 headers that streamassay run --help lists, and of headers and query parameters with names such

@@ -34,16 +34,20 @@ type proxiedConversations struct {
 }
 
 // save stores the conversation c, replacing an earlier version with the same Number, and writes its
-// transcript. If s would then exceed [maxRecordings] conversations or [maxProxiedBytes], it only sets
-// s.incomplete. It returns an error if the transcript cannot be written.
+// transcript. If s would then exceed [maxRecordings] conversations or [maxProxiedBytes], it sets
+// s.incomplete instead, and drops an earlier version: a check could take a response for wrong whose
+// reason is in a missing exchange, such as a run during which another request was refused. It returns
+// an error if the transcript cannot be written.
 func (s *proxiedConversations) save(c replay.RecordedConversation) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before, known := s.all[c.Number]
 	more := c.Bytes - before.Bytes
 	if s.bytes+more > maxProxiedBytes || !known && len(s.all) >= maxRecordings {
-		s.incomplete = fmt.Sprintf("exchanges beyond %d conversations or %s of bodies were not judged",
+		s.incomplete = fmt.Sprintf("conversations beyond %d, or beyond %s of bodies, were not judged",
 			maxRecordings, formatSize(maxProxiedBytes))
+		delete(s.all, c.Number)
+		s.bytes -= before.Bytes
 		return nil
 	}
 	if s.all == nil {

@@ -235,8 +235,8 @@ func TestMarkOtherUsers(t *testing.T) {
 	}
 }
 
-// TestProxiedLimits checks that a conversation beyond the limit is left out, and that the earlier
-// state of a conversation that grows beyond it is kept.
+// TestProxiedLimits checks that a conversation beyond the limit is left out, also if an earlier state
+// of it was below the limit, and that another conversation is kept completely.
 func TestProxiedLimits(t *testing.T) {
 	t.Parallel()
 	var s proxiedConversations
@@ -244,13 +244,15 @@ func TestProxiedLimits(t *testing.T) {
 		x := spec.Exchange{Request: spec.Request{Method: "GET", Target: "/"}, Response: spec.Response{Status: 200, Body: make([]byte, size)}}
 		return replay.RecordedConversation{Number: n, Bytes: size, Dialect: "agkit@0.0.10", Trace: spec.Trace{Exchanges: []spec.Exchange{x}}}
 	}
-	for _, c := range []replay.RecordedConversation{conversation(1, 10), conversation(2, maxProxiedBytes), conversation(1, maxProxiedBytes+1)} {
+	for _, c := range []replay.RecordedConversation{
+		conversation(1, 10), conversation(2, maxProxiedBytes), conversation(1, maxProxiedBytes+1), conversation(3, 20),
+	} {
 		if err := s.save(c); err != nil {
 			t.Fatal(err)
 		}
 	}
 	list, err := s.transcripts()
-	if err != nil || len(list) != 1 || len(list[0].Trace.Exchanges[0].Response.Body) != 10 || s.incomplete == "" {
+	if err != nil || len(list) != 1 || len(list[0].Trace.Exchanges[0].Response.Body) != 20 || s.incomplete == "" {
 		t.Errorf("%v: %d conversations are kept; incomplete: %q", err, len(list), s.incomplete)
 	}
 }
