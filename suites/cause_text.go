@@ -328,17 +328,21 @@ func hostPort(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 }
 
+// minSimilarShare is the share of events that must be valid in a dialect for the events to look like
+// those of the dialect.
+const minSimilarShare = 0.8
+
 // similarDialect returns the name of the dialect, other than own, in which the largest share of the
-// events in body is valid. It returns "" if that share is less than 80% in all dialects. The
-// argument body is an event stream or the beginning of one. An event counts as valid only if the
-// dialect has a schema for it. Of several dialects with the same share, similarDialect prefers the
-// default version of a family.
+// events in body is valid. It returns "" if that share is less than [minSimilarShare] in all
+// dialects. The argument body is an event stream or the beginning of one. An event counts as valid
+// only if the dialect has a schema for it. Of several dialects with the same share, similarDialect
+// prefers the default version of a family.
 func similarDialect(own *dialect.Dialect, body []byte) string {
 	all, err := dialect.All()
 	if err != nil {
 		return ""
 	}
-	best, share := "", 0.79
+	best, share := "", 0.0
 	for _, d := range all {
 		if d.Name == own.Name {
 			continue
@@ -357,7 +361,7 @@ func similarDialect(own *dialect.Dialect, body []byte) string {
 			}
 		}
 		s := float64(valid) / float64(max(1, frames))
-		if s > share || s == share && dialect.IsDefault(d.Name) {
+		if s >= minSimilarShare && (s > share || s == share && dialect.IsDefault(d.Name)) {
 			best, share = d.Name, s
 		}
 	}
