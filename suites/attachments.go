@@ -20,7 +20,7 @@ const (
 
 // runAttachments plays the attachments scenario. It uploads files of each type for which the
 // dialect has a template, fetches them, and sends two of them in messages. It fetches the images to
-// which the history links, requests new signed URLs, and sends an image with its new URL. It also
+// which the history links, requests new signed URLs, also twice for one file, and sends an image with its new URL. It also
 // requests signed URLs for files that do not exist, and sends an image that is on a different
 // server. Finally, it sends images in the other forms that messages can have. Checks judge the
 // responses.
@@ -55,6 +55,10 @@ func runAttachments(t *Conversation) {
 		t.fetch(image.ID)
 		t.fetch(stored.Text) // the first link is as valid as before
 		t.SendAndRead("uploaded", image)
+		if t.SendTemplate("sign", spec.Event{Name: stored.Name, ID: stored.ID}) {
+			t.fetch(t.LastEvent(spec.AttachmentSigned).Text)
+			t.fetch(image.ID)
+		}
 	}
 	t.SendTemplate("sign", spec.Event{Name: stored.Name, ID: stored.ID + missingFileSuffix})
 	t.SendTemplate("sign", spec.Event{Name: stored.Name + missingFileSuffix, ID: stored.ID})

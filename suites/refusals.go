@@ -65,7 +65,8 @@ func (t *Conversation) isProbeable(o *dialect.Operation, template string) bool {
 // made from a different valid request, it sends that request before the variant.
 func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known *dialect.SeenInvalidRequests) {
 	send := func(r spec.Request) bool { return t.sendProbe(o, r) }
-	if attach, _ := t.dialect.TemplateOperation("attach"); o == attach {
+	attach, _ := t.dialect.TemplateOperation("attach")
+	if o == attach {
 		send = t.upload
 	}
 	if !send(r) {
@@ -78,6 +79,9 @@ func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known
 			valid = m.Valid
 		}
 		t.sendInvalidProbe(o, m.Request)
+		if o == attach {
+			send(valid) // a refused upload must not affect the next one of the thread
+		}
 	}
 }
 
