@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/streamassay/streamassay/reference"
 	"github.com/streamassay/streamassay/spec"
@@ -120,5 +121,60 @@ func TestLateBesideAnotherDefect(t *testing.T) {
 	}
 	if failed["wire.flushes"] || !failed["wire.matches-schema"] || asked.Load() < 2 {
 		t.Errorf("after %d slow prompts, these checks failed: %v", asked.Load(), failed)
+	}
+}
+
+// TestLongStreamExceedsTimeout checks that a long stream which exceeds the time-out once, as on a busy
+// machine, is not a finding, and that one which exceeds it again is.
+func TestLongStreamExceedsTimeout(t *testing.T) {
+	d, err := dialect.Open("agkit")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		slow int64 // number of streams that exceed the time-out
+		want int   // number of findings
+	}{{"once", 1, 0}, {"always", 1000, 1}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			reference := reference.New(d, reference.Scripted, reference.Config{})
+			var requests atomic.Int64
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				if !strings.Contains(string(body), "conformance:many") || requests.Add(1) > c.slow {
+					reference.ServeHTTP(w, r)
+					return
+				}
+				w.Header().Set("Content-Type", "text/event-stream")
+				for r.Context().Err() == nil {
+					_, _ = io.WriteString(w, ": not yet\n\n")
+					_ = http.NewResponseController(w).Flush()
+					time.Sleep(100 * time.Millisecond)
+				}
+			}))
+			defer srv.Close()
+			base, err := url.Parse(srv.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			target := suites.Target{Dialect: d, Base: base, Only: []string{"many"}, Seed: 1, Timeout: 2 * time.Second}
+			parts, err := suites.Run(context.WithoutCancel(t.Context()), target, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			findings := 0
+			for _, p := range parts {
+				for _, r := range p.Evaluation.Results {
+					if r.Obligation.Check.ID == "wire.ends" {
+						findings += len(r.Findings)
+					}
+				}
+			}
+			if findings != c.want {
+				t.Errorf("got %d findings, want %d, after %d requests", findings, c.want, requests.Load())
+			}
+		})
 	}
 }
