@@ -20,10 +20,10 @@ const (
 
 // runAttachments plays the attachments scenario. It uploads files of each type for which the
 // dialect has a template, fetches them, and sends two of them in messages. It fetches the images to
-// which the history links, requests new signed URLs, also twice for one file, and sends an image with its new URL. It also
-// requests signed URLs for files that do not exist, and sends an image that is on a different
-// server. Finally, it sends images in the other forms that messages can have. Checks judge the
-// responses.
+// which the history links, requests new signed URLs, also twice for one file, and sends an image
+// with its new URL. It also requests signed URLs for files that do not exist, and sends an image
+// that is on a different server. Finally, it sends images in the other forms that messages can
+// have. Checks judge the responses.
 func runAttachments(t *Conversation) {
 	image, ok := t.elicit("uploaded")
 	if !ok {

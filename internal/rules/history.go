@@ -131,9 +131,10 @@ A history without any image for the prompt is left to history.tells-images.`,
 		Doc: `the history contains the text of the streamed answer
 
 The text must have the same white space as in the stream, and may be split among several messages. If
-the answer has several messages, the history need contain only one of them. The answer of a
-run that was canceled before its end is not judged. A history that was requested before any stream of the run is judged only if the
-prompt sets the duration of the run, and the run must have ended more than five seconds before.`,
+the answer has several messages, the history need contain only one of them. The answer of a run that
+was canceled before its end is not judged. A history that was requested before any stream of the run is
+judged only if the prompt sets the duration of the run, and the run must have ended more than five
+seconds before.`,
 		Needs: []spec.Kind{spec.History, spec.HistoryAssistant, spec.MessageDelta},
 		Watch: atConversationEnd(func(p *spec.Pass, c *conversation) {
 			judgeReadAnswers(p, c)
