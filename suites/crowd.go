@@ -1,6 +1,7 @@
 package suites
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,9 +18,9 @@ const (
 // runCrowd plays the crowd scenario, in which many threads have open streams at the same time. It
 // sends a prompt with a different random text to each thread, and then asks each thread for the
 // previous message. Checks verify that each reply contains the text of its own thread. It also
-// starts idle runs in all threads, and slow runs in a few of them. Checks verify that the deltas of
-// the slow runs arrive as they are produced. If the agent does not follow the test prompts,
-// runCrowd sends nothing.
+// starts idle runs in all threads, and slow runs and runs whose replies have several messages,
+// steps or tool calls in a few of them. Checks verify that the deltas of the slow runs arrive as
+// they are produced. If the agent does not follow the test prompts, runCrowd sends nothing.
 func runCrowd(t *Conversation) {
 	if !t.target.isScripted { // checks cannot judge the replies
 		return
@@ -46,6 +47,12 @@ func runCrowd(t *Conversation) {
 	}
 	if !t.target.lacksCapability("slow") {
 		t.sendToAll(threads[:min(n, 3)], func(int) spec.Event { return t.PromptEvent("slow", "6 80") })
+	}
+	for _, scenario := range []string{"messages", "steps", "tools"} { // their replies consist of several parts
+		hasKind := scenario != "steps" || slices.Contains(t.dialect.Kinds(), spec.StepStart)
+		if hasKind && !t.target.lacksCapability(scenario) {
+			t.sendToAll(threads[:min(n, 4)], func(int) spec.Event { return t.PromptEvent(scenario, "") })
+		}
 	}
 }
 

@@ -202,7 +202,10 @@ var uploadLinkMutants = []*Mutant{
 		}),
 	}, {
 		Name: "new-link-ends-earlier-ones", Doc: "a new link to a file ends the link that was handed out before",
-		KilledBy:   map[string]string{"attachment.link-gives-the-file": "http.response"},
+		KilledBy: map[string]string{
+			"attachment.link-gives-the-file":     "http.response",
+			"attachment.new-link-gives-the-file": "http.response",
+		},
 		AlsoFails:  alsoWithBadLinks, // a history may have the link of the upload
 		Middleware: endEarlierLinks,
 	},
