@@ -37,17 +37,16 @@ func proxyCommand(sh stdio) *cobra.Command {
 		Long: `Forward each request to the server at --upstream, stream its response back unchanged, and
 judge the server with the checks of streamassay run when SIGINT or SIGTERM ends the proxy.
 The client is not judged (see --expect-report in streamassay mock --help).
-With a COMMAND, such as the tests of a client, the proxy runs it and judges the server when
-it has ended, even if COMMAND fails or a signal ends the proxy. COMMAND gets the base URL of the proxy
-in the environment variable PROXY_URL.
+With a COMMAND, such as the tests of a client, the proxy runs it and judges the server when it
+has ended, even if COMMAND fails or a signal ends the proxy. COMMAND gets the base URL of the
+proxy in the environment variable PROXY_URL.
 
 The exchanges of one thread form one conversation, in the order of their requests; all exchanges
 without a thread form another. As in streamassay lint, a requirement is reported as fulfilled
 only if one of the responses streams a whole run. Requests for anything but an operation of the
 dialect are forwarded and not judged. If the server cannot be reached, the client gets
-status 502, and the request is not judged. A refused request is judged
-as one of another user if its credentials differ from those of the first successful request of
-its thread.
+status 502, and the request is not judged. A refused request is judged as one of another user
+if its credentials differ from those of the first successful request of its thread.
 Conversations beyond 10000, or beyond 256MiB of bodies, are forwarded and not judged, and the
 report is marked incomplete. A conversation that grows beyond that size is not judged at all.
 
