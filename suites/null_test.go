@@ -219,7 +219,7 @@ func playPairs(t *testing.T, pairs []nullPair) {
 	for i, p := range pairs {
 		t.Run(p.name, func(t *testing.T) {
 			checkNothingPasses(t, parts[i])
-			if took[i] > 30*time.Second {
+			if took[i] > 2*time.Minute { // 8 pairs and other tests share the machine
 				t.Errorf("it took %v", took[i])
 			}
 		})
