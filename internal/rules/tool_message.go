@@ -30,7 +30,7 @@ is the name of a role, are not judged.`,
 			case e.Kind == spec.ToolResult:
 				p.Judge(e, name != "message", "message %q contains a tool result and has the type %q; expected that of a result",
 					e.Message, types[e.Message])
-				p.Judge(e, !callTypes[name],
+				p.Judge(e, name == "message" || !callTypes[name],
 					"message %q contains a tool result and has the type %q, as a message with a tool call before it; expected another",
 					e.Message, types[e.Message])
 			}
