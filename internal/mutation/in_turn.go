@@ -112,8 +112,8 @@ var chunkMutants = []*Mutant{
 		Name: "chunk-of-another-tool", Doc: "the second chunk of a call has another name of a tool",
 		NewEffect: insertAfter(fault.OfKind(spec.RunStart), func(e *spec.Event) []*spec.Event {
 			return []*spec.Event{
-				newChunk(spec.ToolDelta, e, spec.Event{Call: "x", Name: "lookup", Text: "{"}),
-				newChunk(spec.ToolDelta, e, spec.Event{Name: "look", Text: "}"}),
+				newChunk(spec.ToolDelta, e, spec.Event{Call: "x", Name: "find_in_page", Text: "{"}),
+				newChunk(spec.ToolDelta, e, spec.Event{Name: "find_in_file", Text: "}"}),
 				{Kind: spec.ToolResult, Thread: e.Thread, Run: e.Run, Message: "x-r", Call: "x", Text: "1"},
 			}
 		}),

@@ -120,8 +120,9 @@ var lifecycleMutants = []*Mutant{
 			}
 			return w.Sleep(30 * time.Second)
 		}),
-		KilledBy:  map[string]string{"run.closes-after-end": "run.error"},
-		AlsoFails: []string{"wire.body-is-whole", "wire.ends"}, // the body never ends
+		KilledBy: map[string]string{"run.closes-after-end": "run.error"},
+		// The body never ends, and is not kept alive until a client's limit ends it.
+		AlsoFails: []string{"wire.body-is-whole", "wire.ends", "wire.keeps-alive"},
 	}, {
 		Name: "idle-limit-ignored", Doc: "a client's limit on silence is not heeded",
 		Middleware: changeIdleLimit(func(string) string { return "" }),
