@@ -180,6 +180,16 @@ var resumeLossMutants = []*Mutant{
 		},
 		Middleware: editResumed(func(parsedRequest, *runFrames) streamEdit { return streamEdit{frame: dropFrame} }),
 		AlsoFails:  []string{"resume.takes-thread-cursor"}, // resuming from a cursor of the previous run has the same defect
+	}, {
+		Name: "resumed-all-at-the-end", Doc: "the events of a resumed stream come at once, when the run is over",
+		KilledBy: map[string]string{"wire.flushes": "message.delta"},
+		Middleware: editResumed(func(parsedRequest, *runFrames) streamEdit {
+			var held []byte
+			return streamEdit{
+				frame: func(frame []byte) []byte { held = append(held, frame...); return nil },
+				end:   func() []byte { return held },
+			}
+		}),
 	},
 }
 

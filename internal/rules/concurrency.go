@@ -29,8 +29,8 @@ event.`,
 	}),
 }
 
-// A completedStream is a stream that was requested from the start of its run and whose body has
-// ended.
+// A completedStream is a stream whose body has ended. If the request has no prompt, it gets that of
+// the first request for the run.
 type completedStream struct {
 	request               spec.Event
 	openedAt              time.Duration // time of its first event, since the start of the conversation
@@ -49,6 +49,8 @@ type completedStream struct {
 type conversationTimeline struct {
 	exchanges *exchangeTracker
 	streams   []completedStream
+	resumed   []completedStream // streams that were requested from a cursor
+	prompts   map[string]string // by runKey, the text of the first request for the run
 	// runEnds has one event per terminal event: the request for the stream, with At set to the time
 	// of the terminal event.
 	runEnds []spec.Event
@@ -91,24 +93,54 @@ func areSiblingRuns(a, b spec.Event) bool {
 func judgeStreams(judge func(p *spec.Pass, a *conversationTimeline)) watchFunc {
 	return judgeAtEnd(func(p *spec.Pass) *conversationTimeline {
 		return spec.Shared(p, "stream timeline", func() (*conversationTimeline, func(spec.Event)) {
-			timeline := &conversationTimeline{exchanges: exchangesOf(p), requestedAt: map[string]time.Duration{}}
+			timeline := &conversationTimeline{
+				exchanges: exchangesOf(p), prompts: map[string]string{}, requestedAt: map[string]time.Duration{},
+			}
 			observeStreams := eachStream(timeline.observeStream)(p)
+			observeResumed := eachStreamOrRest(timeline.observeResumed)(p)
 			return timeline, func(e spec.Event) {
 				if e.Kind == spec.HTTPRequest && e.Text != "" && e.Run != "" {
 					if _, again := timeline.requestedAt[runKey(e)]; !again {
 						timeline.requestedAt[runKey(e)] = e.At
+						timeline.prompts[runKey(e)] = e.Text
 					}
 				}
 				observeStreams(e)
+				observeResumed(e)
 			}
 		})
 	}, judge)
+}
+
+// observeResumed is like [conversationTimeline.observeStream], but for a stream that was requested
+// from a cursor. The function that it returns adds the stream to a.resumed.
+func (a *conversationTimeline) observeResumed(_ *spec.Pass, request spec.Event) func(spec.Event) {
+	if request.Cursor == "" || request.Text != "" {
+		return func(spec.Event) {}
+	}
+	request.Text = a.prompts[runKey(request)]
+	return observeCompleted(request, func(l completedStream) { a.resumed = append(a.resumed, l) })
 }
 
 // observeStream returns a function that must be called with each event of the stream that request
 // asked for. The function adds the stream to a.streams at the end of its body, unless the transfer
 // was cut off or the client stopped reading before the run ended.
 func (a *conversationTimeline) observeStream(_ *spec.Pass, request spec.Event) func(spec.Event) {
+	observe := observeCompleted(request, func(l completedStream) { a.streams = append(a.streams, l) })
+	return func(e spec.Event) {
+		if isTerminal(e) {
+			end := request
+			end.At = e.At
+			a.runEnds = append(a.runEnds, end)
+		}
+		observe(e)
+	}
+}
+
+// observeCompleted returns a function that must be called with each event of the stream that
+// request asked for. The function calls add at the end of its body, unless the transfer was cut off
+// or the client stopped reading before the run ended.
+func observeCompleted(request spec.Event, add func(completedStream)) func(spec.Event) {
 	l := completedStream{request: request}
 	_, interval, _ := scriptedDeltas(request)
 	return func(e spec.Event) {
@@ -122,9 +154,6 @@ func (a *conversationTimeline) observeStream(_ *spec.Pass, request spec.Event) f
 		case isTerminal(e):
 			l.endCount++
 			l.failed = l.failed || e.Kind == spec.RunError
-			end := request
-			end.At = e.At
-			a.runEnds = append(a.runEnds, end)
 		case e.Kind == spec.MessageDelta:
 			if l.firstDelta.Raw == nil {
 				l.firstDelta = e
@@ -138,7 +167,7 @@ func (a *conversationTimeline) observeStream(_ *spec.Pass, request spec.Event) f
 			l.lastDelta = e
 		case isCleanEnd(e):
 			l.bodyEnd = e
-			a.streams = append(a.streams, l)
+			add(l)
 		}
 	}
 }

@@ -20,19 +20,23 @@ scripted target was asked for deltas at an interval. The pauses between the delt
 least half of the requested time. A pause counts as at most three intervals, and as at most one
 interval plus half a second. If eight or more deltas were requested and exactly as many arrive, at
 least half of them must come after a pause. If a stream was requested after its run began, the deltas
-that were produced before the request may arrive together.
+that were produced before the request may arrive together. Of a stream requested from a cursor, only
+the time between the deltas that it contains is expected.
 
 Not judged: a stream whose run was canceled; a stream that was open when another run of its thread was
 canceled, which cancel.spares-others judges; a stream that lacks deltas and the terminal event, which
 run.ends judges; and a stream with an idle limit, which may end between two deltas.`,
 	Needs: []spec.Kind{spec.MessageDelta},
 	Watch: judgeStreams(func(p *spec.Pass, a *conversationTimeline) {
-		for _, l := range a.streams {
+		for _, l := range slices.Concat(a.streams, a.resumed) {
 			n, interval, slow := scriptedDeltas(l.request)
 			minimum, late := time.Duration(n-1)*interval, time.Duration(0)
 			if at, known := a.requestedAt[runKey(l.request)]; known {
 				late = l.request.At - at
 				minimum -= late
+			}
+			if l.request.Cursor != "" {
+				minimum = min(minimum, time.Duration(l.deltaCount-1)*interval)
 			}
 			timed := l.bodyEnd.At > l.request.At && l.firstDelta.Raw != nil
 			isSibling := func(cancel spec.Event) bool { return areSiblingRuns(cancel, l.request) && l.isOpenAt(cancel.At, 0) }
@@ -43,7 +47,7 @@ run.ends judges; and a stream with an idle limit, which may end between two delt
 				took := l.lastDelta.At - l.firstDelta.At
 				if took < minimum/2 {
 					p.Judge(l.lastDelta, false, "deltas for which the prompt asks over %v arrived within %v; expected at least %v",
-						minimum, took.Round(time.Millisecond), minimum/2)
+						minimum.Round(time.Millisecond), took.Round(time.Millisecond), (minimum / 2).Round(time.Millisecond))
 					continue
 				}
 				isApart := l.pauseCount >= n/2 || l.deltaCount != n || n < minCountedDeltas || late > interval
