@@ -182,7 +182,7 @@ var resumeLossMutants = []*Mutant{
 		AlsoFails:  []string{"resume.takes-thread-cursor"}, // resuming from a cursor of the previous run has the same defect
 	}, {
 		Name: "resumed-all-at-the-end", Doc: "the events of a resumed stream come at once, when the run is over",
-		KilledBy: map[string]string{"wire.flushes": "message.delta"},
+		KilledBy: map[string]string{"wire.flushes": "message.delta"}, Needs: []spec.Kind{spec.SlotCursor},
 		Middleware: editResumed(func(parsedRequest, *runFrames) streamEdit {
 			var held []byte
 			return streamEdit{
