@@ -223,8 +223,11 @@ func (b *libraryBuilder) dialectOf(t *transcript.Transcript) *dialect.Dialect {
 		if len(b.dialects) == 1 {
 			return b.dialects[0]
 		}
-		b.addProblem(Error, t.Name, "the recording does not name its dialect: add a line like \"dialect: %s\", "+
-			"or serve only one dialect", b.dialects[0].Name)
+		line := ""
+		if filepath.Ext(t.Name) == ".txtar" { // the only format that can name a dialect
+			line = fmt.Sprintf("add a line like \"dialect: %s\", or ", b.dialects[0].Name)
+		}
+		b.addProblem(Error, t.Name, "the recording does not name its dialect: %sgive exactly one --dialect", line)
 		return nil
 	}
 	served := func(name string) int {

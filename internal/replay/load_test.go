@@ -23,7 +23,7 @@ func TestLoad(t *testing.T) {
 	for name, text := range map[string]string{
 		"sub/deep/a.txtar": conversationText, "b.sse": "data: {}\n\n", "notes.md": "no", ".hidden.txtar": "nonsense", ".git/x.txtar": "nonsense",
 		"bad/x.txtar": "dialekt: x\n", "bad2/x.txtar": "dialect: nothing\n-- 1.request --\n-- 1.response --\nHTTP/1.1 200 OK\n", "none/x.md": "",
-		"empty/x.txtar": "dialect: runs\n",
+		"empty/x.txtar": "dialect: runs\n", "unnamed/x.txtar": "-- 1.request --\n-- 1.response --\nHTTP/1.1 200 OK\n",
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -45,7 +45,11 @@ func TestLoad(t *testing.T) {
 		{[]string{in("sub"), in("sub/deep/a.txtar")}, []*dialect.Dialect{runs, agkit}, 3, "", ""},
 		{[]string{in("sub"), in("sub")}, []*dialect.Dialect{runs}, 3, "", ""},
 		{[]string{in("sub"), in("b.sse")}, []*dialect.Dialect{runs}, 4, "", ""},
-		{[]string{in("b.sse")}, []*dialect.Dialect{runs, agkit}, 0, replay.Error, "does not name its dialect"},
+		{[]string{in("b.sse")}, []*dialect.Dialect{runs, agkit}, 0, replay.Error, "b.sse: the recording does not name its dialect: give exactly one --dialect"},
+		{
+			[]string{in("unnamed/x.txtar")}, []*dialect.Dialect{runs, agkit}, 0, replay.Error,
+			`does not name its dialect: add a line like "dialect: runs@2026-04", or give exactly one --dialect`,
+		},
 		{[]string{in("sub"), in("b.sse")}, []*dialect.Dialect{agkit}, 1, replay.Warning, "its dialect is runs@2026-04, served is agkit@0.0.10"},
 		{[]string{in("sub")}, []*dialect.Dialect{agkit}, 0, replay.Error, "none of the recordings has a response"},
 		{[]string{in("none")}, []*dialect.Dialect{runs}, 0, replay.Error, "the directory contains no recordings"},
