@@ -3,6 +3,7 @@ package replay
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -12,6 +13,9 @@ import (
 // maxRules is the maximum number of aimock fixtures in one file. It equals the maximum number of
 // rules in a script, because each fixture becomes a rule.
 const maxRules = 10_000
+
+// fixtureForm is the form of a file of aimock fixtures, for messages.
+const fixtureForm = `{"fixtures": [{"match": {…}, "response": {…}}]}`
 
 // ConvertFixtures converts fixtures of aimock, a mock server of LLM APIs, to a script with one rule
 // per fixture. The JSON document data has the form {"fixtures": [{"match": …, "response": …}]}. The
@@ -24,6 +28,9 @@ func ConvertFixtures(name string, data []byte) ([]ConvertedFile, []FileProblem) 
 	c := &fixtureConverter{file: name, toolsByCallID: map[string][]string{}, nextIndex: map[string]int{}}
 	var list []json.RawMessage
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if !c.checkJSON(data) {
+		return nil, c.problems
+	}
 	c.readObject("the file", data, memberDecoders{
 		"fixtures": func(raw json.RawMessage) {
 			if json.Unmarshal(raw, &list) != nil {
@@ -32,7 +39,7 @@ func ConvertFixtures(name string, data []byte) ([]ConvertedFile, []FileProblem) 
 		},
 	})
 	if len(list) == 0 && !c.failed {
-		c.errorf("no fixtures in the file, want {\"fixtures\": [{\"match\": {…}, \"response\": {…}}]}")
+		c.errorf("no fixtures in the file, want %s", fixtureForm)
 	}
 	if len(list) > maxRules {
 		c.errorf("too many fixtures: %d, at most %d are allowed", len(list), maxRules)
@@ -70,6 +77,23 @@ type fixtureConverter struct {
 	toolsByCallID     map[string][]string // distinct tool names by call id; fixtures may use an id for several tools
 	nextIndex         map[string]int      // next sequenceIndex, by the JSON of the match object without sequenceIndex
 	userMessageWarned bool                // the warning about userMessage was given
+}
+
+// checkJSON reports whether data, the content of the file, is JSON. If it is not, checkJSON records
+// an error with the line and the column, both from 1, of the first byte that is wrong.
+func (c *fixtureConverter) checkJSON(data []byte) bool {
+	if len(bytes.TrimSpace(data)) == 0 {
+		c.errorf("is empty: want %s", fixtureForm)
+		return false
+	}
+	syntax, isWrong := errors.AsType[*json.SyntaxError](json.Unmarshal(data, new(json.RawMessage)))
+	if !isWrong {
+		return true
+	}
+	before := data[:max(syntax.Offset-1, 0)]
+	c.file = fmt.Sprintf("%s:%d:%d", c.file, 1+bytes.Count(before, []byte("\n")), len(before)-bytes.LastIndexByte(before, '\n'))
+	c.errorf("not JSON: %v", syntax)
+	return false
 }
 
 // errorf records an error about the current fixture, which is then omitted from the script. If it
