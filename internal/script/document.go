@@ -128,7 +128,7 @@ func invalidUTF8Position(data []byte) filePosition {
 func yamlError(err error) error {
 	var where yaml.Error
 	if errors.As(err, &where) {
-		e := &positionError{text: "invalid YAML: " + truncate(where.GetMessage(), 200)}
+		e := &positionError{text: "invalid YAML: " + truncate(yamltree.ErrorText(where), 200)}
 		if tk := where.GetToken(); tk != nil && tk.Position != nil {
 			e.filePosition = filePosition{tk.Position.Line, tk.Position.Column}
 		}

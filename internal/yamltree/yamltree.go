@@ -1,12 +1,22 @@
 // Package yamltree finds values in parsed YAML, and the lines on which they begin. It skips anchors
-// and tags, but does not follow aliases.
+// and tags, but does not follow aliases. It also words errors of the parser.
 package yamltree
 
 import (
 	"strconv"
+	"strings"
 
+	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 )
+
+// ErrorText returns the message of err, an error of the YAML package, without the position. For a
+// tab at the beginning of a line, the package has two messages, of which one contains the tab;
+// ErrorText always returns the other.
+func ErrorText(err yaml.Error) string {
+	return strings.Replace(err.GetMessage(), "found character '\t' that cannot start any token",
+		"found a tab character where an indentation space is expected", 1)
+}
 
 // Content returns the value of n without its YAML anchors and tags, which package ast represents as
 // nodes around the value. If n has none, Content returns n itself.

@@ -1,11 +1,24 @@
 package yamltree
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
+	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/parser"
 )
+
+// TestErrorText checks that a tab has the same message wherever it indents a line.
+func TestErrorText(t *testing.T) {
+	for _, text := range []string{"a:\n\t- b\n", "a: |\n  b\n\tc: d\n"} {
+		_, err := parser.ParseBytes([]byte(text), 0)
+		var e yaml.Error
+		if !errors.As(err, &e) || ErrorText(e) != "found a tab character where an indentation space is expected" {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
 
 // TestFind checks the line and the number of steps for paths that exist, that end early, and that
 // lead through an anchor.

@@ -191,7 +191,7 @@ func pointerAt(n ast.Node, line, column int, at string) (pointer string) {
 func (f sourceFile) yamlError(err error) *FileError {
 	e := &FileError{File: f.name, Message: strings.ReplaceAll(err.Error(), "\n", " ")}
 	if at, ok := errors.AsType[yaml.Error](err); ok {
-		e.Message = at.GetMessage()
+		e.Message = yamltree.ErrorText(at)
 		if at.GetToken() != nil {
 			e.Line = at.GetToken().Position.Line
 		}
