@@ -87,7 +87,7 @@ func (p Pace) Check() error {
 	case p.First < 0 || p.First > maxDuration:
 		return rangeError("first", p.First, time.Duration(0), maxDuration)
 	case p.Rate != 0 && !inRange(p.Rate, minRate, maxRate):
-		return fmt.Errorf("rate: %v is out of range (want 0 or %v to %d tokens per second)", p.Rate, minRate, maxRate)
+		return fmt.Errorf("rate: %v is out of range (want 0 or %v to %d deltas per second)", p.Rate, minRate, maxRate)
 	case p.Burst < 0 || p.Burst > maxBurst:
 		return rangeError("burst", p.Burst, 0, maxBurst)
 	case p.Chunk < WholeText || p.Chunk > maxChunk:

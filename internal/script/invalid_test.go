@@ -72,7 +72,12 @@ var invalidScripts = []struct{ name, script string }{
 	{"after the client's call", "rules:\n- reply:\n  - client-tool: {name: a}\n  - text: hi\n"},
 	{"after the interrupt", "rules:\n- reply:\n  - interrupt: {question: Sure?}\n  - text: hi\n"},
 	{"template", "rules:\n- reply: '{{.Text'\n- reply: '{{shout .Text}}'\n- reply: '{{range 9}}a{{end}}'\n- reply: '{{printf .Text}}'\n- reply: '{{define \"a\"}}{{end}}'\n"},
+	{"template blocks", "rules:\n- reply: '{{if .Text}}a'\n- reply: '{{if .Text}}a{{end}}{{- with .Text}}'\n- reply: '{{if .Text'\n"},
+	{"template arguments", "rules:\n- reply: 'hi {{header}}'\n- reply: '{{json}}'\n- reply: '{{upper header}}'\n" +
+		"- reply: '{{\"a\" | random 1 2}}'\n- reply: '{{slice}}'\n- reply: '{{if pick}}{{end}}'\n"},
 	{"template names", "rules:\n- reply: '{{.Txt}}'\n- reply: '{{.Match.city}}'\n- when: {text: {matches: '(?<town>.)'}}\n  reply: '{{.Match.city}} {{body \"a\"}}'\n"},
+	{"tab", "rules:\n\t- reply: hi\n"},
+	{"states", "rules:\n- when: {state: paid}\n  set: checkout=paid\n  reply: hi\n"},
 	{"quota", "rules:\n- quota: {requests: 5}\n- quota: {requests: 0, per: 0s}\n"},
 	{"times", "rules:\n- times: 0\n  reply: hi\n"},
 	{"pace", "defaults: {pace: {rat: 5}}\nrules:\n- pace: {first: soon}\n"},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -206,12 +207,33 @@ func compileTemplate(text string) (textTemplate, error) {
 	}
 	t, err := template.New("").Option("missingkey=error").Funcs((&templateData{}).funcs()).Parse(text)
 	if err != nil {
+		if strings.HasSuffix(err.Error(), ": unexpected EOF") {
+			return textTemplate{}, fmt.Errorf("{{%s}} without {{end}}", unclosedBlock(text))
+		}
 		return textTemplate{}, simplifyTemplateError(err)
 	}
 	if slices.ContainsFunc(t.Templates(), func(other *template.Template) bool { return other != t }) {
 		return textTemplate{}, errors.New("define and block are not allowed in scripts")
 	}
 	return textTemplate{text: text, tmpl: t}, nil
+}
+
+// blockKeyword matches the beginning of an action that begins or ends a block. Its group is the
+// keyword.
+var blockKeyword = regexp.MustCompile(`{{(?:- )?\s*(if|with|range|define|block|end)\b`)
+
+// unclosedBlock returns the keyword of the innermost block that the template text begins and does
+// not end, such as "if".
+func unclosedBlock(text string) string {
+	open := []string{"if"} // in case that no block is found
+	for _, m := range blockKeyword.FindAllStringSubmatch(text, -1) {
+		if m[1] != "end" {
+			open = append(open, m[1])
+		} else if len(open) > 1 {
+			open = open[:len(open)-1]
+		}
+	}
+	return open[len(open)-1]
 }
 
 // simplifyTemplateError returns an error with the message of err, an error from text/template, but
@@ -226,6 +248,9 @@ func simplifyTemplateError(err error) error {
 	}
 	if _, at, ok := strings.Cut(text, "executing \"\" at "); ok {
 		text = at
+	}
+	if strings.Contains(text, ": unclosed action") {
+		return errors.New(`"{{" without "}}"`)
 	}
 	line, rest, ok := strings.Cut(text, ": ")
 	if _, err := strconv.Atoi(line); ok && err == nil {

@@ -6,19 +6,55 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"text/template/parse"
 
 	"github.com/streamassay/streamassay/internal/near"
 )
 
-// allowedFuncs lists the names of the functions that templates in scripts may call: those of
-// templateData.funcs, and the predefined functions of text/template for logic, comparison and
-// indexing. Other predefined functions are excluded, because they could, for example, produce a
-// large text (printf).
-var allowedFuncs = slices.AppendSeq(
-	[]string{"and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "len", "index", "slice"},
-	maps.Keys((&templateData{}).funcs()))
+// An argumentRange is the least and the greatest number of arguments of a function. A negative
+// greatest number stands for no limit.
+type argumentRange struct{ least, most int }
+
+// String returns the range as text, such as "1 argument", "1 to 4 arguments" or "at least 1
+// argument".
+func (r argumentRange) String() string {
+	text, last := strconv.Itoa(r.least), r.most
+	switch {
+	case r.most < 0:
+		text, last = "at least "+text, r.least
+	case r.least < r.most:
+		text += fmt.Sprintf(" to %d", r.most)
+	}
+	if last != 1 {
+		return text + " arguments"
+	}
+	return text + " argument"
+}
+
+// argumentRanges holds the numbers of arguments of the functions that templates in scripts may call,
+// by name: those of templateData.funcs, and the predefined functions of text/template for logic,
+// comparison and indexing. Other predefined functions are excluded, because they could, for example,
+// produce a large text (printf).
+var argumentRanges = func() map[string]argumentRange {
+	all := map[string]argumentRange{
+		"and": {1, -1}, "or": {1, -1}, "not": {1, 1}, "eq": {2, -1}, "ne": {2, 2}, "lt": {2, 2}, "le": {2, 2}, "gt": {2, 2},
+		"ge": {2, 2}, "len": {1, 1}, "index": {1, -1}, "slice": {1, 4},
+	}
+	for name, f := range (&templateData{}).funcs() {
+		t := reflect.TypeOf(f)
+		all[name] = argumentRange{t.NumIn(), t.NumIn()}
+		if t.IsVariadic() {
+			all[name] = argumentRange{t.NumIn() - 1, -1}
+		}
+	}
+	all["pick"] = argumentRange{1, -1}
+	return all
+}()
+
+// allowedFuncs lists the names of the functions that templates in scripts may call.
+var allowedFuncs = slices.Collect(maps.Keys(argumentRanges))
 
 // allowedFields lists the exported fields of templateData, each with a leading dot, such as
 // ".Text".
@@ -37,8 +73,8 @@ type templateChecker struct {
 }
 
 // check returns an error if n contains something that is not allowed in the templates of scripts:
-// an unknown function, field or capture group, an invalid JSON pointer, the template data as a
-// whole (the dot), or a control structure other than "if" and "with". The argument inWith is true
+// an unknown function, field or capture group, a call with too few or too many arguments, an
+// invalid JSON pointer, the template data as a whole (the dot), or a control structure other than "if" and "with". The argument inWith is true
 // if n is in the body of a "with" action. There, the dot can have any value, so check accepts the
 // dot and all fields.
 func (c templateChecker) check(n parse.Node, inWith bool) error {
@@ -55,6 +91,11 @@ func (c templateChecker) check(n parse.Node, inWith bool) error {
 	case *parse.WithNode:
 		return c.checkBranch(n.BranchNode, inWith, true)
 	case *parse.PipeNode:
+		for i, command := range n.Cmds {
+			if err := checkArguments(command, i > 0); err != nil {
+				return err
+			}
+		}
 		return checkEach(c, n.Cmds, inWith)
 	case *parse.CommandNode:
 		if err := checkPointer(n); err != nil {
@@ -129,6 +170,30 @@ func (c templateChecker) checkField(path []string) error {
 		return fmt.Errorf("unknown group .Match.%s: no condition of the rule uses matches", path[1])
 	case !c.groups[path[1]]:
 		return fmt.Errorf("unknown group .Match.%s: no regular expression of the rule has a group of that name", path[1])
+	}
+	return nil
+}
+
+// checkArguments returns an error if command calls a function with a number of arguments that the
+// function does not take. If isPiped is true, the result of the preceding command is one more
+// argument. A function that is itself an argument is called without arguments. checkArguments
+// ignores functions that templates may not call.
+func checkArguments(command *parse.CommandNode, isPiped bool) error {
+	for i, arg := range command.Args {
+		f, isCall := arg.(*parse.IdentifierNode)
+		if !isCall {
+			continue
+		}
+		given := 0
+		if i == 0 {
+			if given = len(command.Args) - 1; isPiped {
+				given++
+			}
+		}
+		want, known := argumentRanges[f.Ident]
+		if known && (given < want.least || want.most >= 0 && given > want.most) {
+			return fmt.Errorf("function %s needs %v, got %d", f.Ident, want, given)
+		}
 	}
 	return nil
 }
