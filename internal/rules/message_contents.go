@@ -108,7 +108,7 @@ func contentValue(e spec.Event) string {
 	if e.Call == "" && (e.Name == "" || isResult) {
 		return e.Text
 	}
-	id := ""
+	id := " (no id)"
 	if e.Call != "" {
 		id = fmt.Sprintf(" (id %s)", e.Call)
 	}

@@ -32,7 +32,7 @@ assistant, is not compared either.`,
 			case !isKnown:
 				known[e.Message] = got
 			default:
-				p.Judge(e, got == want, "message %q has the %s %q; expected %q, as in the events before",
+				p.Judge(e, got == want, "message %q has the %s %q, and %q in earlier events; expected the same in all events about it",
 					e.Message, what, got, want)
 			}
 		}

@@ -229,8 +229,8 @@ var (
 		func(p *spec.Pass, a *assembledRun, words string) {
 			want, err := strconv.Atoi(words)
 			if err == nil {
-				p.Judge(a.endEvent(), len(a.text()) >= want && a.isSuccessful(), "got %s of text%s; expected at least %d%s",
-					pluralize(len(a.text()), "byte"), a.describeEnd(), want, a.expectedEnd())
+				p.Judge(a.endEvent(), len(a.text()) >= want && a.isSuccessful(), "got %s of text%s; expected at least %s%s",
+					pluralize(len(a.text()), "byte"), a.describeEnd(), pluralize(want, "byte"), a.expectedEnd())
 			}
 		})
 

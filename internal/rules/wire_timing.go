@@ -46,8 +46,8 @@ run.ends judges; and a stream with an idle limit, which may end between two delt
 			if slow && timed && !l.failed && !isCut && isLong && !canceled && l.request.PollLimit == "" {
 				took := l.lastDelta.At - l.firstDelta.At
 				if took < minimum/2 {
-					p.Judge(l.lastDelta, false, "deltas for which the prompt asks over %v arrived within %v; expected at least %v",
-						minimum.Round(time.Millisecond), took.Round(time.Millisecond), (minimum / 2).Round(time.Millisecond))
+					p.Judge(l.lastDelta, false, "the last delta came %v after the first, and the prompt asks for %v; expected at least %v",
+						took.Round(time.Millisecond), minimum.Round(time.Millisecond), (minimum / 2).Round(time.Millisecond))
 					continue
 				}
 				isApart := l.pauseCount >= n/2 || l.deltaCount != n || n < minCountedDeltas || late > interval
