@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -31,7 +32,7 @@ func convertCommand(sh stdio) *cobra.Command {
 		Long: `Convert recordings and fixtures of other tools to files for the mock:
   .har, .http, .sse   recordings of browsers and curl → transcripts: page.har becomes page.txtar;
                       with --dialect, each conversation (the exchanges of one thread; those
-                      without a thread form another) becomes one: page-1.txtar, page-2.txtar …
+                      without a thread form another) becomes one transcript: page-1.txtar …
   .json               fixtures of aimock, a mock server of LLM APIs → scripts: a.json becomes a.yaml
 The request of NAME.http is read from NAME.request.json, as in streamassay lint; do not give
 that file as an argument. Whatever cannot be converted exactly is listed on standard error.
@@ -81,10 +82,10 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 	if o.Format != "" && o.Format != replay.Transcript && o.Format != replay.Script {
 		return usageError("--to %s: must be %s or %s", c.format, replay.Transcript, replay.Script)
 	}
-	if len(c.dialects) > 1 {
-		return usageError("--dialect: got %d dialects, want one", len(c.dialects))
+	if err := checkRecordedBase(c.base); err != nil {
+		return err
 	}
-	given, err := givenDialects("--dialect", c.dialects)
+	given, err := singleDialect(c.dialects)
 	if err != nil {
 		return err
 	}
@@ -92,8 +93,12 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 		o.Dialect = given[0]
 	}
 	for _, path := range paths {
-		if _, err := os.Stat(path); err != nil {
+		info, err := os.Stat(path)
+		if err != nil {
 			return usageError("%s: %v", path, withoutPath(err))
+		}
+		if info.IsDir() {
+			return usageError("%s: is a directory: name its files", path)
 		}
 	}
 	if err := os.MkdirAll(c.dir, 0o755); err != nil {
@@ -117,6 +122,19 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 	}
 	if failures > 0 {
 		return exitError{exitFailed, "not everything could be converted (" + countNoun(failures, "error") + ")"}
+	}
+	return nil
+}
+
+// checkRecordedBase returns a usage error if base, the value of --base, is neither empty nor a path that
+// begins with a slash nor a base URL.
+func checkRecordedBase(base string) error {
+	if strings.Contains(base, "://") {
+		_, err := parseBase("--base", base)
+		return err
+	}
+	if base != "" && (!strings.HasPrefix(base, "/") || strings.ContainsAny(base, "?#")) {
+		return usageError("--base %s: must be a path that begins with a slash (e.g. /v1/bots/b1), or a base URL", base)
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func diffCommand(sh stdio) *cobra.Command {
 		Short: "Compare two servers or two recordings",
 		Long: `Compare two servers or two sets of recordings. A and B are base URLs, or "reference" for the
 embedded reference server; or both are files or directories of recordings (.txtar, .http,
-.sse, .har), such as run --transcripts writes. Record with run --repeat 2 or more:
+.sse, .har), as streamassay run --transcripts writes them. Record with --repeat 2 or more:
 otherwise random values are reported as differences. Only the flags --dialect, --json, --only
 and --skip apply to recordings; the others are ignored.
 
@@ -100,6 +100,7 @@ type diffSide struct {
 	dialects      []string                               // names, in the order in which they were added
 	conversations map[string][]diff.RepeatedConversation // by the name of the dialect
 	timedOut      bool                                   // --max-time ended the scenarios early; false for recordings
+	names         []string                               // names of all recordings, also of those that are not selected
 }
 
 // conversation returns a pointer to the conversation with the given dialect and name. If h has no
@@ -137,7 +138,7 @@ func (d diffOptions) run(ctx context.Context, sh stdio, a, b string) error {
 		}
 		return usageError("%s is a recording and %s is not: compare two targets or two recordings", a, b)
 	case recordedA:
-		left, right, err = d.readRecordings(ctx, a, b)
+		left, right, err = d.readRecordings(ctx, sh, a, b)
 	default:
 		left, right, err = d.runTargets(ctx, sh, report)
 	}
@@ -176,13 +177,18 @@ type diffResult struct {
 
 // readRecordings reads the recordings at a and at b, each the path of a file or directory, as the
 // sides left and right. It pairs them up (see [diffSide.pairUp]). It returns an error if a
-// recording cannot be read, or if ctx is done before all recordings are read.
-func (d diffOptions) readRecordings(ctx context.Context, a, b string) (left, right diffSide, err error) {
+// recording cannot be read, if a glob of --only or --skip matches none of them, or if ctx is done
+// before all recordings are read. It prints notes on the recordings to standard error.
+func (d diffOptions) readRecordings(ctx context.Context, sh stdio, a, b string) (left, right diffSide, err error) {
 	sides, err := runUntilDone(ctx, func() (both [2]diffSide, err error) {
 		for i, root := range []string{a, b} {
-			if both[i], err = d.readSide(root); err != nil {
+			if both[i], err = d.readSide(sh, root); err != nil {
 				return both, err
 			}
+		}
+		names := slices.Concat(both[0].names, both[1].names)
+		if err := d.checkGlobsMatch(names, fmt.Sprintf("recording of A and B, such as %s", names[0])); err != nil {
+			return both, err
 		}
 		both[0].pairUp(&both[1])
 		return both, nil

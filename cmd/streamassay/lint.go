@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -23,7 +24,7 @@ import (
 
 // A lintOptions holds the flags of the lint command.
 type lintOptions struct {
-	dialect  string   // dialect of all recordings; "" means the one that each recording names
+	dialects []string // values of --dialect, at most one: the dialect of all recordings; if empty, each names its own
 	claims   []string // values of --claim; only "scripted" is valid
 	strict   bool     // also fail if only a SHOULD requirement is violated
 	reports  []string // values of --report, each FORMAT or FORMAT=PATH
@@ -41,9 +42,10 @@ func lintCommand(sh stdio) *cobra.Command {
 A FILE is one of:
   .txtar   a transcript, as written by streamassay run --transcripts
   .http    output of curl -i. NAME.request.json, if present, holds the request of NAME.http: an
-           object with the members method, path, headers and body or, without method and path,
-           just the JSON body of a request for a run's stream. NAME.1.http, NAME.2.http …
-           (and NAME.1.request.json …) are one conversation.
+           object such as {"method": "POST", "path": "/process?q=1", "headers": {"X-A": "b"},
+           "body": {…}} (a body that is a string is sent as this text) or, without method and
+           path, just the JSON body of a request for a run's stream. NAME.1.http, NAME.2.http
+           … (and NAME.1.request.json …) are one conversation.
   .sse     an event stream without its HTTP headers
   .har     an HTTP archive, as saved by browsers
 A DIR stands for all such files in it and below; - is standard input, whose format is
@@ -80,7 +82,7 @@ was judged, or there was neither a whole run nor a violation, 5 internal error,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&l.dialect, "dialect", "",
+	f.Var((*nameList)(&l.dialects), "dialect",
 		"`DIALECT` dialect of all files: "+dialectUsage+"; required unless every file is a .txtar that names its dialect, "+
 			"which --dialect overrides")
 	l.addFlags(f)
@@ -136,7 +138,7 @@ func (l lintOptions) run(ctx context.Context, sh stdio, files []string) error {
 	if err != nil && ctx.Err() == nil {
 		return err
 	}
-	if err := l.judge(ctx, sh, list, report); err != nil {
+	if err := l.judge(ctx, sh, list, report, nil); err != nil {
 		return err
 	}
 	if err := writeReports(report, outs, sh, textStyle(sh, l.verbose)); err != nil {
@@ -149,8 +151,11 @@ func (l lintOptions) run(ctx context.Context, sh stdio, files []string) error {
 }
 
 // judge judges the recordings in list and completes the report, without writing it. It prints notes on
-// the recordings to standard error. It returns an error if the dialect of a recording is unknown.
-func (l lintOptions) judge(ctx context.Context, sh stdio, list []*transcript.Transcript, report *reports.Report) error {
+// the recordings to standard error. The argument base is the base URL of the recorded server; nil means
+// that it is unknown. judge returns an error if the dialect of a recording is unknown.
+func (l lintOptions) judge(
+	ctx context.Context, sh stdio, list []*transcript.Transcript, report *reports.Report, base *url.URL,
+) error {
 	for _, t := range list {
 		for _, note := range t.Notes {
 			fmt.Fprintf(sh.err, "streamassay: %s: %s\n", t.Name, oneLine(note))
@@ -173,7 +178,7 @@ func (l lintOptions) judge(ctx context.Context, sh stdio, list []*transcript.Tra
 		file := func(p suites.ScenarioResult) string { return p.Scenario.Doc }
 		never := func(suites.ScenarioResult) string { return "" }
 		// A recording may hold any prompts, so the advice about unscripted targets does not apply.
-		target := suites.Target{Dialect: d, LackedCapabilities: []string{"scripted"}}
+		target := suites.Target{Dialect: d, Base: base, LackedCapabilities: []string{"scripted"}}
 		b := dialectReportBuilder{target, "$BASE", file, never}
 		report.Dialects = append(report.Dialects, b.dialectReport(parts[d.Name]))
 	}
@@ -212,24 +217,19 @@ func recordedSecrets(dialects []*dialect.Dialect, parts map[string][]suites.Scen
 // The recordings of a dialect are judged together: a check can pass only if at least one of them
 // contains a complete exchange.
 //
-// evaluate modifies the recordings: it sets their dialect if --dialect is given, completes requests
-// of which only the body was recorded, and removes base paths from the requests.
+// evaluate modifies the recordings: it completes requests of which only the body was recorded, and
+// removes base paths from the requests.
 func (l lintOptions) evaluate(ctx context.Context, list []*transcript.Transcript) (
 	dialects []*dialect.Dialect, parts map[string][]suites.ScenarioResult, err error,
 ) {
 	parts = map[string][]suites.ScenarioResult{}
-	var given []*dialect.Dialect
-	if l.dialect != "" {
-		if given, err = givenDialects("--dialect", []string{l.dialect}); err != nil {
-			return nil, nil, err
-		}
+	given, err := singleDialect(l.dialects)
+	if err != nil {
+		return nil, nil, err
 	}
 	dialectOf := map[*transcript.Transcript]*dialect.Dialect{}
 	traces := map[*dialect.Dialect][]*spec.Trace{}
 	for _, t := range list {
-		if len(given) > 0 {
-			t.Dialect = given[0].Name
-		}
 		d, err := recordedDialect(t, given)
 		if err != nil {
 			return nil, nil, err

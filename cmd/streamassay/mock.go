@@ -55,7 +55,8 @@ func mockCommand(sh stdio) *cobra.Command {
 Several dialects are served below /NAME@VERSION/.
 Without FILE it replies as the reference server does (docs/prompts.md). A FILE is a script
 (.yaml), a recording (.txtar, .http, .sse, .har), or a directory of those. Changed files are
-reloaded without interrupting open streams. Any bearer token is accepted; it names the user.
+reloaded without interrupting open streams. Any bearer token is
+accepted, and names the user; requests without one are accepted, too.
 
 The rules of a script are tried in order; the first that matches a request replies:
   rules:
@@ -87,7 +88,7 @@ where op is what a request does: tell (read fixed information, such as health), 
 resume a run), listen (read its stream), cancel, history, attach (upload a file), sign (renew
 the URL of a file) or transcribe; contains is a text in the body of the request. Other valid
 requests are allowed, but with FILEs, one that starts a run must match a rule or a recording.
-docs/mock.md describes all fields.
+docs/mock.md describes all fields of scripts and expectation files.
 With --expect or --expect-report, the requests of the clients are judged when COMMAND has
 succeeded, or when a signal ends the mock. If COMMAND fails, nothing is judged or reported.
 With COMMAND, a signal determines the exit code, whatever the judgement.
@@ -140,7 +141,7 @@ SIGINT, 143 by SIGTERM.`,
 				"time after which a request that waits for new events (a long poll) returns without any")
 			f.BoolVar(&m.eventSource, "eventsource", false, eventSourceUsage)
 		}},
-		{"Defaults for all requests (X-Mock headers and rules take precedence, and add faults)", m.defaults.addFlags},
+		{"Defaults for all requests (for what headers and rules change, see above)", m.defaults.addFlags},
 		{"Address", func(f *pflag.FlagSet) {
 			m.endpoint.addFlags(f)
 			f.StringVar(&m.control, "control", "127.0.0.1:0", "`HOST:PORT` loopback address of the control API and page, e.g. 127.0.0.1:4020, or off")

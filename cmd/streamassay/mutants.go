@@ -38,12 +38,11 @@ fail does. In each dialect a correct server, which must pass, and the canary, a 
 adds a word to every text and must fail, are run too.
 
 Exit codes:
-  0     no mutant survived, and no check failed that should not;
-        with --check: the table is up to date; with --write: the table was written, whatever the
-        results; with --serve: ended by SIGINT or SIGTERM
-  1     without --write: a mutant survived, or a check failed that should not; with --check: more
-        mutants survived or more such checks failed than the table states, or all mutants were run
-        and the table is not up to date
+  0     no mutant survived, and no check failed that should not; with --check: not more of them
+        than the table states and, if all mutants were run, the table is up to date;
+        with --write: the table was written, whatever the results;
+        with --serve: ended by SIGINT or SIGTERM
+  1     without --write: the condition for 0 is not met
   2     usage error
   5     internal error, or a correct server failed or a canary survived, so nothing is proven
   130   interrupted by SIGINT (143: by SIGTERM)`,
@@ -53,6 +52,9 @@ Exit codes:
   streamassay mutants --only texts-at-the-end --write docs    # the rows of one mutant`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			sampled := plan.MaxDialects != 0 || plan.SampleEvery != 0
+			if f := firstChangedFlag(cmd, "write", "check"); serve && f != "" {
+				return usageError("--serve runs no suite: it cannot be combined with %s", f)
+			}
 			switch {
 			case to != "" && check != "":
 				return usageError("give --write or --check, not both")

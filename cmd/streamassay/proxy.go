@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -45,10 +46,12 @@ The exchanges of one thread form one conversation, in the order of their request
 without a thread form another. As in streamassay lint, a requirement is reported as fulfilled
 only if one of the responses streams a whole run. Requests for anything but an operation of the
 dialect are forwarded and not judged. If the server cannot be reached, the client gets
-status 502, and the request is not judged. A refused request is judged as one of another user
-if its credentials differ from those of the first successful request of its thread.
-Conversations beyond 10000, or beyond 256MiB of bodies, are forwarded and not judged, and the
-report is marked incomplete. A conversation that grows beyond that size is not judged at all.
+status 502, and the request is not judged. If a request is refused
+and its credentials differ from those of the first successful request of its thread, it is
+judged as the request of another user.
+At most 10000 conversations, with at most 256MiB of bodies in total, are judged. Later ones are
+forwarded and not judged, a conversation in which that total is exceeded is not judged at all,
+and in both cases the report is marked incomplete.
 
 Reports and transcripts contain no credentials: REDACTED replaces the values of --header, of the
 headers that streamassay run --help lists, and of headers and query parameters with names such
@@ -74,7 +77,7 @@ Exit codes: 0 no MUST requirement is violated and 3 does not apply, 1 a MUST req
 	}
 	addFlagGroups(cmd, []flagGroup{
 		{"Server", func(f *pflag.FlagSet) {
-			f.StringVar(&p.dialect, "dialect", "", "`DIALECT` dialect of the server (required): "+dialectUsage)
+			f.Var((*nameList)(&p.dialects), "dialect", "`DIALECT` dialect of the server (required): "+dialectUsage)
 			completeDialects(cmd)
 			f.Var(&singleValue{value: &p.upstream}, "upstream", "`URL` base URL of the server (required)")
 			f.StringArrayVar(&p.headers, "header", nil,
@@ -112,7 +115,7 @@ func (p *proxyOptions) run(ctx context.Context, sh stdio, command []string) erro
 	}
 	seen := &proxiedConversations{dirPath: p.transcripts}
 	cfg.Log = p.log.logger(sh.err)
-	cfg.Save = seen.save
+	cfg.Save, cfg.OnExchange, cfg.OnUnreached = seen.save, seen.countForeign, seen.countUnreached
 	if p.transcripts != "" {
 		if seen.dir, err = replay.OpenRecordingDir(p.transcripts); err != nil {
 			return usageError("--transcripts %s: %v", p.transcripts, withoutPath(err))
@@ -143,18 +146,21 @@ func (p *proxyOptions) run(ctx context.Context, sh stdio, command []string) erro
 		return exitError{exitInternal, err.Error()}
 	}
 	report.Incomplete = seen.incomplete
+	if len(list) == 0 {
+		report.Incomplete = cmp.Or(report.Incomplete, seen.nothingReason(cfg.Dialect.Name))
+	}
 	if i, ok := interruptedBy(ctx); ok && len(command) > 0 { // without COMMAND, a signal is the usual end
 		report.Incomplete, report.Exit = i.Error(), i.exitCode()
 	}
 	exitOnSecondSignal(ctx)
-	if err := p.judge(context.WithoutCancel(ctx), sh, list, report); err != nil {
+	if err := p.judge(context.WithoutCancel(ctx), sh, list, report, cfg.Upstream); err != nil {
 		return err
 	}
 	if ended == nil {
 		ended = exitWith(report.Exit)
 	} else { // COMMAND failed, or a signal ended it
 		report.Exit = exit.code
-		report.Incomplete = cmp.Or(report.Incomplete, exit.message)
+		report.Incomplete = strings.TrimPrefix(report.Incomplete+"; "+exit.message, "; ")
 	}
 	if err := writeReports(report, outs, sh, textStyle(sh, p.verbose)); err != nil {
 		return withUnwritten(ended, []string{err.Error()})
@@ -165,8 +171,8 @@ func (p *proxyOptions) run(ctx context.Context, sh stdio, command []string) erro
 // recorderConfig returns the configuration of the recorder that forwards the requests. The caller
 // must set its fields Log and Save. recorderConfig returns a usage error if a flag is invalid.
 func (p *proxyOptions) recorderConfig() (cfg replay.RecorderConfig, err error) {
-	cfg.SaveDefective = true
-	if p.dialect == "" {
+	cfg.SaveDefective, cfg.TrustFlags = true, []string{"--ca"}
+	if len(p.dialects) == 0 {
 		return cfg, usageError("proxy needs --dialect: that of the server (see streamassay list dialects)")
 	}
 	if p.upstream == "" {
@@ -183,7 +189,7 @@ func (p *proxyOptions) recorderConfig() (cfg replay.RecorderConfig, err error) {
 	if _, err := parseBase("--upstream", p.upstream); err != nil {
 		return cfg, err
 	}
-	given, err := givenDialects("--dialect", []string{p.dialect})
+	given, err := singleDialect(p.dialects)
 	if err != nil {
 		return cfg, err
 	}
