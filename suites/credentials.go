@@ -209,7 +209,7 @@ func (t *Target) checkCredentials() error {
 		return nil
 	}
 	if !t.hasUserCredentials() {
-		return errors.New("other headers without credentials of the first user: give the credentials of both")
+		return errors.New("needs the first user's credentials, too: add --header 'Authorization: …'")
 	}
 	same := t.Base == nil || t.Base.User == nil
 	for _, f := range t.Header {

@@ -252,7 +252,7 @@ func TestUsersThatMakeNoSense(t *testing.T) {
 	}
 	base, _ := url.Parse("http://127.0.0.1:1")
 	for says, target := range map[string]suites.Target{
-		"credentials of both":       {OtherHeader: bearer("b")},
+		"add --header 'Auth":        {OtherHeader: bearer("b")},
 		"credentials of the first":  {Header: bearer("a"), OtherHeader: bearer("a")},
 		"invalid stream limit -1":   {StreamLimit: -1},
 		"invalid stream limit 1000": {StreamLimit: 1000},

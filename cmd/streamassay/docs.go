@@ -2,7 +2,10 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,6 +36,13 @@ Exit codes: 0 success, 1 a document in --check DIR is missing or not up to date,
 			if (to == "") == (check == "") {
 				return usageError("docs needs either --write DIR or --check DIR")
 			}
+			flag, dir := "--write", to
+			if check != "" {
+				flag, dir = "--check", check
+			}
+			if _, err := newDestination(filepath.Join(dir, "checks.md")); err != nil {
+				return usageError("%s %s: %v", flag, dir, err)
+			}
 			dialects, err := dialectsNamed("", nil)
 			if err != nil {
 				return err
@@ -41,16 +51,21 @@ Exit codes: 0 success, 1 a document in --check DIR is missing or not up to date,
 			if err != nil {
 				return err
 			}
-			for name, text := range texts {
+			for _, name := range slices.Sorted(maps.Keys(texts)) {
+				path := filepath.Join(dir, name)
 				if to != "" {
-					if err := os.WriteFile(filepath.Join(to, name), text, 0o644); err != nil {
+					if err := os.WriteFile(path, texts[name], 0o644); err != nil {
 						return usageError("%v", err)
 					}
 					continue
 				}
-				old, err := os.ReadFile(filepath.Join(check, name))
-				if err != nil || !bytes.Equal(old, text) {
-					return exitError{exitFailed, filepath.Join(check, name) + " is not up to date: run make docs"}
+				switch old, err := os.ReadFile(path); {
+				case errors.Is(err, fs.ErrNotExist):
+					return exitError{exitFailed, path + " is missing: run make docs"}
+				case err != nil:
+					return usageError("%s: %v", path, withoutPath(err))
+				case !bytes.Equal(old, texts[name]):
+					return exitError{exitFailed, path + " is not up to date: run make docs"}
 				}
 			}
 			return nil

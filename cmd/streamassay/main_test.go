@@ -87,7 +87,7 @@ func TestBadInput(t *testing.T) {
 		{"run URL --dialect agkit --skip [", "["},
 		{"run URL --dialect agkit --header NoColon", "--header"},
 		{"run URL --dialect runs --other-header NoColon", "--other-header"},
-		{"run URL --dialect runs --other-header A:b", "other headers"},
+		{"run URL --dialect runs --other-header A:b", "--other-header: needs the first user's credentials, too: add --header 'Authorization: …'"},
 		{"run URL --dialect runs --header Cookie:b --other-header Cookie:b", "other headers"},
 		{"run URL --dialect runs --stream-limit -1", "--stream-limit -1: must be from 1 to 256"},
 		{"run URL --dialect runs --stream-limit many", "--stream-limit"},
