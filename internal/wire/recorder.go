@@ -31,7 +31,8 @@ type recorder struct {
 // recordBody reads and records the body of the response. It returns nil if the body is complete,
 // and otherwise the reason why it ended early. The argument body reads the body without its
 // framing; it must return io.EOF only at the marked end of the body. The function arrived returns
-// the time at which the last bytes arrived.
+// the time at which the last bytes were read from the connection. While the client waits for
+// memory, it reads nothing, so bytes may have arrived before that time, but never after it.
 func (h *recorder) recordBody(body io.Reader, arrived func() time.Time) error {
 	if err := h.checkStop(); err != nil {
 		return err
@@ -41,7 +42,7 @@ func (h *recorder) recordBody(body io.Reader, arrived func() time.Time) error {
 	for {
 		n, err := body.Read(piece)
 		if n > 0 {
-			if end := h.recordPiece(piece[:n], arrived().Sub(h.watchdog.sentAt)-h.watchdog.paused); end != nil {
+			if end := h.recordPiece(piece[:n], arrived().Sub(h.watchdog.sentAt)); end != nil {
 				return end
 			}
 		}
@@ -55,9 +56,9 @@ func (h *recorder) recordBody(body io.Reader, arrived func() time.Time) error {
 }
 
 // recordPiece records a copy of piece, the next part of the body, without the bytes beyond a limit.
-// The parameter at is the time from the sending of the request to the arrival of piece, without the
-// pauses of the timeouts. If recordPiece returns an error, the client must stop reading: a limit
-// was reached, or a condition in h.stopWhen is met.
+// The parameter at is the time from the sending of the request to the read that received piece. If
+// recordPiece returns an error, the client must stop reading: a limit was reached, or a condition in
+// h.stopWhen is met.
 func (h *recorder) recordPiece(piece []byte, at time.Duration) error {
 	room := h.maxBody - len(h.resp.Body)
 	over := len(piece) > room

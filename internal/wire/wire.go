@@ -263,7 +263,6 @@ type watchdog struct {
 	idleTimer  *time.Timer
 	totalTimer *time.Timer
 	deadline   time.Time               // when totalTimer fires
-	paused     time.Duration           // total duration of the calls of runPaused
 	reads      atomic.Int64            // number of reads that received bytes; counted only for HTTP/1
 	lingers    *time.Timer             // timer of StopWhen.Linger; nil if it was not started
 	hangUp     context.CancelCauseFunc // ends the exchange for the given reason
@@ -323,16 +322,13 @@ func (w *watchdog) setPaused(paused bool) {
 }
 
 // runPaused calls the function wait and returns its result. While the call lasts, the client does
-// not read, so runPaused stops the idle timeout and the total timeout meanwhile. It adds the
-// duration of the call to w.paused.
+// not read, so runPaused stops the idle timeout and the total timeout meanwhile.
 func (w *watchdog) runPaused(wait func() error) error {
 	w.setPaused(true)
 	w.totalTimer.Stop()
 	began := time.Now()
 	err := wait()
-	took := time.Since(began)
-	w.paused += took
-	w.deadline = w.deadline.Add(took)
+	w.deadline = w.deadline.Add(time.Since(began))
 	w.totalTimer.Reset(time.Until(w.deadline))
 	w.setPaused(false)
 	return err
