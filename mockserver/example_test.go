@@ -69,7 +69,7 @@ func ExampleServer_Verify() {
 	// end: <nil>
 	// <nil>
 	// failed op run: got 1, want exactly 2: #1 POST /send-message → 200, whole
-	// failed: 1 exchanges
+	// failed: 1 exchange
 }
 
 // send is the client: it starts a run with a user message.

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -30,7 +32,11 @@ func (m *mockOptions) clientJudge(sh stdio) (func(*journal.Journal, int) error, 
 			return nil, usageError("--expect %s: %v", m.expect, withoutPath(err))
 		}
 		defer file.Close()
-		if want, err = journal.LoadExpectations(m.expect, file); err != nil {
+		text := bufio.NewReader(file)
+		if _, err := text.Peek(1); err == io.EOF {
+			return nil, usageError("--expect %s: is empty: want calls", m.expect)
+		}
+		if want, err = journal.LoadExpectations(m.expect, text); err != nil {
 			return nil, usageError("--expect %v", err)
 		}
 	}

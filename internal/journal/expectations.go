@@ -2,13 +2,21 @@ package journal
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+
+	"github.com/streamassay/streamassay/internal/printable"
+	"github.com/streamassay/streamassay/internal/yamltree"
 )
 
 // Expectations holds what is expected of clients, as read from a file (`mock --expect FILE`). The
@@ -50,7 +58,7 @@ func LoadExpectations(name string, r io.Reader) (x Expectations, err error) {
 	if err := yaml.UnmarshalWithOptions(data, &x, yaml.Strict()); err != nil && !errors.Is(err, io.EOF) {
 		var at yaml.Error
 		if errors.As(err, &at) && at.GetToken() != nil {
-			return x, fmt.Errorf("%s:%d: %s", name, at.GetToken().Position.Line, yamlErrorText(at))
+			return x, fmt.Errorf("%s:%d: %s", name, at.GetToken().Position.Line, yamlErrorText(data, at))
 		}
 		return x, fmt.Errorf("%s: %w", name, err)
 	}
@@ -62,15 +70,73 @@ func LoadExpectations(name string, r io.Reader) (x Expectations, err error) {
 	return x, nil
 }
 
-// yamlErrorText returns the message of e without its position. If e reports an unknown field, the
-// names of the known fields are appended.
-func yamlErrorText(e yaml.Error) string {
-	var unknown *yaml.UnknownFieldError
-	if !errors.As(e, &unknown) {
-		return e.GetMessage()
+// yamlErrorText returns the message of e, an error about data, without its position. If e reports an
+// unknown field, the names of the known fields are appended. If e reports a value of the wrong type,
+// the message says what the value must be.
+func yamlErrorText(data []byte, e yaml.Error) string {
+	switch e.(type) {
+	case *yaml.UnknownFieldError:
+		return e.GetMessage() + "; want allow-unmatched, strict, in-order or calls, and in a call name, dialect, op, " +
+			"method, path, status, thread, run, rule, ended, contains, exactly, at-least or at-most"
+	case *yaml.TypeError, *yaml.OverflowError, *yaml.UnexpectedNodeTypeError:
+		if file, err := parser.ParseBytes(data, 0); err == nil && len(file.Docs) > 0 {
+			return cmp.Or(wrongTypeText(file.Docs[0].Body, e.GetToken().Position), "a value has the wrong type")
+		}
 	}
-	return e.GetMessage() + "; want allow-unmatched, strict, in-order or calls, and in a call name, dialect, op, " +
-		"method, path, status, thread, run, rule, ended, contains, exactly, at-least or at-most"
+	return yamltree.ErrorText(e)
+}
+
+// fieldTypes holds what the values of fields must be, for messages, by the name of the field. The
+// other fields must be a text.
+var fieldTypes = map[string]string{
+	"calls": "a list of objects (e.g. [{op: run, exactly: 1}])", "strict": "true or false", "in-order": "true or false",
+	"allow-unmatched": "true or false", "exactly": "a whole number", "at-least": "a whole number", "at-most": "a whole number",
+}
+
+// wrongTypeText returns the text of an error about the value at a position in root, the content of a
+// file with expectations. The value has the wrong type. The text is "" if the value is neither the
+// file nor a call nor a field of one of them.
+func wrongTypeText(root ast.Node, at *token.Position) (text string) {
+	look := func(n ast.Node, name, want string) {
+		if p := yamltree.Content(n).GetToken().Position; p.Line == at.Line && p.Column == at.Column {
+			text = fmt.Sprintf("%s must be %s, got %s", name, want, describeNode(n))
+		}
+	}
+	look(root, "the file", "an object with calls")
+	for _, f := range yamltree.Fields(root) {
+		key := yamltree.Key(f)
+		look(f.Value, key, cmp.Or(fieldTypes[key], "a text"))
+		calls, _ := yamltree.Content(f.Value).(*ast.SequenceNode)
+		if key != "calls" || calls == nil {
+			continue
+		}
+		for i, c := range calls.Values {
+			name := fmt.Sprintf("call %d", i+1)
+			look(c, name, "an object (e.g. {op: run, exactly: 1})")
+			for _, f := range yamltree.Fields(c) {
+				look(f.Value, name+": "+yamltree.Key(f), cmp.Or(fieldTypes[yamltree.Key(f)], "a text"))
+			}
+		}
+	}
+	return text
+}
+
+// describeNode returns a description of n for messages, such as "a list" or, for a text, the text in
+// quotes.
+func describeNode(n ast.Node) string {
+	n = yamltree.Content(n)
+	value := printable.Prefix(n.GetToken().Value, 60)
+	switch n.(type) {
+	case *ast.SequenceNode:
+		return "a list"
+	case *ast.MappingNode, *ast.MappingValueNode:
+		return "an object"
+	case *ast.LiteralNode:
+		return "a text"
+	case *ast.StringNode:
+		return strconv.Quote(value)
+	}
+	return value
 }
 
 // lineOf returns the line, counted from 1, on which a call begins in data, the text of a file with

@@ -142,6 +142,14 @@ func (o ClientTestReport) WriteJSON(w io.Writer) error {
 	return err
 }
 
+// countExchanges returns n exchanges as text, such as "1 exchange".
+func countExchanges(n int) string {
+	if n == 1 {
+		return "1 exchange"
+	}
+	return fmt.Sprintf("%d exchanges", n)
+}
+
 // Text returns the report as text: a line for each finding and a last line with the verdict and the
 // number of exchanges. If no requests were received, the last line says so instead.
 func (o ClientTestReport) Text() string {
@@ -166,9 +174,9 @@ func (o ClientTestReport) Text() string {
 	case o.Exit == reports.ExitInconclusive:
 		b.WriteString("no requests received\n")
 	case o.Forgotten > 0:
-		fmt.Fprintf(&b, "%s: %d exchanges, and %d older ones dropped from the journal\n", o.Verdict, o.Exchanges, o.Forgotten)
+		fmt.Fprintf(&b, "%s: %s, and %d older dropped from the journal\n", o.Verdict, countExchanges(o.Exchanges), o.Forgotten)
 	default:
-		fmt.Fprintf(&b, "%s: %d exchanges\n", o.Verdict, o.Exchanges)
+		fmt.Fprintf(&b, "%s: %s\n", o.Verdict, countExchanges(o.Exchanges))
 	}
 	return b.String()
 }
