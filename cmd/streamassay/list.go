@@ -229,6 +229,5 @@ func requiresCheck(d *dialect.Dialect, c *spec.Check) bool {
 // supportsFault reports whether the fault f can be injected into responses of the dialect d. That
 // is the case if d has all kinds of events that f requires.
 func supportsFault(d *dialect.Dialect, f *fault.Fault) bool {
-	kinds := d.Kinds()
-	return !slices.ContainsFunc(f.RequiredKinds, func(k spec.Kind) bool { return !slices.Contains(kinds, k) })
+	return f.MissingKind(d.Kinds()) == ""
 }

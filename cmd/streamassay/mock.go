@@ -122,7 +122,7 @@ SIGINT, 143 by SIGTERM.`,
 			if err := m.endpoint.check(false); err != nil {
 				return err
 			}
-			if err := checkControl(m.control); err != nil {
+			if err := checkControl(m.control, m.endpoint.addr); err != nil {
 				return err
 			}
 			if m.dialects, err = dialectsNamed("--dialect", names); err != nil {
@@ -192,6 +192,7 @@ func (m *mockOptions) run(ctx context.Context, sh stdio, command []string) error
 	if m.upstream != "" {
 		return m.record(ctx, sh, command)
 	}
+	warnFaults(sh.err, cfg.Defaults.Faults, m.dialects)
 	files, err := m.sources.load(sh.err, m.dialects)
 	if err != nil {
 		return err

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -69,6 +71,9 @@ func (m *mockDefaultFlags) mockConfig(dialects []*dialect.Dialect) (cfg mockserv
 		}
 	}
 	for _, text := range m.faults {
+		if strings.TrimSpace(text) == "" {
+			return cfg, usageError("--fault is empty: give it a value or leave it out")
+		}
 		uses, err := fault.Parse(text)
 		if err != nil {
 			message := strings.TrimPrefix(err.Error(), "fault ")
@@ -91,6 +96,17 @@ func (m *mockDefaultFlags) mockConfig(dialects []*dialect.Dialect) (cfg mockserv
 		cfg.Clock.FreezeAt(at)
 	}
 	return cfg, nil
+}
+
+// warnFaults prints a warning to out for each of the faults that applies to none of the dialects.
+func warnFaults(out io.Writer, faults []fault.Spec, dialects []*dialect.Dialect) {
+	for _, use := range faults {
+		lacks := namesWhere(dialects, func(d *dialect.Dialect) bool { return !supportsFault(d, use.Fault) })
+		if len(lacks) == len(dialects) {
+			fmt.Fprintf(out, "warning: --fault %s has no effect in %s, which lacks the event %s\n",
+				use.Fault.Name, strings.Join(lacks, ", "), use.Fault.MissingKind(dialects[0].Kinds()))
+		}
+	}
 }
 
 // parseSeedFlag parses text, the value of the named flag, as a seed. It returns nil if text is
@@ -120,8 +136,9 @@ func addJournalFlags(f *pflag.FlagSet, c *journal.Config) {
 
 // checkControl returns a usage error unless address, the value of --control, is "off" or a
 // HOST:PORT whose host is a loopback address or "localhost". Other hosts are refused because the
-// control API shows what clients sent.
-func checkControl(address string) error {
+// control API shows what clients sent. The address must also differ from addr, the value of --addr,
+// unless the port is 0.
+func checkControl(address, addr string) error {
 	if address == "off" {
 		return nil
 	}
@@ -131,6 +148,10 @@ func checkControl(address string) error {
 	}
 	if !isLoopback(host) {
 		return usageError("--control %s: only loopback addresses are allowed (127.0.0.1, ::1, localhost)", address)
+	}
+	if same := strings.NewReplacer("localhost:", "127.0.0.1:"); !strings.HasSuffix(address, ":0") &&
+		same.Replace(address) == same.Replace(addr) {
+		return usageError("--addr %s and --control %s are the same address: give each a port of its own", addr, address)
 	}
 	return nil
 }

@@ -30,6 +30,7 @@ func TestMockBadFlags(t *testing.T) {
 		"good.yaml": greets, "bad.yaml": strings.Replace(greets, "text:", "txt:", 1), "notes.md": "hello",
 		"breaks.yaml": "rules:\n  - name: breaks\n    reply: [{raw: 'data: {'}]\n",
 		"calls.yaml":  "calls: [{op: run, exactly: 1}]\n", "bad-calls.yaml": "cals: []\n",
+		"empty.yaml": "", "recorded.sse": "data: {}\n\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -49,6 +50,14 @@ func TestMockBadFlags(t *testing.T) {
 		{"--pace {rate:-1}", "--pace", "rate", exitUsage},
 		{"--fault cutt", `--fault "cutt"`, "unknown fault", exitUsage},
 		{"--fault abort;event=x", `--fault "abort;event=x"`, "event", exitUsage},
+		{"--fault=", "--fault is empty", "give it a value", exitUsage},
+		{"--addr localhost:4010 --control 127.0.0.1:4010", "--addr localhost:4010 and --control 127.0.0.1:4010", "the same address", exitUsage},
+		{"--schema good.yaml", "--schema", "no FILE can be given", exitUsage},
+		{"--schema --check good.yaml", "--schema", "--check", exitUsage},
+		{"--fault first-missing --dialect agkit bad.yaml", "warning: --fault first-missing has no effect in agkit@0.0.10",
+			"which lacks the event ", exitUsage},
+		{"--expect empty.yaml", "--expect empty.yaml", "is empty: want calls", exitUsage},
+		{"recorded.sse", "recorded.sse: the recording does not name its dialect", "give exactly one --dialect", exitUsage},
 		{"--flush never", "--flush", "coalesce, each", exitUsage},
 		{"--journal 0", "--journal", "above 0", exitUsage},
 		{"missing.yaml", "missing.yaml", "no such file", exitUsage},

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/streamassay/streamassay/spec"
@@ -38,6 +39,17 @@ type Fault struct {
 	Params    []Param             // parameters other than triggers and those that all faults have
 	Triggers  []string            // names of the supported triggers: "event", "byte" or "time"; empty: none
 	NewEffect func(a Args) Effect // returns the effect of the fault on one response
+}
+
+// MissingKind returns the first of the kinds that the fault requires which is not in kinds, those of
+// a dialect. If it returns "", the fault can be injected into responses of the dialect.
+func (f *Fault) MissingKind(kinds []spec.Kind) spec.Kind {
+	for _, k := range f.RequiredKinds {
+		if !slices.Contains(kinds, k) {
+			return k
+		}
+	}
+	return ""
 }
 
 // A Param is a parameter of a fault.

@@ -109,11 +109,8 @@ func (d *decoder) lintFaults(rule *Rule, served []*dialect.Dialect, at ast.Node)
 			continue
 		}
 		for _, of := range served {
-			for _, k := range use.Fault.RequiredKinds {
-				if !slices.Contains(of.Kinds(), k) {
-					lacks, need = append(lacks, of), k
-					break
-				}
+			if k := use.Fault.MissingKind(of.Kinds()); k != "" {
+				lacks, need = append(lacks, of), k
 			}
 		}
 		if len(lacks) > 0 && (len(lacks) == len(served) || len(rule.dialects) > 0) {
