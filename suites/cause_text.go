@@ -25,6 +25,10 @@ func (c *Cause) setText(t Target, parts []ScenarioResult) {
 		return
 	}
 	c.Message, c.Advice = c.text(t)
+	answered := anyExchange(parts, func(o exchangeSummary) bool { return o.status > 0 })
+	if c.Kind == symptomClosed && t.Base != nil && t.Base.Scheme == "http" && !answered {
+		c.Advice = "try https://; else " + c.Advice
+	}
 	if n := c.countExchanges(parts); n > 1 && !c.Fatal {
 		c.Message += fmt.Sprintf(" (%d exchanges)", n)
 	}
@@ -146,7 +150,7 @@ func (t Target) url(o exchangeSummary) string {
 	if t.Base == nil {
 		return o.requestTarget
 	}
-	return withoutUserinfo(t.Base) + o.requestTarget
+	return withoutUserinfo(t.Base) + t.Dialect.AtEndpoint(spec.Request{Target: o.requestTarget}).Target
 }
 
 // text returns the message and the advice for c, a cause whose evidence is an exchange with target
@@ -161,11 +165,7 @@ func (c Cause) text(t Target) (message, advice string) {
 		return o.operation + ": " + o.describeResponse(),
 			"is the server busy or blocked? --timeout sets how long streamassay waits"
 	case symptomClosed:
-		advice = "look for a crash in the server's log"
-		if t.Base != nil && t.Base.Scheme == "http" && c.Fatal {
-			advice = "try https://; else " + advice
-		}
-		return o.operation + ": " + o.describeResponse(), advice
+		return o.operation + ": " + o.describeResponse(), "look for a crash in the server's log"
 	case symptomNotHTTP:
 		if advice = "check the port"; strings.Contains(o.notHTTPDetail(), "TLS") {
 			advice = "use https://"
@@ -221,7 +221,7 @@ func (c Cause) statusText(t Target) (message, advice string) {
 		}
 		message = fmt.Sprintf(
 			"%s: redirected to %s (%s); redirects are not followed", o.operation, to, statusLine(o.status, o.reason))
-		return message, fmt.Sprintf("use %s as the base URL", cmp.Or(redirectBase(o), "the URL that it leads to"))
+		return message, fmt.Sprintf("use %s as the base URL", cmp.Or(redirectBase(t.Dialect, o), "the URL that it leads to"))
 	case c.Kind == symptomServerError:
 		return message, "look in the server's log"
 	}
@@ -385,17 +385,19 @@ func otherPromptOperations(own *dialect.Dialect) string {
 		}
 		families = append(families, d.Family)
 		method, path, _ := strings.Cut(o.Name, " ")
-		others = append(others, fmt.Sprintf("%s has %s %s", d.Family, method, d.Base+path))
+		path = d.Base + d.AtEndpoint(spec.Request{Target: path}).Target
+		others = append(others, fmt.Sprintf("%s has %s %s", d.Family, method, path))
 	}
 	return strings.Join(others, ", ")
 }
 
-// redirectBase returns the base URL that avoids the redirect in exchange o. This is the URL in the
-// header field Location, without user name, password and the path of the operation. It returns ""
-// if that URL is invalid, has no host or does not end with the path of the operation.
-func redirectBase(o exchangeSummary) string {
+// redirectBase returns the base URL that avoids the redirect in exchange o, in dialect d. This is the
+// URL in the header field Location, without user name, password and the path of the operation. It
+// returns "" if that URL is invalid, has no host or does not end with the path of the operation.
+func redirectBase(d *dialect.Dialect, o exchangeSummary) string {
 	u, err := url.Parse(o.header.Get("Location"))
 	_, path, _ := strings.Cut(o.operation, " ")
+	path = d.AtEndpoint(spec.Request{Target: path}).Target
 	if err != nil || u.Host == "" || !strings.HasSuffix(u.Path, path) {
 		return ""
 	}

@@ -1,11 +1,57 @@
 package suites
 
 import (
+	"net/url"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
+
+// TestEndpointURLs checks that the URLs in messages about a dialect without paths are those that are
+// requested, with no slash appended.
+func TestEndpointURLs(t *testing.T) {
+	agui, err := dialect.Open("agui")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, base := range []string{"http://h/agent", "http://h/"} {
+		u, _ := url.Parse(base)
+		target := Target{Dialect: agui, Base: u}
+		if got := target.url(exchangeSummary{requestTarget: "/"}); got != base {
+			t.Errorf("got the URL %s, want %s", got, base)
+		}
+		o := exchangeSummary{operation: "POST /", header: spec.Header{{Name: "Location", Value: base + "/"}}}
+		if got := redirectBase(agui, o); got != base+"/" {
+			t.Errorf("redirected to %s/, got the base URL %s", base, got)
+		}
+	}
+	agkit, err := dialect.Open("agkit")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := otherPromptOperations(agkit); !strings.Contains(got+",", "agui has POST /agent,") {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestElapsedTime checks that a test run which continues others ends when they have used up the time,
+// and that the reason names the whole time.
+func TestElapsedTime(t *testing.T) {
+	agkit, err := dialect.Open("agkit")
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := Target{Dialect: agkit, Base: &url.URL{Scheme: "http", Host: "127.0.0.1:1"}}
+	target.Limits.RunTimeout, target.Limits.RunElapsed = 6*time.Second, 7*time.Second
+	parts, err := Run(t.Context(), target, nil)
+	const want = "the run was stopped after 6s (--max-time)"
+	if err != nil || len(parts) == 0 || parts[0].IncompleteReason == nil || parts[0].IncompleteReason.Error() != want {
+		t.Errorf("%v, %+v, want %q", err, parts, want)
+	}
+}
 
 // TestSimilarDialect checks how large the share of valid events must be for a stream to look like one
 // of another dialect.

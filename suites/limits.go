@@ -20,6 +20,7 @@ type Limits struct {
 	// [DefaultIdleTimeout] or Target.Timeout, whichever is shorter.
 	IdleTimeout time.Duration
 	RunTimeout  time.Duration // maximum duration of the whole test run; default: no limit
+	RunElapsed  time.Duration // part of RunTimeout that has already passed, in the test runs of other dialects or rounds
 	// MaxBytes is the maximum size of one response body in bytes; default: 64 MiB. The limit on the
 	// total size of all streams is four times MaxBytes, but at least 256 MiB. The same limit applies
 	// to the total size of all other responses.

@@ -115,7 +115,8 @@ func Run(ctx context.Context, t Target, progress ProgressFunc) ([]ScenarioResult
 	}
 	if t.Limits.RunTimeout > 0 {
 		var stop func()
-		ctx, stop = context.WithTimeoutCause(ctx, t.Limits.RunTimeout, runTimeoutError{t.Limits.RunTimeout})
+		limit := t.Limits.RunTimeout
+		ctx, stop = context.WithTimeoutCause(ctx, limit-t.Limits.RunElapsed, runTimeoutError{limit})
 		defer stop()
 	}
 	var stop func()
@@ -212,8 +213,22 @@ func (t *Target) wireConfig() wire.Config {
 	return wire.Config{
 		Base: t.Base, IsEndpoint: t.Dialect.IsEndpoint, IdleTimeout: t.Limits.IdleTimeout, TotalTimeout: t.Timeout,
 		MaxBodyBytes: t.Limits.MaxBytes, MaxEvents: t.Limits.MaxEvents,
-		CA: t.CA, Insecure: t.Insecure, MaxEventBytes: t.MaxEventBytes, Memory: t.resources.memory,
+		CA: t.CA, Insecure: t.Insecure, TrustFlags: []string{"--ca", "--insecure"},
+		MaxEventBytes: t.MaxEventBytes, Memory: t.resources.memory,
 	}
+}
+
+// Reach connects to the target and closes the connection. It sends no request. The error says why the
+// target cannot be connected to.
+func Reach(ctx context.Context, t Target) error {
+	if err := t.Check(); err != nil {
+		return err
+	}
+	client, err := wire.NewClient(t.wireConfig())
+	if err != nil {
+		return err
+	}
+	return client.Reach(ctx)
 }
 
 // lacksCapability reports whether t.LackedCapabilities contains the capability.

@@ -309,7 +309,7 @@ func (j targetRun) runRound(ctx context.Context, sh stdio) (*reports.Report, []s
 	var running sync.WaitGroup
 	for i, s := range j.suiteTargets {
 		runSuite := func() {
-			s.Limits.RunTimeout = remainingTime(s.Limits.RunTimeout, j.started)
+			s.Limits.RunElapsed = time.Since(j.started)
 			s.BeforeTrim = j.saveBeforeTrim
 			parts[i], errs[i] = suites.Run(ctx, s, bar.callback(i, s.Dialect.Name))
 		}

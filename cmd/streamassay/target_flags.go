@@ -42,7 +42,7 @@ var targetFlags = []optionDeclaration{
 	{name: "dialect", field: "dialects", value: func(t *targetOptions) any { return (*nameList)(&t.Dialects) },
 		usage: "`DIALECT` dialect to test: " + dialectUsage + " (repeatable); required for a base URL",
 		diff: "`DIALECT` dialect to compare: " + dialectUsage + " (repeatable); required for a base URL, and for " +
-			"recordings that do not name theirs", complete: dialect.Names},
+			"recordings that do not name theirs; a single one overrides that of recordings", complete: dialect.Names},
 	{name: "set", value: func(t *targetOptions) any { return &t.Settings }, rerun: true, diff: asInRun,
 		usage: "`NAME=VALUE` value of a setting of the dialect, for its requests, e.g. model=small (repeatable); x-settings in " +
 			"the dialect's document lists the settings (docs/own-dialect.md)"},
@@ -251,14 +251,4 @@ func (o optionDeclaration) texts(t *targetOptions) (all []string) {
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	o.addTo(set, t, "")
 	return []string{set.Lookup(o.name).DefValue}
-}
-
-// remainingTime returns how much of limit is left for a run. The argument began is the time at
-// which the run started. If limit is 0, which means no limit, the result is 0. Otherwise the result
-// is at least 1 ns, even if no time is left, because 0 would mean no limit.
-func remainingTime(limit time.Duration, began time.Time) time.Duration {
-	if limit == 0 {
-		return 0
-	}
-	return max(1, limit-time.Since(began))
 }

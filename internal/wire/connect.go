@@ -94,12 +94,7 @@ func (c *Client) tlsReason(parent context.Context, err error) string {
 	case isDone(parent):
 		return fmt.Sprintf("the exchange was cancelled: %v", context.Cause(parent))
 	case errors.As(err, &cert):
-		why := strings.TrimPrefix(cert.Err.Error(), "x509: ")
-		if _, ok := errors.AsType[x509.UnknownAuthorityError](cert.Err); ok {
-			why = "signed by an unknown authority"
-		}
-		return fmt.Sprintf("the certificate is not trusted (%v): pass the CA's certificate with --ca FILE, "+
-			"or skip verification with --insecure", why)
+		return c.certificateReason(cert.Err)
 	case errors.As(err, &record):
 		return "the server does not speak TLS on this port: use http://"
 	case isTimeout(err):
@@ -109,6 +104,49 @@ func (c *Client) tlsReason(parent context.Context, err error) string {
 		return "the server closed the connection in the TLS handshake: does it speak TLS on this port?"
 	}
 	return fmt.Sprintf("the TLS handshake failed: %s", strings.TrimPrefix(err.Error(), "tls: "))
+}
+
+// certificateReason explains in one line why the verification of the server's certificate failed with
+// err, and what the user can do about it.
+func (c *Client) certificateReason(err error) string {
+	why, remedy := strings.TrimPrefix(err.Error(), "x509: "), "add the CA's certificate to those of the system"
+	if slices.Contains(c.cfg.TrustFlags, "--ca") {
+		remedy = "pass the CA's certificate with --ca FILE"
+	}
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		why = "signed by an unknown authority"
+	}
+	why = fmt.Sprintf("the certificate is not trusted (%s)", why)
+	if of, ok := errors.AsType[x509.HostnameError](err); ok {
+		why, remedy = hostnameReason(of)
+	}
+	if slices.Contains(c.cfg.TrustFlags, "--insecure") {
+		remedy += ", or skip verification with --insecure"
+	}
+	return why + ": " + remedy
+}
+
+// maxCertificateNames is the maximum number of names of a certificate in an error.
+const maxCertificateNames = 4
+
+// hostnameReason returns the hosts for which the certificate of err is valid, and what the user can do
+// about its being invalid for the host in the URL.
+func hostnameReason(err x509.HostnameError) (why, remedy string) {
+	names := slices.Clone(err.Certificate.DNSNames)
+	for _, ip := range err.Certificate.IPAddresses {
+		names = append(names, ip.String())
+	}
+	remedy = "use that host in the URL"
+	switch n := len(names); {
+	case n == 0:
+		return "the certificate names no host, not even " + err.Host, "use a certificate for " + err.Host
+	case n > maxCertificateNames:
+		names = append(names[:maxCertificateNames], "…")
+		fallthrough
+	case n > 1:
+		remedy = "use one of its hosts in the URL"
+	}
+	return fmt.Sprintf("the certificate is for %s, not for %s", strings.Join(names, ", "), err.Host), remedy
 }
 
 // isPlainHTTPRefusal reports whether resp is the response with which a TLS server of Go, nginx or

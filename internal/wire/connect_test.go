@@ -132,14 +132,31 @@ func TestCertificates(t *testing.T) {
 	if x := do(t, cfg, get, StopWhen{}); string(x.Response.Body) != "hello" || x.Response.Proto != "HTTP/1.1" {
 		t.Errorf("with its authority: %+v", x.Response)
 	}
-	fails(t, Config{Base: cfg.Base, CA: x509.NewCertPool()}, "not trusted", "unknown authority", "--ca", "--insecure")
+	nobody, flags := x509.NewCertPool(), []string{"--ca", "--insecure"}
+	fails(t, Config{Base: cfg.Base, CA: nobody, TrustFlags: flags}, "not trusted (signed by an unknown authority): pass the CA's certificate "+
+		"with --ca FILE, or skip verification with --insecure")
+	fails(t, Config{Base: cfg.Base, CA: nobody}, "unknown authority): add the CA's certificate to those of the system")
+	if err := fails(t, Config{Base: cfg.Base, CA: nobody, TrustFlags: flags[:1]}, "--ca FILE"); strings.Contains(err.Error(), "--insecure") {
+		t.Errorf("error names a flag that does not exist: %v", err)
+	}
 	if x := do(t, Config{Base: cfg.Base, Insecure: true}, get, StopWhen{}); string(x.Response.Body) != "hello" {
 		t.Errorf("insecure: %+v", x.Response)
 	}
 
 	other := *cfg.Base
 	other.Host = "localhost:" + cfg.Base.Port() // the test certificate is for 127.0.0.1 and example.com
-	fails(t, Config{Base: &other, CA: cfg.CA}, "not trusted", "localhost", "--insecure")
+	fails(t, Config{Base: &other, CA: cfg.CA, TrustFlags: flags}, "the certificate is for example.com, ", "127.0.0.1", ", not for localhost: "+
+		"use one of its hosts in the URL, or skip verification with --insecure")
+	for want, names := range map[string][]string{
+		"the certificate is for a.example, not for b.example: use that host in the URL":            {"a.example"},
+		"the certificate is for a, b, c, d, …, not for b.example: use one of its hosts in the URL": {"a", "b", "c", "d", "e"},
+		"the certificate names no host, not even b.example: use a certificate for b.example":       nil,
+	} {
+		err := x509.HostnameError{Certificate: &x509.Certificate{DNSNames: names}, Host: "b.example"}
+		if got := (&Client{}).certificateReason(err); got != want {
+			t.Errorf("%v: got %q, want %q", names, got, want)
+		}
+	}
 }
 
 // TestClientCertificateWanted checks the refusal of a client certificate, which in TLS 1.3 arrives

@@ -67,6 +67,10 @@ type Config struct {
 
 	CA       *x509.CertPool // trusted certificate authorities; nil means those of the system
 	Insecure bool           // accept any certificate of the server
+
+	// TrustFlags lists which of the flags --ca and --insecure the user can set. The error about a
+	// certificate that is not trusted names them.
+	TrustFlags []string
 }
 
 // A Client performs and records the exchanges of one conversation. It is safe for concurrent use:
@@ -208,6 +212,15 @@ func (c *Client) Do(ctx context.Context, r spec.Request, limit StopWhen) (spec.E
 		return x, err
 	}
 	return c.exchange(ctx, conn, m, x, limit)
+}
+
+// Reach opens a connection to the server and closes it. An error is of type *MeasurementError.
+func (c *Client) Reach(ctx context.Context) error {
+	conn, err := c.connect(ctx)
+	if err == nil {
+		conn.Close()
+	}
+	return err
 }
 
 // exchange sends the request m over conn and records the response in x.Response, which must be
