@@ -60,14 +60,25 @@ func givenDialects(flag string, names []string) (list []*dialect.Dialect, err er
 	return list, nil
 }
 
+// singleDialect returns the dialect with the given names, the values of --dialect, as the only element
+// of a slice. If names is empty, so is the result. If there are several dialects, or if a name is
+// invalid, singleDialect returns a usage error.
+func singleDialect(names []string) ([]*dialect.Dialect, error) {
+	given, err := givenDialects("--dialect", names)
+	if err == nil && len(given) > 1 {
+		err = usageError("--dialect: got %d dialects, want one", len(given))
+	}
+	return given, err
+}
+
 // recordedDialect returns the dialect of the recording t. The argument selected holds the dialects
-// of the --dialect flag. If t names its dialect, recordedDialect looks up the name in selected and
-// then among the embedded dialects. Otherwise, selected must have exactly one element, which is the
-// result.
+// of the --dialect flag. If it has exactly one element, that is the result, whatever dialect t names.
+// Otherwise, t must name its dialect, which recordedDialect looks up in selected and then among the
+// embedded dialects.
 //
 // If there is no such dialect, recordedDialect returns a usage error.
 func recordedDialect(t *transcript.Transcript, selected []*dialect.Dialect) (*dialect.Dialect, error) {
-	if t.Dialect == "" && len(selected) == 1 {
+	if len(selected) == 1 {
 		return selected[0], nil
 	}
 	for _, d := range selected {

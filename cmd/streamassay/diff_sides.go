@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/url"
 	"path"
 	"path/filepath"
@@ -47,6 +48,9 @@ func (d diffOptions) runTargets(ctx context.Context, sh stdio, report *diff.Repo
 	if jobs[0].URL == jobs[1].URL && !jobs[0].embedded { // one server must not see an id twice
 		jobs[1] = jobs[1].forRound(takesPerTarget)
 	}
+	if err := reachTargets(ctx, jobs[:]); err != nil {
+		return a, b, err
+	}
 	other := make(chan error, 1)
 	go func() {
 		var err error
@@ -58,6 +62,24 @@ func (d diffOptions) runTargets(ctx context.Context, sh stdio, report *diff.Repo
 		err = failed
 	}
 	return a, b, err
+}
+
+// reachTargets returns an error with the exit code for nothing tested if the target of A or B, the
+// first and the second element of jobs, cannot be connected to.
+func reachTargets(ctx context.Context, jobs []targetRun) error {
+	var reasons []string
+	for i, j := range jobs {
+		if j.embedded {
+			continue // not started yet
+		}
+		if err := suites.Reach(ctx, j.suiteTargets[0]); err != nil {
+			reasons = append(reasons, fmt.Sprintf("%s: %v", []string{"A", "B"}[i], err))
+		}
+	}
+	if len(reasons) > 0 && ctx.Err() == nil {
+		return exitError{exitInconclusive, strings.Join(reasons, "; ")}
+	}
+	return nil
 }
 
 // originalArgument returns the command-line argument that named the target of j: its URL, or
@@ -127,8 +149,8 @@ func replaceHost(events []spec.Event, r *strings.Replacer) {
 }
 
 // readSide reads the recordings at root, a file or directory, and returns them as one side of the
-// comparison. Errors are usage errors.
-func (d diffOptions) readSide(root string) (h diffSide, err error) {
+// comparison. Errors are usage errors. It prints notes on the recordings to standard error.
+func (d diffOptions) readSide(sh stdio, root string) (h diffSide, err error) {
 	files, err := recordingsIn(root)
 	if err != nil {
 		return h, err
@@ -142,7 +164,7 @@ func (d diffOptions) readSide(root string) (h diffSide, err error) {
 		return h, err
 	}
 	for _, t := range list {
-		if err := d.addRecording(&h, t, given); err != nil {
+		if err := d.addRecording(sh, &h, t, given); err != nil {
 			return h, err
 		}
 	}
@@ -152,8 +174,11 @@ func (d diffOptions) readSide(root string) (h diffSide, err error) {
 // addRecording adds the recording t to h as one take of a conversation, unless --only or --skip
 // excludes the conversation. The requests in t are modified: the base path is removed, and requests of
 // which only the body was recorded are completed. The argument selected holds the dialects of the
-// --dialect flag. If the dialect of t cannot be determined, the error is that of [recordedDialect].
-func (d diffOptions) addRecording(h *diffSide, t *transcript.Transcript, selected []*dialect.Dialect) error {
+// --dialect flag. If the dialect of t cannot be determined, the error is that of [recordedDialect]. If
+// the requests in t belong to another dialect, a note on standard error says so.
+func (d diffOptions) addRecording(
+	sh stdio, h *diffSide, t *transcript.Transcript, selected []*dialect.Dialect,
+) error {
 	of, err := recordedDialect(t, selected)
 	if err != nil {
 		return err
@@ -162,12 +187,16 @@ func (d diffOptions) addRecording(h *diffSide, t *transcript.Transcript, selecte
 	if name == "" {
 		name = strings.TrimSuffix(filepath.Base(t.Name), filepath.Ext(t.Name))
 	}
+	h.names = append(h.names, name)
 	if len(d.suite.Only) > 0 && !matchesAnyGlob(d.suite.Only, name) || matchesAnyGlob(d.suite.Skip, name) {
 		return nil
 	}
 	of.CompleteRequests(&t.Trace)
 	t.StripBasePath(of.Base)
 	of.UseEndpoint(&t.Trace)
+	if note := foreignRequestNote(of, t.Trace); note != "" {
+		fmt.Fprintf(sh.err, "streamassay: %s: %s\n", t.Name, note)
+	}
 	c := h.conversation(of.Name, name)
 	c.Takes = append(c.Takes, relativeEvents(of, t.Trace, t.Target))
 	return nil

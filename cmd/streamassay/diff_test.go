@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -84,6 +85,10 @@ func TestDiffRecordings(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "other.txtar"), []byte(other), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	code, out, said = streamassay(t, dir, "diff", file, file, "--dialect", "runs")
+	if !strings.Contains(out, "runs@2026-04: 1 conv") || !strings.Contains(said, "POST /send-message: not an operation of runs@2026-04") {
+		t.Errorf("exit %d\n%s%s", code, out, said)
+	}
 	code, out, said = streamassay(t, dir, "diff", file, "other.txtar")
 	if code != exitFailed || !strings.Contains(out, `text: "one`) || !strings.Contains(out, `text: "yne`) {
 		t.Errorf("exit %d\n%s%s", code, out, said)
@@ -100,7 +105,16 @@ func TestDiffNothing(t *testing.T) {
 	srv := httptest.NewServer(http.NotFoundHandler())
 	gone := srv.URL
 	srv.Close()
-	code, out, _ := streamassay(t, t.TempDir(), "diff", "reference", gone, "--dialect", "agkit", "--only", "text", "--timeout", "2s")
+	code, out, said := streamassay(t, t.TempDir(), "diff", "reference", gone, "--dialect", "agkit", "--only", "text", "--timeout", "2s")
+	if code != exitInconclusive || out != "" || said != "streamassay: B: "+gone+": connection refused: is the server running?\n" {
+		t.Errorf("exit %d\n%s%s", code, out, said)
+	}
+	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	secure.StartTLS()
+	defer secure.Close()
+	plain := strings.Replace(secure.URL, "https", "http", 1)
+	code, out, _ = streamassay(t, t.TempDir(), "diff", "reference", plain, "--dialect", "agkit", "--only", "text", "--timeout", "2s")
 	if code != exitInconclusive || !strings.Contains(out, "NOTHING COMPARED") || !strings.Contains(out, "text (B ") {
 		t.Errorf("exit %d\n%s", code, out)
 	}
