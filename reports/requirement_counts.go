@@ -189,8 +189,8 @@ func (r *Report) exitWord() string {
 
 // conclusionLine returns the last line of the report without the word that exitWord returns. The
 // line states the name of the dialect or the number of dialects, how many requirements have each
-// verdict, and the exit code. If the only dialect could not be tested, it states the reason instead
-// of the numbers.
+// verdict, and the exit code. If the only dialect could not be tested, or if there is no dialect, it
+// states the reason instead of the numbers.
 func (r *Report) conclusionLine() string {
 	var t requirementCounts
 	name, fatal := "no dialect", (*Cause)(nil)
@@ -199,7 +199,9 @@ func (r *Report) conclusionLine() string {
 		name, fatal = d.Dialect, d.fatalCause()
 	}
 	s := t.String()
-	if len(r.Dialects) > 1 {
+	if len(r.Dialects) == 0 && r.Incomplete != "" {
+		name, s = "nothing to judge", truncateText(singleLine(r.Incomplete), 300)
+	} else if len(r.Dialects) > 1 {
 		name = countNoun(len(r.Dialects), "dialect")
 	} else if fatal != nil {
 		why := truncateText(singleLine(fatal.Message), 300)

@@ -123,9 +123,12 @@ func TestLastLine(t *testing.T) {
 		{one(laws(spec.Passed), untold, untold, passed), 0, "INCONCLUSIVE  runs@2026-04: 2 checks could not be judged, 1 requirement holds, 1 that no test can decide  (exit 3)"},
 		{one(laws(spec.Passed), passed), ExitInternal, "INTERNAL ERROR  runs@2026-04: 1 requirement holds, 1 that no test can decide  (exit 5)"},
 		{append(one(laws(spec.Passed), passed), one(laws(spec.Skipped), passed)...), 0, "PASSED  2 dialects: 1 requirement holds, 1 skipped, 2 that no test can decide  (exit 0)"},
-		{nil, 0, "NOTHING TESTED  no dialect: nothing to judge  (exit 3)"},
+		{nil, 0, "NOTHING TESTED  nothing to judge: no request came  (exit 3)"},
 	} {
 		r := &Report{Dialects: test.dialects, Exit: test.exit}
+		if test.dialects == nil {
+			r.Incomplete = "no request came"
+		}
 		r.Conclude(ConcludeOptions{})
 		lines := strings.Split(strings.TrimSuffix(textOf(t, r, TextStyle{}), "\n"), "\n")
 		if got := lines[len(lines)-1]; got != test.want {

@@ -146,9 +146,6 @@ func (p *proxyOptions) run(ctx context.Context, sh stdio, command []string) erro
 		return exitError{exitInternal, err.Error()}
 	}
 	report.Incomplete = seen.incomplete
-	if len(list) == 0 {
-		report.Incomplete = cmp.Or(report.Incomplete, seen.nothingReason(cfg.Dialect.Name))
-	}
 	if i, ok := interruptedBy(ctx); ok && len(command) > 0 { // without COMMAND, a signal is the usual end
 		report.Incomplete, report.Exit = i.Error(), i.exitCode()
 	}
@@ -160,7 +157,10 @@ func (p *proxyOptions) run(ctx context.Context, sh stdio, command []string) erro
 		ended = exitWith(report.Exit)
 	} else { // COMMAND failed, or a signal ended it
 		report.Exit = exit.code
-		report.Incomplete = strings.TrimPrefix(report.Incomplete+"; "+exit.message, "; ")
+		report.Incomplete = cmp.Or(report.Incomplete, exit.message)
+	}
+	if len(list) == 0 && seen.incomplete == "" {
+		report.Incomplete = strings.TrimPrefix(report.Incomplete+"; "+seen.nothingReason(cfg.Dialect.Name), "; ")
 	}
 	if err := writeReports(report, outs, sh, textStyle(sh, p.verbose)); err != nil {
 		return withUnwritten(ended, []string{err.Error()})

@@ -31,6 +31,39 @@ type proxiedConversations struct {
 	all        map[int]replay.RecordedConversation // by Number
 	bytes      int                                 // size of the bodies in all
 	incomplete string                              // why exchanges are missing; "" if none are
+	foreign    int                                 // number of exchanges that called no operation of the dialect
+	unreached  int                                 // number of requests for which the server was not reached
+	reason     error                               // why the server was not reached, at the last of these requests
+}
+
+// countForeign counts the exchange x if it called no operation of the dialect.
+func (s *proxiedConversations) countForeign(x replay.RecordedExchange) {
+	if x.SkipReason != "" {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.foreign++
+	}
+}
+
+// countUnreached counts a request for which the server was not reached because of err.
+func (s *proxiedConversations) countUnreached(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unreached++
+	s.reason = err
+}
+
+// nothingReason returns why s has no conversations of the dialect with the given name.
+func (s *proxiedConversations) nothingReason(dialect string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.unreached > 0:
+		return fmt.Sprintf("the server could not be reached (%s): %v", countNoun(s.unreached, "request"), s.reason)
+	case s.foreign > 0:
+		return fmt.Sprintf("no request called an operation of %s (%s)", dialect, countNoun(s.foreign, "request"))
+	}
+	return "no request came"
 }
 
 // save stores the conversation c, replacing an earlier version with the same Number, and writes its

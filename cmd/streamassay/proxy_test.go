@@ -2,8 +2,11 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"io/fs"
+	"log"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -166,8 +169,45 @@ func TestProxyNothing(t *testing.T) {
 	if res, text := get(t, http.DefaultClient, proxy.base()+"/send-message"); res.StatusCode != 502 {
 		t.Errorf("status %d: %s", res.StatusCode, text)
 	}
-	if code, out := endProxy(t, proxy, syscall.SIGINT); code != exitInconclusive {
+	const why = "nothing to judge: the server could not be reached (1 request): http://127.0.0.1:1: connection refused"
+	if code, out := endProxy(t, proxy, syscall.SIGINT); code != exitInconclusive || !strings.Contains(out, why) {
 		t.Errorf("exit %d\n%s", code, out)
+	}
+	srv := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(srv.Close)
+	for client, why := range map[string]string{
+		"true": "nothing to judge: no request came  (exit 3)",
+		`"$0" run "$PROXY_URL" --dialect runs --only text > client.txt; true`: "nothing to judge: no request called an operation of agkit@0.0.10 (",
+		"false": "nothing to judge: command sh failed: exit status 1; no request came  (exit 1)",
+	} {
+		_, out, said := streamassay(t, t.TempDir(), "proxy", "--dialect", "agkit", "--upstream", srv.URL, "--", "sh", "-c", client, os.Args[0])
+		if !strings.Contains(out, why) {
+			t.Errorf("%s: want %q in\n%s%s", client, why, out, said)
+		}
+	}
+}
+
+// TestProxyTLS checks what a proxy says of a server with TLS: if its certificate is not trusted, the
+// advice names only flags that proxy has; if it closes connections without TLS, the advice is to use
+// TLS.
+func TestProxyTLS(t *testing.T) {
+	t.Parallel()
+	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	secure.StartTLS()
+	t.Cleanup(secure.Close)
+	closes := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	t.Cleanup(closes.Close)
+	for upstream, says := range map[string]string{
+		secure.URL: "unknown authority): pass the CA's certificate with --ca FILE (exit 3)",
+		strings.Replace(secure.URL, "https", "http", 1): "the server speaks TLS on this port: use https://",
+		closes.URL: "try https://; else look for a crash",
+	} {
+		client := `"$0" run "$PROXY_URL" --dialect agkit --only text > client.txt; true`
+		_, out, said := streamassay(t, t.TempDir(), "proxy", "--dialect", "agkit", "--upstream", upstream, "--", "sh", "-c", client, os.Args[0])
+		if !strings.Contains(strings.Join(strings.Fields(out), " "), says) || strings.Contains(out+said, "--insecure") {
+			t.Errorf("%s: want %q in\n%s%s", upstream, says, out, said)
+		}
 	}
 }
 
@@ -184,7 +224,8 @@ func TestProxyBadFlags(t *testing.T) {
 		{upstream, "--dialect", "list dialects"},
 		{"--dialect agkit", "--upstream", "http://127.0.0.1:8080"},
 		{"--dialect nope" + upstream, "nope", "dialect"},
-		{"--dialect agkit,runs" + upstream, "agkit,runs", "dialect"},
+		{"--dialect agkit,runs" + upstream, "--dialect: got 2 dialects", "want one"},
+		{"--dialect agkit --dialect runs" + upstream, "--dialect: got 2 dialects", "want one"},
 		{"--dialect agkit --upstream 127.0.0.1:80", "127.0.0.1:80", "http://"},
 		{"--dialect agkit --upstream http://ann:s3cr3t@127.0.0.1", "--upstream", "user"},
 		{"--dialect agkit --upstream http://127.0.0.1:1 --upstream http://127.0.0.1:2", "--upstream", "given twice"},

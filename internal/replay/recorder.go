@@ -27,6 +27,10 @@ type RecorderConfig struct {
 	Header   spec.Header    // fields to add to requests that do not have them; never recorded
 	CA       *x509.CertPool // trusted certificate authorities; nil means those of the system
 
+	// TrustFlags lists the flags with which the user can choose the certificates to trust; see
+	// [wire.Config].
+	TrustFlags []string
+
 	// Save is called after each exchange without a SkipReason, with the whole conversation so
 	// far. Calls are sequential. Its errors are logged. If Save is nil, nothing is saved.
 	Save func(RecordedConversation) error
@@ -35,7 +39,11 @@ type RecorderConfig struct {
 	SaveDefective bool
 	// OnExchange is called after each exchange for which the server was reached, including
 	// those that are not saved. Calls may be concurrent. OnExchange may be nil.
-	OnExchange  func(RecordedExchange)
+	OnExchange func(RecordedExchange)
+	// OnUnreached is called with the reason after each request for which the server was not
+	// reached, or that it refused because it expects TLS. Calls may be concurrent. OnUnreached may
+	// be nil.
+	OnUnreached func(error)
 	Log         *slog.Logger  // receives failures and the reasons for not saving; may be nil
 	IdleTimeout time.Duration // the longest time that the server may send nothing; 0 means DefaultIdleTimeout
 }
@@ -84,7 +92,7 @@ func NewRecorder(cfg RecorderConfig) (*Recorder, error) {
 	}
 	cfg.IdleTimeout = cmp.Or(cfg.IdleTimeout, DefaultIdleTimeout)
 	client, err := wire.NewClient(wire.Config{
-		Base: cfg.Upstream, IsEndpoint: cfg.Dialect.IsEndpoint, Header: cfg.Header, CA: cfg.CA,
+		Base: cfg.Upstream, IsEndpoint: cfg.Dialect.IsEndpoint, Header: cfg.Header, CA: cfg.CA, TrustFlags: cfg.TrustFlags,
 		IdleTimeout: cfg.IdleTimeout, TotalTimeout: maxResponseTime,
 		MaxBodyBytes: MaxResponseBytes, MaxEventBytes: maxEventBytes,
 	})
@@ -112,9 +120,14 @@ func (r *Recorder) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 		x.Response.End, err = spec.ErrClientLeft, nil
 	}
 	if err != nil {
-		r.cfg.Log.Warn("request to the recorded server failed", "error", err.Error())
+		r.cfg.Log.Warn("request to the server failed", "error", err.Error())
 		if forwarder.status == 0 {
-			http.Error(w, "request to the recorded server failed", http.StatusBadGateway)
+			http.Error(w, "request to the server failed", http.StatusBadGateway)
+		}
+		if forwarder.status == 0 || errors.Is(err, spec.ErrNotHTTP) { // the latter from a TLS server
+			if r.cfg.OnUnreached != nil {
+				r.cfg.OnUnreached(err)
+			}
 			return
 		}
 		x.Response.End = spec.ErrTruncated
@@ -212,7 +225,7 @@ func (b *responseForwarder) finish(received spec.Response) {
 	switch {
 	case received.End == nil || b.err != nil:
 	case b.status == 0:
-		http.Error(b.w, "the recorded server closed the connection without a response", http.StatusBadGateway)
+		http.Error(b.w, "the server closed the connection without a response", http.StatusBadGateway)
 	default:
 		_ = b.flush() // deliver what was written before the abort
 		panic(http.ErrAbortHandler)

@@ -261,8 +261,8 @@ func TestBrokenUpstreams(t *testing.T) {
 	}{
 		"cut":            {streamHead + "Transfer-Encoding: chunked\r\n\r\n9\r\ndata: {}\n\r\n1\r\n\n\r\n", "incomplete response", "data: {}\n\n", spec.ErrTruncated, 200},
 		"cut by length":  {"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", "incomplete response", "{", spec.ErrTruncated, 200},
-		"no answer":      {"", "no response", "the recorded server closed the connection without a response\n", nil, 502},
-		"not HTTP":       {"SSH-2.0-x\r\n", "not HTTP", "the recorded server closed the connection without a response\n", nil, 502},
+		"no answer":      {"", "no response", "the server closed the connection without a response\n", nil, 502},
+		"not HTTP":       {"SSH-2.0-x\r\n", "not HTTP", "the server closed the connection without a response\n", nil, 502},
 		"wrong type":     {"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 2\r\n\r\nhi", `got media type "text/html"`, "hi", nil, 200},
 		"server error":   {"HTTP/1.1 503 Busy\r\nContent-Type: application/json\r\nContent-Length: 2\r\nRetry-After: 3\r\n\r\n{}", "status 503", "{}", nil, 503},
 		"no JSON":        {streamHead + "Content-Length: 11\r\n\r\ndata: {oh\n\n", "json", "data: {oh\n\n", nil, 200},
