@@ -104,8 +104,11 @@ func fileStem(path string) string {
 func convertRecording(
 	path string, t *transcript.Transcript, o ConvertOptions,
 ) (files []ConvertedFile, problems []FileProblem) {
-	if o.BaseURL != "" {
-		t.StripBasePath(o.BaseURL)
+	hasTarget := func(x spec.Exchange) bool { return x.Request.Target != "" }
+	if o.BaseURL != "" && !t.StripBasePath(o.BaseURL) && slices.ContainsFunc(t.Trace.Exchanges, hasTarget) {
+		problems = append(problems, FileProblem{
+			File: path, Severity: Warning, Message: "no request begins with the base path " + o.BaseURL + ", which is not removed",
+		})
 	}
 	conversations, skipped := splitConversations(t, o.Dialect)
 	for _, message := range slices.Concat(t.Notes, skipped) {

@@ -416,6 +416,11 @@ func TestConvertRefuses(t *testing.T) {
 			t.Errorf("%s: %d files, %s; want %s", path, len(files), text, tt.want)
 		}
 	}
+	const unnamed = "no request begins with the base path /nomatch, which is not removed"
+	if _, problems := replay.Convert(write("c.har", har), replay.ConvertOptions{BaseURL: "/nomatch"}); len(problems) != 1 ||
+		problems[0].Severity != replay.Warning || problems[0].Message != unnamed {
+		t.Errorf("with another base path: %v", problems)
+	}
 	files, problems := replay.Convert(write("bare.sse", "data: {}\n\n"), replay.ConvertOptions{Dialect: openDialect(t, "agkit")})
 	if len(files) != 1 || len(problems) > 0 {
 		t.Fatalf("%v, %v", files, problems)

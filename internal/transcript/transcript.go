@@ -88,8 +88,9 @@ type PlaybackStep struct {
 
 // StripBasePath removes the path of base, a URL or a path, from the beginning of the request
 // targets. Recordings contain complete paths, but dialects describe paths relative to their base.
-// Targets that do not begin with the path are not changed.
-func (t *Transcript) StripBasePath(base string) {
+// Targets that do not begin with the path are not changed. The result says whether a target begins
+// with the path.
+func (t *Transcript) StripBasePath(base string) (found bool) {
 	if u, err := url.Parse(base); err == nil {
 		base = u.EscapedPath()
 	}
@@ -99,8 +100,10 @@ func (t *Transcript) StripBasePath(base string) {
 		rest, ok := strings.CutPrefix(*target, base)
 		if ok && *target != "" && (rest == "" || rest[0] == '/' || rest[0] == '?') {
 			*target = "/" + strings.TrimPrefix(rest, "/")
+			found = true
 		}
 	}
+	return found
 }
 
 // playbackSteps returns the steps that send the response r again, with the recorded timing and the
