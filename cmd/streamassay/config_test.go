@@ -39,7 +39,7 @@ func TestBadConfig(t *testing.T) {
 		{good + "    parallel: many\n", "c.yaml:4: target 1: parallel many: must be a whole number"},
 		{good + "    parallel: 0\n", "c.yaml:4: target 1: parallel 0: must be from 1"},
 		{good + "    repeat: -1\n", "c.yaml:4: target 1: repeat -1"},
-		{good + "    seed: -1\n", "c.yaml:4: target 1: seed -1: must be a whole number, 0 or more"},
+		{good + "    seed: -1\n", "c.yaml:4: target 1: seed -1: must be a whole number from 0 to 18446744073709551615"},
 		{good + "    strict: maybe\n", "c.yaml:4: target 1: strict maybe: must be true or false"},
 		{good + "    max-event: much\n", "c.yaml:4: target 1: max-event much: must be a number of bytes above 0"},
 		{good + "    headers: [s3cr3t]\n", "c.yaml:4: target 1: headers: must be 'Name: value'"},

@@ -46,6 +46,9 @@ Exit codes: 0 success, 2 usage error (e.g. nothing has the ID).`,
 			if explain(sh.out, args[0], dialects) {
 				return nil
 			}
+			if others := dialectsRequiring(args[0]); len(others) > 0 {
+				return usageError("%s is a requirement of %s, not of %s", args[0], dialectNames(others), dialectNames(dialects))
+			}
 			return usageError("no check, requirement or scenario has the id %q "+seeLists, args[0])
 		},
 	}
@@ -81,6 +84,20 @@ func explain(w io.Writer, id string, dialects []*dialect.Dialect) bool {
 		}
 	}
 	return found
+}
+
+// dialectsRequiring returns the embedded dialects that have a requirement with the given id.
+func dialectsRequiring(id string) (list []*dialect.Dialect) {
+	all, err := dialect.All()
+	if err != nil {
+		return nil // only a hint is lost
+	}
+	for _, d := range all {
+		if slices.ContainsFunc(d.Catalogue(), func(r spec.Requirement) bool { return r.ID == id }) {
+			list = append(list, d)
+		}
+	}
+	return list
 }
 
 // maxNamedScenarios is the maximum number of scenarios that explainCheck names for one check.

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -190,7 +191,7 @@ func expectedValue(f *pflag.Flag, err error) string {
 	case "bool":
 		return "must be true or false"
 	case "uint64":
-		return "must be a whole number, 0 or more"
+		return fmt.Sprintf("must be a whole number from 0 to %d", uint64(math.MaxUint64))
 	case "stringToString":
 		placeholder, _ := pflag.UnquoteUsage(f)
 		return "must be " + placeholder

@@ -18,7 +18,10 @@ func specCommand(sh stdio) *cobra.Command {
 		Example:           "  streamassay spec agkit > agkit.yaml",
 		ValidArgsFunction: cobra.FixedCompletions(dialect.Names(), cobra.ShellCompDirectiveNoFileComp),
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
+			if len(args) > 1 {
+				return usageError("spec takes one dialect, got %q too", args[1])
+			}
+			if len(args) == 0 {
 				return usageError("spec needs a dialect (one of %s, or the path of a document)",
 					strings.Join(dialect.Names(), ", "))
 			}
