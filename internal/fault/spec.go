@@ -78,7 +78,7 @@ func inCategory(c Category, faults []*Fault) []*Fault {
 }
 
 // ByName returns the fault with the given name. If there is no such fault, it returns an error that
-// suggests similar names.
+// suggests similar names, or says that the semicolon after a name is missing.
 func ByName(name string) (*Fault, error) {
 	var names []string
 	for _, f := range All {
@@ -86,6 +86,9 @@ func ByName(name string) (*Fault, error) {
 			return f, nil
 		}
 		names = append(names, f.Name)
+	}
+	if first, rest, ok := strings.Cut(name, " "); ok && slices.Contains(names, first) {
+		return nil, fmt.Errorf("fault %s: want a semicolon before %q", first, strings.TrimSpace(rest))
 	}
 	return nil, fmt.Errorf("unknown fault %q%s", name, near.Suggest(name, names))
 }

@@ -50,6 +50,7 @@ func TestRefused(t *testing.T) {
 	for in, want := range map[string]string{
 		"abrot":                            `did you mean abort?`,
 		"nonsense":                         "want one of abort, abort-late",
+		"abort  event=3":                   `fault abort: want a semicolon before "event=3"`,
 		"abort; evnt=3":                    `did you mean event?`,
 		"abort; event=-1":                  "event: must be an integer from 0 to 1000000, not -1",
 		"abort; event=1.5":                 "must be an integer",
