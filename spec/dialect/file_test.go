@@ -141,6 +141,19 @@ func TestInvalidFiles(t *testing.T) {
 			"echo.yaml:18: /paths/~1run/post/requestBody/content/application~1json/examples/prompt/value: the example prompt is not valid: "},
 		"template without a prompt": {`content: "{{text}}"`, `content: hello there`,
 			"echo.yaml:18: /paths/~1run/post/requestBody/content/application~1json/examples/prompt/value: the example prompt does not say {{text}}"},
+		"unknown placeholder": {"{{text}}", "{{txt}}",
+			"echo.yaml:18: /paths/~1run/post/requestBody/content/application~1json/examples/prompt/value/messages/0/content: " +
+				"unknown placeholder {{txt}}; did you mean text?"},
+		"unknown setting": {"{{set.model}}", "{{set.modle}}",
+			"echo.yaml:18: /paths/~1run/post/requestBody/content/application~1json/examples/prompt/value/model: " +
+				"unknown placeholder {{set.modle}}; did you mean set.model?"},
+		"modifier in a text": {"{{text}}", "say {{text?}}",
+			"echo.yaml:18: /paths/~1run/post/requestBody/content/application~1json/examples/prompt/value/messages/0/content: " +
+				"unknown placeholder {{text?}}"},
+		"unknown member of the document": {"paths:", "path:",
+			`echo.yaml:4: /path: not valid OpenAPI: unknown member "path"; did you mean paths?`},
+		"unknown member of an operation": {"summary: says", "sumary: says",
+			`echo.yaml:7: /paths/~1run/post/sumary: not valid OpenAPI: unknown member "sumary"`},
 		"no template": {"prompt: {value", "prmpt: {value", "echo.yaml:4: /paths: no operation starts a run"},
 		"no x-stream": {"      x-stream:\n        sentinel: \"[DONE]\"\n        requirements: {status: echo.status}\n", "",
 			"echo.yaml:6: /paths/~1run/post: the operation responds with text/event-stream, but has no x-stream"},

@@ -11,6 +11,8 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/goccy/go-yaml/parser"
+
+	"github.com/streamassay/streamassay/internal/near"
 )
 
 // checkOpenAPI returns an error if the document is not valid OpenAPI 3.2. It reads the document
@@ -33,9 +35,29 @@ func (d *Dialect) checkOpenAPI() error {
 		return d.loadError(err)
 	}
 	if err := loaded.Validate(context.Background(), openapi3.DisableExamplesValidation()); err != nil {
-		return d.errorAt(openAPIPointer(err, text), "not valid OpenAPI: %v", err)
+		at := openAPIPointer(err, text)
+		if unknown, ok := errors.AsType[*openapi3.ExtraSiblingFieldsError](err); ok {
+			return d.unknownMemberError(at, unknown.Fields[0])
+		}
+		return d.errorAt(at, "not valid OpenAPI: %v", err)
 	}
 	return nil
+}
+
+// openAPIMembers lists the members of an OpenAPI document.
+var openAPIMembers = []string{
+	"openapi", "$self", "info", "jsonSchemaDialect", "servers", "paths", "webhooks", "components", "security", "tags",
+	"externalDocs",
+}
+
+// unknownMemberError returns an error about the member with the given name, which OpenAPI does not
+// have, of the object at the given JSON pointer. If that object has no such member, it is the
+// document that has it: its position is that of its first member.
+func (d *Dialect) unknownMemberError(pointer, name string) error {
+	if at := pointer + "/" + escape(name); d.document.lookup(at).exists() {
+		return d.errorAt(at, "not valid OpenAPI: unknown member %q", name)
+	}
+	return d.errorAt("/"+escape(name), "not valid OpenAPI: unknown member %q%s", name, near.Suggest(name, openAPIMembers))
 }
 
 // errorAt returns an error about the value at the given JSON pointer of the document. The message

@@ -2,8 +2,12 @@ package dialect
 
 import (
 	"cmp"
+	"maps"
+	"regexp"
 	"slices"
+	"strings"
 
+	"github.com/streamassay/streamassay/internal/near"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -22,7 +26,11 @@ func (d *Dialect) checkTemplates() error {
 		o, _ := d.TemplateOperation(name)
 		at := o.node.pointer
 		if len(o.bodies) > 0 {
-			at = o.bodies[0].node.get("examples").get(name).get("value").pointer
+			value := o.bodies[0].node.get("examples").get(name).get("value")
+			if err := d.checkPlaceholders(value, false); err != nil {
+				return err
+			}
+			at = value.pointer
 		}
 		r, err := d.BuildRequest(name, sampleSlots)
 		if err != nil {
@@ -37,6 +45,43 @@ func (d *Dialect) checkTemplates() error {
 		e := d.ParseRequest(r)
 		if name == "prompt" && e.Text != sampleSlots.Text {
 			return d.errorAt(at, "the example prompt does not say {{text}} in a user message: the document reads %q", e.Text)
+		}
+	}
+	return nil
+}
+
+// placeholders matches the placeholders in a string of a template. The group is the text between the
+// braces.
+var placeholders = regexp.MustCompile(`{{(.*?)}}`)
+
+// checkPlaceholders returns an error about the first placeholder in n, a template or a value inside
+// one, that [Dialect.BuildRequestAfter] would send as it is. The argument isItem states whether n is
+// an item of a list, which can stand for the history.
+func (d *Dialect) checkPlaceholders(n node, isItem bool) error {
+	for _, item := range n.items() {
+		if err := d.checkPlaceholders(item, true); err != nil {
+			return err
+		}
+	}
+	for _, member := range n.members() {
+		if err := d.checkPlaceholders(member, false); err != nil {
+			return err
+		}
+	}
+	if isItem && n.text() == historyPlaceholder {
+		return nil
+	}
+	known := slices.Collect(maps.Keys(slotFields))
+	for name := range d.settings {
+		known = append(known, "set."+name)
+	}
+	for _, found := range placeholders.FindAllStringSubmatch(n.text(), -1) {
+		name := found[1]
+		if found[0] == n.text() && name != "" && strings.ContainsRune("?*#", rune(name[len(name)-1])) { // only alone
+			name = name[:len(name)-1]
+		}
+		if !slices.Contains(known, name) {
+			return d.errorAt(n.pointer, "unknown placeholder %s%s", found[0], near.Suggest(name, known))
 		}
 	}
 	return nil
