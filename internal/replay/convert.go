@@ -106,9 +106,8 @@ func convertRecording(
 ) (files []ConvertedFile, problems []FileProblem) {
 	hasTarget := func(x spec.Exchange) bool { return x.Request.Target != "" }
 	if o.BaseURL != "" && !t.StripBasePath(o.BaseURL) && slices.ContainsFunc(t.Trace.Exchanges, hasTarget) {
-		problems = append(problems, FileProblem{
-			File: path, Severity: Warning, Message: "no request begins with the base path " + o.BaseURL + ", which is not removed",
-		})
+		message := "no request begins with the base path " + o.BaseURL + ", which is not removed"
+		problems = append(problems, FileProblem{File: path, Severity: Warning, Message: message})
 	}
 	conversations, skipped := splitConversations(t, o.Dialect)
 	for _, message := range slices.Concat(t.Notes, skipped) {
