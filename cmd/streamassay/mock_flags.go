@@ -27,7 +27,7 @@ func (m *mockOptions) checkFlags(cmd *cobra.Command, paths, command []string) er
 	case m.schema && m.check:
 		return usageError("--schema cannot be combined with --check: give only one of them")
 	case m.schema && len(paths) > 0:
-		return usageError("--schema prints the schema of scripts, so no FILE can be given; to check scripts: mock --check FILE")
+		return usageError("--schema prints a schema, so no FILE can be given; to check scripts: mock --check FILE")
 	}
 	if flag := firstChangedFlag(cmd, "check", "schema"); len(command) > 0 && flag != "" {
 		return usageError("%s: serves nothing, so no COMMAND can be given", flag)

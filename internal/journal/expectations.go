@@ -89,8 +89,9 @@ func yamlErrorText(data []byte, e yaml.Error) string {
 // fieldTypes holds what the values of fields must be, for messages, by the name of the field. The
 // other fields must be a text.
 var fieldTypes = map[string]string{
-	"calls": "a list of objects (e.g. [{op: run, exactly: 1}])", "strict": "true or false", "in-order": "true or false",
-	"allow-unmatched": "true or false", "exactly": "a whole number", "at-least": "a whole number", "at-most": "a whole number",
+	"allow-unmatched": "true or false", "strict": "true or false", "in-order": "true or false",
+	"calls":   "a list of objects (e.g. [{op: run, exactly: 1}])",
+	"exactly": "a whole number", "at-least": "a whole number", "at-most": "a whole number",
 }
 
 // wrongTypeText returns the text of an error about the value at a position in root, the content of a

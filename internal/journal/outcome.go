@@ -174,7 +174,8 @@ func (o ClientTestReport) Text() string {
 	case o.Exit == reports.ExitInconclusive:
 		b.WriteString("no requests received\n")
 	case o.Forgotten > 0:
-		fmt.Fprintf(&b, "%s: %s, and %d older dropped from the journal\n", o.Verdict, countExchanges(o.Exchanges), o.Forgotten)
+		fmt.Fprintf(&b, "%s: %s, and %d older dropped from the journal\n",
+			o.Verdict, countExchanges(o.Exchanges), o.Forgotten)
 	default:
 		fmt.Fprintf(&b, "%s: %s\n", o.Verdict, countExchanges(o.Exchanges))
 	}

@@ -91,7 +91,8 @@ func (c *fixtureConverter) checkJSON(data []byte) bool {
 		return true
 	}
 	before := data[:max(syntax.Offset-1, 0)]
-	c.file = fmt.Sprintf("%s:%d:%d", c.file, 1+bytes.Count(before, []byte("\n")), len(before)-bytes.LastIndexByte(before, '\n'))
+	line, column := 1+bytes.Count(before, []byte("\n")), len(before)-bytes.LastIndexByte(before, '\n')
+	c.file = fmt.Sprintf("%s:%d:%d", c.file, line, column)
 	c.errorf("not JSON: %v", syntax)
 	return false
 }

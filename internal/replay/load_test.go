@@ -45,7 +45,10 @@ func TestLoad(t *testing.T) {
 		{[]string{in("sub"), in("sub/deep/a.txtar")}, []*dialect.Dialect{runs, agkit}, 3, "", ""},
 		{[]string{in("sub"), in("sub")}, []*dialect.Dialect{runs}, 3, "", ""},
 		{[]string{in("sub"), in("b.sse")}, []*dialect.Dialect{runs}, 4, "", ""},
-		{[]string{in("b.sse")}, []*dialect.Dialect{runs, agkit}, 0, replay.Error, "b.sse: the recording does not name its dialect: give exactly one --dialect"},
+		{
+			[]string{in("b.sse")}, []*dialect.Dialect{runs, agkit}, 0, replay.Error,
+			"b.sse: the recording does not name its dialect: give exactly one --dialect",
+		},
 		{
 			[]string{in("unnamed/x.txtar")}, []*dialect.Dialect{runs, agkit}, 0, replay.Error,
 			`does not name its dialect: add a line like "dialect: runs@2026-04", or give exactly one --dialect`,

@@ -72,7 +72,8 @@ var invalidScripts = []struct{ name, script string }{
 	{"after the client's call", "rules:\n- reply:\n  - client-tool: {name: a}\n  - text: hi\n"},
 	{"after the interrupt", "rules:\n- reply:\n  - interrupt: {question: Sure?}\n  - text: hi\n"},
 	{"template", "rules:\n- reply: '{{.Text'\n- reply: '{{shout .Text}}'\n- reply: '{{range 9}}a{{end}}'\n- reply: '{{printf .Text}}'\n- reply: '{{define \"a\"}}{{end}}'\n"},
-	{"template blocks", "rules:\n- reply: '{{if .Text}}a'\n- reply: '{{if .Text}}a{{end}}{{- with .Text}}'\n- reply: '{{if .Text'\n"},
+	{"template blocks", "rules:\n- reply: '{{if .Text}}a'\n- reply: '{{if .Text}}a{{end}}{{- with .Text}}'\n" +
+		"- reply: '{{if .Text'\n"},
 	{"template arguments", "rules:\n- reply: 'hi {{header}}'\n- reply: '{{json}}'\n- reply: '{{upper header}}'\n" +
 		"- reply: '{{\"a\" | random 1 2}}'\n- reply: '{{slice}}'\n- reply: '{{if pick}}{{end}}'\n"},
 	{"template names", "rules:\n- reply: '{{.Txt}}'\n- reply: '{{.Match.city}}'\n- when: {text: {matches: '(?<town>.)'}}\n  reply: '{{.Match.city}} {{body \"a\"}}'\n"},

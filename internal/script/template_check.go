@@ -74,9 +74,9 @@ type templateChecker struct {
 
 // check returns an error if n contains something that is not allowed in the templates of scripts:
 // an unknown function, field or capture group, a call with too few or too many arguments, an
-// invalid JSON pointer, the template data as a whole (the dot), or a control structure other than "if" and "with". The argument inWith is true
-// if n is in the body of a "with" action. There, the dot can have any value, so check accepts the
-// dot and all fields.
+// invalid JSON pointer, the template data as a whole (the dot), or a control structure other than
+// "if" and "with". The argument inWith is true if n is in the body of a "with" action. There, the
+// dot can have any value, so check accepts the dot and all fields.
 func (c templateChecker) check(n parse.Node, inWith bool) error {
 	switch n := n.(type) {
 	case *parse.ListNode:
