@@ -24,6 +24,7 @@ check: ## check formatting, go vet, the linter and generated files
 
 docs: ## generate the documents that list checks, requirements, faults and coverage
 	go run ./cmd/streamassay docs --write docs
+	go test ./internal/coverage -run Document -update
 
 run: ## test the embedded reference in every dialect
 	go run ./cmd/streamassay run

@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/streamassay/streamassay/internal/coverage"
 	"github.com/streamassay/streamassay/internal/fault"
 	"github.com/streamassay/streamassay/internal/rules"
 	"github.com/streamassay/streamassay/spec"
@@ -21,15 +20,14 @@ import (
 )
 
 // docsCommand returns the hidden docs command. The command generates the documents that list the
-// checks, the requirements, the faults and the clauses of the protocol documents, or checks that
-// existing documents are up to date.
+// checks, the requirements and the faults, or checks that existing documents are up to date.
 func docsCommand(sh stdio) *cobra.Command {
 	var to, check string
 	cmd := &cobra.Command{
 		Use: "docs", Hidden: true, Short: "For developers of streamassay: write or check its generated documents", Args: rejectArguments,
-		Long: `Write the documents of streamassay that list its checks, requirements, faults and clauses
-(checks.md, requirements.md, faults.md and coverage.md), or check that they are up to date.
-Exactly one of --write and --check is required.
+		Long: `Write the documents of streamassay that list its checks, requirements and faults (checks.md,
+requirements.md and faults.md), or check that they are up to date. Exactly one of --write and
+--check is required.
 
 Exit codes: 0 success, 1 a document in --check DIR is missing or not up to date, 2 usage error.`,
 		RunE: func(*cobra.Command, []string) error {
@@ -47,10 +45,7 @@ Exit codes: 0 success, 1 a document in --check DIR is missing or not up to date,
 			if err != nil {
 				return err
 			}
-			texts, err := generateDocuments(dialects)
-			if err != nil {
-				return err
-			}
+			texts := generateDocuments(dialects)
 			for _, name := range slices.Sorted(maps.Keys(texts)) {
 				path := filepath.Join(dir, name)
 				if to != "" {
@@ -77,17 +72,12 @@ Exit codes: 0 success, 1 a document in --check DIR is missing or not up to date,
 	return cmd
 }
 
-// generateDocuments returns the text of each generated document, by file name. It returns an error
-// if a map of the clauses of a protocol document is invalid (see [coverage.Load]).
-func generateDocuments(dialects []*dialect.Dialect) (map[string][]byte, error) {
-	clauses, err := coverage.Load()
-	if err != nil {
-		return nil, err
-	}
+// generateDocuments returns the text of each generated document, by file name.
+func generateDocuments(dialects []*dialect.Dialect) map[string][]byte {
 	return map[string][]byte{
 		"checks.md": checksDocument(dialects), "requirements.md": requirementsDocument(dialects),
-		"faults.md": faultsDocument(dialects), "coverage.md": coverage.Render(clauses, dialects),
-	}, nil
+		"faults.md": faultsDocument(dialects),
+	}
 }
 
 // checksDocument returns the text of docs/checks.md, which lists all checks. For each check, it

@@ -1,12 +1,30 @@
 package coverage
 
 import (
+	"flag"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
+
+var update = flag.Bool("update", false, "write docs/coverage.md")
+
+// TestDocument checks that docs/coverage.md is up to date.
+func TestDocument(t *testing.T) {
+	path, got := filepath.Join("..", "..", "docs", "coverage.md"), string(Render(loaded(t)))
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want, err := os.ReadFile(path); err != nil || got != string(want) {
+		t.Errorf("%s is not up to date (%v): run make docs", path, err)
+	}
+}
 
 // TestRender checks that the rendered document shows how each clause is judged, and counts what is
 // unmapped.

@@ -32,7 +32,8 @@ assistant, is not compared either.`,
 			case !isKnown:
 				known[e.Message] = got
 			default:
-				p.Judge(e, got == want, "message %q has the %s %q, and %q in earlier events; expected the same in all events about it",
+				p.Judge(e, got == want,
+					"message %q has the %s %q, and %q in earlier events; expected the same in all events about it",
 					e.Message, what, got, want)
 			}
 		}

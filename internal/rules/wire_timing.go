@@ -46,7 +46,8 @@ run.ends judges; and a stream with an idle limit, which may end between two delt
 			if slow && timed && !l.failed && !isCut && isLong && !canceled && l.request.PollLimit == "" {
 				took := l.lastDelta.At - l.firstDelta.At
 				if took < minimum/2 {
-					p.Judge(l.lastDelta, false, "the last delta came %v after the first, and the prompt asks for %v; expected at least %v",
+					p.Judge(l.lastDelta, false,
+						"the last delta came %v after the first, and the prompt asks for %v; expected at least %v",
 						took.Round(time.Millisecond), minimum.Round(time.Millisecond), (minimum / 2).Round(time.Millisecond))
 					continue
 				}
