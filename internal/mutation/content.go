@@ -68,7 +68,7 @@ var contentMutants = []*Mutant{
 		Name: "place-skipped", Doc: "a content names the place after its own",
 		Fault:     "wrong-index",
 		KilledBy:  map[string]string{"content.index-dense": "content.end message.delta reasoning.delta tool.call"},
-		AlsoFails: []string{"content.all-end", "delta.joins-to-whole", "message.content-equals", "script.text", "script.recall"}, // the content is complete at neither of the two places
+		AlsoFails: []string{"content.all-end", "content.is-whole", "delta.joins-to-whole", "message.content-equals", "script.text", "script.recall"}, // the content is complete at neither of the two places
 	}, {
 		Name: "places-from-one", Doc: "the places of contents are counted from 1",
 		NewEffect: changeParts(anyEvent, func(p *spec.Event) { p.Index = addToNumber(p.Index, 1) }),

@@ -107,7 +107,8 @@ var chunkMutants = []*Mutant{
 				newChunk(spec.MessageDelta, e, spec.Event{Role: "user"}),
 			}
 		}),
-		KilledBy: map[string]string{"chunk.agrees": "message.delta"},
+		KilledBy:  map[string]string{"chunk.agrees": "message.delta"},
+		AlsoFails: []string{"script.reasoning-apart"}, // the message of the chunks comes before the reasoning
 	}, {
 		Name: "chunk-of-another-tool", Doc: "the second chunk of a call has another name of a tool",
 		NewEffect: insertAfter(fault.OfKind(spec.RunStart), func(e *spec.Event) []*spec.Event {

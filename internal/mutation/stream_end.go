@@ -45,12 +45,12 @@ var streamEndMutants = []*Mutant{
 			}
 		}),
 		KilledBy:  map[string]string{"content.is-whole": "content.end"},
-		AlsoFails: []string{"delta.joins-to-whole", "message.content-equals"}, // the other contents are unmodified
+		AlsoFails: []string{"delta.joins-to-whole", "message.content-equals", "script.text"}, // the other contents are unmodified
 	}, {
 		Name: "whole-is-cut", Doc: "a completed text ends after its first word",
 		NewEffect: changeEvents(isCompletedText, func(e *spec.Event) { e.Text, _, _ = strings.Cut(e.Text, " ") }),
 		KilledBy:  map[string]string{"content.is-whole": "content.end"},
-		AlsoFails: []string{"delta.joins-to-whole", "message.content-equals"},
+		AlsoFails: []string{"delta.joins-to-whole", "message.content-equals", "script.text"},
 	},
 	replyMutant("idle-half-the-time", "asked to be idle, the server is so for half of the time",
 		"idle 400", `[wait: 200ms, text: done]`, "script.idle", "message.delta"),

@@ -114,7 +114,11 @@ func (w *variant) checkSchema(e *spec.Event, v any) {
 	for _, b := range w.node.doc.schemaErrors(v, w.validate(v), nil) {
 		if b.keyword == "enum" && len(b.documentLocations) > 0 {
 			if own := w.node.doc.lookup(b.documentLocations[0].pointer).constants(); len(own) > 0 {
-				b.expected = "expected " + listValues(distinct(slices.Concat(w.siblingConstants(v, b.location), own)))
+				siblings := w.siblingConstants(v, b.location)
+				if slices.ContainsFunc(siblings, func(r any) bool { return equalScalars(r, b.got) }) {
+					siblings = nil // they allow the value, so another member is wrong for them
+				}
+				b.expected = "expected " + listValues(distinct(slices.Concat(siblings, own)))
 			}
 		}
 		violation := b.violation("", root)
