@@ -52,11 +52,10 @@ func mockCommand(sh stdio) *cobra.Command {
 		Use:   "mock [flags] [FILE...] [-- COMMAND [ARG...]]",
 		Short: "Start a mock server with scripted replies and fault injection",
 		Long: `Start a mock server that implements every operation of the selected dialects (default: all).
-Several dialects are served below /NAME@VERSION/.
-Without FILE it replies as the reference server does (docs/prompts.md). A FILE is a script
-(.yaml), a recording (.txtar, .http, .sse, .har), or a directory of those. Changed files are
-reloaded without interrupting open streams. Any bearer token is
-accepted, and names the user; requests without one are accepted, too.
+Several dialects are served below /NAME@VERSION/. Without FILE it replies as the reference
+server does (docs/prompts.md). A FILE is a script (.yaml), a recording (.txtar, .http, .sse,
+.har), or a directory of those. Changed files are reloaded without interrupting open streams.
+Any bearer token is accepted, and names the user; requests without one are accepted, too.
 
 The rules of a script are tried in order; the first that matches a request replies:
   rules:

@@ -45,13 +45,12 @@ proxy in the environment variable PROXY_URL.
 The exchanges of one thread form one conversation, in the order of their requests; all exchanges
 without a thread form another. As in streamassay lint, a requirement is reported as fulfilled
 only if one of the responses streams a whole run. Requests for anything but an operation of the
-dialect are forwarded and not judged. If the server cannot be reached, the client gets
-status 502, and the request is not judged. If a request is refused
-and its credentials differ from those of the first successful request of its thread, it is
-judged as the request of another user.
-At most 10000 conversations, with at most 256MiB of bodies in total, are judged. Later ones are
-forwarded and not judged, a conversation in which that total is exceeded is not judged at all,
-and in both cases the report is marked incomplete.
+dialect are forwarded and not judged. If the server cannot be reached, the client gets status
+502, and the request is not judged. If a request is refused and its credentials differ from
+those of the first successful request of its thread, it is judged as the request of another
+user. At most 10000 conversations, with at most 256MiB of bodies in total, are judged. Later
+ones are forwarded and not judged, a conversation in which that total is exceeded is not judged
+at all, and in both cases the report is marked incomplete.
 
 Reports and transcripts contain no credentials: REDACTED replaces the values of --header, of the
 headers that streamassay run --help lists, and of headers and query parameters with names such
