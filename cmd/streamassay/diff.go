@@ -42,9 +42,10 @@ func diffCommand(sh stdio) *cobra.Command {
 		Short: "Compare two servers or two recordings",
 		Long: `Compare two servers or two sets of recordings. A and B are base URLs, or "reference" for the
 embedded reference server; or both are files or directories of recordings (.txtar, .http,
-.sse, .har), as streamassay run --transcripts writes them. Record with --repeat 2 or more:
-otherwise random values are reported as differences. Only the flags --dialect, --json, --only
-and --skip apply to recordings; the others are ignored.
+.sse, .har), as streamassay run --transcripts writes them. Record both with the same --seed
+(otherwise the requests differ) and with --repeat 2 or more (otherwise random values are
+reported as differences). Only the flags --dialect, --json, --only and --skip apply to
+recordings; the others are ignored.
 
 Both servers get the same requests, in two rounds: those of the scenarios (streamassay list
 scenarios) and, if both agents follow docs/prompts.md, of the first 16 combinations (ids

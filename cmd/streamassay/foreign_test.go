@@ -41,7 +41,7 @@ type way struct {
 
 var foreigners = []foreigner{
 	{file: "agkit.py", dialect: "agkit@0.0.10", variants: []string{"busy", "kept-at-end", "waits"}, ways: []way{
-		{name: "half-of-large", breaks: "agkit.scripted.large", says: `^got 50000 bytes of text; expected at least 100000$`},
+		{name: "half-of-large", breaks: "agkit.scripted.large", says: `^got 50000 bytes of text; expected at least 100000 bytes$`},
 		{name: "quiet-failure", breaks: "agkit.scripted.error-mid", says: `^run completed successfully; expected it to fail after some content$`, also: "agkit.error.visible"},
 		{name: "runs-client-tool", breaks: "agkit.client-tool.no-server-result", says: `^server returned a result for call "call-\w+" of the client tool paint; `},
 		// Data that is not JSON has not the content that the prompt asks for either.
@@ -128,7 +128,7 @@ var foreigners = []foreigner{
 				runs.create.tool-def-accept runs.create.state-any runs.create.parent-run runs.create.mode-chat runs.create.mode-automation
 				runs.errors.*`},
 			{name: "cut-body", breaks: "runs.stream.whole", says: `^body is truncated `},
-			{name: "half-of-large", breaks: "runs.scripted.large", says: `^got 50000 bytes of text; expected at least 100000$`},
+			{name: "half-of-large", breaks: "runs.scripted.large", says: `^got 50000 bytes of text; expected at least 100000 bytes$`},
 			// A stream that starts again sends the event of the cursor as well.
 			{name: "deaf-to-cursor", breaks: "runs.resume.from-cursor", says: `^client resumed after "\S+:7", but the server sent the earlier event "\S+:6" again; `, also: "runs.resume.exclusive"},
 			{name: "always-new", breaks: "runs.create.created-false", says: `^later run of thread "\S+" is reported with created true; `},

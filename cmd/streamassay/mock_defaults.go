@@ -30,12 +30,12 @@ func (m *mockDefaultFlags) addFlags(f *pflag.FlagSet) {
 		"`N` seed for ids and random choices; also freezes the clock at "+mockserver.Epoch.Format(time.RFC3339)+", unless "+
 			"--clock is given (default: random seed, running clock)")
 	f.StringVar(&m.clock, "clock", "",
-		"`TIME` freeze the clock at TIME (RFC 3339); \"now\" keeps it running; it is the clock of the times in response "+
-			"bodies, in the journal and of the request quotas that rules of a script set, but not of the pace")
+		"`TIME` freeze the clock at TIME (RFC 3339); \"now\" keeps it running; it applies to the times in response "+
+			"bodies and in the journal, and to the request quotas that rules of a script set, but not to the pace")
 	f.StringVar(&m.pace, "pace", "",
 		"`PACE` pace of deltas, e.g. '{first: 300ms, rate: 40}': the first 300ms after the start of the run, then 40 per "+
 			"second; a delta is a piece of streamed text or tool arguments; the other fields are jitter ({fixed: 20ms} delays "+
-			"every second delta by 20ms, {uniform: 0.5} moves each to earlier or later by up to half the time between two, "+
+			"every second delta by 20ms, {uniform: 0.5} moves each earlier or later by up to half the time between two, "+
 			"{lognormal: 0.3} multiplies the time between two by a lognormal random factor with mean 1 and this sigma), burst "+
 			"(number of deltas sent together, default 1), chunk (what one delta is: words for one word (the default), "+
 			"characters for one character, whole for the whole text, or a number of characters) and speed (of recordings: 2 is twice as fast) (default: no delay, "+
@@ -45,7 +45,7 @@ func (m *mockDefaultFlags) addFlags(f *pflag.FlagSet) {
 			"'abort; event=3' (repeatable; see streamassay list faults)")
 	f.StringVar(&m.vary, "vary", "",
 		"`SEED` vary the encoding of responses as far as the protocol allows (line ends, comments, JSON, headers, TCP "+
-			"segments), with random choices from SEED")
+			"segments), with random choices from SEED (default: no variation)")
 	f.BoolVar(&m.strict, "strict", false,
 		"reply 501 to requests that start a run but match no rule of a script and no recording (default: reply as "+
 			"without FILE)")

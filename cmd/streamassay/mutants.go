@@ -38,10 +38,10 @@ fail does. In each dialect a correct server, which must pass, and the canary, a 
 adds a word to every text and must fail, are run too.
 
 Exit codes:
-  0     no mutant survived, and no check failed that should not; with --check: not more of them
-        than the table states and, if all mutants were run, the table is up to date;
-        with --write: the table was written, whatever the results;
-        with --serve: ended by SIGINT or SIGTERM
+  0     no mutant survived, and no check failed that should not; with --check instead: no more
+        mutants survived, and no more such checks failed, than the table states and, if all
+        mutants were run, the table is up to date; with --write: the table was written, whatever
+        the results; with --serve: ended by SIGINT or SIGTERM
   1     without --write: the condition for 0 is not met
   2     usage error
   5     internal error, or a correct server failed or a canary survived, so nothing is proven

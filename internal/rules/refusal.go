@@ -68,6 +68,8 @@ func (x exchange) String() string {
 	switch {
 	case x.refusedInBand || x.runRejected:
 		return fmt.Sprintf("got status %d with an event stream that reports an error", x.status())
+	case x.status() >= 400 && x.response.IsStream():
+		return fmt.Sprintf("got status %d with an event stream", x.status())
 	case x.status() != 0:
 		text := strings.TrimSpace(fmt.Sprintf("got status %d %.60s", x.status(), x.reply.Code))
 		if x.status() >= 400 && x.reply.Text != "" {

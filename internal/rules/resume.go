@@ -395,7 +395,7 @@ longer has the cursor, and a run that was requested before the server sent the c
 				}
 				complete := n == len(t.frames) && (!isCleanEnd(t.bodyEnd) || n == len(full.frames))
 				p.Judge(evidence, complete,
-					"requested with %q, a cursor of an earlier run: got %s, the first %d of them right; expected the run's %d events",
+					"cursor %q of an earlier run: got %s, the first %d as in the run; expected all %d events of the run",
 					t.request.Cursor, pluralize(len(t.frames), "event"), n, len(full.frames))
 			}
 		}

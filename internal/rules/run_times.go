@@ -39,7 +39,7 @@ in whole seconds may be off by another second.`,
 					created = e.Created
 					if later, rounding, ok := reportedSpan(previous, created); ok {
 						p.Judge(e, later+rounding+clockStep >= 0,
-							"run began at %s; expected a time after %s, when a run had ended before this one was requested", created, previous)
+							"run reports its start as %s; expected a time after %s, the reported end of an earlier run", created, previous)
 					}
 				}
 				if e.Kind != spec.RunEnd {

@@ -95,7 +95,7 @@ Clients run a tool when its call has ended.`,
 			case isCleanEnd(e) && !failed:
 				for _, id := range order {
 					if open[id] {
-						p.Judge(end, false, "stream closed while call %q was open; expected %s first",
+						p.Judge(end, false, "stream ended while call %q was open; expected %s first",
 							id, kindName(request, spec.ToolEnd, "its end"))
 					}
 				}
