@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/streamassay/streamassay/internal/printable"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -44,7 +45,7 @@ func (d DialectReport) inconclusiveReasons(v spec.Verdict, all bool) []inconclus
 // scope returns the number of checks and of scenarios to which the reason applies, as text such as
 // "2 checks in 1 scenario".
 func (o inconclusiveReason) scope() string {
-	return fmt.Sprintf("%s in %s", countNoun(len(o.Checks), "check"), countNoun(len(o.Scenarios), "scenario"))
+	return fmt.Sprintf("%s in %s", printable.Count(len(o.Checks), "check"), printable.Count(len(o.Scenarios), "scenario"))
 }
 
 // headline returns the text that reports show first for the result: the message of its first
@@ -118,13 +119,4 @@ func (d DialectReport) worstVerdict() spec.Verdict {
 		v = max(v, c.Verdict)
 	}
 	return v
-}
-
-// countNoun returns the number n followed by a noun, such as "1 check" or "2 checks". The argument
-// noun is in the singular; countNoun appends an s to it unless n is 1.
-func countNoun(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/streamassay/streamassay/internal/printable"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -204,7 +205,7 @@ func (c Cause) detailText() string {
 // the scenario. The argument ids holds the ids of these checks.
 func (s *junitSuite) addSilent(d DialectReport, scenario string, ids []string) {
 	message := fmt.Sprintf(
-		"silent: nothing in this scenario tests %s: %s", countNoun(len(ids), "check"), strings.Join(ids, ", "))
+		"silent: nothing in this scenario tests %s: %s", printable.Count(len(ids), "check"), strings.Join(ids, ", "))
 	s.add(junitCase{
 		Class: safeText(d.Dialect + "." + scenario), Name: "silent", Skipped: &junitMessage{Message: singleLine(message)},
 	})

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/streamassay/streamassay/internal/printable"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -61,7 +62,7 @@ func WriteMarkdown(w io.Writer, r *Report) error {
 		}
 	}
 	if n := sections - maxSections; n > 0 {
-		fmt.Fprintf(b, "\n… and %s: the other reports have all of them.\n", countNoun(n, "more check"))
+		fmt.Fprintf(b, "\n… and %s: the other reports have all of them.\n", printable.Count(n, "more check"))
 	}
 	for _, d := range r.Dialects {
 		for _, o := range d.inconclusiveReasons(spec.Error, false) {
@@ -78,7 +79,7 @@ func WriteMarkdown(w io.Writer, r *Report) error {
 func (r *Report) writeMarkdownRounds(b *strings.Builder) {
 	for _, d := range r.Dialects {
 		for _, f := range d.flakyRequirements() {
-			fmt.Fprintf(b, "\n**flaky** in %s (%s): ", countNoun(r.Rounds, "round"), escapeMarkdown(d.Dialect))
+			fmt.Fprintf(b, "\n**flaky** in %s (%s): ", printable.Count(r.Rounds, "round"), escapeMarkdown(d.Dialect))
 			fmt.Fprintf(b, "%s %s: %s\n", f.Level, codeSpan(f.ID), f.Flaky)
 		}
 	}

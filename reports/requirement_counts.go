@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/streamassay/streamassay/internal/printable"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -46,7 +47,7 @@ func (t requirementCounts) unjudgedText() string {
 	if t.errors == 0 || t.byVerdict[spec.Error]+t.promptsByVerdict[spec.Error] > 0 {
 		return ""
 	}
-	return countNoun(t.errors, "check")
+	return printable.Count(t.errors, "check")
 }
 
 // ignoresPrompts reports whether the run found that the agent does not follow the test prompts.
@@ -157,7 +158,7 @@ func (d DialectReport) otherFailures() string {
 	if len(bad) == 0 {
 		return ""
 	}
-	return "; " + countNoun(len(bad), "more check") + " did not pass"
+	return "; " + printable.Count(len(bad), "more check") + " did not pass"
 }
 
 // exitWord returns the meaning of the exit code in one or a few words, such as "PASSED", for the
@@ -202,19 +203,19 @@ func (r *Report) conclusionLine() string {
 	if len(r.Dialects) == 0 && r.Incomplete != "" {
 		name, s = "nothing to judge", truncateText(singleLine(r.Incomplete), 300)
 	} else if len(r.Dialects) > 1 {
-		name = countNoun(len(r.Dialects), "dialect")
+		name = printable.Count(len(r.Dialects), "dialect")
 	} else if fatal != nil {
 		why := truncateText(singleLine(fatal.Message), 300)
 		return fmt.Sprintf("%s: %s%s  (exit %d)", name, why, r.Dialects[0].otherFailures(), r.Exit)
 	}
 	violated := t.byVerdict[spec.Failed] + t.promptsByVerdict[spec.Failed]
 	if r.Counts.Failed > 0 && violated == 0 { // for no requirement in particular
-		s = countNoun(r.Counts.Failed, "check") + " failed, " + s
+		s = printable.Count(r.Counts.Failed, "check") + " failed, " + s
 	}
 	if n := r.countFlaky(); n > 0 {
-		s += fmt.Sprintf(", %d of them flaky in %s", n, countNoun(r.Rounds, "round"))
+		s += fmt.Sprintf(", %d of them flaky in %s", n, printable.Count(r.Rounds, "round"))
 	} else if r.Rounds > 0 {
-		s += ", the same in " + countNoun(r.Rounds, "round")
+		s += ", the same in " + printable.Count(r.Rounds, "round")
 	}
 	return fmt.Sprintf("%s: %s  (exit %d)", name, s, r.Exit)
 }

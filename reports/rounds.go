@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/streamassay/streamassay/internal/exitcode"
+	"github.com/streamassay/streamassay/internal/printable"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -224,7 +225,7 @@ func (r *Report) writeRounds(b *strings.Builder, s TextStyle) {
 			continue
 		}
 		fmt.Fprintf(b,
-			"%s  %s: verdicts differ between %s\n", s.colorVerdict(spec.Warned, "FLAKY"), safeText(d.Dialect), countNoun(r.Rounds, "round"))
+			"%s  %s: verdicts differ between %s\n", s.colorVerdict(spec.Warned, "FLAKY"), safeText(d.Dialect), printable.Count(r.Rounds, "round"))
 		for _, f := range flaky {
 			writeLabelled(b, string(f.Level), singleLine(f.ID+": "+f.Flaky.String()))
 		}

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/streamassay/streamassay/internal/printable"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -121,7 +122,7 @@ func (r *Report) writeSeed(b *strings.Builder, s TextStyle) {
 func (r *Report) writeTitle(b *strings.Builder, s TextStyle) {
 	facts := fmt.Sprintf("%.1f s", float64(r.DurationMS)/1000)
 	if r.Rounds > 0 {
-		facts = countNoun(r.Rounds, "round") + ", " + facts
+		facts = printable.Count(r.Rounds, "round") + ", " + facts
 	}
 	title := singleLine(r.Tool+" "+r.Version) + ": " + truncateText(singleLine(r.Target), 120)
 	fmt.Fprintf(b, "%s  %s\n", s.colorize(bold, title), s.colorize(dim, "("+facts+")"))

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/streamassay/streamassay/internal/printable"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -69,9 +70,9 @@ func (c Cause) consequenceText(verbose bool) string {
 	if c.Consequences == 0 {
 		return ""
 	}
-	s := countNoun(c.Consequences, "check") + " could not run or failed only because of this"
+	s := printable.Count(c.Consequences, "check") + " could not run or failed only because of this"
 	if c.Kind == kindNotScripted {
-		s = countNoun(c.Consequences, "check") + " had nothing to judge"
+		s = printable.Count(c.Consequences, "check") + " had nothing to judge"
 	}
 	if !verbose {
 		s += " (list: -v)"
@@ -247,7 +248,7 @@ func (v furtherViolation) text(limit int) string {
 func (g checkResultGroup) writeSameChecks(b *strings.Builder, d DialectReport, s TextStyle) {
 	for i, o := range g.Same {
 		if i == maxSameChecks && !s.Verbose {
-			fmt.Fprintf(b, "  … and %s that the same bytes violate\n", countNoun(len(g.Same)-i, "more check"))
+			fmt.Fprintf(b, "  … and %s that the same bytes violate\n", printable.Count(len(g.Same)-i, "more check"))
 			return
 		}
 		about := o.ID

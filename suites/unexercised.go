@@ -22,7 +22,7 @@ func (t *Target) explainUnexercised(p ScenarioResult) string {
 			"the document requires %s, and nothing in scenario %s is covered by this rule", s.capabilityName(), s.Name)
 	default:
 		promise = fmt.Sprintf(
-			"%s is claimed (--claim), but nothing in scenario %s is covered by this rule", s.capabilityName(), s.Name)
+			"%s is claimed, but nothing in scenario %s is covered by this rule", s.capabilityName(), s.Name)
 	}
 	promise += ": " + describeDialogue(p)
 	if s.Required {

@@ -108,7 +108,7 @@ func TestRootCauseFirst(t *testing.T) {
 			if joined := strings.Join(strings.Fields(out), " "); !strings.Contains(joined, c.advice) {
 				t.Errorf("it does not advise %s:\n%s", c.advice, out)
 			}
-			if c.kind != "no-text" && strings.Contains(out, "FAILED  wire.") || strings.Contains(out, "is claimed (--claim)") || strings.Contains(out, "NOT JUDGED  agkit") {
+			if c.kind != "no-text" && strings.Contains(out, "FAILED  wire.") || strings.Contains(out, "is claimed, but") || strings.Contains(out, "NOT JUDGED  agkit") {
 				t.Errorf("consequences are listed:\n%s", out)
 			}
 			r := readReport(t, dir+"/r.json")
@@ -233,7 +233,7 @@ func TestPromiseSaysWhatWasAnswered(t *testing.T) {
 	t.Cleanup(srv.Close)
 	_, out, _ := streamassay(t, t.TempDir(), "run", srv.URL, "--dialect", "agkit", "--claim", "tool", "--lacks", "scripted", "--only", "tool")
 	joined := strings.Join(strings.Fields(out), " ")
-	for _, says := range []string{"tool is claimed (--claim)", `prompt 'conformance:tool {`, `reply "Hi there"`} {
+	for _, says := range []string{"tool is claimed, but", `prompt 'conformance:tool {`, `reply "Hi there"`} {
 		if !strings.Contains(joined, says) {
 			t.Errorf("it does not say %s:\n%s", says, out)
 		}

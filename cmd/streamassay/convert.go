@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/streamassay/streamassay/internal/printable"
 	"github.com/streamassay/streamassay/internal/replay"
 )
 
@@ -121,7 +122,7 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 		}
 	}
 	if failures > 0 {
-		return exitError{exitFailed, "not everything could be converted (" + countNoun(failures, "error") + ")"}
+		return exitError{exitFailed, "not everything could be converted (" + printable.Count(failures, "error") + ")"}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/streamassay/streamassay/internal/exitcode"
+	"github.com/streamassay/streamassay/internal/printable"
 )
 
 // A targetExitCodes holds one exit code per target, in the order of the targets.
@@ -55,5 +56,5 @@ func (c targetExitCodes) summaryLine(unwritten bool) string {
 	if unwritten {
 		counts = append(counts, "a report could not be written")
 	}
-	return fmt.Sprintf("%s  %s: %s  (exit %d)", word, countNoun(len(c), "target"), strings.Join(counts, ", "), worst)
+	return fmt.Sprintf("%s  %s: %s  (exit %d)", word, printable.Count(len(c), "target"), strings.Join(counts, ", "), worst)
 }

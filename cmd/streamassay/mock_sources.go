@@ -14,6 +14,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
+	"github.com/streamassay/streamassay/internal/printable"
 	"github.com/streamassay/streamassay/internal/replay"
 	"github.com/streamassay/streamassay/internal/script"
 	"github.com/streamassay/streamassay/mockserver"
@@ -65,7 +66,7 @@ func (l loadedSources) isInvalid() bool {
 
 // summary returns the numbers of scripts and recordings as text, such as "2 scripts, 1 recording".
 func (l loadedSources) summary() string {
-	return countNoun(len(l.scripts), "script") + ", " + countNoun(len(l.recordings), "recording")
+	return printable.Count(len(l.scripts), "script") + ", " + printable.Count(len(l.recordings), "recording")
 }
 
 // find returns the paths of all scripts and recordings in p, including those in directories in p
@@ -277,13 +278,4 @@ func (p mockSources) reload(m *mockserver.Server, dialects []*dialect.Dialect, o
 	}
 	m.UpdateSettings("", func(s *mockserver.RuntimeSettings) { s.Scripts, s.Replay = l.rules, l.library })
 	fmt.Fprintf(out, "reloaded: %s\n", l.summary())
-}
-
-// countNoun returns the number n followed by a noun, such as "1 script" or "2 scripts". The
-// argument noun is in the singular; countNoun appends an s to it unless n is 1.
-func countNoun(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/streamassay/streamassay/internal/printable"
 	"github.com/streamassay/streamassay/internal/redact"
 	"github.com/streamassay/streamassay/internal/replay"
 	"github.com/streamassay/streamassay/internal/transcript"
@@ -59,9 +60,9 @@ func (s *proxiedConversations) nothingReason(dialect string) string {
 	defer s.mu.Unlock()
 	switch {
 	case s.unreached > 0:
-		return fmt.Sprintf("the server could not be reached (%s): %v", countNoun(s.unreached, "request"), s.reason)
+		return fmt.Sprintf("the server could not be reached (%s): %v", printable.Count(s.unreached, "request"), s.reason)
 	case s.foreign > 0:
-		return fmt.Sprintf("no request called an operation of %s (%s)", dialect, countNoun(s.foreign, "request"))
+		return fmt.Sprintf("no request called an operation of %s (%s)", dialect, printable.Count(s.foreign, "request"))
 	}
 	return "no request came"
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/streamassay/streamassay/internal/printable"
 	"github.com/streamassay/streamassay/internal/rules"
 	"github.com/streamassay/streamassay/reports"
 	"github.com/streamassay/streamassay/spec"
@@ -142,14 +143,6 @@ func (o ClientTestReport) WriteJSON(w io.Writer) error {
 	return err
 }
 
-// countExchanges returns n exchanges as text, such as "1 exchange".
-func countExchanges(n int) string {
-	if n == 1 {
-		return "1 exchange"
-	}
-	return fmt.Sprintf("%d exchanges", n)
-}
-
 // Text returns the report as text: a line for each finding and a last line with the verdict and the
 // number of exchanges. If no requests were received, the last line says so instead.
 func (o ClientTestReport) Text() string {
@@ -175,9 +168,9 @@ func (o ClientTestReport) Text() string {
 		b.WriteString("no requests received\n")
 	case o.Forgotten > 0:
 		fmt.Fprintf(&b, "%s: %s, and %d older dropped from the journal\n",
-			o.Verdict, countExchanges(o.Exchanges), o.Forgotten)
+			o.Verdict, printable.Count(o.Exchanges, "exchange"), o.Forgotten)
 	default:
-		fmt.Fprintf(&b, "%s: %s\n", o.Verdict, countExchanges(o.Exchanges))
+		fmt.Fprintf(&b, "%s: %s\n", o.Verdict, printable.Count(o.Exchanges, "exchange"))
 	}
 	return b.String()
 }

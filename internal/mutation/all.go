@@ -11,14 +11,7 @@ import (
 // that are generated from the documents of the dialects; only these are sorted by name. To add a
 // mutant, add it to the list of its area.
 func All(dialects []*dialect.Dialect) []*Mutant {
-	list := append(listedMutants(), generatedMutants(dialects)...)
-	return slices.DeleteFunc(list, func(m *Mutant) bool { return !slices.ContainsFunc(dialects, m.AppliesTo) })
-}
-
-// listedMutants returns the mutants that are listed in the files of this package, for all dialects,
-// in a new slice.
-func listedMutants() []*Mutant {
-	return slices.Concat(
+	list := slices.Concat(
 		wireMutants, lineMutants, lifecycleMutants, inTurnMutants, chunkMutants, answerMutants,
 		identityMutants, messageMutants, contentMutants, toolMutants, continueMutants, scriptMutants,
 		sequenceMutants, refusalFormMutants,
@@ -31,6 +24,7 @@ func listedMutants() []*Mutant {
 		similarThreadMutants, similarRunMutants, simultaneousMutants, liveMutants, acceptedLateMutants, requestFormMutants,
 		failingPromptMutants, busyMutants, stopMutants,
 		rangeMutants, payloadMutants, freshnessMutants, historyPayloadMutants, payloadAgainMutants,
-		hiddenMutants,
+		hiddenMutants, generatedMutants(dialects),
 	)
+	return slices.DeleteFunc(list, func(m *Mutant) bool { return !slices.ContainsFunc(dialects, m.AppliesTo) })
 }

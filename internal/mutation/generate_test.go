@@ -55,25 +55,3 @@ func TestRefusalOutcome(t *testing.T) {
 		}
 	}
 }
-
-// TestMayMatch checks that the name of each mutant, and a glob with its beginning, may match, and
-// that a glob that begins as no name does may not.
-func TestMayMatch(t *testing.T) {
-	d, err := dialect.Open("agkit@0.0.10")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dialects := []*dialect.Dialect{d}
-	for _, m := range All(dialects) {
-		for _, glob := range []string{m.Name, m.Name[:len(m.Name)/2] + "*", "[" + m.Name[:1] + "]" + m.Name[1:]} {
-			if !mayMatch(glob, dialects) {
-				t.Errorf("%s may not match", glob)
-			}
-		}
-	}
-	for _, glob := range []string{"nosuch", "nosuch*", "agkit.nosuch.*"} {
-		if mayMatch(glob, dialects) {
-			t.Errorf("%s may match", glob)
-		}
-	}
-}

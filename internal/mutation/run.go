@@ -7,7 +7,6 @@ import (
 	"path"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/streamassay/streamassay/spec"
@@ -246,14 +245,11 @@ func (p RunOptions) jobs() (jobs []job, err error) {
 		if _, err := path.Match(pattern, ""); err != nil {
 			return nil, fmt.Errorf("%q is not a glob: %w", pattern, err)
 		}
-		if !mayMatch(pattern, p.Dialects) {
-			return nil, noMatchError(pattern)
-		}
 	}
 	all := All(p.Dialects)
 	for _, pattern := range p.NamePatterns {
-		if !matchesMutant(pattern, all) {
-			return nil, noMatchError(pattern)
+		if !slices.ContainsFunc(all, func(m *Mutant) bool { return matchesAny([]string{pattern}, m.Name) }) {
+			return nil, fmt.Errorf("%q matches no mutant of the dialects tested (see streamassay list mutants)", pattern)
 		}
 	}
 	for _, d := range p.Dialects {
@@ -278,31 +274,6 @@ func (p RunOptions) jobs() (jobs []job, err error) {
 		return nil, errors.New("no mutant is selected")
 	}
 	return jobs, nil
-}
-
-// noMatchError returns the error for a glob that matches no mutant.
-func noMatchError(glob string) error {
-	return fmt.Errorf("%q matches no mutant of the dialects tested (see streamassay list mutants)", glob)
-}
-
-// matchesMutant reports whether the glob matches the name of at least one of the mutants.
-func matchesMutant(glob string, mutants []*Mutant) bool {
-	return slices.ContainsFunc(mutants, func(m *Mutant) bool { return matchesAny([]string{glob}, m.Name) })
-}
-
-// mayMatch reports whether the glob may match the name of a mutant of the dialects. It generates no
-// mutants, since that takes seconds: it only compares the beginning of the glob with the ids of the
-// requirements, with which the names of generated mutants begin (see generator.add).
-func mayMatch(glob string, dialects []*dialect.Dialect) bool {
-	beginning := glob
-	if i := strings.IndexAny(glob, `*?[\`); i >= 0 {
-		beginning = glob[:i]
-	}
-	return matchesMutant(glob, listedMutants()) || slices.ContainsFunc(dialects, func(d *dialect.Dialect) bool {
-		return slices.ContainsFunc(d.Requirements, func(r spec.Requirement) bool {
-			return strings.HasPrefix(r.ID+".", beginning) || strings.HasPrefix(beginning, r.ID+".")
-		})
-	})
 }
 
 // newReport returns a report of the given outcomes. Those of the correct servers and of the canary

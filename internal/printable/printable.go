@@ -1,7 +1,7 @@
 // Package printable escapes text from untrusted sources for terminals and browsers: control
 // characters, changes of direction, invisible characters and excessive combining marks.
 // Letters of all languages are left unchanged. It also shortens text between two characters,
-// and writes equal JSON values as equal texts.
+// writes numbers with their nouns, and writes equal JSON values as equal texts.
 package printable
 
 import (
@@ -22,6 +22,15 @@ var invisible = &unicode.RangeTable{R16: []unicode.Range16{
 	{Lo: 0x2800, Hi: 0x2800, Stride: 1},
 	{Lo: 0x3164, Hi: 0x3164, Stride: 1}, {Lo: 0xffa0, Hi: 0xffa0, Stride: 1},
 }}
+
+// Count returns the number n followed by a noun, such as "1 check" or "2 checks". The argument noun is
+// in the singular; Count appends an s to it unless n is 1.
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
 
 // Prefix returns text if it has at most limit bytes. Otherwise it returns the first limit bytes,
 // but omits an incomplete UTF-8 sequence at their end. The result has at least limit-4 bytes, even

@@ -29,8 +29,8 @@ event.`,
 	}),
 }
 
-// A completedStream is a stream whose body has ended. If the request has no prompt, it gets that of
-// the first request for the run.
+// A completedStream is a stream whose body has ended. The text of its request is the prompt of its
+// run, if that is known.
 type completedStream struct {
 	request               spec.Event
 	openedAt              time.Duration // time of its first event, since the start of the conversation
@@ -50,7 +50,6 @@ type conversationTimeline struct {
 	exchanges *exchangeTracker
 	streams   []completedStream
 	resumed   []completedStream // streams that were requested from a cursor
-	prompts   map[string]string // by runKey, the text of the first request for the run
 	// runEnds has one event per terminal event: the request for the stream, with At set to the time
 	// of the terminal event.
 	runEnds []spec.Event
@@ -93,16 +92,13 @@ func areSiblingRuns(a, b spec.Event) bool {
 func judgeStreams(judge func(p *spec.Pass, a *conversationTimeline)) watchFunc {
 	return judgeAtEnd(func(p *spec.Pass) *conversationTimeline {
 		return spec.Shared(p, "stream timeline", func() (*conversationTimeline, func(spec.Event)) {
-			timeline := &conversationTimeline{
-				exchanges: exchangesOf(p), prompts: map[string]string{}, requestedAt: map[string]time.Duration{},
-			}
+			timeline := &conversationTimeline{exchanges: exchangesOf(p), requestedAt: map[string]time.Duration{}}
 			observeStreams := eachStream(timeline.observeStream)(p)
 			observeResumed := eachStreamOrRest(timeline.observeResumed)(p)
 			return timeline, func(e spec.Event) {
 				if e.Kind == spec.HTTPRequest && e.Text != "" && e.Run != "" {
 					if _, again := timeline.requestedAt[runKey(e)]; !again {
 						timeline.requestedAt[runKey(e)] = e.At
-						timeline.prompts[runKey(e)] = e.Text
 					}
 				}
 				observeStreams(e)
@@ -114,11 +110,11 @@ func judgeStreams(judge func(p *spec.Pass, a *conversationTimeline)) watchFunc {
 
 // observeResumed is like [conversationTimeline.observeStream], but for a stream that was requested
 // from a cursor. The function that it returns adds the stream to a.resumed.
-func (a *conversationTimeline) observeResumed(_ *spec.Pass, request spec.Event) func(spec.Event) {
-	if request.Cursor == "" || request.Text != "" {
+func (a *conversationTimeline) observeResumed(p *spec.Pass, _ spec.Event) func(spec.Event) {
+	request := streamsOf(p).request // with the prompt of its run
+	if request.Cursor == "" {
 		return func(spec.Event) {}
 	}
-	request.Text = a.prompts[runKey(request)]
 	return observeCompleted(request, func(l completedStream) { a.resumed = append(a.resumed, l) })
 }
 
