@@ -76,11 +76,11 @@ func TestHTTP2Leaving(t *testing.T) {
 	if string(got.Body) != "data: 1\n\n" || !errors.Is(got.End, spec.ErrClientLeft) || got.Proto != "HTTP/2.0" {
 		t.Errorf("frames: got %q, %v", got.Body, got.End)
 	}
-	got = do(t, cfg, get, StopWhen{Elapsed: 150 * time.Millisecond}).Response
+	got = do(t, cfg, get, StopWhen{Elapsed: 2 * time.Second}).Response
 	if string(got.Body) != "data: 1\n\ndata: 2\n\n" || !errors.Is(got.End, spec.ErrClientLeft) {
 		t.Errorf("time: got %q, %v", got.Body, got.End)
 	}
-	cfg.IdleTimeout = 150 * time.Millisecond
+	cfg.IdleTimeout = 2 * time.Second // the TLS handshake has to be over in it
 	got = do(t, cfg, get, StopWhen{}).Response
 	if string(got.Body) != "data: 1\n\ndata: 2\n\n" || !errors.Is(got.End, spec.ErrIdleTimeout) {
 		t.Errorf("idle: got %q, %v", got.Body, got.End)
@@ -225,7 +225,7 @@ func TestHTTP2Endings(t *testing.T) {
 			t.Parallel()
 			cfg := rawHTTP2(t, tc.scene)
 			if tc.end == spec.ErrIdleTimeout {
-				cfg.IdleTimeout = 150 * time.Millisecond
+				cfg.IdleTimeout = 2 * time.Second
 			}
 			got := do(t, cfg, get, StopWhen{}).Response
 			if got.Status != tc.status || !errors.Is(got.End, tc.end) {

@@ -79,8 +79,8 @@ func TestLimits(t *testing.T) {
 
 // TestDripsAreNotIdle checks that the idle timeout does not expire while bytes arrive.
 func TestDripsAreNotIdle(t *testing.T) {
-	got := do(t, Config{Base: drip(t, "HTTP/1.1 200 OK\r\n\r\n"), IdleTimeout: 100 * time.Millisecond, MaxBodyBytes: 30}, get, StopWhen{}).Response
-	if !errors.Is(got.End, spec.ErrLimitExceeded) || len(got.Body) != 30 {
+	got := do(t, Config{Base: drip(t, "HTTP/1.1 200 OK\r\n\r\n"), IdleTimeout: 500 * time.Millisecond, MaxBodyBytes: 150}, get, StopWhen{}).Response
+	if !errors.Is(got.End, spec.ErrLimitExceeded) || len(got.Body) != 150 {
 		t.Errorf("got %d bytes, %v", len(got.Body), got.End)
 	}
 }
@@ -100,7 +100,7 @@ func TestRequestNeverRead(t *testing.T) {
 func TestUploadNeverRead(t *testing.T) {
 	for _, protocol := range []string{"http/1.1", "h2"} {
 		_, cfg := secure(t, protocol, func(w http.ResponseWriter, r *http.Request) { <-t.Context().Done() })
-		cfg.IdleTimeout = 200 * time.Millisecond
+		cfg.IdleTimeout = 3 * time.Second // the TLS handshake has to be over in it
 		upload := spec.Request{Method: "POST", Target: "/", Body: make([]byte, 16<<20)}
 		got := do(t, cfg, upload, StopWhen{}).Response
 		if !errors.Is(got.End, spec.ErrIdleTimeout) || got.Status != 0 {
