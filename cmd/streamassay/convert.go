@@ -43,7 +43,8 @@ require --dialect.
 The mock also reads .har, .http and .sse files as they are. Convert them to edit them, to
 split them into conversations, for a mock of several dialects, or to remove a base path.
 
-If an output file exists, it is kept, and the command ends with exit code 2 (see --force).
+If an output file exists, it is kept, and the command ends at once with exit code 2 (see
+--force).
 
 Exit codes: 0 everything was converted, perhaps approximately, 1 something could not be
 converted, 2 usage error.`,

@@ -40,16 +40,20 @@ func diffCommand(sh stdio) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff A B",
 		Short: "Compare two servers or two recordings",
-		Long: `Compare two servers or two sets of recordings. A and B are base URLs, or "reference" for the
-embedded reference server; or both are files or directories of recordings (.txtar, .http,
-.sse, .har), as streamassay run --transcripts writes them. Record both with the same --seed
-(otherwise the requests differ) and with --repeat 2 or more (otherwise random values are
-reported as differences). Only the flags --dialect, --json, --only and --skip apply to
-recordings; the others are ignored.
+		Long: `Compare two servers or two sets of recordings, and print the differences. A and B are base
+URLs, or "reference" for the embedded reference server; or both are files or directories of
+recordings (.txtar, .http, .sse, .har), as streamassay run --transcripts writes them. Record
+both with the same --seed (otherwise the requests differ) and with --repeat 2 or more
+(otherwise random values are reported as differences). Recordings with the same id are
+compared: the id is that of the scenario or, if the recording names none, the file name
+without extension. A single recording in A and a single one in B are compared whatever their
+ids. Only the flags --dialect, --json, --only and --skip apply to recordings; the others are
+ignored.
 
 Both servers get the same requests, in two rounds: those of the scenarios (streamassay list
-scenarios) and, if both agents follow docs/prompts.md, of the first 16 combinations (ids
-combination-N, see --deep in streamassay run --help). What differs between two responses of one
+scenarios) and, if both agents are "scripted", that is, reply to test prompts as
+docs/prompts.md prescribes, of the first 16 combinations (ids combination-N, see --deep in
+streamassay run --help). What differs between two responses of one
 server to the same request (such as random text) is volatile and ignored. Also ignored are
 times, consistent renamings of ids, and differences in how the same text is split into
 deltas. Whether a response is correct is not judged; streamassay run does that. If a response

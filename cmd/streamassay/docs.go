@@ -27,7 +27,7 @@ func docsCommand(sh stdio) *cobra.Command {
 		Use: "docs", Hidden: true, Short: "For developers of streamassay: write or check its generated documents", Args: rejectArguments,
 		Long: `Write the documents of streamassay that list its checks, requirements and faults (checks.md,
 requirements.md and faults.md), or check that they are up to date. Exactly one of --write and
---check is required.
+--check is required. This command is for developers of streamassay.
 
 Exit codes: 0 success, 1 a document in --check DIR is missing or not up to date, 2 usage error.`,
 		RunE: func(*cobra.Command, []string) error {

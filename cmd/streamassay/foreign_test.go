@@ -89,7 +89,7 @@ var foreigners = []foreigner{
 			also: "agui.state.applies"},
 		// A step that another name ends is open when the run finishes.
 		{name: "step-of-other-name", breaks: "agui.step.pairs", says: `^event "STEP_FINISHED" comes while "planning" is not open; `, also: "agui.run.closed-at-finish"},
-		{name: "steps-crossed", breaks: "agui.scripted.steps", says: `^no end of step "one" after 3 bytes of text; expected one$`},
+		{name: "steps-crossed", breaks: "agui.scripted.steps", says: `^step "one" has no end between the texts "one" and "two"; expected it there$`},
 		{name: "takes-anything", refusals: true, breaks: "agui.input.thread-id", says: `^invalid request \(the request body has no "threadId"\): got status 200; `},
 	}},
 	{file: "agentscope.py", dialect: "agentscope@1.1", variants: []string{"by-user", "busy"}, ways: []way{

@@ -43,7 +43,7 @@ A FILE is one of:
   .txtar   a transcript, as written by streamassay run --transcripts
   .http    output of curl -i. NAME.request.json, if present, holds the request of NAME.http: an
            object such as {"method": "POST", "path": "/process?q=1", "headers": {"X-A": "b"},
-           "body": {…}} (a body that is a string is sent as this text) or, without method and
+           "body": {…}} (a string is the text of the body itself) or, without method and
            path, just the JSON body of a request for a run's stream. NAME.1.http, NAME.2.http
            … (and NAME.1.request.json …) are one conversation.
   .sse     an event stream without its HTTP headers
@@ -98,8 +98,8 @@ was judged, or there was neither a whole run nor a violation, 5 internal error,
 func (l *lintOptions) addFlags(f *pflag.FlagSet) {
 	l.maxEvent = dialect.MaxEventBytes
 	f.Var((*nameList)(&l.claims), "claim",
-		"`CAPABILITY` the only value is \"scripted\": the agent follows docs/prompts.md, so the content of its replies is "+
-			"judged too")
+		"`CAPABILITY` the only value is \"scripted\": the agent replies to test prompts as docs/prompts.md prescribes, so "+
+			"the content of its replies is judged too")
 	f.BoolVar(&l.strict, "strict", false, "also fail if only a SHOULD requirement is violated")
 	f.StringArrayVar(&l.reports, "report", nil, reportUsage())
 	f.BoolVarP(&l.verbose, "verbose", "v", false, "also list "+untestedLists+"; show all lists in full")

@@ -148,15 +148,15 @@ SIGINT, 143 by SIGTERM.`,
 		{"Journal and expectations", func(f *pflag.FlagSet) {
 			addJournalFlags(f, &m.journal)
 			f.Var(&singleValue{value: &m.expect}, "expect",
-				"`FILE` YAML file with requests that clients must send (see above); exit code 1 if clients violate it or "+
-					"the protocol")
+				"`FILE` YAML file with requests that clients must send (see above); violations are printed when the "+
+					"mock ends; exit code 1 if clients violate it or the protocol")
 			f.Var(&singleValue{value: &m.expectReport}, "expect-report",
 				"`PATH` write a JSON report on the clients' requests to PATH; exit code 1 if clients violate the protocol")
 		}},
 		{"Recording a real server, instead of mocking", func(f *pflag.FlagSet) {
 			f.Var(&singleValue{value: &m.upstream}, "record",
 				"`URL` forward requests to the server at URL and record each conversation (the exchanges of one "+
-					"thread; exchanges without a thread form another; needs exactly one --dialect); REDACTED replaces "+
+					"thread; exchanges without a thread form another); needs exactly one --dialect; REDACTED replaces "+
 					"credentials")
 			f.StringVar(&m.save, "save", "recordings",
 				"`DIR` directory for the recordings; existing files are kept: a new file whose name is taken gets a number; "+

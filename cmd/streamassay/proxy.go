@@ -37,7 +37,7 @@ func proxyCommand(sh stdio) *cobra.Command {
 		Short: "Forward requests to a server, and judge the exchanges",
 		Long: `Forward each request to the server at --upstream, stream its response back unchanged, and
 judge the server with the checks of streamassay run when SIGINT or SIGTERM ends the proxy.
-The client is not judged (see --expect-report in streamassay mock --help).
+The client is not judged; streamassay mock --expect-report does that.
 With a COMMAND, such as the tests of a client, the proxy runs it and judges the server when it
 has ended, even if COMMAND fails or a signal ends the proxy. COMMAND gets the base URL of the
 proxy in the environment variable PROXY_URL.

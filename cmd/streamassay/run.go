@@ -54,8 +54,9 @@ These flags make more requirements testable:
                    invalid credentials must be rejected
   --other-header   one user must have no access to the threads and files of the other
   --stream-limit   a stream above the limit must be refused
-Without the flag, its requirement is not tested, even with --claim. Without credentials,
-requests of a dialect that requires authentication carry 'Authorization: Bearer streamassay'.
+Without one of these flags, its requirement is not tested, even with --claim. Without
+credentials, requests of a dialect that requires authentication carry
+'Authorization: Bearer streamassay'.
 
 Exit codes: 0 something was tested and no MUST requirement is violated, 1 a MUST requirement
 is violated (with --strict: a MUST or SHOULD requirement), 2 usage or configuration error,

@@ -68,11 +68,13 @@ var targetFlags = []optionDeclaration{
 		value: func(t *targetOptions) any {
 			return wordValue((*string)(&t.suite.PromptStyle), string(suites.ConformancePrompts), string(suites.NaturalPrompts))
 		},
-		usage: "`STYLE` style of prompts: conformance, for agents that follow docs/prompts.md, or natural (plain sentences), " +
+		usage: "`STYLE` style of prompts: conformance, for agents that reply to test prompts as docs/prompts.md prescribes, " +
+			"or natural (plain sentences), for any agent, such as one that uses a model; " +
 			"for any agent; exact content is judged only with conformance, and only if the agent is \"scripted\" (see above); " +
 			"with natural, --claim has no effect on checks of replies whose content the prompt chooses, such as a tool " +
 			"call, reasoning or an error",
-		diff: "`STYLE` style of prompts: conformance, for agents that follow docs/prompts.md, or natural (plain sentences), " +
+		diff: "`STYLE` style of prompts: conformance, for agents that reply to test prompts as docs/prompts.md prescribes, " +
+			"or natural (plain sentences), " +
 			"for any agent"},
 	{name: "prompt", value: func(t *targetOptions) any { return &t.suite.PromptOverrides },
 		suiteField: "PromptOverrides", rerun: true,
@@ -146,7 +148,8 @@ var targetFlags = []optionDeclaration{
 	{name: "report", field: "reports", value: func(t *targetOptions) any { return &t.Reports }, usage: reportUsage()},
 	{name: "transcripts", value: func(t *targetOptions) any { return &singleValue{value: &t.Transcripts} },
 		usage: "`DIR` directory for the transcript of each conversation, DIALECT/ID.txtar (with --repeat: " +
-			"round-N/DIALECT/ID.txtar); existing files are overwritten"},
+			"round-N/DIALECT/ID.txtar; if two targets of --config have a dialect in common: DIR, DIR-2 …); " +
+			"existing files are overwritten"},
 }
 
 // Maximum values of flags.

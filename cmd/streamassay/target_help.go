@@ -34,8 +34,8 @@ func capabilitiesText(flags string, names []string) string {
 	text := "CAPABILITY, in " + flags + ", is "
 	if i := slices.Index(names, "scripted"); i >= 0 {
 		names = slices.Delete(slices.Clone(names), i, i+1)
-		text += "\"scripted\" (the agent follows docs/prompts.md; if neither flag names it, streamassay sends a first " +
-			"prompt to find out), or "
+		text += "\"scripted\" (the agent replies to the prompts \"conformance:…\" as docs/prompts.md prescribes; if " +
+			"neither flag names it, streamassay sends a first prompt to find out), or "
 	}
 	return wrapHelp(text + "what one of these scenarios tests (streamassay list scenarios describes them): " +
 		strings.Join(names, ", ") + ".")

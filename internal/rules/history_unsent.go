@@ -104,7 +104,8 @@ status 401 or 403 counts as not sent.`,
 		Needs: []spec.Kind{spec.History, spec.HistoryUser, spec.RunAccepted}, AllPrincipals: true,
 		Watch: eachStoredPrompt(func(p *spec.Pass, page, m spec.Event, sent []sentPrompt) {
 			p.Judge(page, len(sent) > 0,
-				"history has the user message %q, which was not sent or was denied; expected none", m.Text)
+				"history has the user message %q; expected only prompts that were sent and not denied (401, 403)",
+				m.Text)
 		}),
 	}
 	// HistoryHasSentImagesOnly judges whether each user message of a history that has images

@@ -64,7 +64,7 @@ func watchIdleStream(p *spec.Pass, request spec.Event, add func(idleEnd)) func(s
 			ended = ended || isTerminal(e)
 		case !isCleanEnd(e) || request.PollLimit != "1":
 		case late.Raw != nil:
-			p.Judge(late, false, "stream continued after %v of silence; expected the limit of one poll to end it",
+			p.Judge(late, false, "stream continued after %v of silence; expected it to end, as its request allows one idle poll",
 				silence.Round(time.Millisecond))
 		case !ended:
 			p.Judge(e, true, "")

@@ -57,9 +57,13 @@ Only the first event after the end is judged. Events that cannot be decoded are 
 			switch {
 			case e.IsFrame() && e.Kind != spec.Undecodable:
 				if end.Raw != nil {
+					allowed := kindName(request, spec.RunStart, "the start of another run").String()
+					if end.Kind == spec.RunEnd {
+						allowed += ", " + kindName(request, spec.RunError, "the failure of the run").String()
+					}
 					mayFail := end.Kind == spec.RunEnd && e.Kind == spec.RunError
-					p.Judge(e, e.Kind == spec.RunStart || mayFail, "%s comes after %s; expected no event except %s",
-						displayName(e), displayName(end), kindName(request, spec.RunStart, "the start of another run"))
+					p.Judge(e, e.Kind == spec.RunStart || mayFail, "%s comes after %s; expected %s or the end of the stream",
+						displayName(e), displayName(end), allowed)
 				}
 				if end = (spec.Event{}); isTerminal(e) {
 					end = e
@@ -175,7 +179,8 @@ The same is required of sections of reasoning. The id of a message that has ende
 		switch {
 		case e.Implied:
 		case e.Kind.Phase() == "start":
-			p.Judge(e, !isOpen, "%s comes while %s %q is open; expected its end first", displayName(e), key.subject, key.message)
+			p.Judge(e, !isOpen, "%s comes while %s %q is already open; expected its end first",
+				displayName(e), key.subject, key.message)
 		default:
 			p.Judge(e, isOpen, "%s comes while %s %q is not open; expected the start first",
 				displayName(e), key.subject, key.message)
@@ -190,7 +195,8 @@ var ToolStartsInTurn = &spec.Check{
 	Needs: []spec.Kind{spec.ToolStart, spec.ToolEnd},
 	Watch: eachPairEvent(func(p *spec.Pass, e spec.Event, key spanKey, isOpen bool) {
 		if e.Kind == spec.ToolStart && !e.Implied {
-			p.Judge(e, !isOpen, "%s comes while call %q is open; expected its end first", displayName(e), key.id)
+			p.Judge(e, !isOpen, "%s comes while call %q is already open; expected the call to end first",
+				displayName(e), key.id)
 		}
 	}, "tool"),
 }
@@ -206,9 +212,11 @@ different subagents. Steps may be nested, may overlap, and may be repeated.`,
 	Needs: []spec.Kind{spec.StepStart, spec.StepEnd},
 	Watch: eachPairEvent(func(p *spec.Pass, e spec.Event, key spanKey, isOpen bool) {
 		if e.Kind == spec.StepStart {
-			p.Judge(e, !isOpen, "%s comes while %q is open; expected its end first", displayName(e), key.text())
+			p.Judge(e, !isOpen, "%s comes while step %q is already open; expected the step to end first",
+				displayName(e), key.text())
 		} else {
-			p.Judge(e, isOpen, "%s comes while %q is not open; expected the start first", displayName(e), key.text())
+			p.Judge(e, isOpen, "%s comes while step %q is not open; expected the step to start first",
+				displayName(e), key.text())
 		}
 	}, "step"),
 }
@@ -235,7 +243,7 @@ var StepsAllEnd = &spec.Check{
 				}
 			case e.Kind == spec.RunEnd:
 				for _, key := range order {
-					p.Judge(e, !open[key], "run finished while %q was open; expected its end first", key.text())
+					p.Judge(e, !open[key], "run finished while step %q was open; expected the step to end first", key.text())
 				}
 			}
 			if isTerminal(e) {

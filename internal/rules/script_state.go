@@ -99,11 +99,17 @@ A run without these two messages is not judged, because the target does not know
 			if !slices.Equal(a.texts(false), []string{"one", "two"}) || len(a.steps) == maxMarks {
 				return
 			}
-			for _, want := range []stepBoundary{
-				{spec.StepStart, "one", 0}, {spec.StepEnd, "one", 3}, {spec.StepStart, "two", 3}, {spec.StepEnd, "two", 6},
+			for _, want := range []struct {
+				stepBoundary
+				place string
+			}{
+				{stepBoundary{spec.StepStart, "one", 0}, `before the text "one"`},
+				{stepBoundary{spec.StepEnd, "one", 3}, `between the texts "one" and "two"`},
+				{stepBoundary{spec.StepStart, "two", 3}, `between the texts "one" and "two"`},
+				{stepBoundary{spec.StepEnd, "two", 6}, `after the text "two"`},
 			} {
-				p.Judge(a.endEvent(), slices.Contains(a.steps, want), "no %s of step %q after %d bytes of text; expected one",
-					want.kind.Phase(), want.name, want.textLen)
+				p.Judge(a.endEvent(), slices.Contains(a.steps, want.stepBoundary), "step %q has no %s %s; expected it there",
+					want.name, want.kind.Phase(), want.place)
 			}
 		}).Watch,
 	}
