@@ -25,10 +25,10 @@ is the name of a role, are not judged.`,
 			case name == "":
 			case e.Kind == spec.ToolCall:
 				callTypes[name] = true
-				p.Judge(e, name != "message", "message %q contains a tool call and has the type %q; expected a type for tool calls",
+				p.Judge(e, name != "message", "message %q contains a tool call and has the type %q; expected a type for calls",
 					e.Message, types[e.Message])
 			case e.Kind == spec.ToolResult:
-				p.Judge(e, name != "message", "message %q contains a tool result and has the type %q; expected a type for tool results",
+				p.Judge(e, name != "message", "message %q contains a tool result and has the type %q; expected a type for results",
 					e.Message, types[e.Message])
 				p.Judge(e, name == "message" || !callTypes[name],
 					"message %q contains a tool result and has the type %q, as a message with a tool call before it; expected another",
