@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"path"
 	"slices"
@@ -96,15 +97,18 @@ func (t *Target) checkCapabilities() error {
 	return nil
 }
 
-// checkPrompts returns an error if t.PromptOverrides contains an empty prompt or a prompt for an
-// unknown scenario.
+// checkPrompts returns an error if t.PromptOverrides contains an empty prompt, or a prompt for a
+// scenario that is unknown or sends no prompt. Each of t.Scenarios may send one.
 func (t *Target) checkPrompts() error {
-	known := scenarioNames(t.scenarios())
-	for name, words := range t.PromptOverrides {
-		if strings.TrimSpace(words) == "" {
+	known := slices.Concat(slices.Sorted(maps.Keys(naturalPrompts)), scenarioNames(t.Scenarios))
+	for _, name := range slices.Sorted(maps.Keys(t.PromptOverrides)) {
+		switch {
+		case strings.TrimSpace(t.PromptOverrides[name]) == "":
 			return fmt.Errorf("the prompt for scenario %q is empty", name)
-		}
-		if !slices.Contains(known, name) {
+		case slices.Contains(known, name):
+		case slices.Contains(scenarioNames(t.scenarios()), name):
+			return fmt.Errorf("scenario %q sends no prompt (want one of %s)", name, strings.Join(known, ", "))
+		default:
 			return fmt.Errorf("prompt for unknown scenario %q (want one of %s)", name, strings.Join(known, ", "))
 		}
 	}

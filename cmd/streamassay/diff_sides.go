@@ -29,7 +29,11 @@ func (d diffOptions) runTargets(ctx context.Context, sh stdio, report *diff.Repo
 	var jobs [2]targetRun
 	for i, word := range []string{report.A, report.B} {
 		t := d.targetOptions
-		t.Headers = slices.Concat(t.Headers, [][]string{d.headerA, d.headerB}[i])
+		flag, own := []string{"--header-a", "--header-b"}[i], [][]string{d.headerA, d.headerB}[i]
+		if _, err := parseHeaders(flag, own); err != nil {
+			return a, b, err
+		}
+		t.Headers = slices.Concat(t.Headers, own)
 		if t.URL = word; word == referenceName {
 			t.URL = ""
 		}
@@ -171,11 +175,12 @@ func (d diffOptions) readSide(sh stdio, root string) (h diffSide, err error) {
 	return h, nil
 }
 
-// addRecording adds the recording t to h as one take of a conversation, unless --only or --skip
-// excludes the conversation. The requests in t are modified: the base path is removed, and requests of
-// which only the body was recorded are completed. The argument selected holds the dialects of the
-// --dialect flag. If the dialect of t cannot be determined, the error is that of [recordedDialect]. If
-// the requests in t belong to another dialect, a note on standard error says so.
+// addRecording adds the recording t to h as one take of a conversation. It leaves t out if --only or
+// --skip excludes the conversation, or if no request in t belongs to its dialect; in the latter case
+// it prints a note to standard error. The requests in t are modified: the base path is removed, and
+// requests of which only the body was recorded are completed. The argument selected holds the
+// dialects of the --dialect flag. If the dialect of t cannot be determined, the error is that of
+// [recordedDialect].
 func (d diffOptions) addRecording(
 	sh stdio, h *diffSide, t *transcript.Transcript, selected []*dialect.Dialect,
 ) error {
@@ -195,7 +200,8 @@ func (d diffOptions) addRecording(
 	t.StripBasePath(of.Base)
 	of.UseEndpoint(&t.Trace)
 	if note := foreignRequestNote(of, t.Trace); note != "" {
-		fmt.Fprintf(sh.err, "streamassay: %s: %s\n", t.Name, note)
+		fmt.Fprintf(sh.err, "streamassay: %s: not compared: %s\n", t.Name, note)
+		return nil
 	}
 	c := h.conversation(of.Name, name)
 	c.Takes = append(c.Takes, relativeEvents(of, t.Trace, t.Target))

@@ -169,3 +169,36 @@ func wordValue(to *string, words ...string) pflag.Value {
 		return text, nil
 	}, func(word string) string { return word }}
 }
+
+// An assignmentsValue is the value of a repeatable flag that takes NAME=VALUE and sets that entry of
+// a map. The value may contain any characters; white space around the name is removed.
+type assignmentsValue struct {
+	to    *map[string]string
+	given map[string]bool // the names that Set was called with
+}
+
+// Set sets the entry that text assigns. It returns an error if text contains no "=", if the name is
+// empty, or if an earlier call set the same entry.
+func (v *assignmentsValue) Set(text string) error {
+	name, value, ok := strings.Cut(text, "=")
+	name = strings.TrimSpace(name)
+	switch {
+	case !ok || name == "":
+		return errors.New("must be a name, \"=\" and a value")
+	case v.given[name]:
+		return fmt.Errorf("%q is given twice", name)
+	case *v.to == nil:
+		*v.to = map[string]string{}
+	}
+	if v.given == nil {
+		v.given = map[string]bool{}
+	}
+	v.given[name], (*v.to)[name] = true, value
+	return nil
+}
+
+// Type returns the name of the type in messages of package pflag.
+func (v *assignmentsValue) Type() string { return "assignment" }
+
+// String returns "", because the flag has no default that its help should show.
+func (v *assignmentsValue) String() string { return "" }

@@ -192,9 +192,6 @@ func expectedValue(f *pflag.Flag, err error) string {
 		return "must be true or false"
 	case "uint64":
 		return fmt.Sprintf("must be a whole number from 0 to %d", uint64(math.MaxUint64))
-	case "stringToString":
-		placeholder, _ := pflag.UnquoteUsage(f)
-		return "must be " + placeholder
 	}
 	return err.Error()
 }

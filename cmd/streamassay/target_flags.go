@@ -202,7 +202,7 @@ func (o optionDeclaration) addTo(set *pflag.FlagSet, t *targetOptions, usage str
 	case *[]string:
 		set.StringArrayVar(to, o.name, *to, usage)
 	case *map[string]string:
-		set.StringToStringVar(to, o.name, *to, usage)
+		set.Var(&assignmentsValue{to: to}, o.name, usage)
 	case *bool:
 		set.BoolVar(to, o.name, *to, usage)
 	case *uint64:

@@ -82,7 +82,7 @@ func TestRefused(t *testing.T) {
 		{"GET", "/v1/journal?tset=x", "", 400, "contains, since, after"},
 		{"GET", "/v1/journal?test=x&test=y", "", 400, "occurs 2 times, want 1"},
 		{"GET", "/v1/journal?limit=0", "", 400, "from 1 to 1000"},
-		{"GET", "/v1/journal?limit=many", "", 400, "from 0 to 1000"},
+		{"GET", "/v1/journal?limit=many", "", 400, "from 1 to 1000"},
 		{"GET", "/v1/journal?status=abc", "", 400, "4XX"},
 		{"GET", "/v1/journal?ended=well", "", 400, "whole"},
 		{"GET", "/v1/journal?since=now", "", 400, "2026-01-01T00:00:00Z"},

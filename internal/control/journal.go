@@ -27,23 +27,20 @@ func (s *server) listExchanges(w http.ResponseWriter, r *http.Request, query url
 	if err != nil {
 		return err
 	}
-	if f.Offset, err = intParam(query, "offset", 0, 1<<30); err != nil {
+	if f.Offset, err = intParam(query, "offset", 0, 0, 1<<30); err != nil {
 		return err
 	}
 	w.Header().Set("Vary", "Accept")
 	if accepts(r, ndjson) {
-		if f.Limit, err = intParam(query, "limit", 0, 1<<30); err != nil {
+		if f.Limit, err = intParam(query, "limit", 0, 0, 1<<30); err != nil {
 			return err
 		}
 		w.Header().Set("Content-Type", ndjson)
 		_ = s.journal().Export(deadlineWriter{w}, f) // fails only if the client left
 		return nil
 	}
-	if f.Limit, err = intParam(query, "limit", defaultPageSize, maxPageSize); err != nil {
+	if f.Limit, err = intParam(query, "limit", defaultPageSize, 1, maxPageSize); err != nil {
 		return err
-	}
-	if query.Has("limit") && f.Limit == 0 {
-		return badRequest("invalid limit 0 (want an integer from 1 to %d)", maxPageSize)
 	}
 	page, total := s.journal().List(f)
 	w.Header().Set("X-Total-Count", strconv.Itoa(total))

@@ -74,15 +74,15 @@ func parseFilter(q url.Values) (f journal.Filter, err error) {
 
 // intParam returns the integer value of the parameter with the given name in the query q, or
 // fallback if the parameter is absent or empty. It returns an error with status 400 if the value is
-// not an integer from 0 to limit.
-func intParam(q url.Values, name string, fallback, limit int) (int, error) {
+// not an integer from least to limit.
+func intParam(q url.Values, name string, fallback, least, limit int) (int, error) {
 	text := q.Get(name)
 	if text == "" {
 		return fallback, nil
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 || n > limit {
-		return 0, badRequest("invalid %s %.40q (want an integer from 0 to %d)", name, text, limit)
+	if err != nil || n < least || n > limit {
+		return 0, badRequest("invalid %s %.40q (want an integer from %d to %d)", name, text, least, limit)
 	}
 	return n, nil
 }
