@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -78,7 +79,8 @@ var extensions = map[string]extensionCheck{
 	"x-within":    memberCheck(nil, "type", "role"),
 	"x-stream": memberCheck(map[string]extensionCheck{
 		"requirements": memberCheck(nil, "status", "content-type", "content-coding"),
-	}, "sentinel", "sends", "event", "id", "keep-alive", "other-types"),
+		"sentinel":     stringCheck, "keep-alive": stringCheck,
+	}, "sends", "event", "id", "other-types"),
 	"x-max-bytes": memberCheck(nil, "limit", "over", "under", "with", "fill", "x-error"),
 	"x-error":     refusalCheck(nil),
 	"x-denied":    deniedCheck,
@@ -142,6 +144,27 @@ func memberCheck(checked map[string]extensionCheck, unchecked ...string) extensi
 	}
 }
 
+// stringCheck is an [extensionCheck] that accepts only strings.
+func stringCheck(n node) (pointer, message string) {
+	if _, ok := n.value.(string); !ok {
+		return n.pointer, fmt.Sprintf("is %s: expected a string", displayValue(n.value))
+	}
+	return "", ""
+}
+
+// refusalStatus matches the status codes that an entry of x-error may name.
+var refusalStatus = regexp.MustCompile(`^[45]([0-9]{2}|XX)$`)
+
+// statusCheck is an [extensionCheck] that accepts only a status code of an error, such as 422 or
+// 4XX, and lists of them.
+func statusCheck(n node) (pointer, message string) {
+	all := n.strings()
+	if len(all) == 0 || slices.ContainsFunc(all, func(s string) bool { return !refusalStatus.MatchString(s) }) {
+		return n.pointer, fmt.Sprintf("is %s: expected status codes from 400 to 599, 4XX or 5XX", displayValue(n.value))
+	}
+	return "", ""
+}
+
 // settingsCheck is the [extensionCheck] of x-settings, an object whose members may have any names.
 // A value that is not an object passes the check.
 func settingsCheck(n node) (pointer, message string) {
@@ -158,7 +181,12 @@ func settingsCheck(n node) (pointer, message string) {
 // x-error, it may have the members that are named in more, and those in checked. The latter must
 // pass the checks that checked contains for them.
 func refusalCheck(checked map[string]extensionCheck, more ...string) extensionCheck {
-	members := append(more, "requirement", "status", "code", "text", "in-band", "accept", "inherit", "comment")
+	checked = maps.Clone(checked)
+	if checked == nil {
+		checked = map[string]extensionCheck{}
+	}
+	checked["status"] = statusCheck
+	members := append(more, "requirement", "code", "text", "in-band", "accept", "inherit", "comment")
 	return func(n node) (pointer, message string) {
 		for _, entry := range refusalList(n) {
 			if pointer, message := memberCheck(checked, members...)(entry); message != "" {

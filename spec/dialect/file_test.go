@@ -119,6 +119,8 @@ func TestInvalidFiles(t *testing.T) {
 			`echo.yaml:72: /components/schemas/Problem/properties/error/x-slot: x-slot: unknown slot "txt"; did you mean text?`},
 		"unknown member of an extension": {"status: [415, 400]", "statuses: [415, 400]",
 			`echo.yaml:13: /paths/~1run/post/requestBody/x-error/statuses: x-error: unknown member "statuses"; did you mean status?`},
+		"status of no refusal": {"status: [415, 400]", "status: [415, 200]",
+			`echo.yaml:13: /paths/~1run/post/requestBody/x-error/status: x-error: is [415,200]: expected status codes from 400 to 599`},
 		"refusal without a requirement": {"{requirement: echo.refused, status: [415, 400]}", "{status: [415, 400]}",
 			"echo.yaml:13: /paths/~1run/post/requestBody/x-error: x-error: has no requirement"},
 		"unknown requirement": {"x-requirement: echo.frame", "x-requirement: echo.frames",
