@@ -40,7 +40,11 @@ var overrideHeaders = map[string]func(*overrides, string) error{
 		if o.varyOff = text == "off"; o.varyOff {
 			return nil
 		}
-		return parseInto(&o.Vary, text, ParseSeed)
+		err := parseInto(&o.Vary, text, ParseSeed)
+		if err != nil {
+			err = fmt.Errorf("%w; off turns variation off", err)
+		}
+		return err
 	},
 	"X-Mock-Hold": func(o *overrides, text string) error { return parseInto(&o.Hold, text, parseEventNumber) },
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -61,7 +62,13 @@ func (t *Target) sequenceScenarios() (all []Scenario) {
 }
 
 // SequenceName returns the scenario name of sequence n, counted from 1, such as "sequence-1".
-func SequenceName(n int) string { return fmt.Sprint("sequence-", n) }
+func SequenceName(n int) string { return fmt.Sprint(sequencePrefix, n) }
+
+// sequencePrefix begins the scenario name of each sequence. A number follows.
+const sequencePrefix = "sequence-"
+
+// IsSequence reports whether name has the prefix of the names of sequences. The name may be a glob.
+func IsSequence(name string) bool { return strings.HasPrefix(name, sequencePrefix) }
 
 // sequenceScenario returns a scenario with the given name that represents a sequence of the given
 // actions. It has no Run function and no expected checks.

@@ -86,7 +86,8 @@ func TestDiffRecordings(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, said = streamassay(t, dir, "diff", file, file, "--dialect", "runs")
-	if !strings.Contains(out, "runs@2026-04: 1 conv") || !strings.Contains(said, "POST /send-message: not an operation of runs@2026-04") {
+	if code != exitInconclusive || !strings.Contains(out, "NOTHING COMPARED") ||
+		!strings.Contains(said, "POST /send-message: not an operation of runs@2026-04") {
 		t.Errorf("exit %d\n%s%s", code, out, said)
 	}
 	code, out, said = streamassay(t, dir, "diff", file, "other.txtar")

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -72,6 +73,9 @@ func run(ctx context.Context, args []string, sh stdio) (code int) {
 		return exit.code
 	}
 	fmt.Fprintln(sh.err, "streamassay: "+oneLine(err.Error()))
+	if failed, ok := errors.AsType[*fs.PathError](err); ok && failed.Op == "write" { // e.g. a full disk
+		return exitInternal
+	}
 	return exitUsage
 }
 

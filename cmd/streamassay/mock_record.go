@@ -25,6 +25,9 @@ func (m *mockOptions) record(ctx context.Context, sh stdio, command []string) er
 	if err != nil {
 		return err
 	}
+	if err := m.endpoint.checkUpstream("--record", upstream); err != nil {
+		return err
+	}
 	header, err := parseHeaders("--header", m.headers)
 	if err != nil {
 		return err

@@ -112,6 +112,9 @@ func (p *proxyOptions) run(ctx context.Context, sh stdio, command []string) erro
 	if err := p.endpoint.check(false); err != nil {
 		return err
 	}
+	if err := p.endpoint.checkUpstream("--upstream", cfg.Upstream); err != nil {
+		return err
+	}
 	seen := &proxiedConversations{dirPath: p.transcripts}
 	cfg.Log = p.log.logger(sh.err)
 	cfg.Save, cfg.OnExchange, cfg.OnUnreached = seen.save, seen.countForeign, seen.countUnreached

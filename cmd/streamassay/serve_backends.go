@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
+	"unicode"
 
 	"golang.org/x/sync/singleflight"
 
@@ -30,6 +32,9 @@ func (s *serveOptions) openBackends(
 	ctx context.Context, sh stdio, log *slog.Logger, m *metrics.Counters,
 ) (b *openedBackends, err error) {
 	key := sh.env("OPENAI_API_KEY")
+	if strings.ContainsFunc(key, unicode.IsControl) {
+		return nil, usageError("the environment variable OPENAI_API_KEY contains a control character, such as a newline")
+	}
 	settings := backendSettings{
 		retention: s.retention, apiKey: key, model: s.backends.model, speechModel: s.backends.speechModel,
 	}

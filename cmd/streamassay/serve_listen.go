@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"strconv"
 
@@ -57,6 +58,18 @@ func (l *listenFlags) check(secured bool) error {
 	}
 	l.tls, err = l.tlsConfig()
 	return err
+}
+
+// checkUpstream returns a usage error if upstream, the server to which requests are forwarded, has
+// the address to listen on. The argument flag is the name of the flag that gave upstream, with its
+// dashes.
+func (l *listenFlags) checkUpstream(flag string, upstream *url.URL) error {
+	host, port, _ := net.SplitHostPort(l.addr) // checked by check
+	if isLoopback(host) && isLoopback(upstream.Hostname()) && port == upstream.Port() {
+		return usageError("%s %s is the address of --addr: requests would be forwarded to this process itself",
+			flag, upstream.Host)
+	}
+	return nil
 }
 
 // checkAddress returns the host of address, the value of the named flag. It returns a usage error

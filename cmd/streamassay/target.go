@@ -79,6 +79,10 @@ func (t targetOptions) suiteTarget(d *dialect.Dialect) (s suites.Target, err err
 		return s, err
 	}
 	if t.CA != "" {
+		if t.suite.Insecure {
+			return s, usageError("%s and %s cannot be used together: the latter accepts every certificate",
+				t.source.settingName("ca"), t.source.settingName("insecure"))
+		}
 		if s.CA, err = readCA(t.CA); err != nil {
 			return s, usageError("%s %s: %v", t.source.settingName("ca"), t.CA, err)
 		}
@@ -171,6 +175,9 @@ func (t targetOptions) checkGlobsMatch(known []string, what string) error {
 					name, glob)
 			}
 			if !slices.ContainsFunc(known, func(id string) bool { ok, _ := path.Match(glob, id); return ok }) {
+				if suites.IsSequence(glob) {
+					what += fmt.Sprintf("; %s is %d", t.source.settingName("sequences"), t.suite.Sequences)
+				}
 				return usageError("%s %q matches no %s", name, glob, what)
 			}
 		}

@@ -152,6 +152,9 @@ func decodeStrict(data []byte, into any) error {
 		if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			return fmt.Errorf("%s: unexpected JSON type %s", mismatch.Field, mismatch.Value)
 		}
+		if invalid, ok := errors.AsType[*time.ParseError](err); ok {
+			return fmt.Errorf("%.60s is not a time", invalid.Value)
+		}
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			return errors.New("unexpected end of JSON")
 		}

@@ -158,9 +158,9 @@ func lineOf(data []byte, call int) int {
 // check returns an error if Exactly, AtLeast or AtMost is negative, if Exactly is set together with
 // one of the others, if AtLeast is greater than AtMost, or if a field of the filter is invalid.
 func (x Expectation) check() error {
-	for _, n := range []*int{x.Exactly, x.AtLeast, x.AtMost} {
+	for i, n := range []*int{x.Exactly, x.AtLeast, x.AtMost} {
 		if n != nil && *n < 0 {
-			return fmt.Errorf("invalid count %d (want 0 or more)", *n)
+			return fmt.Errorf("invalid %s %d (want 0 or more)", []string{"exactly", "at-least", "at-most"}[i], *n)
 		}
 	}
 	switch {

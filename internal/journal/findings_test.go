@@ -235,7 +235,7 @@ func TestLoad(t *testing.T) {
 		{"syntax", "calls: [\n", "x:1: "},
 		{"both", "calls:\n  - op: run\n    exactly: 1\n    at-most: 2\n", "x:2: call 1: exactly cannot be combined"},
 		{"none", "calls:\n  - op: run\n\n  - op: a\n    at-least: 3\n    at-most: 2\n", "x:4: call 2: at-least 3 is greater than at-most 2"},
-		{"negative", "calls: [{exactly: -1}]", "x:1: call 1: invalid count -1"},
+		{"negative", "calls: [{exactly: -1}]", "x:1: call 1: invalid exactly -1"},
 		{"status", "calls: [{status: teapot}]", `x:1: call 1: invalid status "teapot"`},
 		{"ended", "calls: [{ended: well}]", `x:1: call 1: invalid ended "well" (want open, whole`},
 		{"large", strings.Repeat("# much\n", maxExpectationBytes/7+1), "x: file is larger than"},
