@@ -46,7 +46,7 @@ func (t *Conversation) history(thread string) (h dialect.MessageHistory) {
 // end, because the last message may then be incomplete. It does nothing if the server did not
 // accept the request, or if such requests do not repeat the history. The caller must hold t.mu.
 func (t *Conversation) remember(x spec.Exchange) {
-	if x.Response.Status != 200 || !t.dialect.RepeatsHistory(x.Request) {
+	if x.Response.Status/100 != 2 || !t.dialect.RepeatsHistory(x.Request) {
 		return
 	}
 	request := t.dialect.ParseRequest(x.Request)

@@ -3,7 +3,9 @@ package rules
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/streamassay/streamassay/spec"
 )
@@ -125,6 +127,15 @@ func (k spanKey) ended(open map[spanKey]bool) spanKey {
 // text returns k.id or, if that is "", k.message or, if that is "" as well, k.name.
 func (k spanKey) text() string { return cmp.Or(k.id, k.message, k.name) }
 
+// step returns the name of the step that k identifies, for messages. If the step is identified by its
+// id, as a subagent is, the result is only the quoted id.
+func (k spanKey) step() string {
+	if k.name != "" {
+		return fmt.Sprintf("step %q", k.name)
+	}
+	return strconv.Quote(k.text())
+}
+
 // noun returns a word for what the key identifies: "message", "reasoning", "call" or "step".
 func (k spanKey) noun() string {
 	if k.subject == "tool" {
@@ -212,11 +223,9 @@ different subagents. Steps may be nested, may overlap, and may be repeated.`,
 	Needs: []spec.Kind{spec.StepStart, spec.StepEnd},
 	Watch: eachPairEvent(func(p *spec.Pass, e spec.Event, key spanKey, isOpen bool) {
 		if e.Kind == spec.StepStart {
-			p.Judge(e, !isOpen, "%s comes while step %q is already open; expected the step to end first",
-				displayName(e), key.text())
+			p.Judge(e, !isOpen, "%s comes while %s is already open; expected its end first", displayName(e), key.step())
 		} else {
-			p.Judge(e, isOpen, "%s comes while step %q is not open; expected the step to start first",
-				displayName(e), key.text())
+			p.Judge(e, isOpen, "%s comes while %s is not open; expected its start first", displayName(e), key.step())
 		}
 	}, "step"),
 }
@@ -243,7 +252,7 @@ var StepsAllEnd = &spec.Check{
 				}
 			case e.Kind == spec.RunEnd:
 				for _, key := range order {
-					p.Judge(e, !open[key], "run finished while step %q was open; expected the step to end first", key.text())
+					p.Judge(e, !open[key], "run finished while %s was open; expected its end first", key.step())
 				}
 			}
 			if isTerminal(e) {
