@@ -67,6 +67,11 @@ var streamEndMutants = []*Mutant{
 			`text: '6', wait: 160ms, text: '7', text: '8']`),
 		KilledBy: map[string]string{"wire.flushes": "message.delta"},
 	}, {
+		Name: "slow-one-behind", Doc: "asked for slow deltas, the server holds each back until the next",
+		Script: replyScript("slow 8 ", `[wait: 80ms, text: '1', wait: 80ms, text: '2', wait: 80ms, text: '3', wait: 80ms, text: '4', `+
+			`wait: 80ms, text: '5', wait: 80ms, text: '6', wait: 80ms, text: '7', text: '8']`),
+		KilledBy: map[string]string{"wire.flushes": "message.delta"},
+	}, {
 		Name: "slow-with-shorter-pauses", Doc: "asked for slow deltas, the server waits for 20 of 80 milliseconds, and again at the end",
 		Script: replyScript("slow 8 ", `[text: '1', wait: 20ms, text: '2', wait: 20ms, text: '3', wait: 20ms, text: '4', wait: 20ms, `+
 			`text: '5', wait: 20ms, text: '6', wait: 20ms, text: '7', wait: 300ms, text: '8']`),

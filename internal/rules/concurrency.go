@@ -33,15 +33,16 @@ event.`,
 // run, if that is known.
 type completedStream struct {
 	request               spec.Event
-	openedAt              time.Duration // time of its first event, since the start of the conversation
-	endCount              int           // number of terminal events
-	endUnknown            bool          // the last frame could not be decoded, and may be a terminal event
-	failed                bool          // whether a terminal event reports a failure
-	firstDelta, lastDelta spec.Event    // the first and the last delta of a message; zero if there are none
-	pauses                time.Duration // the sum of the pauses between deltas, each limited to maxPause
-	deltaCount            int           // number of deltas of messages
-	pauseCount            int           // number of pauses of at least a quarter of the interval that the prompt asks for
-	bodyEnd               spec.Event    // the event for the end of the body
+	openedAt              time.Duration    // time of its first event, since the start of the conversation
+	endCount              int              // number of terminal events
+	endUnknown            bool             // the last frame could not be decoded, and may be a terminal event
+	failed                bool             // whether a terminal event reports a failure
+	firstDelta, lastDelta spec.Event       // the first and the last delta of a message; zero if there are none
+	pauses                time.Duration    // the sum of the pauses between deltas, each limited to maxPause
+	deltaCount            int              // number of deltas of messages
+	lastPauses            [2]time.Duration // the pauses before the last delta but one and before the last delta
+	pauseCount            int              // number of pauses of at least a quarter of the interval that the prompt asks for
+	bodyEnd               spec.Event       // the event for the end of the body
 }
 
 // A conversationTimeline holds the completed streams of a conversation, and the times at which runs
@@ -155,6 +156,7 @@ func observeCompleted(request spec.Event, add func(completedStream)) func(spec.E
 				l.firstDelta = e
 			} else {
 				l.pauses += min(e.At-l.lastDelta.At, maxPause(interval))
+				l.lastPauses = [2]time.Duration{l.lastPauses[1], e.At - l.lastDelta.At}
 				if e.At-l.lastDelta.At >= interval/4 {
 					l.pauseCount++
 				}

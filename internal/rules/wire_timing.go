@@ -19,7 +19,8 @@ A stream that is delivered in one piece at its end does not help a user who wait
 scripted target was asked for deltas at an interval. The pauses between the deltas must add up to at
 least half of the requested time. A pause counts as at most three intervals, and as at most one
 interval plus half a second. If eight or more deltas were requested and exactly as many arrive, at
-least half of them must come after a pause. If a stream was requested after its run began, the deltas
+least half of them must come after a pause. If the first delta comes late, the last one must not
+follow the one before it at once, as if each were held back until the next. If a stream was requested after its run began, the deltas
 that were produced before the request may arrive together. Of a stream requested from a cursor, only
 the time between the deltas that it contains is expected.
 
@@ -51,12 +52,26 @@ run.ends judges; and a stream with an idle limit, which may end between two delt
 						took.Round(time.Millisecond), minimum.Round(time.Millisecond), (minimum / 2).Round(time.Millisecond))
 					continue
 				}
+				if l.deltaCount == n && l.isOneBehind(interval) {
+					p.Judge(l.lastDelta, false,
+						"the first delta came %v late and the last two together; expected each as it is produced, not with the next",
+						interval)
+					continue
+				}
 				isApart := l.pauseCount >= n/2 || l.deltaCount != n || n < minCountedDeltas || late > interval
 				p.Judge(l.lastDelta, l.pauses >= minimum/2 && isApart,
 					"deltas produced at intervals of %v arrived several at once; expected each as it is produced", interval)
 			}
 		}
 	}),
+}
+
+// isOneBehind reports whether the deltas of l arrived as if the server held each back until the next
+// was produced: the first came at least three quarters of the given interval after the request, and
+// the last followed the one before it, which was not late, within a quarter of the interval.
+func (l completedStream) isOneBehind(interval time.Duration) bool {
+	return l.firstDelta.At-l.request.At >= interval*3/4 && l.lastPauses[1] < interval/4 &&
+		l.lastPauses[0] >= interval/2 && l.lastPauses[0] <= interval*3/2
 }
 
 // minDeltaSpan is the shortest requested time for which DeltasArriveIncrementally judges a stream:
