@@ -180,8 +180,7 @@ func configItems(data []byte) ([]configTarget, error) {
 func yamlError(err error) error {
 	var at yaml.Error
 	if errors.As(err, &at) && at.GetToken() != nil {
-		message := strings.Replace(yamltree.ErrorText(at), "sequence end token ']' not found", "missing ]", 1)
-		return fmt.Errorf(":%d: %s", at.GetToken().Position.Line, message)
+		return fmt.Errorf(":%d: %s", at.GetToken().Position.Line, yamltree.ErrorText(at))
 	}
 	return fmt.Errorf(": %s", oneLine(err.Error()))
 }

@@ -76,7 +76,7 @@ func LoadExpectations(name string, r io.Reader) (x Expectations, err error) {
 func yamlErrorText(data []byte, e yaml.Error) string {
 	switch e.(type) {
 	case *yaml.UnknownFieldError:
-		return e.GetMessage() + "; want allow-unmatched, strict, in-order or calls, and in a call name, dialect, op, " +
+		return yamltree.ErrorText(e) + "; want allow-unmatched, strict, in-order or calls, and in a call name, dialect, op, " +
 			"method, path, status, thread, run, rule, ended, contains, exactly, at-least or at-most"
 	case *yaml.TypeError, *yaml.OverflowError, *yaml.UnexpectedNodeTypeError:
 		if file, err := parser.ParseBytes(data, 0); err == nil && len(file.Docs) > 0 {

@@ -10,13 +10,21 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// ErrorText returns the message of err, an error of the YAML package, without the position. For a
-// tab at the beginning of a line, the package has two messages, of which one contains the tab;
-// ErrorText always returns the other.
-func ErrorText(err yaml.Error) string {
-	return strings.Replace(err.GetMessage(), "found character '\t' that cannot start any token",
-		"found a tab character where an indentation space is expected", 1)
-}
+// messages maps messages of the YAML package, or parts of them, to plainer ones. For a tab at the
+// beginning of a line the package has two messages, of which one contains the tab; the other is kept.
+var messages = strings.NewReplacer(
+	"found character '\t' that cannot start any token", "found a tab character where an indentation space is expected",
+	"sequence end token ']' not found", "missing ]",
+	"value is not allowed in this context", "unexpected value (is the indentation right?)",
+	"sequence was used where mapping is expected", "got a list, want a mapping",
+	"string was used where mapping is expected", "got a string, want a mapping",
+	"string was used where sequence is expected", "got a string, want a list",
+	"mapping was used where sequence is expected", "got a mapping, want a list",
+)
+
+// ErrorText returns the message of err, an error of the YAML package, without the position and in
+// plainer words.
+func ErrorText(err yaml.Error) string { return messages.Replace(err.GetMessage()) }
 
 // Content returns the value of n without its YAML anchors and tags, which package ast represents as
 // nodes around the value. If n has none, Content returns n itself.
