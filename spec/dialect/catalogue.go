@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -74,7 +75,12 @@ func (f sourceFile) parseCatalogue() (content catalogueContent, err error) {
 		target = &content.Requirements
 	}
 	if err := yaml.UnmarshalWithOptions(f.data, target, yaml.Strict()); err != nil {
-		return content, f.yamlError(err)
+		e := f.yamlError(err)
+		if _, ok := errors.AsType[*yaml.UnknownFieldError](err); ok {
+			e.Message += "; a requirement has id, level, quote, english, of, source, checks, about and excluded; a catalogue is a " +
+				"list of requirements, or has extends, without and requirements"
+		}
+		return content, e
 	}
 	return content, nil
 }

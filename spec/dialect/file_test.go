@@ -171,7 +171,7 @@ func TestInvalidFiles(t *testing.T) {
 			`echo.requirements.yaml:18: /3/level: requirement echo.nested has the level "OUGHT"`},
 		"twice":              {"id: echo.nested", "id: echo.frame", "echo.requirements.yaml:17: /3: requirement echo.frame is listed twice"},
 		"unknown exclusion":  {"kind: unobservable", "kind: lazy", "echo.requirements.yaml:21: /3/excluded: requirement echo.nested is excluded without"},
-		"unknown field":      {"quote: Nobody", "qoute: Nobody", `echo.requirements.yaml:19: unknown field "qoute"`},
+		"unknown field":      {"quote: Nobody", "qoute: Nobody", `echo.requirements.yaml:19: unknown field "qoute"; a requirement has id, level, `},
 		"catalogue not YAML": {"- id: echo.frame\n", "- id: [echo.frame\n", "echo.requirements.yaml:"},
 		"unknown kind of evidence": {"checks: [refuse.as-documented]", "checks: [refuse.as-documented]\n  about: [run.start]",
 			`echo.requirements.yaml:17: /2/about/0: requirement echo.refused is about the kind "run.start"`},
