@@ -55,7 +55,7 @@ type exchangeSummary struct {
 	requestTarget string // path and query
 	isStream      bool   // the operation responds with an event stream
 	startsRun     bool   // the operation starts a run
-	isPlain       bool   // the primary user sent the request, and it is valid and matches an operation
+	isPlain       bool   // the primary user sent a valid request for an operation, which accepts no content coding
 	prompt        string // text of the last user message in the request
 
 	statusRequirement string     // id of the requirement on the status of a successful response
@@ -122,6 +122,7 @@ func newExchangeSummary(e spec.Event, o *dialect.Operation, t spec.Trace) exchan
 		request = t.Exchanges[e.Exchange].Request
 	}
 	out.requestTarget = request.Target
+	out.isPlain = out.isPlain && request.Header.Get("Accept-Encoding") != acceptGzip
 	if o != nil {
 		out.operation, out.isStream, out.startsRun = o.Name, o.IsStream, o.StartsRun
 		return out

@@ -80,6 +80,10 @@ var naturalPrompts = map[string]string{
 	"steps":       "Please answer in two steps.",
 }
 
+// acceptGzip is the Accept-Encoding of requests of the scenario "compressed". All other requests accept
+// only the coding "identity".
+const acceptGzip = "gzip"
+
 // promptTemplates is the value of [Scenario.Templates] for scenarios that only send prompts.
 var promptTemplates = []string{"prompt"}
 
@@ -201,6 +205,17 @@ var singleUserScenarios = []Scenario{
 				n = max(n, min(int(t.target.Timeout*4/5/pause), 18))
 			}
 			t.SendAndRead("prompt", t.PromptEvent("slow", fmt.Sprintf("%d %d", n, pause.Milliseconds())))
+		},
+	},
+	{
+		Name: "compressed", Doc: "deltas some time apart, for a client that accepts compressed responses, as browsers do",
+		Capability: "slow", Templates: promptTemplates,
+		Run: func(t *Conversation) {
+			t.form = func(r spec.Request) spec.Request {
+				r.Header = r.Header.With("Accept-Encoding", acceptGzip)
+				return r
+			}
+			t.SendAndRead("prompt", t.PromptEvent("slow", "8 80"))
 		},
 	},
 	singlePrompt("many", "1025", "many deltas at once"),

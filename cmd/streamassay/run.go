@@ -403,8 +403,8 @@ func (j *targetRun) addReferenceUsers() (*identity.StaticTokens, error) {
 }
 
 // incompleteNotes returns one note for each distinct reason why scenarios in parts were not played,
-// or not to their end, and a note if none was played. It also marks the report as incomplete if one of the reasons makes the test
-// inconclusive (see [suites.IsInconclusive]).
+// or not to their end, and a note if none was played. It also marks the report as incomplete if one
+// of the reasons makes the test inconclusive (see [suites.IsInconclusive]).
 func incompleteNotes(parts []suites.ScenarioResult, report *reports.Report) (all []string) {
 	names := map[string][]string{}
 	var order []string
@@ -426,7 +426,8 @@ func incompleteNotes(parts []suites.ScenarioResult, report *reports.Report) (all
 	}
 	wasPlayed := func(p suites.ScenarioResult) bool { return len(p.Trace.Exchanges) > 0 || p.IncompleteReason != nil }
 	if !slices.ContainsFunc(parts, wasPlayed) {
-		all = append(all, `no request was sent: what is selected needs a capability that the target lacks, such as "scripted"`)
+		const why = `what is selected needs a capability that the target lacks, such as "scripted"`
+		all = append(all, "no request was sent: "+why)
 	}
 	return all
 }

@@ -76,8 +76,8 @@ func LoadExpectations(name string, r io.Reader) (x Expectations, err error) {
 func yamlErrorText(data []byte, e yaml.Error) string {
 	switch e.(type) {
 	case *yaml.UnknownFieldError:
-		return yamltree.ErrorText(e) + "; want allow-unmatched, strict, in-order or calls, and in a call name, dialect, op, " +
-			"method, path, status, thread, run, rule, ended, contains, exactly, at-least or at-most"
+		return yamltree.ErrorText(e) + "; want allow-unmatched, strict, in-order or calls, and in a call name, dialect, " +
+			"op, method, path, status, thread, run, rule, ended, contains, exactly, at-least or at-most"
 	case *yaml.TypeError, *yaml.OverflowError, *yaml.UnexpectedNodeTypeError:
 		if file, err := parser.ParseBytes(data, 0); err == nil && len(file.Docs) > 0 {
 			return cmp.Or(wrongTypeText(file.Docs[0].Body, e.GetToken().Position), "a value has the wrong type")

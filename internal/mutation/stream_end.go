@@ -2,6 +2,8 @@ package mutation
 
 import (
 	"bytes"
+	"compress/gzip"
+	"net/http"
 	"strings"
 	"time"
 
@@ -72,11 +74,61 @@ var streamEndMutants = []*Mutant{
 			`wait: 80ms, text: '5', wait: 80ms, text: '6', wait: 80ms, text: '7', text: '8']`),
 		KilledBy: map[string]string{"wire.flushes": "message.delta"},
 	}, {
+		Name: "compressed-at-the-end", Doc: "streams are compressed for clients that accept it, and only sent at their end",
+		Middleware: func(next dialectHandler) dialectHandler {
+			return dialectHandler{http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("Accept-Encoding") != "gzip" {
+					next.ServeHTTP(w, r)
+					return
+				}
+				c := &compressor{ResponseWriter: w}
+				defer c.close()
+				next.ServeHTTP(c, r)
+			}), next.dialect}
+		},
+		KilledBy: map[string]string{"wire.flushes": "message.delta"},
+	}, {
 		Name: "slow-with-shorter-pauses", Doc: "asked for slow deltas, the server waits for 20 of 80 milliseconds, and again at the end",
 		Script: replyScript("slow 8 ", `[text: '1', wait: 20ms, text: '2', wait: 20ms, text: '3', wait: 20ms, text: '4', wait: 20ms, `+
 			`text: '5', wait: 20ms, text: '6', wait: 20ms, text: '7', wait: 300ms, text: '8']`),
 		KilledBy: map[string]string{"script.slow": "message.delta"},
 	},
+}
+
+// A compressor is a ResponseWriter that compresses event streams with gzip. It ignores requests to
+// flush them.
+type compressor struct {
+	http.ResponseWriter
+	gzip *gzip.Writer // nil if the response is not an event stream, or if its head was not written yet
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (c *compressor) WriteHeader(status int) {
+	h := c.Header()
+	if strings.HasPrefix(h.Get("Content-Type"), spec.EventStream) && c.gzip == nil {
+		h.Set("Content-Encoding", "gzip")
+		h.Del("Content-Length")
+		c.gzip = gzip.NewWriter(c.ResponseWriter)
+	}
+	c.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements [io.Writer].
+func (c *compressor) Write(p []byte) (int, error) {
+	if c.gzip != nil {
+		return c.gzip.Write(p)
+	}
+	return c.ResponseWriter.Write(p)
+}
+
+// FlushError does nothing, so that [http.ResponseController] flushes nothing. It returns nil.
+func (c *compressor) FlushError() error { return nil }
+
+// close writes the rest of a compressed stream.
+func (c *compressor) close() {
+	if c.gzip != nil {
+		_ = c.gzip.Close() // an error means that the client has left
+	}
 }
 
 // isCompletedText reports whether e completes a content part of type "text".

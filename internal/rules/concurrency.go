@@ -41,7 +41,7 @@ type completedStream struct {
 	pauses                time.Duration    // the sum of the pauses between deltas, each limited to maxPause
 	deltaCount            int              // number of deltas of messages
 	lastPauses            [2]time.Duration // the pauses before the last delta but one and before the last delta
-	pauseCount            int              // number of pauses of at least a quarter of the interval that the prompt asks for
+	pauseCount            int              // number of pauses of at least a quarter of the requested interval
 	bodyEnd               spec.Event       // the event for the end of the body
 }
 

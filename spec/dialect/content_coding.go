@@ -27,9 +27,10 @@ func HasContentCoding(r spec.Response) bool {
 }
 
 // DecodeContent returns a copy of r in which the content coding of the body is removed (RFC 9110
-// section 8.4). If [HasContentCoding] returns false for r, the result is r itself. The result has
-// no Arrivals, since these apply to the encoded body. It still has the Content-Encoding field, so
-// it must not be passed to DecodeContent again.
+// section 8.4). If [HasContentCoding] returns false for r, the result is r itself. The Arrivals of the
+// result say when the parts of the decoded body could be decoded; they are nil if r has none, or if
+// r is large; see decodedArrivals. The result still has the Content-Encoding field, so it must not be
+// passed to DecodeContent again.
 //
 // A truncated body is decoded as far as possible. A decoded body is cut off after 64 MiB or, if it
 // is an event stream, after 200,000 events and comments; the End of the result then wraps
@@ -54,8 +55,34 @@ func DecodeContent(r spec.Response) spec.Response {
 			r.End = fmt.Errorf("%w: sent more than 200,000 events", spec.ErrLimitExceeded)
 		}
 	}
-	r.Body, r.Arrivals = body, nil
+	r.Arrivals = decodedArrivals(coding, r, len(body))
+	r.Body = body
 	return r
+}
+
+// Limits on the encoded bodies for which decodedArrivals returns a result. It decodes the body once
+// for each arrival.
+const (
+	maxTimedArrivals  = 256
+	maxTimedBodyBytes = 64 << 10
+)
+
+// decodedArrivals returns when the parts of the decoded body of r could be decoded. The argument n is
+// the length of the decoded body in bytes. The result is nil if r has no or too many arrivals, if its
+// body is too large, or if it cannot be decoded.
+func decodedArrivals(coding string, r spec.Response, n int) (all []spec.Arrival) {
+	if len(r.Arrivals) > maxTimedArrivals || len(r.Body) > maxTimedBodyBytes {
+		return nil
+	}
+	for i, a := range r.Arrivals {
+		part := n
+		if i < len(r.Arrivals)-1 {
+			body, _ := decompress(coding, r.Body[:min(a.End, len(r.Body))]) // an incomplete head of the coding has no body
+			part = min(len(body), n)
+		}
+		all = append(all, spec.Arrival{End: part, At: a.At})
+	}
+	return all
 }
 
 // decompress returns body with its content coding removed. The coding must be in lower case. The

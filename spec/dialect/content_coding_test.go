@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
@@ -67,5 +68,42 @@ func TestContentCoding(t *testing.T) {
 				t.Errorf("the body ended with %v, want %v", closed.Err, c.end)
 			}
 		})
+	}
+}
+
+// TestArrivalsOfCompressed checks that the events of a compressed stream have the times at which they
+// could be decoded.
+func TestArrivalsOfCompressed(t *testing.T) {
+	d, err := dialect.Open("agkit")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	response := spec.Response{
+		Status: 200,
+		Header: spec.Header{{Name: "Content-Type", Value: spec.EventStream}, {Name: "Content-Encoding", Value: "gzip"}},
+	}
+	arrived := func(at time.Duration) {
+		response.Arrivals = append(response.Arrivals, spec.Arrival{End: b.Len(), At: at})
+	}
+	w.Write([]byte("data: {\"type\":\"text\",\"content\":\"a\"}\n\n"))
+	w.Flush()
+	arrived(time.Second)
+	w.Write([]byte("data: {\"type\":\"text\",\"content\":\"b\"}\n\n")) // stays in the buffer of the compressor
+	arrived(2 * time.Second)
+	w.Write([]byte("data: [DONE]\n\n"))
+	w.Close()
+	arrived(3 * time.Second)
+	response.Body = b.Bytes()
+	request := spec.Request{Method: "POST", Target: "/send-message", Body: []byte(`{"conversationId":"c"}`)}
+	var got []time.Duration
+	for e := range d.Events(spec.Trace{Exchanges: []spec.Exchange{{Request: request, Response: response}}}) {
+		if e.IsFrame() {
+			got = append(got, e.At)
+		}
+	}
+	if want := []time.Duration{time.Second, 3 * time.Second, 3 * time.Second}; !slices.Equal(got, want) {
+		t.Errorf("the events arrived at %v, want %v", got, want)
 	}
 }
