@@ -20,9 +20,9 @@ scripted target was asked for deltas at an interval. The pauses between the delt
 least half of the requested time. A pause counts as at most three intervals, and as at most one
 interval plus half a second. If eight or more deltas were requested and exactly as many arrive, at
 least half of them must come after a pause. If the first delta comes late, the last one must not
-follow the one before it at once, as if each were held back until the next. If a stream was requested after its run began, the deltas
-that were produced before the request may arrive together. Of a stream requested from a cursor, only
-the time between the deltas that it contains is expected.
+follow the one before it at once, as if each were held back until the next. If a stream was requested
+after its run began, the deltas that were produced before the request may arrive together. Of a stream
+requested from a cursor, only the time between the deltas that it contains is expected.
 
 Not judged: a stream whose run was canceled; a stream that was open when another run of its thread was
 canceled, which cancel.spares-others judges; a stream that lacks deltas and the terminal event, which

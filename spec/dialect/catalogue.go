@@ -77,8 +77,8 @@ func (f sourceFile) parseCatalogue() (content catalogueContent, err error) {
 	if err := yaml.UnmarshalWithOptions(f.data, target, yaml.Strict()); err != nil {
 		e := f.yamlError(err)
 		if _, ok := errors.AsType[*yaml.UnknownFieldError](err); ok {
-			e.Message += "; a requirement has id, level, quote, english, of, source, checks, about and excluded; a catalogue is a " +
-				"list of requirements, or has extends, without and requirements"
+			e.Message += "; a requirement has id, level, quote, english, of, source, checks, about and excluded; " +
+				"a catalogue is a list of requirements, or has extends, without and requirements"
 		}
 		return content, e
 	}
