@@ -137,6 +137,9 @@ func EvaluateTrace(
 // that the document of its dialect requires. It promises other capabilities by claiming them. With
 // natural prompts, however, claims do not apply to scenarios that expect particular replies.
 func (t *Target) isPromised(s Scenario) bool {
+	if s.Name == "refusals" && len(t.RefusalsAbout) > 0 { // only some invalid requests are sent
+		return false
+	}
 	// Runs of an agent that is not scripted may end before the stream limit is reached.
 	if t.missingSetup(s) != "" || s.Denial == spec.DeniedStreamLimit && !t.isScripted {
 		return false
