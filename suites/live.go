@@ -249,6 +249,10 @@ func runCancelAgain(t *Conversation) {
 		t.SendAndRead("prompt", t.PromptEvent("error", "failed before it is cancelled"))
 		t.cancelIfTaken()
 	}
+	if t.StartRun("prompt", t.PromptEvent("slow", "40 50")) { // canceled before anybody reads it
+		t.cancelIfTaken()
+		t.ReadStream("", 0)
+	}
 	t.SendAndRead("prompt", t.PromptEvent("text", "afterwards"))
 	t.completeHistory()
 }

@@ -16,9 +16,20 @@ var stopMutants = []*Mutant{
 		Name: "open-after-a-stop", Doc: "the stream of a cancelled run is silent from then on, and its body stays open",
 		KilledBy: map[string]string{"wire.ends": "http.close"},
 		// The end of the run is missing, and what the client waits for after it comes late or not at all.
-		AlsoFails:  append([]string{"wire.body-is-whole"}, contentChecks...),
+		AlsoFails: append([]string{"wire.body-is-whole"}, contentChecks...),
+		Needs:     []spec.Kind{spec.CancelAccepted},
+		Middleware: endCanceled(func(r *http.Request) {
+			select {
+			case <-r.Context().Done():
+			case <-time.After(maxHeld):
+			}
+		}),
+	}, {
+		Name: "stop-cuts-off", Doc: "the stream of a cancelled run is silent from then on, and its body is cut off when the run ends",
+		KilledBy:   map[string]string{"wire.body-is-whole": "http.close", "run.ends": "http.close"},
+		AlsoFails:  contentChecks,
 		Needs:      []spec.Kind{spec.CancelAccepted},
-		Middleware: holdCanceled,
+		Middleware: endCanceled(func(*http.Request) { panic(http.ErrAbortHandler) }),
 	}, {
 		Name: "late-stop-fails", Doc: "a request to cancel a run that has ended is answered with status 500",
 		KilledBy:   map[string]string{repliesAsPromised: "http.response"},
@@ -33,14 +44,20 @@ type openStream struct {
 	isHeld      atomic.Bool // a client has asked to cancel the run, so nothing more is sent
 }
 
-// maxHeld is the maximum time for which holdCanceled keeps a body open after the end of its run. It is
+// maxHeld is the maximum time for which open-after-a-stop keeps a body open after the end of its run. It is
 // longer than the time for which the suite waits.
 const maxHeld = 30 * time.Second
 
-// holdCanceled is a middleware that silences streams but keeps their bodies open when the primary user
-// sends a request to cancel a run. It affects the open streams of the run that the request names or,
-// if the request names only a thread, all open streams of that thread.
-func holdCanceled(next dialectHandler) dialectHandler {
+// endCanceled returns a middleware that silences streams when the primary user sends a request to
+// cancel a run, and calls end with the request for the stream when the stream should end. It affects
+// the open streams of the run that the cancel request names or, if that names only a thread, all open
+// streams of that thread.
+func endCanceled(end func(*http.Request)) middleware {
+	return func(next dialectHandler) dialectHandler { return silenceCanceled(next, end) }
+}
+
+// silenceCanceled returns the handler of the middleware that endCanceled returns.
+func silenceCanceled(next dialectHandler, end func(*http.Request)) dialectHandler {
 	var open sync.Map // set of *openStream
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		thread, run := v.event.Thread, v.event.Run
@@ -67,10 +84,7 @@ func holdCanceled(next dialectHandler) dialectHandler {
 		}
 		serveStream(w, v.httpRequest, next, streamEdit{frame: send, comment: send, end: func() []byte {
 			if s.isHeld.Load() {
-				select {
-				case <-v.httpRequest.Context().Done():
-				case <-time.After(maxHeld):
-				}
+				end(v.httpRequest)
 			}
 			return nil
 		}})

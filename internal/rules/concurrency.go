@@ -65,6 +65,14 @@ func (a *exchangeTracker) isCanceled(l completedStream) bool {
 	return slices.ContainsFunc(a.cancels, l.isCanceledBy)
 }
 
+// isThreadCanceled reports whether an accepted request that names no run canceled the thread of the
+// stream l, and was sent no later than a second after the last bytes of l. These may have arrived some
+// time before the end of the body. isThreadCanceled uses only the fields request and bodyEnd of l.
+func (a *exchangeTracker) isThreadCanceled(l completedStream) bool {
+	l.bodyEnd.At += time.Second
+	return slices.ContainsFunc(a.cancels, func(cancel spec.Event) bool { return cancel.Run == "" && l.isCanceledBy(cancel) })
+}
+
 // isCanceledBy reports whether the given cancel request applies to the run of the stream. A request
 // that names a run applies to that run only. A request that names only a thread applies if the
 // thread is that of the stream and if the request was sent while the stream was open.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -98,10 +97,7 @@ second after the end of the stream, the stream is judged by cancel.run-ends inst
 		var unfinished []completedStream // streams without a terminal event
 		p.AtEnd(func() {
 			for _, f := range unfinished {
-				f.bodyEnd.At += time.Second // the last bytes may have arrived some time before the end of the body
-				if !slices.ContainsFunc(exchanges.cancels, func(cancel spec.Event) bool {
-					return cancel.Run == "" && f.isCanceledBy(cancel)
-				}) {
+				if !exchanges.isThreadCanceled(f) {
 					p.Judge(f.bodyEnd, false, "stream closed before the run's terminal event")
 				}
 			}

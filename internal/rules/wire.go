@@ -254,22 +254,44 @@ var BodyIsComplete = &spec.Check{
 
 A client cannot rely on a truncated reply. HTTP libraries report an error even if a stream is cut off
 only after its terminal event. If the dialect has no event for the end of a run, its servers may cut
-off a stream to report a failure, so it is not judged after an event that reports the failure.`,
+off a stream to report a failure, so it is not judged after an event that reports the failure. A
+stream without a terminal event is judged if a request canceled its thread; run.ends judges the others.`,
 	AllPrincipals: true,
-	Watch: eachResponseEvent(func(p *spec.Pass, x *exchange, e spec.Event) {
-		mayBreakOff := x.runFailed && !x.request.Facts().Promised.HasEndEvent
-		ended := x.runEnded && !mayBreakOff || x.streamDone
-		switch {
-		case e.Kind != spec.BodyEnd || x.status() == 0 || errors.Is(e.Err, spec.ErrClientLeft):
-		case errors.Is(e.Err, spec.ErrLimitExceeded): // judged by wire.ends
-		case !ended && (x.response.IsStream() || x.request.Operation == ""):
-		case errors.Is(e.Err, spec.ErrStillOpen) && x.runEnded: // judged by run.closes-after-end
-		case errors.Is(e.Err, spec.ErrIdleTimeout) || errors.Is(e.Err, spec.ErrStillOpen):
-			p.Judge(e, false, "body %s; expected it to end as its framing announces", spec.DescribeOverrun(e.Err))
-		default:
-			p.Judge(e, e.Err == nil, "body is truncated (%v); expected it to end as its framing announces", e.Err)
+	Watch: func(p *spec.Pass) func(spec.Event) {
+		exchanges := exchangesOf(p)
+		var cut []completedStream // without a terminal event
+		p.AtEnd(func() {
+			for _, l := range cut {
+				if exchanges.isThreadCanceled(l) {
+					p.Judge(l.bodyEnd, false,
+						"the stream of a canceled run is truncated (%v); expected it to end as its framing announces", l.bodyEnd.Err)
+				}
+			}
+		})
+		return eachResponseEvent(func(p *spec.Pass, x *exchange, e spec.Event) {
+			judgeBodyEnd(p, x, e, &cut)
+		})(p)
+	},
+}
+
+// judgeBodyEnd judges whether e, if it is the end of the body of x, is the end that the framing
+// announces. If a stream is truncated before a terminal event, judgeBodyEnd adds it to *cut instead.
+func judgeBodyEnd(p *spec.Pass, x *exchange, e spec.Event, cut *[]completedStream) {
+	mayBreakOff := x.runFailed && !x.request.Facts().Promised.HasEndEvent
+	ended := x.runEnded && !mayBreakOff || x.streamDone
+	switch {
+	case e.Kind != spec.BodyEnd || x.status() == 0 || errors.Is(e.Err, spec.ErrClientLeft):
+	case errors.Is(e.Err, spec.ErrLimitExceeded): // judged by wire.ends
+	case !ended && (x.response.IsStream() || x.request.Operation == ""):
+		if errors.Is(e.Err, spec.ErrTruncated) || errors.Is(e.Err, spec.ErrReset) {
+			*cut = append(*cut, completedStream{request: x.request, bodyEnd: e})
 		}
-	}),
+	case errors.Is(e.Err, spec.ErrStillOpen) && x.runEnded: // judged by run.closes-after-end
+	case errors.Is(e.Err, spec.ErrIdleTimeout) || errors.Is(e.Err, spec.ErrStillOpen):
+		p.Judge(e, false, "body %s; expected it to end as its framing announces", spec.DescribeOverrun(e.Err))
+	default:
+		p.Judge(e, e.Err == nil, "body is truncated (%v); expected it to end as its framing announces", e.Err)
+	}
 }
 
 // ResponseEnds judges whether each response ends within the client's limits.

@@ -52,6 +52,9 @@ func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidSamp
 				add(bad, nil, "is of type %s", jsonType(bad))
 			}
 		}
+		if slices.Contains(types, "integer") && !slices.Contains(types, "number") {
+			add(json.Number("1.5"), nil, "is 1.5")
+		}
 		list = append(list, unlistedValues(types, v)...)
 		if text, ok := v.(string); ok && n.get("x-slot").text() == "text" {
 			blocks := []any{map[string]any{"type": "text", "text": text}}
@@ -116,6 +119,7 @@ func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidSamp
 	if k, ok := intValue(n.get("maximum")); ok {
 		add(jsonNumber(k+1), jsonNumber(k), "is %d", k+1)
 		add(jsonNumber(k+farOff), jsonNumber(k), "is %d", k+farOff)
+		add(jsonNumber(k+1<<32), jsonNumber(k), "is %d", k+1<<32) // valid for a server that keeps 32 bits of it
 		if _, isText := v.(string); !isText { // not a parameter
 			text := strconv.Itoa(k + 1) // out of range even for a server that converts it
 			list = append(list, invalidSample{name: fmt.Sprintf("is %q", text), bad: text, again: true})
