@@ -88,6 +88,27 @@ var streamEndMutants = []*Mutant{
 		},
 		KilledBy: map[string]string{"wire.flushes": "message.delta"},
 	}, {
+		Name: "start-held", Doc: "the events before the first delta of a run are held back until that delta",
+		Middleware: editStreams(func(v parsedRequest) streamEdit {
+			var held []byte
+			started := false
+			return streamEdit{
+				frame: func(frame []byte) []byte {
+					k := v.decodeFrame(frame).Kind
+					started = started || k != spec.RunStart && k != spec.RunProgress
+					if held = append(held, frame...); !started {
+						return nil
+					}
+					out := held
+					held = nil
+					return out
+				},
+				end: func() []byte { return held },
+			}
+		}),
+		KilledBy: map[string]string{"wire.flushes": "run.start"}, Needs: []spec.Kind{spec.RunStart},
+		AlsoFails: []string{"wire.keeps-alive"}, // a stream that ends at its idle limit sends what was held back at its end
+	}, {
 		Name: "slow-with-shorter-pauses", Doc: "asked for slow deltas, the server waits for 20 of 80 milliseconds, and again at the end",
 		Script: replyScript("slow 8 ", `[text: '1', wait: 20ms, text: '2', wait: 20ms, text: '3', wait: 20ms, text: '4', wait: 20ms, `+
 			`text: '5', wait: 20ms, text: '6', wait: 20ms, text: '7', wait: 300ms, text: '8']`),

@@ -34,6 +34,7 @@ event.`,
 type completedStream struct {
 	request               spec.Event
 	openedAt              time.Duration    // time of its first event, since the start of the conversation
+	firstFrame            spec.Event       // its first event in the body that is not a comment
 	endCount              int              // number of terminal events
 	endUnknown            bool             // the last frame could not be decoded, and may be a terminal event
 	failed                bool             // whether a terminal event reports a failure
@@ -70,7 +71,9 @@ func (a *exchangeTracker) isCanceled(l completedStream) bool {
 // time before the end of the body. isThreadCanceled uses only the fields request and bodyEnd of l.
 func (a *exchangeTracker) isThreadCanceled(l completedStream) bool {
 	l.bodyEnd.At += time.Second
-	return slices.ContainsFunc(a.cancels, func(cancel spec.Event) bool { return cancel.Run == "" && l.isCanceledBy(cancel) })
+	return slices.ContainsFunc(a.cancels, func(cancel spec.Event) bool {
+		return cancel.Run == "" && l.isCanceledBy(cancel)
+	})
 }
 
 // isCanceledBy reports whether the given cancel request applies to the run of the stream. A request
@@ -153,6 +156,9 @@ func observeCompleted(request spec.Event, add func(completedStream)) func(spec.E
 			l.openedAt = e.At
 		}
 		if e.IsFrame() {
+			if l.firstFrame.Raw == nil {
+				l.firstFrame = e
+			}
 			l.endUnknown = e.Kind == spec.Undecodable
 		}
 		switch {

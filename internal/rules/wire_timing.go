@@ -13,7 +13,7 @@ import (
 // not hold back deltas and send several of them together.
 var DeltasArriveIncrementally = &spec.Check{
 	ID: "wire.flushes",
-	Doc: `deltas arrive as they are produced
+	Doc: `events arrive as they are produced
 
 A stream that is delivered in one piece at its end does not help a user who waits. This is judged if a
 scripted target was asked for deltas at an interval. The pauses between the deltas must add up to at
@@ -24,11 +24,28 @@ follow the one before it at once, as if each were held back until the next. If a
 after its run began, the deltas that were produced before the request may arrive together. Of a stream
 requested from a cursor, only the time between the deltas that it contains is expected.
 
+If a scripted target was asked to be idle, and the stream was requested at least 300 milliseconds before
+the end of that time, the start of the run must arrive at least half of the rest of it before the first
+delta.
+
 Not judged: a stream whose run was canceled; a stream that was open when another run of its thread was
 canceled, which cancel.spares-others judges; a stream that lacks deltas and the terminal event, which
 run.ends judges; and a stream with an idle limit, which may end between two deltas.`,
 	Needs: []spec.Kind{spec.MessageDelta},
 	Watch: judgeStreams(func(p *spec.Pass, a *conversationTimeline) {
+		for _, l := range a.streams {
+			silence, isIdle := scriptedSilence(l.request)
+			if at, known := a.requestedAt[runKey(l.request)]; known {
+				silence -= l.request.At - at
+			}
+			if isIdle && silence >= minDeltaSpan && l.firstFrame.Kind == spec.RunStart && l.firstDelta.Raw != nil &&
+				l.bodyEnd.At > l.request.At && !a.exchanges.isCanceled(l) {
+				before := l.firstDelta.At - l.firstFrame.At
+				p.Judge(l.firstFrame, before >= silence/2,
+					"the start of the run came %v before the first delta; expected at least %v, as the prompt asks to be idle in between",
+					before.Round(time.Millisecond), (silence / 2).Round(time.Millisecond))
+			}
+		}
 		for _, l := range slices.Concat(a.streams, a.resumed) {
 			n, interval, slow := scriptedDeltas(l.request)
 			minimum, late := time.Duration(n-1)*interval, time.Duration(0)
