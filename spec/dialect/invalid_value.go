@@ -120,7 +120,7 @@ func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidSamp
 		add(jsonNumber(k+1), jsonNumber(k), "is %d", k+1)
 		add(jsonNumber(k+farOff), jsonNumber(k), "is %d", k+farOff)
 		add(jsonNumber(k+1<<32), jsonNumber(k), "is %d", k+1<<32) // valid for a server that keeps 32 bits of it
-		if _, isText := v.(string); !isText { // not a parameter
+		if _, isText := v.(string); !isText {                     // not a parameter
 			text := strconv.Itoa(k + 1) // out of range even for a server that converts it
 			list = append(list, invalidSample{name: fmt.Sprintf("is %q", text), bad: text, again: true})
 		}
