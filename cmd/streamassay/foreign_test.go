@@ -83,7 +83,7 @@ var foreigners = []foreigner{
 		{name: "resume-without-payload", breaks: "agui.scripted.interrupt", says: `^got text .resumed with: null.; expected the text .resumed with: `},
 		{name: "rewords", breaks: "agui.messages.consistent", says: `^message "\w+" has the text ".* \(edited\)" in the snapshot; expected `, warns: true},
 		{name: "silent-end", breaks: "agui.run.terminal", says: `^stream closed before the run's terminal event$`, also: "agui.scripted.interrupt"},
-		{name: "start-twice", breaks: "agui.text.open", says: `^event "TEXT_MESSAGE_START" comes while message "\w+" is open; `},
+		{name: "start-twice", breaks: "agui.text.open", says: `^event "TEXT_MESSAGE_START" comes while message "\w+" is already open; `},
 		// A patch that tests the state of the request does not apply to another state.
 		{name: "state-of-its-own", breaks: "agui.scripted.state", says: `^the snapshots and deltas lead to the state {"n":1,"itemCount":2}; expected the state {"itemCount":2,"kept":" as it is`,
 			also: "agui.state.applies"},
