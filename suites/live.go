@@ -220,7 +220,7 @@ func runLiveCursors(t *Conversation) {
 }
 
 // runCancelAgain plays the cancel-again scenario on reused connections. It cancels runs repeatedly:
-// while the client reads their streams, after they have ended, and after they have failed. It reads
+// while the client reads their streams or before it does, and after they have ended or failed. It reads
 // their streams again, with and without a cursor, and requests the history. Checks verify that each
 // run has exactly one terminal event, and that streams requested without a cursor are complete. If
 // the server refuses a cancel request for a run that has ended or was cancelled before, the exchange

@@ -36,9 +36,6 @@ func (d diffOptions) runTargets(ctx context.Context, sh stdio, report *diff.Repo
 		t.Headers = slices.Concat(t.Headers, own)
 		if t.URL = word; word == referenceName {
 			t.URL = ""
-		} else if len(t.Dialects) == 0 {
-			known := strings.Join(dialect.Names(), ", ")
-			return a, b, usageError("--dialect is required when A or B is a URL (one of %s)", known)
 		}
 		if i > 0 {
 			t.suite.Seed, t.suite.Salt = jobs[0].suite.Seed, jobs[0].suite.Salt

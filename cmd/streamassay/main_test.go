@@ -417,3 +417,27 @@ func TestLists(t *testing.T) {
 		}
 	}
 }
+
+// TestFullDisk checks that a command whose output cannot be written ends with the exit code of an
+// internal error, and not with that of wrong usage.
+func TestFullDisk(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	var said strings.Builder
+	code := run(t.Context(), []string{"list", "checks"}, stdio{strings.NewReader(""), full, &said, func(string) string { return "" }})
+	if code != exitInternal || !strings.Contains(said.String(), "no space left on device") {
+		t.Errorf("exit %d, %s", code, said.String())
+	}
+}
+
+// TestNothingSelected checks that a report says why no request was sent, and that the test of nothing
+// does not pass.
+func TestNothingSelected(t *testing.T) {
+	code, out, _ := streamassay(t, t.TempDir(), "run", "http://127.0.0.1:9", "--dialect", "agui", "--only", "tool", "--lacks", "tool")
+	if code != exitInconclusive || !strings.Contains(out, "no request was sent: what is selected needs a capability") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+}

@@ -185,7 +185,7 @@ func newTargetRun(t targetOptions) (j targetRun, err error) {
 		if t.source.file != "" {
 			return j, usageError("dialects is missing (want a list of one or more of %s)", known)
 		}
-		return j, usageError("--dialect is required when TARGET is a URL (one of %s)", known)
+		return j, usageError("--dialect is required for a base URL (one of %s)", known)
 	}
 	dialects, err := dialectsNamed(name("dialect"), t.Dialects)
 	if err != nil {

@@ -53,42 +53,39 @@ const maxHeld = 30 * time.Second
 // the open streams of the run that the cancel request names or, if that names only a thread, all open
 // streams of that thread.
 func endCanceled(end func(*http.Request)) middleware {
-	return func(next dialectHandler) dialectHandler { return silenceCanceled(next, end) }
-}
-
-// silenceCanceled returns the handler of the middleware that endCanceled returns.
-func silenceCanceled(next dialectHandler, end func(*http.Request)) dialectHandler {
-	var open sync.Map // set of *openStream
-	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
-		thread, run := v.event.Thread, v.event.Run
-		if v.isOperation("cancel") && v.event.Valid() && v.user() == PrimaryUser {
-			open.Range(func(key, _ any) bool {
-				if s := key.(*openStream); s.thread == thread && (s.run == run || run == "") {
-					s.isHeld.Store(true)
+	return func(next dialectHandler) dialectHandler {
+		var open sync.Map // set of *openStream
+		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+			thread, run := v.event.Thread, v.event.Run
+			if v.isOperation("cancel") && v.event.Valid() && v.user() == PrimaryUser {
+				open.Range(func(key, _ any) bool {
+					if s := key.(*openStream); s.thread == thread && (s.run == run || run == "") {
+						s.isHeld.Store(true)
+					}
+					return true
+				})
+			}
+			if !v.startsRun() && !v.isOperation("listen") || !v.event.Valid() {
+				next.ServeHTTP(w, v.httpRequest)
+				return
+			}
+			s := &openStream{thread: thread, run: run}
+			open.Store(s, true)
+			defer open.Delete(s)
+			send := func(frame []byte) []byte {
+				if s.isHeld.Load() {
+					return nil
 				}
-				return true
-			})
-		}
-		if !v.startsRun() && !v.isOperation("listen") || !v.event.Valid() {
-			next.ServeHTTP(w, v.httpRequest)
-			return
-		}
-		s := &openStream{thread: thread, run: run}
-		open.Store(s, true)
-		defer open.Delete(s)
-		send := func(frame []byte) []byte {
-			if s.isHeld.Load() {
+				return frame
+			}
+			serveStream(w, v.httpRequest, next, streamEdit{frame: send, comment: send, end: func() []byte {
+				if s.isHeld.Load() {
+					end(v.httpRequest)
+				}
 				return nil
-			}
-			return frame
-		}
-		serveStream(w, v.httpRequest, next, streamEdit{frame: send, comment: send, end: func() []byte {
-			if s.isHeld.Load() {
-				end(v.httpRequest)
-			}
-			return nil
-		}})
-	})(next)
+			}})
+		})(next)
+	}
 }
 
 // failLateCancels is a middleware that responds with status 500 to valid requests of the primary user

@@ -88,7 +88,7 @@ var streamEndMutants = []*Mutant{
 		},
 		KilledBy: map[string]string{"wire.flushes": "message.delta"},
 	}, {
-		Name: "start-held", Doc: "the events before the first delta of a run are held back until that delta",
+		Name: "start-held", Doc: "the first events of a run are held back until one that is not about its start",
 		Middleware: editStreams(func(v parsedRequest) streamEdit {
 			var held []byte
 			started := false

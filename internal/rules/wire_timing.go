@@ -71,8 +71,8 @@ run.ends judges; and a stream with an idle limit, which may end between two delt
 				}
 				if l.deltaCount == n && l.isOneBehind(interval) {
 					p.Judge(l.lastDelta, false,
-						"the first delta came %v late and the last two together; expected each as it is produced, not with the next",
-						interval)
+						"the first delta came %v after the request, and the last two together; expected each as it is produced",
+						(l.firstDelta.At - l.request.At).Round(time.Millisecond))
 					continue
 				}
 				isApart := l.pauseCount >= n/2 || l.deltaCount != n || n < minCountedDeltas || late > interval

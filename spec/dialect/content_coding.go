@@ -28,9 +28,8 @@ func HasContentCoding(r spec.Response) bool {
 
 // DecodeContent returns a copy of r in which the content coding of the body is removed (RFC 9110
 // section 8.4). If [HasContentCoding] returns false for r, the result is r itself. The Arrivals of the
-// result say when the parts of the decoded body could be decoded; they are nil if r has none, or if
-// r is large; see decodedArrivals. The result still has the Content-Encoding field, so it must not be
-// passed to DecodeContent again.
+// result say when the parts of the decoded body could be decoded. The result still has the
+// Content-Encoding field, so it must not be passed to DecodeContent again.
 //
 // A truncated body is decoded as far as possible. A decoded body is cut off after 64 MiB or, if it
 // is an event stream, after 200,000 events and comments; the End of the result then wraps
@@ -41,7 +40,7 @@ func DecodeContent(r spec.Response) spec.Response {
 		return r
 	}
 	coding := r.Header.ContentCoding()
-	body, err := decompress(coding, r.Body)
+	body, arrivals, err := decompress(coding, r.Body, r.Arrivals)
 	var counter sse.EventCounter
 	switch {
 	case err != nil:
@@ -55,34 +54,8 @@ func DecodeContent(r spec.Response) spec.Response {
 			r.End = fmt.Errorf("%w: sent more than 200,000 events", spec.ErrLimitExceeded)
 		}
 	}
-	r.Arrivals = decodedArrivals(coding, r, len(body))
-	r.Body = body
+	r.Body, r.Arrivals = body, arrivals
 	return r
-}
-
-// Limits on the encoded bodies for which decodedArrivals returns a result. It decodes the body once
-// for each arrival.
-const (
-	maxTimedArrivals  = 256
-	maxTimedBodyBytes = 64 << 10
-)
-
-// decodedArrivals returns when the parts of the decoded body of r could be decoded. The argument n is
-// the length of the decoded body in bytes. The result is nil if r has no or too many arrivals, if its
-// body is too large, or if it cannot be decoded.
-func decodedArrivals(coding string, r spec.Response, n int) (all []spec.Arrival) {
-	if len(r.Arrivals) > maxTimedArrivals || len(r.Body) > maxTimedBodyBytes {
-		return nil
-	}
-	for i, a := range r.Arrivals {
-		part := n
-		if i < len(r.Arrivals)-1 {
-			body, _ := decompress(coding, r.Body[:min(a.End, len(r.Body))]) // an incomplete head of the coding has no body
-			part = min(len(body), n)
-		}
-		all = append(all, spec.Arrival{End: part, At: a.At})
-	}
-	return all
 }
 
 // decompress returns body with its content coding removed. The coding must be in lower case. The
@@ -90,23 +63,38 @@ func decodedArrivals(coding string, r spec.Response, n int) (all []spec.Arrival)
 // body is truncated, decompress returns the part that it can decode. It returns an error if coding
 // is not gzip, x-gzip or deflate, or if body is invalid or does not contain the complete header of
 // the coding.
-func decompress(coding string, body []byte) ([]byte, error) {
+//
+// The argument arrivals says when the parts of body arrived. The result decoded has an element for
+// each of them, whose End is the length of what could be decoded at that time.
+func decompress(coding string, body []byte, arrivals []spec.Arrival) (text []byte, decoded []spec.Arrival, err error) {
+	in := bytes.NewReader(body) // an io.ByteReader, of which the decoders below read no more than they need
 	var r io.Reader
-	var err error
 	switch coding {
 	case "gzip", "x-gzip":
-		r, err = gzip.NewReader(bytes.NewReader(body))
+		r, err = gzip.NewReader(in)
 	case "deflate":
-		r, err = zlib.NewReader(bytes.NewReader(body))
+		r, err = zlib.NewReader(in)
 	default:
 		err = errors.ErrUnsupported
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	text, err := io.ReadAll(io.LimitReader(r, maxDecoded+1))
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && len(text) <= maxDecoded {
-		return nil, err
+	buffer := make([]byte, 32<<10)
+	for err == nil && len(text) <= maxDecoded {
+		var n int
+		n, err = r.Read(buffer[:min(len(buffer), maxDecoded+1-len(text))])
+		read := len(body) - in.Len()
+		for len(decoded) < len(arrivals)-1 && arrivals[len(decoded)].End < read {
+			decoded = append(decoded, spec.Arrival{End: len(text), At: arrivals[len(decoded)].At})
+		}
+		text = append(text, buffer[:n]...)
 	}
-	return text, nil
+	if err != nil && err != io.EOF && !errors.Is(err, io.ErrUnexpectedEOF) && len(text) <= maxDecoded {
+		return nil, nil, err
+	}
+	for _, a := range arrivals[len(decoded):] {
+		decoded = append(decoded, spec.Arrival{End: len(text), At: a.At})
+	}
+	return text, decoded, nil
 }

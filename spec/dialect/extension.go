@@ -181,15 +181,12 @@ func settingsCheck(n node) (pointer, message string) {
 // x-error, it may have the members that are named in more, and those in checked. The latter must
 // pass the checks that checked contains for them.
 func refusalCheck(checked map[string]extensionCheck, more ...string) extensionCheck {
-	checked = maps.Clone(checked)
-	if checked == nil {
-		checked = map[string]extensionCheck{}
-	}
-	checked["status"] = statusCheck
+	checks := map[string]extensionCheck{"status": statusCheck}
+	maps.Copy(checks, checked)
 	members := append(more, "requirement", "code", "text", "in-band", "accept", "inherit", "comment")
 	return func(n node) (pointer, message string) {
 		for _, entry := range refusalList(n) {
-			if pointer, message := memberCheck(checked, members...)(entry); message != "" {
+			if pointer, message := memberCheck(checks, members...)(entry); message != "" {
 				return pointer, message
 			}
 			if !entry.get("requirement").exists() && !entry.get("inherit").exists() {
