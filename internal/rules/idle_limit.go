@@ -87,7 +87,7 @@ func judgeEarlyEnds(p *spec.Pass, all []idleEnd) {
 		most := longest[end.limit]
 		if end.open >= most && end.silence < most/2 {
 			p.Judge(end.bodyEnd, false,
-				"stream with a limit of %s polls ended after %v of silence, and another one after %v; expected each event to start a new count",
+				"stream with an idle limit of %s polls ended after %v of silence, another only after %v; expected each event to restart the count",
 				end.limit, end.silence.Round(time.Millisecond), most.Round(time.Millisecond))
 		}
 	}

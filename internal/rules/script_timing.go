@@ -55,8 +55,8 @@ func (a *assembledRun) judgeIdleTime(p *spec.Pass, argument string) {
 		"text arrived %v after the request; expected silence for %v first", took, silence)
 	if span := first.At - a.silence.begin; silence >= minSilence && silence <= maxSilence && span >= silence*3/4 {
 		p.Judge(*a.silence.end, a.silence.longest >= silence*3/4,
-			"event came after a silence of %v, the longest of the %v before the text; expected a silence of %v",
-			a.silence.longest.Round(time.Millisecond), span.Round(time.Millisecond), silence)
+			"the longest silence in the %v before the text lasted %v, until this event; expected %v",
+			span.Round(time.Millisecond), a.silence.longest.Round(time.Millisecond), silence)
 	}
 }
 

@@ -183,7 +183,8 @@ func (s *streamedContent) judgeOrder(p *spec.Pass, request, e spec.Event) {
 			next = len(request.Parts) + 1
 		}
 		if next > 0 {
-			p.Judge(e, next >= last, "snapshot has the message %q after later ones; expected the order of the conversation",
+			p.Judge(e, next >= last,
+				"snapshot has the message %q after a message that follows it; expected the order of the conversation",
 				part.Message)
 			last = next
 		}

@@ -90,8 +90,9 @@ not. A stream counts as open from its first event to the end of its body.`,
 			for _, refusal := range x.request.Facts().Denials[spec.DeniedStreamLimit] {
 				e := x.request
 				e.Requirement = refusal.Requirement
-				p.Judge(e, x.satisfies(refusal), "%v with %d streams open and a limit of %d; expected %s",
-					x, n, x.request.Facts().StreamLimit, DescribeRefusal(refusal))
+				p.Judge(e, x.satisfies(refusal),
+					"requested a stream while %d were open and the limit was %d: %v; expected a refusal with %s",
+					n, x.request.Facts().StreamLimit, x, DescribeRefusal(refusal))
 			}
 		}
 	}),
@@ -113,8 +114,9 @@ did so before the conversation began.`,
 			case refused && x.opensStream() && x.countCertainlyOpen(all) < limit:
 				p.Judge(x.request, true, "")
 			case refused && x.status() == 429 && x.request.At >= disconnectDelay && x.countPossiblyOpen(all) < limit:
-				p.Judge(x.request, false, "%v with at most %d streams open and a limit of %d; expected a stream",
-					x, x.countPossiblyOpen(all), limit)
+				p.Judge(x.request, false,
+					"requested a stream while at most %d were open and the limit was %d: %v; expected a stream",
+					x.countPossiblyOpen(all), limit, x)
 			}
 			refused = refused || x.status() == 429 && x.request.Facts().StreamLimit > 0
 		}
