@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"maps"
 	"mime"
@@ -159,18 +160,22 @@ func readField(form map[string]any, part *multipart.Part, files map[string]formF
 
 var parameterEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\r", "%0D", "\n", "%0A")
 
-// formBoundary is the boundary of the forms that encodeForm makes. It must not occur in the fields
-// that are sent.
-const formBoundary = "streamassay-7MA4YWxkTrZu0gW"
+// formBoundary returns the boundary of a form with the given fields: a hash of them, so that
+// different forms have different boundaries, and no field contains its own.
+func formBoundary(form map[string]any) string {
+	h := fnv.New64a()
+	_, _ = fmt.Fprint(h, form) // never fails, and prints the fields in the order of their names
+	return fmt.Sprintf("streamassay-%016x", h.Sum64())
+}
 
-// encodeForm returns the body of a form with the given fields, and its media type with the
+// encodeForm returns the body of a form with the given fields, and its media type with the given
 // boundary. The fields are as in decodeForm. Text fields come before files, because many servers
 // process a file as soon as it arrives and need the text fields by then. Within both groups, fields
 // are ordered by name.
-func encodeForm(form map[string]any) (body []byte, media string) {
+func encodeForm(form map[string]any, boundary string) (body []byte, media string) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
-	_ = w.SetBoundary(formBoundary) // always valid
+	_ = w.SetBoundary(boundary) // always valid
 	isFile := func(name string) bool { _, ok := form[name].(formFile); return ok }
 	names := slices.Sorted(maps.Keys(form))
 	files := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !isFile(name) })
@@ -317,8 +322,9 @@ func (m *invalidRequestBuilder) breakForm(b documentedRequestBody) {
 	for _, name := range slices.Sorted(maps.Keys(form)) {
 		duplicated := m.valid
 		body := duplicated.Body[:len(duplicated.Body)-len("--\r\n")]
-		again, _ := encodeForm(map[string]any{name: form[name]}) // begins with a boundary, which body already has
-		again = bytes.TrimPrefix(again, []byte("--"+formBoundary))
+		boundary := formBoundary(form)
+		again, _ := encodeForm(map[string]any{name: form[name]}, boundary)
+		again = bytes.TrimPrefix(again, []byte("--"+boundary)) // body already has it
 		duplicated.Body = slices.Concat(body, again)
 		m.add("body /"+name+" is repeated", duplicated, m.valid)
 	}
@@ -349,7 +355,7 @@ func (m *invalidRequestBuilder) withFormField(form map[string]any, name string, 
 		changed["note"] = "nothing"
 	}
 	r := m.valid
-	body, media := encodeForm(changed)
+	body, media := encodeForm(changed, formBoundary(changed))
 	r.Body, r.Header = body, r.Header.With("Content-Type", media)
 	return r
 }
