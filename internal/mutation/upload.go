@@ -171,6 +171,13 @@ var uploadLinkMutants = []*Mutant{
 		AlsoFails:  alsoWithBadLinks,
 		Middleware: editLinks(false, corruptBody),
 	}, {
+		Name: "cuts-files-at-dashes", Doc: "the link to an upload leads to the bytes before the first line that begins with two dashes",
+		KilledBy:  map[string]string{"attachment.link-gives-the-file": "attachment"},
+		AlsoFails: append([]string{"attachment.new-link-gives-the-file"}, alsoWithBadLinks...),
+		Middleware: editLinkResponses(func(_ bool, a *bufferedResponse) {
+			a.body, _, _ = bytes.Cut(a.body, []byte("\r\n--"))
+		}),
+	}, {
 		Name: "new-link-is-dead", Doc: "a new link has ended when it is handed out",
 		KilledBy:   map[string]string{"attachment.new-link-gives-the-file": "http.response"},
 		AlsoFails:  alsoWithBadLinks,
@@ -400,6 +407,7 @@ var uploadFormMutants = []*Mutant{
 	uploadMutant("refuses-quoted-boundaries", "a file whose form has a quoted boundary", func(v parsedRequest, _ spec.Event) bool {
 		return strings.Contains(v.raw.Header.Get("Content-Type"), `boundary="`)
 	}),
+	refusesOtherBoundaries,
 	uploadMutant("refuses-foreign-file-names", "a file whose name has characters beyond ASCII", func(_ parsedRequest, file spec.Event) bool {
 		return strings.ContainsFunc(file.Name, func(r rune) bool { return r >= utf8.RuneSelf })
 	}),
@@ -420,6 +428,24 @@ var uploadFormMutants = []*Mutant{
 		return v.isOperation("transcribe") && len(file.Text) > channels && file.Text[channels] == 2
 	}),
 }
+
+// refusesOtherBoundaries is a server that reads all forms with the boundary of the first one.
+var refusesOtherBoundaries = func() *Mutant {
+	m := uploadMutant("refuses-other-boundaries", "a file whose form has another boundary than the first form", nil)
+	m.Middleware = func(next dialectHandler) dialectHandler {
+		var boundaries sync.Map // the first boundary, at the key "first"
+		return refuseRequests(func() {}, func(v parsedRequest) bool {
+			_, boundary, isForm := strings.Cut(v.raw.Header.Get("Content-Type"), "boundary=")
+			if !isForm {
+				return false
+			}
+			boundary = strings.Trim(boundary, `"`)
+			first, _ := boundaries.LoadOrStore("first", boundary)
+			return first != boundary
+		})(next)
+	}
+	return m
+}()
 
 // uploadMutant returns a mutant with the given name that refuses valid requests v that upload a file,
 // if refuses(v, file) returns true. The argument files describes the refused files in the Doc of the
