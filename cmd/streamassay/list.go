@@ -39,7 +39,7 @@ func listCommand(sh stdio) *cobra.Command {
 		Short: "List dialects, requirements, checks, scenarios, faults or mutants (servers with one defect)",
 		Long: `List one kind of thing that streamassay knows:
   dialects       versions of protocols; the default version of each is marked
-  requirements   clauses of a protocol, with level and source, and the checks that judge them
+  requirements   clauses of a protocol, with level (MUST, SHOULD …) and source, and the checks that judge them
   checks         the rules that streamassay tests; one check can serve several dialects
   scenarios      sequences of requests that streamassay run sends to exercise checks
   faults         defects that the mock server can inject into responses

@@ -52,7 +52,7 @@ func mockCommand(sh stdio) *cobra.Command {
 		Use:   "mock [flags] [FILE...] [-- COMMAND [ARG...]]",
 		Short: "Start a mock server with scripted replies and fault injection",
 		Long: `Start a mock server that implements every operation of the selected dialects (default: all).
-Several dialects are served below /NAME@VERSION/. Without FILE it replies as the reference
+Several dialects are served below /NAME@VERSION/, a single one at the root. Without FILE it replies as the reference
 server does (docs/prompts.md). A FILE is a script (.yaml), a recording (.txtar, .http, .sse,
 .har), or a directory of those. Changed files are reloaded without interrupting open streams.
 Any bearer token is accepted, and names the user; requests without one are accepted, too.
@@ -84,7 +84,8 @@ The faults of the header X-Mock-Fault and of rules are added to those of --fault
 An expectation file (--expect) lists requests that clients must send:
   calls: [{op: run, contains: weather, exactly: 1}, {op: listen, at-least: 1}]
 where op is what a request does: tell (read fixed information, such as health), run (start or
-resume a run), listen (read its stream), cancel, history, attach (upload a file), sign (renew
+resume a run, also if the response is its stream), listen (read the stream of a run with a
+separate request), cancel, history, attach (upload a file), sign (renew
 the URL of a file) or transcribe; contains is a text in the body of the request. Other valid
 requests are allowed, but with FILEs, one that starts a run must match a rule or a recording.
 docs/mock.md describes all fields of scripts and expectation files.

@@ -35,7 +35,7 @@ func (m *mockDefaultFlags) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&m.pace, "pace", "",
 		"`PACE` pace of deltas, e.g. '{first: 300ms, rate: 40}': the first 300ms after the start of the run, then 40 per "+
 			"second; a delta is a piece of streamed text or tool arguments; the other fields are jitter ({fixed: 20ms} delays "+
-			"every second delta by 20ms, {uniform: 0.5} moves each earlier or later by up to half the time between two, "+
+			"every other delta by 20ms, {uniform: 0.5} moves each earlier or later by up to half the time between two, "+
 			"{lognormal: 0.3} multiplies the time between two by a lognormal random factor with mean 1 and this sigma), burst "+
 			"(number of deltas sent together, default 1), chunk (what one delta is: words for one word (the default), "+
 			"characters for one character, whole for the whole text, or a number of characters) and speed (of recordings: 2 is twice as fast) (default: no delay, "+
@@ -127,8 +127,8 @@ func parseSeedFlag(flag, text string) (*uint64, error) {
 // limits in c on the size of the journal. The initial values in c are the defaults.
 func addJournalFlags(f *pflag.FlagSet, c *journal.Config) {
 	f.Var(countValue(&c.Entries), "journal",
-		"maximum number of exchanges in the journal; the oldest are dropped: --expect does not count them (a call with a "+
-			"maximum then fails), but their violations of the protocol are still reported")
+		"maximum number of exchanges in the journal; the oldest are dropped: --expect does not count them (a call with exactly or "+
+			"at-most then fails), but their violations of the protocol are still reported")
 	f.Var(sizeValue(&c.Bytes), "journal-bytes", "maximum size of the journal; the oldest exchanges are dropped")
 	f.Var(sizeValue(&c.Body), "journal-body",
 		"maximum size kept of each request body and each response body; --expect searches only the part kept")

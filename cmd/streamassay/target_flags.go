@@ -70,8 +70,8 @@ var targetFlags = []optionDeclaration{
 		},
 		usage: "`STYLE` style of prompts: conformance, for agents that reply to test prompts as docs/prompts.md prescribes, " +
 			"or natural (plain sentences), for any agent, such as one that uses a model; " +
-			"for any agent; exact content is judged only with conformance, and only if the agent is \"scripted\" (see above); " +
-			"with natural, --claim has no effect on checks of replies whose content the prompt chooses, such as a tool " +
+			"exact content is judged only with conformance, and only if the agent is \"scripted\" (see above); " +
+			"with natural, --claim has no effect on checks of replies whose kind depends on the prompt, such as a tool " +
 			"call, reasoning or an error",
 		diff: "`STYLE` style of prompts: conformance, for agents that reply to test prompts as docs/prompts.md prescribes, " +
 			"or natural (plain sentences), " +
