@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
 )
 
 // runAccepts plays the accepts scenario, which sends valid requests in many forms:
@@ -13,6 +14,7 @@ import (
 //   - after each of these, further prompts in the same thread, which test whether the agent
 //     remembers the earlier messages;
 //   - prompts with unusual ids of threads and runs, including UUIDs of versions 1 and 7;
+//   - a prompt after many earlier messages, if requests repeat the history of their thread;
 //   - requests that omit an optional header field.
 //
 // Checks verify that the server accepts all of these requests.
@@ -47,6 +49,7 @@ func runAccepts(t *Conversation) {
 		t.SendAndRead("prompt", t.PromptEvent("text", "accepted"))
 	}
 	t.sendWithUnusualIDs()
+	t.sendLongHistory()
 	for _, template := range []string{"prompt", "listen"} {
 		o, _ := t.dialect.TemplateOperation(template)
 		if o == nil {
@@ -121,6 +124,30 @@ func (t *Conversation) sendWithUnusualIDs() {
 	for _, id := range []string{"constructor", "__proto__", "a:" + t.NewID(), t.NewID() + " 1+2&a=b#?%20"} {
 		t.Thread, t.Run = id, t.NewID()
 		send()
+	}
+}
+
+// longHistoryLength is the number of earlier messages in the request of
+// [Conversation.sendLongHistory]. A limit of 100 is common, although few documents state one.
+const longHistoryLength = 130
+
+// sendLongHistory sends a prompt in a thread with many earlier messages of the user. It sends
+// nothing if requests do not repeat the history of their thread, or if the document does not allow
+// as many messages.
+func (t *Conversation) sendLongHistory() {
+	if !t.dialect.RepeatsHistory(t.BuildRequest("prompt", t.PromptEvent("text", "accepted"))) {
+		return
+	}
+	var earlier dialect.MessageHistory
+	for range longHistoryLength {
+		t.Thread, t.Run = t.NewID(), t.NewID()
+		earlier = t.dialect.AppendRequest(earlier, t.BuildRequest("prompt", t.PromptEvent("text", "accepted")))
+	}
+	e := t.PromptEvent("text", "accepted after many messages")
+	e.Thread, e.Run = t.NewID(), t.NewID()
+	r, err := t.dialect.BuildRequestAfter(earlier, "prompt", e)
+	if err == nil && len(t.dialect.ValidateRequest(r)) == 0 {
+		t.Send(r)
 	}
 }
 

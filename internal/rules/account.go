@@ -107,6 +107,8 @@ type exchangeTracker struct {
 	// runs contains the ids of the runs that the server accepted. The thread is not part of the key,
 	// because a server may require run ids that are unique in all threads.
 	runs map[string]bool
+	// subjects contains the subjects of the accepted requests.
+	subjects map[requestSubject]bool
 	// unread contains the runs of which no stream was received yet. The value is the time at which
 	// the request that started the run was accepted, measured from the start of the conversation.
 	unread map[userRunKey]time.Duration
@@ -126,7 +128,8 @@ func exchangesOf(p *spec.Pass) *exchangeTracker {
 		uploads := &knownUploads{files: map[string]string{}, links: map[string]issuedLink{}}
 		a := &exchangeTracker{
 			asked: requestedInputs{}, uploads: uploads, running: openRuns{}, runs: map[string]bool{},
-			unread: map[userRunKey]time.Duration{}, idleSince: map[userThreadKey]time.Duration{},
+			subjects: map[requestSubject]bool{},
+			unread:   map[userRunKey]time.Duration{}, idleSince: map[userThreadKey]time.Duration{},
 		}
 		return a, a.observe
 	})
@@ -153,10 +156,14 @@ func (a *exchangeTracker) observe(e spec.Event) {
 			a.uploads.record(x.request, x.reply)
 			x.unverifiable = x.unaskedAnswer || a.uploads.isUnverifiable(x.request)
 			x.threadBusy = a.running.mayRefuse(x.request)
+			x.acceptedBefore = a.subjects[subjectOf(x.request)]
 			if x.runKnown = a.runs[x.request.Run]; a.idleSince[threadOf(x.request)] > 0 {
 				x.idle = x.request.At - a.idleSince[threadOf(x.request)]
 			}
 			a.running.record(*x)
+			if x.request.Valid() && x.isAccepted() {
+				a.subjects[subjectOf(x.request)] = true
+			}
 			a.recordAccepted(*x)
 			if x.request.Facts().Reply == spec.CancelAccepted && x.status()/100 == 4 {
 				a.refusedCancels = append(a.refusedCancels, x.request)
@@ -217,6 +224,19 @@ type userRunKey struct {
 // because threads of different users may have the same id.
 func threadOf(request spec.Event) userThreadKey {
 	return userThreadKey{request.Thread, request.User, request.Principal}
+}
+
+// A requestSubject is what the acceptance of a request shows to exist: the operation, for the user,
+// the thread and the run that the request names. Fields for what it does not name are empty.
+type requestSubject struct {
+	operation string
+	thread    userThreadKey
+	run       string
+}
+
+// subjectOf returns the subject of request.
+func subjectOf(request spec.Event) requestSubject {
+	return requestSubject{request.Operation, threadOf(request), request.Run}
 }
 
 // eachStreamOrRest is like [eachStream], but also calls w for streams that were requested from a

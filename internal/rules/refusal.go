@@ -37,6 +37,7 @@ type exchange struct {
 	waitsForClient bool       // the stream waits for a resume, or for the result of a client tool
 	runKnown       bool       // the server accepted an earlier request to start a run with the same id
 	isFirstRead    bool       // the request is the first for the stream of a new run; see [exchangeTracker.isFirstRead]
+	acceptedBefore bool       // a request with the same subject was accepted before; see [subjectOf]
 	// idle is how long the thread had been idle when the request was sent: the time since the end
 	// of the last response to a request of the same user that was accepted in the thread. It is 0
 	// if there was none, and in recordings without times.
@@ -350,10 +351,14 @@ func isRequestIndependentStatus(status int) bool {
 // sure that the thread is not busy; see [openRuns.mayRefuse].
 //
 // The statuses 403, 404, 409 and 410 are not excused for a new run in a thread that has been idle
-// for conflictSettleTime, and for a first read (see exchange.isFirstRead).
+// for conflictSettleTime, for a first read (see exchange.isFirstRead), and for a request that is
+// not for a run or a stream, if one with the same subject was accepted before.
 func (x exchange) isExcused() bool {
 	// A request that names a known run may be refused as a duplicate.
 	isJudged := isRunRequest(x.request) && !x.runKnown && x.idle >= conflictSettleTime
+	if !isRunRequest(x.request) && !x.request.IsStream() {
+		isJudged = x.acceptedBefore && (x.request.Thread == "" || x.idle >= conflictSettleTime)
+	}
 	return x.hasExcusedStatus() && (!isJudged || isRequestIndependentStatus(x.status()))
 }
 
