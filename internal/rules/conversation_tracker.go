@@ -16,7 +16,8 @@ import (
 //   - runs that were canceled
 //   - runs that were refused or cut off, unless the prompt asked for a failure
 //   - runs whose request did not contain the input for which the thread was waiting
-//   - runs that failed without any text while another run of the thread may have been active
+//   - runs that failed without any text while another run of the thread may have been active, unless
+//     they ended as canceled
 func eachScriptedRun(judge func(p *spec.Pass, a *assembledRun)) watchFunc {
 	return judgeAtEnd(func(p *spec.Pass) *conversationTracker {
 		exchanges := exchangesOf(p)
@@ -29,7 +30,7 @@ func eachScriptedRun(judge func(p *spec.Pass, a *assembledRun)) watchFunc {
 		})
 	}, func(p *spec.Pass, t *conversationTracker) {
 		for _, a := range t.finishedRuns {
-			failedWhileBusy := a.threadBusy && a.failure.Kind != "" && a.text() == ""
+			failedWhileBusy := a.threadBusy && a.failure.Kind != "" && a.failure.Status != "canceled" && a.text() == ""
 			wasCutOff := isBrokenTransfer(a.bodyEnd) // other checks report that
 			inconclusive := a.skipsPendingInput || failedWhileBusy || (wasCutOff || a.refused) && !a.isToFail()
 			if a.request.Principal == spec.PrimaryUser && !inconclusive && !t.isCanceled(a) {

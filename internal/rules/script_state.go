@@ -69,7 +69,7 @@ is not judged, because the target does not know the prompt. Nor is a run with 64
 the state.`,
 		Needs: []spec.Kind{spec.StateSnapshot, spec.StateDelta},
 		Watch: scriptCheck("state", "", func(p *spec.Pass, a *assembledRun, patches string) {
-			want, ok := expectedState(a.request.State, patches)
+			want, patchCount, ok := expectedState(a.request.State, patches)
 			if ok && a.text() == "changed" && len(a.stateEvents) < maxMarks {
 				got, err := a.state()
 				if err != nil {
@@ -80,6 +80,10 @@ the state.`,
 				p.Judge(a.endEvent(), hasJSON(got, want) && a.isSuccessful(),
 					"the snapshots and deltas result in the state %s%s; expected the state %s%s",
 					excerpt(got), a.describeEnd(), want, a.expectedEnd())
+				isOther := func(e spec.Event) bool { return e.Kind != spec.StateDelta }
+				deltaCount := len(slices.DeleteFunc(slices.Clone(a.stateEvents), isOther))
+				p.Judge(a.endEvent(), deltaCount >= patchCount || !hasJSON(got, want), "got %s; expected %d, one for each patch",
+					pluralize(deltaCount, "state delta"), patchCount)
 				if len(a.otherStates) > 0 {
 					name, leaked := leakedMember(got, want, a.otherStates)
 					p.Judge(a.endEvent(), !leaked,
@@ -117,24 +121,24 @@ A run without these two messages is not judged, because the target does not know
 
 // expectedState applies the JSON Patches in patches to state, in order, and returns the resulting
 // state as JSON text. The argument state is JSON text, or "" for an empty object. The argument
-// patches consists of any number of JSON Patches, one after the other. The result ok is false if
-// one of them cannot be decoded or does not apply.
-func expectedState(state, patches string) (result string, ok bool) {
+// patches consists of any number of JSON Patches, one after the other; n is their number. The result
+// ok is false if one of them cannot be decoded or does not apply.
+func expectedState(state, patches string) (result string, n int, ok bool) {
 	if state == "" {
 		state = "{}"
 	}
 	dec := json.NewDecoder(strings.NewReader(patches))
-	for dec.More() {
+	for ; dec.More(); n++ {
 		var patch json.RawMessage
 		err := dec.Decode(&patch)
 		if err == nil {
 			state, err = applyPatch(state, string(patch))
 		}
 		if err != nil {
-			return "", false
+			return "", 0, false
 		}
 	}
-	return state, true
+	return state, n, true
 }
 
 // leakedMember looks for a member of got that want does not have, but that one of others has with

@@ -1,8 +1,9 @@
 package rules
 
 import (
-	"bytes"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/streamassay/streamassay/spec"
 )
@@ -92,9 +93,17 @@ var SequenceNeverFalls = &spec.Check{
 	Doc:   "sequence numbers never decrease, and repeat only for an unchanged event",
 	Needs: []spec.Kind{spec.SlotSeq},
 	Watch: eachSequenceNumber(func(p *spec.Pass, e, before spec.Event, n, last int64) {
-		ordered := n > last || n == last && bytes.Equal(e.Raw, before.Raw)
+		ordered := n > last || n == last && dataLines(e.Raw) == dataLines(before.Raw)
 		p.Judge(e, ordered, "got sequence number %d after %d; expected a greater one, or an unchanged event", n, last)
 	}),
+}
+
+// dataLines returns the lines of frame that begin with "data", which hold the data of the event. The
+// other lines, such as a retry field, are not part of it.
+func dataLines(frame []byte) string {
+	lines := strings.FieldsFunc(string(frame), func(r rune) bool { return r == '\r' || r == '\n' })
+	isOther := func(line string) bool { return !strings.HasPrefix(line, "data") }
+	return strings.Join(slices.DeleteFunc(lines, isOther), "\n")
 }
 
 // CursorPresent judges whether at least one event of a stream has an SSE id, from which a client
