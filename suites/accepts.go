@@ -100,8 +100,8 @@ func (t *Conversation) sendAfterHistory(template string, e spec.Event) {
 const longIDLength = 200
 
 // sendWithUnusualIDs starts runs with unusual ids of the thread or the run: long ones, ones that
-// consist of digits, names that are special in JavaScript, and one with a colon. It omits requests
-// that the document does not allow.
+// consist of digits, names that are special in JavaScript, one with a colon, and a UUID in capital
+// letters. It omits requests that the document does not allow.
 func (t *Conversation) sendWithUnusualIDs() {
 	send := func() {
 		r := t.BuildRequest("prompt", t.PromptEvent("text", "accepted"))
@@ -117,6 +117,12 @@ func (t *Conversation) sendWithUnusualIDs() {
 			t.Thread, t.Run = t.NewID(), t.NewID()
 			*id = change(*id)
 			send()
+		}
+	}
+	if !t.respondsWithStream("prompt") { // a stream may have the id in lower case
+		t.Thread, t.Run = strings.ToUpper(t.NewID()), t.NewID()
+		if r := t.BuildRequest("prompt", t.PromptEvent("text", "accepted")); len(t.dialect.ValidateRequest(r)) == 0 {
+			t.Send(r)
 		}
 	}
 	// Every object in JavaScript inherits members with the first two names. The characters of the last

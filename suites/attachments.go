@@ -94,9 +94,10 @@ func (t *Conversation) sendImageForms() {
 }
 
 // uploadOthers uploads one file for each template of the upload operation and fetches the file. It
-// then requests a new signed URL and fetches the file from that URL. It varies two of the requests:
-// the request of "attach" quotes the multipart boundary, and in the request of "attach-again" the
-// file precedes the other fields. uploadOthers omits the [optionalTemplates].
+// then requests a new signed URL and fetches the file from that URL. It varies three of the
+// requests: the request of "attach" quotes the multipart boundary, in the request of "attach-again"
+// the file precedes the other fields, and in that of "attach-name" all fields have a Content-Type.
+// uploadOthers omits the [optionalTemplates].
 func (t *Conversation) uploadOthers() {
 	o, _ := t.dialect.TemplateOperation("attach")
 	for _, template := range o.Templates() {
@@ -109,6 +110,8 @@ func (t *Conversation) uploadOthers() {
 			r = withQuotedBoundary(r)
 		case "attach-again":
 			r = withReversedFields(r)
+		case "attach-name":
+			r = withTextFieldTypes(r)
 		}
 		if !t.upload(r) {
 			continue

@@ -107,6 +107,17 @@ func withReversedFields(r spec.Request) spec.Request {
 	return r
 }
 
+// withTextFieldTypes returns a copy of r in which each text field of a multipart body has a
+// Content-Type (RFC 7578, section 4.4). It does not change other requests.
+func withTextFieldTypes(r spec.Request) spec.Request {
+	if strings.Contains(r.Header.Get("Content-Type"), "boundary=") {
+		// The header of a file ends with its media type, and not with a quotation mark.
+		const typed = "\"\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n"
+		r.Body = bytes.ReplaceAll(r.Body, []byte("\"\r\n\r\n"), []byte(typed))
+	}
+	return r
+}
+
 // withBodyField returns a copy of r with the given header field, or r itself if it has no body.
 func withBodyField(r spec.Request, name, value string) spec.Request {
 	if len(r.Body) > 0 {

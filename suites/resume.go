@@ -71,12 +71,16 @@ func runResume(t *Conversation) {
 	}
 	all := t.Cursors()
 	for i, cursor := range all[:min(len(all), maxDisconnects)] {
+		if t.form = nil; i%2 == 1 { // HTTP/2 has only lower case, and proxies keep it
+			t.form = func(r spec.Request) spec.Request { return withFieldNames(r, strings.ToLower) }
+		}
 		limit := wire.StopWhen{}
 		if i == len(all)-1 { // after the last event some servers keep the stream open
 			limit.Elapsed = quietTimeout
 		}
 		t.readStream(cursor, limit)
 	}
+	t.form = nil
 	t.ReadStream("", 0)
 	o, _ := t.dialect.TemplateOperation("prompt")
 	for _, template := range o.Templates() {

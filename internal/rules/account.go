@@ -165,7 +165,7 @@ func (a *exchangeTracker) observe(e spec.Event) {
 				a.subjects[subjectOf(x.request)] = true
 			}
 			a.recordAccepted(*x)
-			if x.request.Facts().Reply == spec.CancelAccepted && x.status()/100 == 4 {
+			if x.isCancel() && x.status()/100 == 4 {
 				a.refusedCancels = append(a.refusedCancels, x.request)
 			}
 		}

@@ -9,7 +9,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-var historyUnsentChecks = []*spec.Check{HistoryHasSentPromptsOnly, HistoryHasSentImagesOnly, HistoryLinkOpens}
+var historyUnsentChecks = []*spec.Check{
+	HistoryHasSentPromptsOnly, HistoryHasStreamedAnswersOnly, HistoryHasSentImagesOnly, HistoryLinkOpens,
+}
 
 // A sentPrompt describes a user's message in a request: its text, without white space, and whether
 // it had images.
@@ -126,6 +128,35 @@ This is judged for threads that are known to be new, except for the pages of ear
 		}),
 	}
 )
+
+// HistoryHasStreamedAnswersOnly judges whether each message of the assistant in a history has text
+// that the server streamed.
+var HistoryHasStreamedAnswersOnly = &spec.Check{
+	ID: "history.tells-only-answers",
+	Doc: `the assistant messages of a history are answers that were streamed
+
+This is judged for scripted targets and for threads that are known to be new, if the streams of all
+their runs were read to the end. A message need only contain a streamed text, or be part of one; other
+checks judge its exact text. A message without text is not judged.`,
+	Needs: []spec.Kind{spec.History, spec.HistoryAssistant, spec.MessageDelta, spec.RunAccepted},
+	Watch: eachHistoryPage(func(p *spec.Pass, c *conversation, x *exchange, page spec.Event) {
+		sent, known := c.sentTexts(x, page.Thread)
+		if !known || !x.request.Facts().Scripted || page.Day != "" && x.request.Day != "" {
+			return
+		}
+		for _, m := range page.PartsOf(spec.HistoryAssistant) {
+			text, isStreamed := WithoutSpace(m.Text), false
+			for streamed := range sent {
+				other := WithoutSpace(streamed.text)
+				isStreamed = isStreamed || streamed.kind == spec.HistoryAssistant &&
+					(strings.Contains(other, text) || other != "" && strings.Contains(text, other))
+			}
+			if text != "" {
+				p.Judge(page, isStreamed, "history has the assistant message %q; expected only answers that were streamed", m.Text)
+			}
+		}
+	}),
+}
 
 // HistoryLinkOpens judges whether a request for the link to an image in a history returns status
 // 200 and the file that was sent with the message. If the bytes of that file are not known, the

@@ -51,6 +51,9 @@ func (x exchange) status() int { return x.response.StatusCode }
 // and the stream, if there is one, has no refusal event.
 func (x exchange) isAccepted() bool { return x.status()/100 == 2 && !x.refusedInBand }
 
+// isCancel reports whether the request asks to cancel a run.
+func (x exchange) isCancel() bool { return x.request.Facts().Reply == spec.CancelAccepted }
+
 // isComplete reports whether the server accepted the request and the transfer of the response was
 // not cut off. A body that the client stopped reading counts as complete.
 func (x exchange) isComplete() bool { return x.isAccepted() && !x.isCutOff() }
@@ -357,7 +360,7 @@ func (x exchange) isExcused() bool {
 	// A request that names a known run may be refused as a duplicate.
 	isJudged := isRunRequest(x.request) && !x.runKnown && x.idle >= conflictSettleTime
 	if !isRunRequest(x.request) && !x.request.IsStream() {
-		isJudged = x.acceptedBefore && (x.request.Thread == "" || x.idle >= conflictSettleTime)
+		isJudged = x.acceptedBefore && (x.request.Thread == "" || x.isCancel() || x.idle >= conflictSettleTime)
 	}
 	return x.hasExcusedStatus() && (!isJudged || isRequestIndependentStatus(x.status()))
 }
