@@ -34,6 +34,7 @@ func runAttachments(t *Conversation) {
 	t.uploadOthers()
 	t.fetch(stored.Text)
 	t.SendAndRead("uploaded", image)
+	t.completeHistory()
 	t.SendAndRead("prompt", t.PromptEvent("text", "without an image"))
 	if t.HasTemplate("attach-again") && t.upload(t.BuildRequest("attach-again", spec.Event{})) {
 		other := t.PromptEvent("text", "another image")
