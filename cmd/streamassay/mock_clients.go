@@ -46,6 +46,13 @@ func (m *mockOptions) clientJudge(sh stdio) (func(*journal.Journal, int) error, 
 		if to, err = writableDestination("--expect-report "+m.expectReport, m.expectReport); err != nil {
 			return nil, err
 		}
+		name, ready := "--expect-report "+m.expectReport, m.endpoint
+		if err := to.checkInputs(name, append(m.inputs, ready.cert, ready.key)...); err != nil {
+			return nil, err
+		}
+		if err := to.checkDistinct(name, ready.readyTo, "--ready-file "+ready.readyFile); err != nil {
+			return nil, err
+		}
 	}
 	started := time.Now()
 	return func(j *journal.Journal, code int) error {

@@ -98,6 +98,25 @@ func (o *reportOutput) checkConflict(others, own []reportOutput) error {
 	return nil
 }
 
+// checkReports returns a usage error if a report in list would overwrite one of the input files (see
+// [destination.checkInputs]), or if its file is the directory transcripts, which is "" or the value
+// of the named flag.
+func checkReports(list []reportOutput, flag, transcripts string, inputs ...string) error {
+	for _, o := range list {
+		if err := o.destination.checkInputs(o.flagText, inputs...); err != nil {
+			return err
+		}
+		dir, err := newDestination(filepath.Clean(transcripts))
+		if transcripts == "" || err != nil {
+			continue
+		}
+		if err := o.destination.checkDistinct(o.flagText, dir, flag+" "+transcripts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // sameDestination returns the first report in list that has the same destination as o, or nil.
 func sameDestination(list []reportOutput, o *reportOutput) *reportOutput {
 	for i := range list {

@@ -109,11 +109,20 @@ func (p *proxyOptions) run(ctx context.Context, sh stdio, command []string) erro
 	if err != nil {
 		return err
 	}
-	if err := p.endpoint.check(false); err != nil {
+	inputs := append(documentPaths(p.dialects), p.ca)
+	if err := p.endpoint.check(false, inputs...); err != nil {
 		return err
 	}
 	if err := p.endpoint.checkUpstream("--upstream", cfg.Upstream); err != nil {
 		return err
+	}
+	if err := checkReports(outs, "--transcripts", p.transcripts, append(inputs, p.endpoint.cert, p.endpoint.key)...); err != nil {
+		return err
+	}
+	for _, o := range outs {
+		if err := o.destination.checkDistinct(o.flagText, p.endpoint.readyTo, "--ready-file "+p.endpoint.readyFile); err != nil {
+			return err
+		}
 	}
 	seen := &proxiedConversations{dirPath: p.transcripts}
 	cfg.Log = p.log.logger(sh.err)

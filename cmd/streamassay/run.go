@@ -154,7 +154,17 @@ func newTargetRuns(flags targetOptions, config string) ([]targetRun, error) {
 		}
 		jobs, reported = append(jobs, j), append(reported, j.outputs)
 	}
-	return jobs, resolveOutputs(reported...)
+	if err := resolveOutputs(reported...); err != nil {
+		return nil, err
+	}
+	for _, j := range jobs {
+		inputs := append(documentPaths(j.Dialects), config, j.CA)
+		flag := j.source.settingName("transcripts")
+		if err := checkReports(j.outputs, flag, j.Transcripts, inputs...); err != nil {
+			return nil, err
+		}
+	}
+	return jobs, nil
 }
 
 // overwritesTranscripts reports whether j and other would write transcripts to the same files.

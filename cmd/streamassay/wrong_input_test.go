@@ -221,6 +221,21 @@ var wrongToo = []wrong{
 	{"help run lint", `run has no subcommand "lint"`},
 }
 
+// wrongOutputs lists invalid invocations in which an output would overwrite an input or another output.
+var wrongOutputs = []wrong{
+	{"lint plain.sse --dialect agkit --report json=./plain.sse", "--report json=./plain.sse would overwrite the input plain.sse"},
+	{"lint . --dialect agkit --report json=plain.sse", "--report json=plain.sse would overwrite the input plain.sse"},
+	{"run --config a.yaml --report json=a.yaml", "--report json=a.yaml would overwrite the input a.yaml"},
+	{"run URL --dialect agkit --transcripts new --report json=new", "--transcripts new and --report json=new go to the same place"},
+	{"proxy --upstream http://127.0.0.1:1 --dialect agkit --transcripts new --report json=new", "--transcripts new and --report json=new go"},
+	{"proxy --upstream http://127.0.0.1:1 --dialect agkit --ready-file new --report json=new", "--ready-file new and --report json=new go"},
+	{"mock plain.yaml --expect-report plain.yaml -- true", "--expect-report plain.yaml would overwrite the input plain.yaml"},
+	{"mock --expect calls.yaml --expect-report calls.yaml -- true", "--expect-report calls.yaml would overwrite the input calls.yaml"},
+	{"mock --expect calls.yaml --ready-file calls.yaml", "--ready-file calls.yaml would overwrite the input calls.yaml"},
+	{"mock --ready-file new --expect-report new", "--ready-file new and --expect-report new go to the same place"},
+	{"serve --ready-file plain.yaml --tls-cert plain.yaml --tls-key a.yaml", "--ready-file plain.yaml would overwrite the input plain.yaml"},
+}
+
 // TestWrongInput checks that invalid input results in exit code 2 and a single line that names the
 // input and the valid values, and that no request is sent and no file is created or removed.
 func TestWrongInput(t *testing.T) {
@@ -243,7 +258,7 @@ func TestWrongInput(t *testing.T) {
 	}
 	before := listing(t, dir)
 	t.Run("all", func(t *testing.T) {
-		for _, c := range slices.Concat(wrongTried, wrongToo) {
+		for _, c := range slices.Concat(wrongTried, wrongToo, wrongOutputs) {
 			t.Run(c.words, func(t *testing.T) {
 				t.Parallel()
 				c.check(t, dir, srv.URL)
