@@ -36,7 +36,7 @@ func (m *mockOptions) clientJudge(sh stdio) (func(*journal.Journal, int) error, 
 		if _, err := text.Peek(1); err == io.EOF {
 			return nil, usageError("--expect %s: is empty: want calls", m.expect)
 		}
-		if want, err = journal.LoadExpectations(m.expect, text); err != nil {
+		if want, err = journal.LoadExpectations(m.expect, text, m.dialects); err != nil {
 			return nil, usageError("--expect %v", err)
 		}
 	}
