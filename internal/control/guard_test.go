@@ -113,6 +113,7 @@ func TestRefused(t *testing.T) {
 		{"PUT", "/v1/clock", `{"advance": "soon"}`, 400, "90s"},
 		{"PUT", "/v1/settings", `{"sede": 7}`, 400, "seed, vary, pace, faults or hold"},
 		{"PUT", "/v1/settings", `{"seed": -1}`, 400, "from 0 to 9007199254740991"},
+		{"PUT", "/v1/settings", `{"vary": "on"}`, 400, `vary: invalid seed \"on\" (want an integer, not a string)`},
 		{"PUT", "/v1/settings", `{"hold": 1.5}`, 400, "want an integer"},
 		{"PUT", "/v1/settings", `{"pace": {"rate": "fast"}}`, 400, "want a number"},
 		{"PUT", "/v1/settings", `{"faults": ["no-such-fault"]}`, 400, "unknown fault"},
