@@ -233,6 +233,8 @@ var wrongOutputs = []wrong{
 	{"mock --expect calls.yaml --expect-report calls.yaml -- true", "--expect-report calls.yaml would overwrite the input calls.yaml"},
 	{"mock --expect calls.yaml --ready-file calls.yaml", "--ready-file calls.yaml would overwrite the input calls.yaml"},
 	{"mock --ready-file new --expect-report new", "--ready-file new and --expect-report new go to the same place"},
+	{"convert plain.sse more/plain.sse --dialect agkit --out new",
+		"plain.sse and more/plain.sse have the same output, new/plain.txtar"},
 	{"serve --ready-file plain.yaml --tls-cert plain.yaml --tls-key a.yaml", "--ready-file plain.yaml would overwrite the input plain.yaml"},
 }
 
@@ -245,7 +247,8 @@ func TestWrongInput(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"empty.yaml": "", "plain.sse": "data: {}\n\n", "plain.txt": "hello", "plain.yaml": greets, "calls.yaml": "calls: []\n", "folder/note": "x",
-		"typo.yaml": "targets:\n  - url: http://127.0.0.1:1\n    name: x\n    dialects: [agkit]\n", "broken.yaml": "targets: [",
+		"more/plain.sse": "data: {}\n\n",
+		"typo.yaml":      "targets:\n  - url: http://127.0.0.1:1\n    name: x\n    dialects: [agkit]\n", "broken.yaml": "targets: [",
 		"a.yaml": "targets: [{url: 'http://127.0.0.1:1', dialects: [agkit]}]\n", "b.yaml": "targets: [{url: 'http://127.0.0.1:1', dialects: [agkit]}]\n",
 	} {
 		path := filepath.Join(dir, name)
