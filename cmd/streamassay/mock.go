@@ -117,7 +117,7 @@ SIGINT, 143 by SIGTERM.`,
 				return err
 			}
 			m.sources = paths
-			if err := m.sources.validate(); err != nil {
+			if err := m.sources.validate(command); err != nil {
 				return err
 			}
 			m.inputs = slices.Concat(paths, documentPaths(names), []string{m.expect})

@@ -68,6 +68,9 @@ Exit codes: 0 no MUST requirement is violated and 3 does not apply, 1 a MUST req
 			if err != nil {
 				return err
 			}
+			if len(args) > 0 && command == nil {
+				return usageError("proxy takes no arguments, got %q: a COMMAND comes after --", args[0])
+			}
 			if err := rejectArguments(cmd, args); err != nil {
 				return err
 			}

@@ -174,6 +174,8 @@ var wrongToo = []wrong{
 	{"serve --files dir:", "the part after \"dir:\" is missing"},
 	{"serve --eventsource=x", "--eventsource x|true or false"},
 	{"mock --dialect agkit --", "COMMAND"},
+	{"mock plain.yaml npm test", "npm: no such file or directory (a COMMAND comes after --)"},
+	{"proxy --dialect agkit --upstream URL npm test", `proxy takes no arguments, got "npm": a COMMAND comes after --`},
 	{"mock --dialect agkit -- nosuchcommand", "nosuchcommand|not found"},
 	{"mock --check plain.yaml -- true", "--check|COMMAND"},
 	{"mock --dialect agkit --expect calls --expect calls", "twice"},
