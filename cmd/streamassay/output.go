@@ -143,13 +143,17 @@ func usesStdout(list []reportOutput) bool {
 // writeReports writes the report r to each destination in list, in the format selected for that
 // destination. If writing to some of them fails, it still writes to the others and then returns one
 // error for all failures. Unless standard output is one of the destinations, it also prints the
-// text report to standard output, in the given style.
+// text report to standard output, in the given style. That report shows the exit code that results
+// from the failures.
 func writeReports(r *reports.Report, list []reportOutput, sh stdio, style reports.TextStyle) error {
 	var failed []string
 	for _, o := range list {
 		if err := o.write(r, sh); err != nil {
 			failed = append(failed, fmt.Sprintf("%s: %v", o.flagText, err))
 		}
+	}
+	if len(failed) > 0 && r.Exit < exitcode.SignalBase {
+		style.Exit = exitInternal
 	}
 	if !usesStdout(list) {
 		if err := reports.WriteText(sh.out, r, style); err != nil {
