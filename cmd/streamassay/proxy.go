@@ -119,11 +119,13 @@ func (p *proxyOptions) run(ctx context.Context, sh stdio, command []string) erro
 	if err := p.endpoint.checkUpstream("--upstream", cfg.Upstream); err != nil {
 		return err
 	}
-	if err := checkReports(outs, "--transcripts", p.transcripts, append(inputs, p.endpoint.cert, p.endpoint.key)...); err != nil {
+	inputs = append(inputs, p.endpoint.cert, p.endpoint.key)
+	if err := checkReports(outs, "--transcripts", p.transcripts, inputs...); err != nil {
 		return err
 	}
+	ready := "--ready-file " + p.endpoint.readyFile
 	for _, o := range outs {
-		if err := o.destination.checkDistinct(o.flagText, p.endpoint.readyTo, "--ready-file "+p.endpoint.readyFile); err != nil {
+		if err := o.destination.checkDistinct(o.flagText, p.endpoint.readyTo, ready); err != nil {
 			return err
 		}
 	}
