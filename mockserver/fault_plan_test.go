@@ -222,11 +222,11 @@ func TestResetBesidesAStream(t *testing.T) {
 // operation.
 func TestOperationKindsAreFilters(t *testing.T) {
 	for _, kind := range reference.OperationKinds {
-		if err := (journal.Filter{Op: kind}).Check(); err != nil {
+		if err := (journal.Filter{Op: kind}).Check(nil); err != nil {
 			t.Error(err)
 		}
 	}
-	if (journal.Filter{Op: "rnu"}).Check() == nil {
+	if (journal.Filter{Op: "rnu"}).Check(nil) == nil {
 		t.Error("an unknown operation is accepted as a filter")
 	}
 }

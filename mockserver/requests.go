@@ -63,7 +63,7 @@ func (s *Server) Requests(test string) (all []ReceivedRequest) {
 // violated a MUST of the protocol, if the calls differ from the expectations, or if the server
 // received no request. It also returns an error if the expectations are invalid.
 func (s *Server) Verify(expectations string) error {
-	expect, err := journal.LoadExpectations("expectations", strings.NewReader(expectations))
+	expect, err := journal.LoadExpectations("expectations", strings.NewReader(expectations), s.Dialects())
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -18,6 +19,7 @@ import (
 type TextStyle struct {
 	Color   bool // ANSI colors
 	Verbose bool // lists what was not tested, instead of only counting it, and shows all lists in full
+	Exit    int  // exit code of the program, if it is not that of the report; 0 means that it is
 }
 
 // DetectStyle returns the style for a report that is written to f. The style has colors if f is a
@@ -84,8 +86,10 @@ func WriteText(w io.Writer, r *Report, s TextStyle) error {
 	}
 	r.writeRounds(b, s)
 	r.writeSeed(b, s)
+	shown := *r
+	shown.Exit = cmp.Or(s.Exit, r.Exit)
 	fmt.Fprintf(b,
-		"%s  %s\n", s.colorVerdict(r.overallVerdict(), s.colorize(bold, r.exitWord())), safeText(r.conclusionLine()))
+		"%s  %s\n", s.colorVerdict(r.overallVerdict(), s.colorize(bold, r.exitWord())), safeText(shown.conclusionLine()))
 	_, err := io.WriteString(w, ciCommands.ReplaceAllString(b.String(), `$1\$2`))
 	return err
 }

@@ -47,6 +47,8 @@ func parseBase(name, text string) (*url.URL, error) {
 		return fail("has the scheme %s, which is not supported: it must begin with http:// or https://", u.Scheme)
 	case u.Hostname() == "":
 		return fail("has no host (e.g. http://127.0.0.1:8080)")
+	case strings.HasSuffix(u.Host, ":"):
+		return fail("has a colon but no port (e.g. http://127.0.0.1:8080)")
 	case u.Port() != "" && (port < 1 || port > 65535):
 		return fail("has port %s, which is out of range (1 to 65535)", u.Port())
 	case u.User != nil:

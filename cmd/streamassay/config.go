@@ -248,6 +248,9 @@ func (o optionDeclaration) setField(set *pflag.FlagSet, t *targetOptions, key st
 	f := set.Lookup(o.name)
 	switch value.(type) {
 	case nil, []any, yaml.MapSlice:
+		if _, isMap := value.(yaml.MapSlice); isMap && key == "prompts" {
+			return usageError("%s: %s; texts by scenario go in prompt:", key, expectedValue(f, f.Value.Set("")))
+		}
 		if err := f.Value.Set(""); err != nil {
 			return usageError("%s: %s", key, expectedValue(f, err))
 		}

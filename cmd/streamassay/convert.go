@@ -78,7 +78,8 @@ converted, 2 usage error.`,
 // run converts the files at paths and writes the results to the output directory. It prints the
 // paths of the results to standard output, and the problems that it found to standard error. It
 // returns an error with exit code 1 if something could not be converted, and a usage error if a
-// flag is invalid, an input file does not exist or a result cannot be written.
+// flag is invalid, an input file does not exist, a result cannot be written or two input files have
+// the same output file. In the last case, run writes nothing.
 func (c convertOptions) run(sh stdio, paths []string) error {
 	o := replay.ConvertOptions{Format: replay.Format(c.format), BaseURL: c.base}
 	if o.Format != "" && o.Format != replay.Transcript && o.Format != replay.Script {
@@ -103,19 +104,30 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 			return usageError("%s: is a directory: name its files", path)
 		}
 	}
-	if err := os.MkdirAll(c.dir, 0o755); err != nil {
-		return usageError("--out %s: %v", c.dir, withoutPath(err))
-	}
 	failures := 0
-	for _, path := range paths {
-		made, problems := replay.Convert(path, o)
+	made := make([][]replay.ConvertedFile, len(paths))
+	sources := map[string]string{} // path of the input, by name of the output
+	for i, path := range paths {
+		var problems []replay.FileProblem
+		made[i], problems = replay.Convert(path, o)
 		for _, p := range problems {
 			fmt.Fprintln(sh.err, p)
 			if p.Severity == replay.Error {
 				failures++
 			}
 		}
-		for _, f := range made {
+		for _, f := range made[i] {
+			if other, taken := sources[f.Name]; taken {
+				return usageError("%s and %s have the same output, %s", other, path, filepath.Join(c.dir, f.Name))
+			}
+			sources[f.Name] = path
+		}
+	}
+	if err := os.MkdirAll(c.dir, 0o755); err != nil {
+		return usageError("--out %s: %v", c.dir, withoutPath(err))
+	}
+	for i, path := range paths {
+		for _, f := range made[i] {
 			if err := c.write(f, path); err != nil {
 				return err
 			}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/streamassay/streamassay/internal/replay"
 )
 
 // stdoutPath is the path that stands for standard output.
@@ -114,6 +116,35 @@ func (d destination) isSame(other destination) bool {
 		return d.fd == other.fd
 	}
 	return d.file == other.file || d.info != nil && other.info != nil && os.SameFile(d.info, other.info)
+}
+
+// checkInputs returns a usage error if the destination is one of the input files, or a script or
+// recording in one of the input directories, so that writing to it would overwrite the input. The
+// error begins with name, as that of [writableDestination] does. Empty paths and "-" are ignored.
+func (d destination) checkInputs(name string, inputs ...string) error {
+	for _, path := range inputs {
+		in, err := newDestination(filepath.Clean(path))
+		if path == "" || err != nil || in.info == nil || !d.isFile() {
+			continue
+		}
+		same := d.isSame(in)
+		if in.info.IsDir() && d.info != nil && (isScript(d.file) || replay.IsRecording(d.file)) {
+			same, path = strings.HasPrefix(d.file, in.file+string(filepath.Separator)), d.path
+		}
+		if same {
+			return usageError("%s would overwrite the input %s", name, path)
+		}
+	}
+	return nil
+}
+
+// checkDistinct returns a usage error if d and other are the same file. The arguments name and
+// otherName are the flags that gave them, with their values.
+func (d destination) checkDistinct(name string, other destination, otherName string) error {
+	if d.isFile() && d.isSame(other) {
+		return usageError("%s and %s go to the same place", otherName, name)
+	}
+	return nil
 }
 
 // isStdout reports whether the destination is the regular file to which standard output is

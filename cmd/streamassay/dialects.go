@@ -20,7 +20,7 @@ const dialectUsage = "NAME (its default version) or NAME@VERSION (see streamassa
 // or ends with .yaml or .yml, is the path of a document that defines a dialect. Any other name is
 // that of a dialect embedded in the program. The error is one line of text that contains name.
 func openDialect(name string) (*dialect.Dialect, error) {
-	if strings.ContainsAny(name, `/\`) || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") {
+	if isDocumentPath(name) {
 		return dialect.OpenFile(name, rules.All)
 	}
 	d, err := dialect.Open(name)
@@ -29,6 +29,20 @@ func openDialect(name string) (*dialect.Dialect, error) {
 			"the path must contain \"/\" or end with \".yaml\"", err)
 	}
 	return d, nil
+}
+
+// isDocumentPath reports whether name, which the user gave, is the path of a document that defines a
+// dialect.
+func isDocumentPath(name string) bool { return strings.ContainsAny(name, `/\`) || isScript(name) }
+
+// documentPaths returns the paths of documents among names, the values of --dialect.
+func documentPaths(names []string) (paths []string) {
+	for _, name := range names {
+		if isDocumentPath(name) {
+			paths = append(paths, name)
+		}
+	}
+	return paths
 }
 
 // dialectsNamed returns the dialects with the given names, as givenDialects does, or all embedded

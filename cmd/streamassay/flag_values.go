@@ -53,7 +53,7 @@ func boundedSize[T int | int64](to *T, min, max int64) pflag.Value {
 var byteUnits = []struct {
 	name  string
 	bytes int64
-}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"B", 1}}
+}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"KB", 1e3}, {"B", 1}}
 
 // maxSize is the largest size, in bytes, that parseSize accepts: 1 PiB, well within the range of
 // int64.
@@ -71,7 +71,7 @@ func parseSize(text string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || n < 1 || n > maxSize/unit {
-		return 0, errors.New("must be a number of bytes above 0 (e.g. 65536, 64KiB, 1MiB)")
+		return 0, errors.New("must be a whole number of bytes above 0, optionally with KiB, MiB or GiB (e.g. 65536, 64KiB)")
 	}
 	return n * unit, nil
 }

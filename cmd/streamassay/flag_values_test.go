@@ -16,7 +16,7 @@ func TestValues(t *testing.T) {
 		text, want string // want is "" if the text is refused
 	}{
 		{newSize, "1", "1B"}, {newSize, "65536", "64KiB"}, {newSize, "64KiB", "64KiB"}, {newSize, "1 MiB", "1MiB"}, {newSize, "3GiB", "3GiB"},
-		{newSize, "1kB", "1000B"}, {newSize, "2MB", "2000000B"}, {newSize, "1GB", "1000000000B"}, {newSize, "7B", "7B"}, {newSize, "1536KiB", "1536KiB"},
+		{newSize, "1kB", "1000B"}, {newSize, "1KB", "1000B"}, {newSize, "2MB", "2000000B"}, {newSize, "1GB", "1000000000B"}, {newSize, "7B", "7B"}, {newSize, "1536KiB", "1536KiB"},
 		{newSize, "", ""}, {newSize, "0", ""}, {newSize, "-1", ""}, {newSize, "KiB", ""}, {newSize, "1.5MiB", ""}, {newSize, "1TiB", ""}, {newSize, "64kib", ""},
 		{newSize, "9223372036854775807", ""}, {newSize, "99999999999GiB", ""}, {newSize, "1e6", ""}, {newSize, "0x10", ""},
 		{newCount, "1", "1"}, {newCount, "4096", "4096"}, {newCount, "0", ""}, {newCount, "-1", ""}, {newCount, "many", ""}, {newCount, "99999999999", ""},

@@ -132,6 +132,9 @@ func (l lintOptions) run(ctx context.Context, sh stdio, files []string) error {
 	if err != nil {
 		return err
 	}
+	if err := checkReports(outs, "", "", slices.Concat(files, documentPaths(l.dialects))...); err != nil {
+		return err
+	}
 	// The live heap is mainly one copy of the recordings. With the default GC percentage it
 	// could grow to twice their size.
 	defer debug.SetGCPercent(debug.SetGCPercent(25))

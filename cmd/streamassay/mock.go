@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,6 +42,7 @@ type mockOptions struct {
 
 	dialects []*dialect.Dialect // dialects to serve
 	sources  mockSources        // scripts and recordings: the FILE arguments
+	inputs   []string           // paths of sources and of the files that flags name, "" for none
 }
 
 // mockCommand returns the mock command, which serves a mock of one or more dialects.
@@ -116,10 +118,11 @@ SIGINT, 143 by SIGTERM.`,
 				return err
 			}
 			m.sources = paths
-			if err := m.sources.validate(); err != nil {
+			if err := m.sources.validate(command); err != nil {
 				return err
 			}
-			if err := m.endpoint.check(false); err != nil {
+			m.inputs = slices.Concat(paths, documentPaths(names), []string{m.expect})
+			if err := m.endpoint.check(false, m.inputs...); err != nil {
 				return err
 			}
 			if err := checkControl(m.control, m.endpoint.addr); err != nil {

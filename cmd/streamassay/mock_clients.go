@@ -36,7 +36,7 @@ func (m *mockOptions) clientJudge(sh stdio) (func(*journal.Journal, int) error, 
 		if _, err := text.Peek(1); err == io.EOF {
 			return nil, usageError("--expect %s: is empty: want calls", m.expect)
 		}
-		if want, err = journal.LoadExpectations(m.expect, text); err != nil {
+		if want, err = journal.LoadExpectations(m.expect, text, m.dialects); err != nil {
 			return nil, usageError("--expect %v", err)
 		}
 	}
@@ -44,6 +44,13 @@ func (m *mockOptions) clientJudge(sh stdio) (func(*journal.Journal, int) error, 
 	if m.expectReport != "" {
 		var err error
 		if to, err = writableDestination("--expect-report "+m.expectReport, m.expectReport); err != nil {
+			return nil, err
+		}
+		name, ready := "--expect-report "+m.expectReport, m.endpoint
+		if err := to.checkInputs(name, append(m.inputs, ready.cert, ready.key)...); err != nil {
+			return nil, err
+		}
+		if err := to.checkDistinct(name, ready.readyTo, "--ready-file "+ready.readyFile); err != nil {
 			return nil, err
 		}
 	}

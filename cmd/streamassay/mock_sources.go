@@ -31,10 +31,14 @@ const (
 // of directories that contain such files.
 type mockSources []string
 
-// validate returns a usage error if a path does not exist, or is a file with an unknown extension.
-func (p mockSources) validate() error {
+// validate returns a usage error if a path does not exist, or is a file with an unknown extension. If
+// there is no client command, a name that is not found may have been meant as one.
+func (p mockSources) validate(command []string) error {
 	for _, path := range p {
 		info, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) && command == nil && path == filepath.Base(path) && filepath.Ext(path) == "" {
+			return usageError("%s: %v (a COMMAND comes after --)", path, withoutPath(err))
+		}
 		if err != nil {
 			return usageError("%s: %v", path, withoutPath(err))
 		}

@@ -30,7 +30,8 @@ func TestMockBadFlags(t *testing.T) {
 		"good.yaml": greets, "bad.yaml": strings.Replace(greets, "text:", "txt:", 1), "notes.md": "hello",
 		"breaks.yaml": "rules:\n  - name: breaks\n    reply: [{raw: 'data: {'}]\n",
 		"calls.yaml":  "calls: [{op: run, exactly: 1}]\n", "bad-calls.yaml": "cals: []\n",
-		"empty.yaml": "", "recorded.sse": "data: {}\n\n",
+		"foo-calls.yaml": "calls: [{dialect: foo}]\n",
+		"empty.yaml":     "", "recorded.sse": "data: {}\n\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -57,6 +58,7 @@ func TestMockBadFlags(t *testing.T) {
 		{"--schema --check good.yaml", "--schema", "--check", exitUsage},
 		{"--fault first-missing --dialect agkit bad.yaml", "warning: --fault first-missing has no effect in agkit@0.0.10",
 			"which lacks the event ", exitUsage},
+		{"--dialect agui --expect foo-calls.yaml", "--expect foo-calls.yaml:1: call 1: invalid dialect \"foo\"", "want agui@1.0", exitUsage},
 		{"--expect empty.yaml", "--expect empty.yaml", "is empty: want calls", exitUsage},
 		{"recorded.sse", "recorded.sse: the recording does not name its dialect", "give exactly one --dialect", exitUsage},
 		{"--flush never", "--flush", "coalesce, each", exitUsage},

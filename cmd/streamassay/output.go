@@ -98,6 +98,25 @@ func (o *reportOutput) checkConflict(others, own []reportOutput) error {
 	return nil
 }
 
+// checkReports returns a usage error if a report in list would overwrite one of the input files (see
+// [destination.checkInputs]), or if its file is the directory transcripts, which is "" or the value
+// of the named flag.
+func checkReports(list []reportOutput, flag, transcripts string, inputs ...string) error {
+	for _, o := range list {
+		if err := o.destination.checkInputs(o.flagText, inputs...); err != nil {
+			return err
+		}
+		dir, err := newDestination(filepath.Clean(transcripts))
+		if transcripts == "" || err != nil {
+			continue
+		}
+		if err := o.destination.checkDistinct(o.flagText, dir, flag+" "+transcripts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // sameDestination returns the first report in list that has the same destination as o, or nil.
 func sameDestination(list []reportOutput, o *reportOutput) *reportOutput {
 	for i := range list {
@@ -124,13 +143,17 @@ func usesStdout(list []reportOutput) bool {
 // writeReports writes the report r to each destination in list, in the format selected for that
 // destination. If writing to some of them fails, it still writes to the others and then returns one
 // error for all failures. Unless standard output is one of the destinations, it also prints the
-// text report to standard output, in the given style.
+// text report to standard output, in the given style. That report shows the exit code that results
+// from the failures.
 func writeReports(r *reports.Report, list []reportOutput, sh stdio, style reports.TextStyle) error {
 	var failed []string
 	for _, o := range list {
 		if err := o.write(r, sh); err != nil {
 			failed = append(failed, fmt.Sprintf("%s: %v", o.flagText, err))
 		}
+	}
+	if len(failed) > 0 && r.Exit < exitcode.SignalBase {
+		style.Exit = exitInternal
 	}
 	if !usesStdout(list) {
 		if err := reports.WriteText(sh.out, r, style); err != nil {

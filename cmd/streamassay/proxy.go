@@ -68,6 +68,9 @@ Exit codes: 0 no MUST requirement is violated and 3 does not apply, 1 a MUST req
 			if err != nil {
 				return err
 			}
+			if len(args) > 0 && command == nil {
+				return usageError("proxy takes no arguments, got %q: a COMMAND comes after --", args[0])
+			}
 			if err := rejectArguments(cmd, args); err != nil {
 				return err
 			}
@@ -109,11 +112,22 @@ func (p *proxyOptions) run(ctx context.Context, sh stdio, command []string) erro
 	if err != nil {
 		return err
 	}
-	if err := p.endpoint.check(false); err != nil {
+	inputs := append(documentPaths(p.dialects), p.ca)
+	if err := p.endpoint.check(false, inputs...); err != nil {
 		return err
 	}
 	if err := p.endpoint.checkUpstream("--upstream", cfg.Upstream); err != nil {
 		return err
+	}
+	inputs = append(inputs, p.endpoint.cert, p.endpoint.key)
+	if err := checkReports(outs, "--transcripts", p.transcripts, inputs...); err != nil {
+		return err
+	}
+	ready := "--ready-file " + p.endpoint.readyFile
+	for _, o := range outs {
+		if err := o.destination.checkDistinct(o.flagText, p.endpoint.readyTo, ready); err != nil {
+			return err
+		}
 	}
 	seen := &proxiedConversations{dirPath: p.transcripts}
 	cfg.Log = p.log.logger(sh.err)

@@ -154,7 +154,45 @@ func newTargetRuns(flags targetOptions, config string) ([]targetRun, error) {
 		}
 		jobs, reported = append(jobs, j), append(reported, j.outputs)
 	}
-	return jobs, resolveOutputs(reported...)
+	if err := checkClaims(jobs); err != nil {
+		return nil, err
+	}
+	if err := resolveOutputs(reported...); err != nil {
+		return nil, err
+	}
+	for _, j := range jobs {
+		inputs := append(documentPaths(j.Dialects), config, j.CA)
+		flag := j.source.settingName("transcripts")
+		if err := checkReports(j.outputs, flag, j.Transcripts, inputs...); err != nil {
+			return nil, err
+		}
+	}
+	return jobs, nil
+}
+
+// checkClaims returns a usage error if a claimed capability is not part of any dialect of its target,
+// or, if a flag claims it for all targets, of any dialect of theirs.
+func checkClaims(jobs []targetRun) error {
+	var all []suites.Target
+	for _, j := range jobs {
+		all = append(all, j.suiteTargets...)
+	}
+	for _, j := range jobs {
+		name, targets := j.source.settingName("claim"), j.suiteTargets
+		if name == "--claim" {
+			targets = all
+		}
+		for _, c := range j.suite.ClaimedCapabilities {
+			if !slices.ContainsFunc(targets, func(s suites.Target) bool { return s.HasCapability(c) }) {
+				var dialects []*dialect.Dialect
+				for _, s := range targets {
+					dialects = append(dialects, s.Dialect)
+				}
+				return j.source.locate(usageError("%s: capability %q is not part of %s", name, c, dialectNames(dialects)))
+			}
+		}
+	}
+	return nil
 }
 
 // overwritesTranscripts reports whether j and other would write transcripts to the same files.
@@ -218,6 +256,9 @@ func newTargetRun(t targetOptions) (j targetRun, err error) {
 	}
 	j.displayName = j.nameInReports()
 	if !slices.ContainsFunc(j.suiteTargets, func(s suites.Target) bool { return s.HasObligations() }) {
+		if err := t.checkOnlyApplies(dialects); err != nil {
+			return j, err
+		}
 		return j, usageError("nothing is left to judge after %s", t.selectionText())
 	}
 	return j, nil
@@ -330,7 +371,7 @@ func (j targetRun) runRound(ctx context.Context, sh stdio) (*reports.Report, []s
 			return nil, nil, err
 		}
 		of := dialectReportBuilder{s, s.Base.String(), j.transcriptPath, j.rerunCommand(s)}.dialectReport(parts[i])
-		of.Notes = incompleteNotes(parts[i], report)
+		of.Notes = incompleteNotes(ctx, s, parts[i], report)
 		report.Dialects = append(report.Dialects, of)
 		all = append(all, parts[i]...)
 	}
@@ -403,9 +444,11 @@ func (j *targetRun) addReferenceUsers() (*identity.StaticTokens, error) {
 }
 
 // incompleteNotes returns one note for each distinct reason why scenarios in parts were not played,
-// or not to their end, and a note if none was played. It also marks the report as incomplete if one
-// of the reasons makes the test inconclusive (see [suites.IsInconclusive]).
-func incompleteNotes(parts []suites.ScenarioResult, report *reports.Report) (all []string) {
+// or not to their end, and a note if no request to target s was attempted. It also marks the report as
+// incomplete if one of the reasons makes the test inconclusive (see [suites.IsInconclusive]).
+func incompleteNotes(
+	ctx context.Context, s suites.Target, parts []suites.ScenarioResult, report *reports.Report,
+) (all []string) {
 	names := map[string][]string{}
 	var order []string
 	for _, p := range parts {
@@ -424,10 +467,29 @@ func incompleteNotes(parts []suites.ScenarioResult, report *reports.Report) (all
 	for _, why := range order {
 		all = append(all, fmt.Sprintf("not run, or not to the end: %s (%s)", strings.Join(names[why], ", "), why))
 	}
-	wasPlayed := func(p suites.ScenarioResult) bool { return len(p.Trace.Exchanges) > 0 || p.IncompleteReason != nil }
+	wasPlayed := func(p suites.ScenarioResult) bool {
+		return len(p.Trace.Exchanges) > 0 || p.IncompleteReason != nil || p.Err != nil
+	}
 	if !slices.ContainsFunc(parts, wasPlayed) {
-		const why = `what is selected needs a capability that the target lacks, such as "scripted"`
-		all = append(all, "no request was sent: "+why)
+		all = append(all, "no request was sent: "+unplayedReason(ctx, s, parts))
 	}
 	return all
+}
+
+// unplayedReason returns the reason why none of the scenarios in parts was played against target s:
+// --lacks excludes them, the target cannot be connected to, or it lacks a capability.
+func unplayedReason(ctx context.Context, s suites.Target, parts []suites.ScenarioResult) string {
+	var lacked []string
+	for _, p := range parts {
+		if name := s.LackedCapability(p.Scenario); name != "" && !slices.Contains(lacked, name) {
+			lacked = append(lacked, name)
+		}
+	}
+	if len(lacked) > 0 {
+		return "--lacks excludes " + strings.Join(lacked, ", ")
+	}
+	if err := suites.Reach(ctx, s); err != nil && ctx.Err() == nil {
+		return err.Error()
+	}
+	return `what is selected needs a capability that the target lacks, such as "scripted"`
 }

@@ -128,6 +128,11 @@ func (s *serveOptions) check() error {
 	if s.basePath != "" && (err != nil || u.Path != s.basePath || !strings.HasPrefix(s.basePath, "/")) {
 		return usageError("--base %s: must be a path that begins with a slash (e.g. /v1/bots/b1)", s.basePath)
 	}
+	for segment := range strings.SplitSeq(s.basePath, "/") {
+		if segment == "." || segment == ".." { // clients remove such segments
+			return usageError("--base %s: must not contain . or .. segments", s.basePath)
+		}
+	}
 	s.basePath = strings.TrimRight(s.basePath, "/")
 	if l := s.limits; l.RunBytes < l.EventBytes {
 		return usageError("--max-log %s: must be at least --max-event, which is %s",

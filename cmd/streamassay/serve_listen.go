@@ -42,8 +42,9 @@ func (l *listenFlags) addFlags(flags *pflag.FlagSet) {
 
 // check returns a usage error if the address, the ready file or the files for TLS are invalid. If
 // secured is false, which means that requests are not authenticated, only loopback addresses are
-// valid. check also sets l.readyTo from --ready-file, and l.tls from --tls-cert and --tls-key.
-func (l *listenFlags) check(secured bool) error {
+// valid. The ready file must be none of the input files of the command, whose paths are inputs. check
+// also sets l.readyTo from --ready-file, and l.tls from --tls-cert and --tls-key.
+func (l *listenFlags) check(secured bool, inputs ...string) error {
 	host, err := checkAddress("--addr", l.addr, "(e.g. 127.0.0.1:4010)")
 	if err != nil {
 		return err
@@ -53,6 +54,9 @@ func (l *listenFlags) check(secured bool) error {
 	}
 	if l.readyFile != "" {
 		if l.readyTo, err = writableDestination("--ready-file "+l.readyFile, l.readyFile); err != nil {
+			return err
+		}
+		if err := l.readyTo.checkInputs("--ready-file "+l.readyFile, append(inputs, l.cert, l.key)...); err != nil {
 			return err
 		}
 	}

@@ -146,6 +146,23 @@ func (t targetOptions) checkGlobs(dialects []*dialect.Dialect) error {
 	return t.checkGlobsMatch(known, "check, requirement or scenario of "+dialectNames(dialects)+" "+seeLists)
 }
 
+// checkOnlyApplies returns a usage error if a glob of --only matches scenarios, but none that can be
+// played in one of the dialects.
+func (t targetOptions) checkOnlyApplies(dialects []*dialect.Dialect) error {
+	for _, glob := range t.suite.Only {
+		known, applies := false, false
+		for _, s := range suites.Scenarios() {
+			if ok, _ := path.Match(glob, s.Name); ok {
+				known, applies = true, applies || slices.ContainsFunc(dialects, s.AppliesTo)
+			}
+		}
+		if known && !applies {
+			return usageError("%s %q matches no scenario of %s", t.source.settingName("only"), glob, dialectNames(dialects))
+		}
+	}
+	return nil
+}
+
 // conversationNames returns the names of all scenarios, sequences and combinations that can be
 // played.
 func (t targetOptions) conversationNames() (all []string) {

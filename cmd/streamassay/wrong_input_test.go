@@ -132,8 +132,11 @@ var wrongToo = []wrong{
 	{"run URL --dialect agkit --prompt text=a --prompt text=b", `--prompt text=b: "text" is given twice`},
 	{"run URL --dialect agkit --prompt health=a", `--prompt: scenario "health" sends no prompt (want one of |slow`},
 	{"run URL --dialect agkit --prompts EMPTY", "--prompts is empty"},
+	{"run URL --dialect agui --only cancel", `--only "cancel" matches no scenario of agui@1.0`},
 	{"run URL --dialect agkit --only EMPTY", "--only"},
 	{"run URL --dialect agkit --skip *.* --skip nothing.here", `"nothing.here"`},
+	{"run URL --dialect agui --claim cancel", `--claim: capability "cancel" is not part of agui@1.0`},
+	{"run --config claims.yaml", `claims.yaml:4: target 1: claim: capability "cancel" is not part of agui@1.0`},
 	{"run URL --dialect agkit --claim EMPTY", "--claim|empty"},
 	{"run http:/127.0.0.1 --dialect agkit", "http:/127.0.0.1|begins with http://"},
 	{"run http://:80 --dialect agkit", "no host"},
@@ -141,6 +144,10 @@ var wrongToo = []wrong{
 	{"run localhost:80 --dialect agkit", "localhost:80|http://"},
 	{"run user:s3cr3t@127.0.0.1:80 --dialect agkit", "http://"},
 	{"run file:///etc/passwd --dialect agkit", "scheme file"},
+	{"run http://127.0.0.1: --dialect agkit", `TARGET "http://127.0.0.1:" has a colon but no port (e.g. http://127.0.0.1:8080)`},
+	{"run http://[::1]:/a --dialect agkit", `TARGET "http://[::1]:/a" has a colon but no port`},
+	{"proxy --upstream http://127.0.0.1: --dialect agkit", `--upstream "http://127.0.0.1:" has a colon but no port`},
+	{"diff http://127.0.0.1: reference --dialect agkit", `"http://127.0.0.1:" has a colon but no port`},
 	{"lint EMPTY --dialect agkit", "file 1 of 1 has an empty name"},
 	{"lint missing", "missing: no such file or directory"},
 	{"lint folder", "folder: contains no recordings|.txtar"},
@@ -160,11 +167,15 @@ var wrongToo = []wrong{
 	{"diff reference URL --dialect agkit --json=yep", "--json yep"},
 	{"serve --dialect EMPTY", "--dialect|empty"},
 	{"serve --dialect agkit,", "comma"},
+	{"serve --base /x/../y", "--base /x/../y: must not contain . or .. segments"},
+	{"serve --base /x/.", "--base /x/.: must not contain . or .. segments"},
 	{"serve --addr EMPTY", "--addr is empty"},
 	{"serve --ready-file EMPTY", "--ready-file is empty"},
 	{"serve --files dir:", "the part after \"dir:\" is missing"},
 	{"serve --eventsource=x", "--eventsource x|true or false"},
 	{"mock --dialect agkit --", "COMMAND"},
+	{"mock plain.yaml npm test", "npm: no such file or directory (a COMMAND comes after --)"},
+	{"proxy --dialect agkit --upstream URL npm test", `proxy takes no arguments, got "npm": a COMMAND comes after --`},
 	{"mock --dialect agkit -- nosuchcommand", "nosuchcommand|not found"},
 	{"mock --check plain.yaml -- true", "--check|COMMAND"},
 	{"mock --dialect agkit --expect calls --expect calls", "twice"},
@@ -221,6 +232,23 @@ var wrongToo = []wrong{
 	{"help run lint", `run has no subcommand "lint"`},
 }
 
+// wrongOutputs lists invalid invocations in which an output would overwrite an input or another output.
+var wrongOutputs = []wrong{
+	{"lint plain.sse --dialect agkit --report json=./plain.sse", "--report json=./plain.sse would overwrite the input plain.sse"},
+	{"lint . --dialect agkit --report json=plain.sse", "--report json=plain.sse would overwrite the input plain.sse"},
+	{"run --config a.yaml --report json=a.yaml", "--report json=a.yaml would overwrite the input a.yaml"},
+	{"run URL --dialect agkit --transcripts new --report json=new", "--transcripts new and --report json=new go to the same place"},
+	{"proxy --upstream http://127.0.0.1:1 --dialect agkit --transcripts new --report json=new", "--transcripts new and --report json=new go"},
+	{"proxy --upstream http://127.0.0.1:1 --dialect agkit --ready-file new --report json=new", "--ready-file new and --report json=new go"},
+	{"mock plain.yaml --expect-report plain.yaml -- true", "--expect-report plain.yaml would overwrite the input plain.yaml"},
+	{"mock --expect calls.yaml --expect-report calls.yaml -- true", "--expect-report calls.yaml would overwrite the input calls.yaml"},
+	{"mock --expect calls.yaml --ready-file calls.yaml", "--ready-file calls.yaml would overwrite the input calls.yaml"},
+	{"mock --ready-file new --expect-report new", "--ready-file new and --expect-report new go to the same place"},
+	{"convert plain.sse more/plain.sse --dialect agkit --out new",
+		"plain.sse and more/plain.sse have the same output, new/plain.txtar"},
+	{"serve --ready-file plain.yaml --tls-cert plain.yaml --tls-key a.yaml", "--ready-file plain.yaml would overwrite the input plain.yaml"},
+}
+
 // TestWrongInput checks that invalid input results in exit code 2 and a single line that names the
 // input and the valid values, and that no request is sent and no file is created or removed.
 func TestWrongInput(t *testing.T) {
@@ -229,8 +257,11 @@ func TestWrongInput(t *testing.T) {
 	t.Cleanup(srv.Close)
 	dir := t.TempDir()
 	for name, text := range map[string]string{
+		"claims.yaml": "targets:\n  - url: http://127.0.0.1:1\n    dialects: [agui]\n    claim: [cancel]\n" +
+			"  - url: http://127.0.0.1:1\n    dialects: [runs]\n",
 		"empty.yaml": "", "plain.sse": "data: {}\n\n", "plain.txt": "hello", "plain.yaml": greets, "calls.yaml": "calls: []\n", "folder/note": "x",
-		"typo.yaml": "targets:\n  - url: http://127.0.0.1:1\n    name: x\n    dialects: [agkit]\n", "broken.yaml": "targets: [",
+		"more/plain.sse": "data: {}\n\n",
+		"typo.yaml":      "targets:\n  - url: http://127.0.0.1:1\n    name: x\n    dialects: [agkit]\n", "broken.yaml": "targets: [",
 		"a.yaml": "targets: [{url: 'http://127.0.0.1:1', dialects: [agkit]}]\n", "b.yaml": "targets: [{url: 'http://127.0.0.1:1', dialects: [agkit]}]\n",
 	} {
 		path := filepath.Join(dir, name)
@@ -243,7 +274,7 @@ func TestWrongInput(t *testing.T) {
 	}
 	before := listing(t, dir)
 	t.Run("all", func(t *testing.T) {
-		for _, c := range slices.Concat(wrongTried, wrongToo) {
+		for _, c := range slices.Concat(wrongTried, wrongToo, wrongOutputs) {
 			t.Run(c.words, func(t *testing.T) {
 				t.Parallel()
 				c.check(t, dir, srv.URL)

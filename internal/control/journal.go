@@ -23,7 +23,7 @@ const ndjson = "application/x-ndjson"
 // If the client accepts NDJSON, the response has that format. It then contains all matching
 // exchanges, unless the query sets a limit.
 func (s *server) listExchanges(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	f, err := parseFilter(query)
+	f, err := s.parseFilter(query)
 	if err != nil {
 		return err
 	}

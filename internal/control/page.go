@@ -98,7 +98,7 @@ func (s *server) servePage(w http.ResponseWriter, r *http.Request, query url.Val
 	for _, status := range s.streamStatuses(query.Get("test")) {
 		view.Streams = append(view.Streams, s.newStreamView(status))
 	}
-	f, err := parseFilter(query)
+	f, err := s.parseFilter(query)
 	if err != nil {
 		view.Wrong = err.Error()
 	} else {

@@ -46,7 +46,7 @@ var filterParams = []string{
 
 // parseFilter returns the filter that the query parameters q describe. It returns an error with
 // status 400 if a value is invalid.
-func parseFilter(q url.Values) (f journal.Filter, err error) {
+func (s *server) parseFilter(q url.Values) (f journal.Filter, err error) {
 	f = journal.Filter{
 		Dialect: q.Get("dialect"), Op: q.Get("op"), Method: q.Get("method"), Path: q.Get("path"), Status: journal.StatusPattern(q.Get("status")),
 		Thread: q.Get("thread"), Run: q.Get("run"), Rule: q.Get("rule"), Ended: q.Get("ended"), Finding: q.Get("finding"),
@@ -66,7 +66,7 @@ func parseFilter(q url.Values) (f journal.Filter, err error) {
 			return f, badRequest("invalid after %.40q (want the id of an exchange)", after)
 		}
 	}
-	if err := f.Check(); err != nil {
+	if err := f.Check(s.mock.Dialects()); err != nil {
 		return f, badRequest("%v", err)
 	}
 	return f, nil

@@ -129,6 +129,18 @@ func readJSON(w http.ResponseWriter, r *http.Request, into any, example string) 
 	return decodeBody(data, into, example)
 }
 
+// refuseBody returns an error with status 400 and the given text if the request has a body.
+func refuseBody(w http.ResponseWriter, r *http.Request, text string) error {
+	if r.ContentLength == 0 {
+		return nil
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(writeTimeout))
+	if n, _ := io.ReadFull(r.Body, make([]byte, 1)); n == 0 { // the body is chunked and empty
+		return nil
+	}
+	return badRequest("%s", text)
+}
+
 // decodeBody decodes data, the JSON body of a request, and stores the result in into, which must be
 // a pointer. If the body is missing, is not valid JSON, or has members that are unknown or of the
 // wrong type, it returns an error with status 400. The error quotes example, a valid body.
@@ -150,6 +162,9 @@ func decodeStrict(data []byte, into any) error {
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
 		if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			if mismatch.Field == "" {
+				return fmt.Errorf("unexpected JSON type %s", mismatch.Value)
+			}
 			return fmt.Errorf("%s: unexpected JSON type %s", mismatch.Field, mismatch.Value)
 		}
 		if invalid, ok := errors.AsType[*time.ParseError](err); ok {

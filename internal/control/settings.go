@@ -130,7 +130,13 @@ func readSetting[T any](to **T, text []byte, parse func(text []byte) (T, error))
 
 // parseSeed parses text, a JSON number, as a seed. It returns an error unless the number is an
 // integer from 0 to 2^53-1.
-func parseSeed(text []byte) (uint64, error) { return mockserver.ParseSeed(string(text)) }
+func parseSeed(text []byte) (uint64, error) {
+	var quoted string
+	if json.Unmarshal(text, &quoted) == nil {
+		return 0, fmt.Errorf("invalid seed %.40q (want an integer, not a string)", quoted)
+	}
+	return mockserver.ParseSeed(string(text))
+}
 
 // parseHold parses text, a JSON number, as the index of the first event to hold in a stream. It
 // returns an error unless the number is an integer from 0 to maxEvent.

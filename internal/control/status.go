@@ -86,8 +86,12 @@ func (s *server) putClock(w http.ResponseWriter, r *http.Request, query url.Valu
 
 // resetMock handles POST /v1/reset: it discards the settings, the script state and the exchanges of
 // the test in the query. If the query names no test, it resets the whole mock (see
-// [mockserver.Server.Reset]). It responds with status 204.
+// [mockserver.Server.Reset]). It responds with status 204, or returns an error if the request has a
+// body.
 func (s *server) resetMock(w http.ResponseWriter, r *http.Request, query url.Values) error {
+	if err := refuseBody(w, r, "reset takes no body; to reset one test, use the query, e.g. ?test=a"); err != nil {
+		return err
+	}
 	test := query.Get("test")
 	s.mu.Lock()
 	defer s.mu.Unlock()

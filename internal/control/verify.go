@@ -15,7 +15,7 @@ import (
 // false, "failures": LIST} if the number or the order of the calls differs. If the query or the
 // body is invalid, verifyCalls returns an error with the status for the response.
 func (s *server) verifyCalls(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	f, err := parseFilter(query)
+	f, err := s.parseFilter(query)
 	if err != nil {
 		return err
 	}
@@ -23,7 +23,7 @@ func (s *server) verifyCalls(w http.ResponseWriter, r *http.Request, query url.V
 	if err != nil {
 		return err
 	}
-	expected, err := journal.LoadExpectations("body", bytes.NewReader(data))
+	expected, err := journal.LoadExpectations("body", bytes.NewReader(data), s.mock.Dialects())
 	if err != nil {
 		return badRequest("%v", err)
 	}
@@ -63,7 +63,7 @@ func (s *server) waitForExchanges(w http.ResponseWriter, r *http.Request, query 
 		}
 	}
 	f := to.Filter
-	if err := f.Check(); err != nil {
+	if err := f.Check(s.mock.Dialects()); err != nil {
 		return badRequest("%v", err)
 	}
 	ctx, leave, err := s.acquireLong(w, r)

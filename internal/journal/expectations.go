@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/streamassay/streamassay/internal/printable"
 	"github.com/streamassay/streamassay/internal/yamltree"
+	"github.com/streamassay/streamassay/spec/dialect"
 )
 
 // Expectations holds what is expected of clients, as read from a file (`mock --expect FILE`). The
@@ -45,9 +47,10 @@ const maxExpectationBytes = 1 << 20
 
 // LoadExpectations reads expectations in YAML or JSON from r. An empty text yields the zero value.
 // LoadExpectations returns an error if the text cannot be read, is larger than 1 MiB or is
-// malformed, or if a field is unknown or has an invalid value. The error begins with name and the
-// line, such as "expect.yaml:3: ", or with name alone if the line is unknown.
-func LoadExpectations(name string, r io.Reader) (x Expectations, err error) {
+// malformed, or if a field is unknown or has an invalid value, or if a call is expected that a server
+// of the given dialects never receives. The error begins with name and the line, such as
+// "expect.yaml:3: ", or with name alone if the line is unknown.
+func LoadExpectations(name string, r io.Reader, dialects []*dialect.Dialect) (x Expectations, err error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxExpectationBytes+1))
 	if err != nil {
 		return x, fmt.Errorf("%s: %w", name, err)
@@ -63,7 +66,11 @@ func LoadExpectations(name string, r io.Reader) (x Expectations, err error) {
 		return x, fmt.Errorf("%s: %w", name, err)
 	}
 	for i, c := range x.Calls {
-		if err := c.check(); err != nil {
+		err := checkCounts(data, i)
+		if err == nil {
+			err = c.check(dialects)
+		}
+		if err != nil {
 			return x, fmt.Errorf("%s:%d: call %d: %w", name, lineOf(data, i), i+1, err)
 		}
 	}
@@ -140,24 +147,54 @@ func describeNode(n ast.Node) string {
 	return value
 }
 
+// checkCounts returns an error if a count of a call in data, the text of a file with expectations, is
+// not written as a whole number. The YAML package would convert it. The argument call is the index of
+// the call, counted from 0.
+func checkCounts(data []byte, call int) error {
+	for _, f := range yamltree.Fields(callNode(data, call)) {
+		whole := true
+		switch n := yamltree.Content(f.Value).(type) {
+		case *ast.StringNode, *ast.LiteralNode:
+			whole = false
+		case *ast.FloatNode:
+			whole = n.Value == math.Trunc(n.Value)
+		}
+		if want := fieldTypes[yamltree.Key(f)]; want == "a whole number" && !whole {
+			return fmt.Errorf("%s must be %s, got %s", yamltree.Key(f), want, describeNode(f.Value))
+		}
+	}
+	return nil
+}
+
 // lineOf returns the line, counted from 1, on which a call begins in data, the text of a file with
 // expectations. The argument call is the index of the call, counted from 0. The result is 1 if the
 // line cannot be determined.
 func lineOf(data []byte, call int) int {
-	path, err := yaml.PathString(fmt.Sprintf("$.calls[%d]", call))
-	if err != nil {
-		return 1
-	}
-	node, err := path.ReadNode(bytes.NewReader(data))
-	if err != nil {
+	node := callNode(data, call)
+	if node == nil {
 		return 1
 	}
 	return node.GetToken().Position.Line
 }
 
+// callNode returns the node of a call in data, the text of a file with expectations, or nil if it
+// cannot be determined. The argument call is the index of the call, counted from 0.
+func callNode(data []byte, call int) ast.Node {
+	path, err := yaml.PathString(fmt.Sprintf("$.calls[%d]", call))
+	if err != nil {
+		return nil
+	}
+	node, err := path.ReadNode(bytes.NewReader(data))
+	if err != nil {
+		return nil
+	}
+	return node
+}
+
 // check returns an error if Exactly, AtLeast or AtMost is negative, if Exactly is set together with
-// one of the others, if AtLeast is greater than AtMost, or if a field of the filter is invalid.
-func (x Expectation) check() error {
+// one of the others, if AtLeast is greater than AtMost, if a field of the filter is invalid, or if
+// a call is expected that a server of the given dialects never receives.
+func (x Expectation) check(dialects []*dialect.Dialect) error {
 	for i, n := range []*int{x.Exactly, x.AtLeast, x.AtMost} {
 		if n != nil && *n < 0 {
 			return fmt.Errorf("invalid %s %d (want 0 or more)", []string{"exactly", "at-least", "at-most"}[i], *n)
@@ -169,7 +206,35 @@ func (x Expectation) check() error {
 	case x.AtLeast != nil && x.AtMost != nil && *x.AtLeast > *x.AtMost:
 		return fmt.Errorf("at-least %d is greater than at-most %d", *x.AtLeast, *x.AtMost)
 	}
-	return x.Filter.Check()
+	if err := x.Filter.Check(dialects); err != nil {
+		return err
+	}
+	if _, maximum := x.countRange(); maximum != 0 {
+		return x.checkPossible(dialects)
+	}
+	return nil
+}
+
+// checkPossible returns an error if no request can match the expectation, because its path is not
+// absolute or because none of the dialects that it selects has the operation.
+func (x Expectation) checkPossible(dialects []*dialect.Dialect) error {
+	if x.Path != "" && !strings.ContainsRune(`/*[\`, rune(x.Path[0])) {
+		return fmt.Errorf("invalid path %q (want a path that begins with a slash)", x.Path)
+	}
+	var without []string
+	if slices.Contains([]string{"", "run", "tell"}, x.Op) { // every dialect has these
+		return nil
+	}
+	for _, d := range dialects {
+		if !x.hasDialect(d.Name) {
+			continue
+		}
+		if _, ok := d.TemplateOperation(x.Op); ok {
+			return nil
+		}
+		without = append(without, d.Name)
+	}
+	return fmt.Errorf("op %s is not part of %s", x.Op, strings.Join(without, ", "))
 }
 
 // filter returns the filter that selects the exchanges to which the expectation applies. If x.Ended

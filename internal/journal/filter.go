@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/streamassay/streamassay/spec/dialect"
 )
 
 // A Filter selects the exchanges that match all of its non-zero fields. Offset and Limit select a
@@ -51,9 +53,16 @@ func (s *StatusPattern) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*string)(s))
 }
 
-// Check returns an error if a field of f has an invalid value, such as a status of "abc".
-func (f Filter) Check() error {
+// Check returns an error if a field of f has an invalid value, such as a status of "abc". The dialect
+// must be one of the given dialects, those of the server.
+func (f Filter) Check(dialects []*dialect.Dialect) error {
 	switch {
+	case f.Dialect != "" && !slices.ContainsFunc(dialects, func(d *dialect.Dialect) bool { return f.hasDialect(d.Name) }):
+		names := make([]string, len(dialects))
+		for i, d := range dialects {
+			names[i] = d.Name
+		}
+		return fmt.Errorf("invalid dialect %.40q (want %s)", f.Dialect, strings.Join(names, ", "))
 	case f.Status != "" && !isValidStatus(f.Status):
 		return fmt.Errorf("invalid status %q (want a status code or a class, e.g. 404, 4XX)", f.Status)
 	case f.Ended != "" && f.Ended != "open" && !slices.Contains(EndReasons, EndReason(f.Ended)):
@@ -67,6 +76,13 @@ func (f Filter) Check() error {
 		return fmt.Errorf("invalid path pattern %q (want a path with the wildcards * and ?)", f.Path)
 	}
 	return nil
+}
+
+// hasDialect reports whether f selects exchanges of the dialect with the given name: f.Dialect is
+// empty, the name, or the family, which is the name without its version.
+func (f Filter) hasDialect(name string) bool {
+	family, _, _ := strings.Cut(name, "@")
+	return f.Dialect == "" || f.Dialect == name || f.Dialect == family
 }
 
 // operationKinds lists the values of Filter.Op that Check accepts. They are the same as those of
@@ -101,8 +117,7 @@ func (f Filter) mismatches(s *recordedExchange) (all []string) {
 			all = append(all, name+" was "+cmp.Or(seen, "none"))
 		}
 	}
-	family, _, _ := strings.Cut(s.dialect, "@")
-	miss(f.Dialect == "" || f.Dialect == s.dialect || f.Dialect == family, "dialect", s.dialect)
+	miss(f.hasDialect(s.dialect), "dialect", s.dialect)
 	miss(f.Op == "" || f.Op == s.op, "op", s.op)
 	miss(f.Method == "" || strings.EqualFold(f.Method, s.method), "method", s.method)
 	target, _, _ := strings.Cut(s.target, "?")

@@ -214,6 +214,41 @@ func TestFindingsOutliveTheirExchanges(t *testing.T) {
 	}
 }
 
+// builtIn returns the built-in dialects.
+func builtIn(t testing.TB) []*dialect.Dialect {
+	t.Helper()
+	all, err := dialect.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// TestImpossibleCalls checks that calls which no client of agui@1.0 can make are refused, unless
+// they are expected not to occur.
+func TestImpossibleCalls(t *testing.T) {
+	d, err := dialect.Open("agui@1.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for call, want := range map[string]string{
+		"{dialect: foo}":            `x:1: call 1: invalid dialect "foo" (want agui@1.0)`,
+		"{dialect: runs}":           `x:1: call 1: invalid dialect "runs" (want agui@1.0)`,
+		"{dialect: agui}":           "",
+		"{path: agent}":             `x:1: call 1: invalid path "agent" (want a path that begins with a slash)`,
+		"{path: '*/agent'}":         "",
+		"{op: cancel}":              "x:1: call 1: op cancel is not part of agui@1.0",
+		"{op: cancel, at-least: 0}": "x:1: call 1: op cancel is not part of agui@1.0",
+		"{op: cancel, exactly: 0}":  "",
+		"{op: run}":                 "",
+	} {
+		_, err := LoadExpectations("x", strings.NewReader("calls: ["+call+"]"), []*dialect.Dialect{d})
+		if got := fmt.Sprint(err); got != want && (err != nil || want != "") {
+			t.Errorf("%s: %s, want %q", call, got, want)
+		}
+	}
+}
+
 func TestLoad(t *testing.T) {
 	for _, c := range []struct{ name, file, want string }{
 		{"empty", "", ""},
@@ -227,6 +262,10 @@ func TestLoad(t *testing.T) {
 		{"type of a large number", "calls: [{exactly: 99999999999999999999}]",
 			"x:1: call 1: exactly must be a whole number, got \"9999"},
 		{"type of a switch", "strict: 'yes'\n", `x:1: strict must be true or false, got "yes"`},
+		{"fraction", "calls: [{exactly: 1.9}]", "x:1: call 1: exactly must be a whole number, got 1.9"},
+		{"number as a text", "calls: [{op: run}, {at-most: '1'}]",
+			`x:1: call 2: at-most must be a whole number, got "1"`},
+		{"number with a point", "calls: [{at-least: 1.0}]", ""},
 		{"type of the calls", "calls: {op: run}\n",
 			"x:1: calls must be a list of objects (e.g. [{op: run, exactly: 1}]), got an object"},
 		{"type of a call", "calls:\n- run\n", `x:2: call 1 must be an object (e.g. {op: run, exactly: 1}), got "run"`},
@@ -240,7 +279,7 @@ func TestLoad(t *testing.T) {
 		{"ended", "calls: [{ended: well}]", `x:1: call 1: invalid ended "well" (want open, whole`},
 		{"large", strings.Repeat("# much\n", maxExpectationBytes/7+1), "x: file is larger than"},
 	} {
-		_, err := LoadExpectations("x", strings.NewReader(c.file))
+		_, err := LoadExpectations("x", strings.NewReader(c.file), builtIn(t))
 		switch {
 		case c.want == "" && err != nil, c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)):
 			t.Errorf("%s: %v, not %s", c.name, err, c.want)
@@ -252,7 +291,7 @@ func TestLoad(t *testing.T) {
 
 func loaded(t *testing.T, file string) Expectations {
 	t.Helper()
-	x, err := LoadExpectations("expect.yaml", strings.NewReader(file))
+	x, err := LoadExpectations("expect.yaml", strings.NewReader(file), builtIn(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -408,7 +447,7 @@ func TestWholeIsServed(t *testing.T) {
 	} {
 		j := New(Config{})
 		recordExchange(j, runStart("", ""), nil, 404)
-		x, err := LoadExpectations("calls.yaml", strings.NewReader("calls: ["+c.call+"]\n"))
+		x, err := LoadExpectations("calls.yaml", strings.NewReader("calls: ["+c.call+"]\n"), builtIn(t))
 		if err != nil {
 			t.Fatal(err)
 		}

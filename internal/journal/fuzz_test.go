@@ -15,8 +15,9 @@ func FuzzExpect(f *testing.F) {
 	} {
 		f.Add([]byte(text))
 	}
+	dialects := builtIn(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		x, err := LoadExpectations("fuzzed", bytes.NewReader(data))
+		x, err := LoadExpectations("fuzzed", bytes.NewReader(data), dialects)
 		if err != nil {
 			if text := err.Error(); !strings.HasPrefix(text, "fuzzed") || strings.Contains(text, "\n") || len(text) > 2000 {
 				t.Errorf("error: %q", text)

@@ -165,7 +165,7 @@ func TestFilters(t *testing.T) {
 		if got := fmt.Sprint(ids); got != c.want || c.f.Offset == 0 && total != len(ids) {
 			t.Errorf("%s: %s of %d, not %s", c.name, got, total, c.want)
 		}
-		if err := c.f.Check(); err != nil && total > 0 {
+		if err := c.f.Check(builtIn(t)); err != nil && total > 0 {
 			t.Errorf("%s: an invalid filter selects %d exchanges: %v", c.name, total, err)
 		}
 	}
@@ -180,8 +180,8 @@ func TestFilters(t *testing.T) {
 }
 
 func TestFilterCheck(t *testing.T) {
-	for _, f := range []Filter{{Status: "4xy"}, {Status: "20"}, {Ended: "well"}, {Offset: -1}, {Limit: -1}, {Path: "["}} {
-		if f.Check() == nil {
+	for _, f := range []Filter{{Status: "4xy"}, {Status: "20"}, {Ended: "well"}, {Offset: -1}, {Limit: -1}, {Path: "["}, {Dialect: "foo"}} {
+		if f.Check(builtIn(t)) == nil {
 			t.Errorf("%+v is taken", f)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 
@@ -37,7 +38,8 @@ func (s *intRange) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
 // be the expected text, or an object with one or more of the members equals, contains, matches and
 // exists. UnmarshalYAML adds the capture groups of the regular expression in matches to the groups
-// of the decoder. If that expression is invalid, it returns the error from [regexp.Compile].
+// of the decoder. If that expression is invalid, it returns the error from [regexp.Compile]. If equals
+// and contains exclude each other, it adds an error to the problems of the decoder.
 func (t *textMatcher) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	if n.Type() != ast.MappingType {
 		text := scalarText(n)
@@ -51,6 +53,14 @@ func (t *textMatcher) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	}
 	d.decode(n, &c)
 	t.equals, t.contains, t.exists = (*string)(c.Equals), (*string)(c.Contains), c.Exists
+	if t.contains != nil {
+		e := member(n, "equals") // in a condition on the body, it may be any JSON value
+		isText := e != nil && (e.Value.Type() == ast.StringType || e.Value.Type() == ast.LiteralType)
+		if isText && !strings.Contains(*t.equals, *t.contains) {
+			d.errorf(n, "%s: equals %s does not contain %s: the rule never matches",
+				nameOf(n), quoteTruncated(*t.equals), quoteTruncated(*t.contains))
+		}
+	}
 	if c.Matches == nil {
 		return nil
 	}

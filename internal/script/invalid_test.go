@@ -57,6 +57,11 @@ var invalidScripts = []struct{ name, script string }{
 	{"default false", "rules:\n- default: false\n"},
 	{"reply to a listener", "rules:\n- when: {operation: listen}\n  reply: hi\n"},
 	{"unknown operation", "rules:\n- when: {operation: lisen}\n  status: 503\n"},
+	{"unknown operation of a reply", "rules:\n- when: {operation: running}\n  reply: hi\n"},
+	{"keys of the rule in a step", "rules:\n- reply: [{raw: 'data: x', dialects: [agkit], violates: true}]\n"},
+	{"two keys of the rule in a step", "rules:\n- reply: [{text: a, times: 2, pace: {rate: 1}, wiat: 1s}]\n"},
+	{"matcher that never matches", "rules:\n- when: {text: {contains: a, equals: b}, body: {/a: {contains: c, equals: d}}}\n  reply: hi\n" +
+		"- when: {text: {contains: a, equals: bar}, body: {/a: {contains: c, equals: [c]}}}\n  reply: hi\n"},
 	{"expression", "rules:\n- when: {text: {matches: '('}}\n  reply: hi\n"},
 	{"matcher", "rules:\n- when: {text: {matchs: a}, thread: {}}\n  reply: hi\n"},
 	{"turn", "rules:\n- when: {turn: 0}\n  reply: hi\n- when: {turn: {min: 3, max: 2}}\n  reply: hi\n"},

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/text/message"
 
 	"github.com/streamassay/streamassay/internal/near"
+	"github.com/streamassay/streamassay/internal/yamltree"
 )
 
 // schemaText is the text of the JSON Schema of scripts.
@@ -131,7 +132,14 @@ func appendViolations(all []schemaViolation, root ast.Node, e *jsonschema.Valida
 	case *kind.AdditionalProperties:
 		properties, _ := schema["properties"].(schemaNode)
 		known := slices.Collect(maps.Keys(properties))
-		for _, key := range k.Properties {
+		keys := k.Properties
+		if strings.HasSuffix(e.SchemaURL, "/$defs/step") {
+			var message string
+			if message, keys = misplacedKeys(keys); message != "" {
+				add(node, message+", not to "+nameOf(node))
+			}
+		}
+		for _, key := range keys {
 			why := fmt.Sprintf("key %s is not allowed: %s %s", quoteTruncated(key), nameOf(node), text)
 			if known != nil {
 				why = "unknown key " + quoteTruncated(key) + " in " + nameOf(node) + near.Suggest(key, known)
@@ -139,6 +147,17 @@ func appendViolations(all []schemaViolation, root ast.Node, e *jsonschema.Valida
 			add(member(node, key).Key, why)
 		}
 		return all
+	case *kind.MaxProperties:
+		properties, _ := schema["properties"].(schemaNode)
+		known := 0
+		for _, m := range yamltree.Fields(node) {
+			if properties[scalarText(m.Key)] != nil {
+				known++
+			}
+		}
+		if known > 0 && known <= k.Want {
+			return all // the other keys are unknown, which is a violation of its own
+		}
 	case *kind.AnyOf:
 		causes = slices.DeleteFunc(slices.Clone(causes), func(c *jsonschema.ValidationError) bool {
 			return len(c.InstanceLocation) == len(e.InstanceLocation) && !acceptsType(schemaAt(c.SchemaURL), node)
@@ -165,6 +184,32 @@ func appendViolations(all []schemaViolation, root ast.Node, e *jsonschema.Valida
 	}
 	add(node, nameOf(node)+" "+text)
 	return all
+}
+
+// misplacedKeys finds the keys of a step that are keys of a rule or of the script. It returns a message
+// about them, such as "times belongs to the rule", or "" if there are none, and the other keys.
+func misplacedKeys(keys []string) (message string, others []string) {
+	var parts []string
+	for _, owner := range []struct{ name, url string }{
+		{"script", SchemaID + "#/properties"}, {"rule", SchemaID + "#/$defs/rule/properties"},
+	} {
+		own := schemaAt(owner.url)
+		var found []string
+		others = nil
+		for _, key := range keys {
+			if own[key] != nil {
+				found = append(found, key)
+			} else {
+				others = append(others, key)
+			}
+		}
+		if keys = others; len(found) == 1 {
+			parts = append(parts, found[0]+" belongs to the "+owner.name)
+		} else if len(found) > 1 {
+			parts = append(parts, joinNames(found)+" belong to the "+owner.name)
+		}
+	}
+	return strings.Join(parts, " and "), others
 }
 
 // schemaAt returns the object in the JSON Schema of scripts to which schemaURL refers. The fragment

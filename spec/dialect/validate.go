@@ -131,9 +131,13 @@ func (d *Dialect) checkCatalogue(checks []*spec.Check) error {
 			return fail("", "no check judges requirement %s: expected checks, or excluded with the reason", r.ID)
 		case len(r.Checks) > 0 && r.Excluded != nil:
 			return fail("excluded", "requirement %s has both checks and excluded", r.ID)
-		case r.Excluded != nil && (r.Excluded.Reason == "" || !slices.Contains(spec.ExclusionKinds, r.Excluded.Kind)):
-			return fail("excluded", "requirement %s is excluded without a reason, or without a kind: expected %s",
-				r.ID, joinOr(spec.ExclusionKinds))
+		case r.Excluded != nil && r.Excluded.Reason == "":
+			return fail("excluded", "requirement %s is excluded without a reason", r.ID)
+		case r.Excluded != nil && r.Excluded.Kind == "":
+			return fail("excluded", "requirement %s is excluded without a kind: expected %s", r.ID, joinOr(spec.ExclusionKinds))
+		case r.Excluded != nil && !slices.Contains(spec.ExclusionKinds, r.Excluded.Kind):
+			return fail("excluded/kind", "requirement %s is excluded with the unknown kind %q (want %s)",
+				r.ID, r.Excluded.Kind, joinOr(spec.ExclusionKinds))
 		}
 		seen[r.ID] = true
 		for k, id := range r.Checks {
