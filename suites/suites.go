@@ -245,14 +245,6 @@ func (t *Target) LackedCapability(s Scenario) string {
 	return ""
 }
 
-// HasCapability reports whether the dialect of the target has what the capability stands for: it is
-// "scripted", "all", or the capability of a scenario that can be played in the dialect.
-func (t *Target) HasCapability(name string) bool {
-	return name == "scripted" || name == "all" || slices.ContainsFunc(t.scenarios(), func(s Scenario) bool {
-		return s.capabilityName() == name && s.AppliesTo(t.Dialect)
-	})
-}
-
 // matchesAny reports whether id matches one of the globs, in the syntax of [path.Match].
 func matchesAny(globs []string, id string) bool {
 	return slices.ContainsFunc(globs, func(g string) bool { ok, _ := path.Match(g, id); return ok })

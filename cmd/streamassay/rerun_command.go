@@ -25,9 +25,6 @@ func (j targetRun) rerunCommand(s suites.Target) func(suites.ScenarioResult) str
 	for _, line := range j.OtherHeaders {
 		words = append(words, secretHeader("--other-header", line, "OTHER_"))
 	}
-	j.suite.ClaimedCapabilities = slices.DeleteFunc(slices.Clone(j.suite.ClaimedCapabilities), func(name string) bool {
-		return !s.HasCapability(name) // of another dialect, so the command line would be invalid
-	})
 	words = append(words, j.rerunFlags()...)
 	return func(p suites.ScenarioResult) string {
 		only := "--only " + shellWord(p.Scenario.Name)

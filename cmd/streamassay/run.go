@@ -154,9 +154,6 @@ func newTargetRuns(flags targetOptions, config string) ([]targetRun, error) {
 		}
 		jobs, reported = append(jobs, j), append(reported, j.outputs)
 	}
-	if err := checkClaims(jobs); err != nil {
-		return nil, err
-	}
 	if err := resolveOutputs(reported...); err != nil {
 		return nil, err
 	}
@@ -168,31 +165,6 @@ func newTargetRuns(flags targetOptions, config string) ([]targetRun, error) {
 		}
 	}
 	return jobs, nil
-}
-
-// checkClaims returns a usage error if a claimed capability is not part of any dialect of its target,
-// or, if a flag claims it for all targets, of any dialect of theirs.
-func checkClaims(jobs []targetRun) error {
-	var all []suites.Target
-	for _, j := range jobs {
-		all = append(all, j.suiteTargets...)
-	}
-	for _, j := range jobs {
-		name, targets := j.source.settingName("claim"), j.suiteTargets
-		if name == "--claim" {
-			targets = all
-		}
-		for _, c := range j.suite.ClaimedCapabilities {
-			if !slices.ContainsFunc(targets, func(s suites.Target) bool { return s.HasCapability(c) }) {
-				var dialects []*dialect.Dialect
-				for _, s := range targets {
-					dialects = append(dialects, s.Dialect)
-				}
-				return j.source.locate(usageError("%s: capability %q is not part of %s", name, c, dialectNames(dialects)))
-			}
-		}
-	}
-	return nil
 }
 
 // overwritesTranscripts reports whether j and other would write transcripts to the same files.

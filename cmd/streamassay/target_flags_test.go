@@ -9,8 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"github.com/streamassay/streamassay/suites"
 )
 
 // TestTargetFlagAndField checks that each option of a target, given as a flag, as a field of a
@@ -64,24 +62,6 @@ func TestTargetFlagAndField(t *testing.T) {
 		}
 		if got := read("", want); !reflect.DeepEqual(got, want) {
 			t.Errorf("--%s beside a file: %+v, want %+v", o.name, got, want)
-		}
-	}
-}
-
-// TestRerunClaims checks that the command that plays a scenario again claims only capabilities of its
-// dialect, and that a capability of one of several dialects can be claimed.
-func TestRerunClaims(t *testing.T) {
-	flags := newTargetOptions()
-	flags.URL, flags.Dialects = "http://127.0.0.1:1", []string{"agui", "runs"}
-	flags.suite.ClaimedCapabilities = []string{"cancel", "tool"}
-	jobs, err := newTargetRuns(flags, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, want := range []string{"--dialect agui@1.0 --claim tool ", "--dialect runs@2026-04 --claim cancel --claim tool "} {
-		text := jobs[0].rerunCommand(jobs[0].suiteTargets[i])(suites.ScenarioResult{})
-		if !strings.Contains(text, want) {
-			t.Errorf("%s, want %s", text, want)
 		}
 	}
 }

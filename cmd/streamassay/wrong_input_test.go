@@ -135,8 +135,6 @@ var wrongToo = []wrong{
 	{"run URL --dialect agui --only cancel", `--only "cancel" matches no scenario of agui@1.0`},
 	{"run URL --dialect agkit --only EMPTY", "--only"},
 	{"run URL --dialect agkit --skip *.* --skip nothing.here", `"nothing.here"`},
-	{"run URL --dialect agui --claim cancel", `--claim: capability "cancel" is not part of agui@1.0`},
-	{"run --config claims.yaml", `claims.yaml:4: target 1: claim: capability "cancel" is not part of agui@1.0`},
 	{"run URL --dialect agkit --claim EMPTY", "--claim|empty"},
 	{"run http:/127.0.0.1 --dialect agkit", "http:/127.0.0.1|begins with http://"},
 	{"run http://:80 --dialect agkit", "no host"},
@@ -257,8 +255,6 @@ func TestWrongInput(t *testing.T) {
 	t.Cleanup(srv.Close)
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"claims.yaml": "targets:\n  - url: http://127.0.0.1:1\n    dialects: [agui]\n    claim: [cancel]\n" +
-			"  - url: http://127.0.0.1:1\n    dialects: [runs]\n",
 		"empty.yaml": "", "plain.sse": "data: {}\n\n", "plain.txt": "hello", "plain.yaml": greets, "calls.yaml": "calls: []\n", "folder/note": "x",
 		"more/plain.sse": "data: {}\n\n",
 		"typo.yaml":      "targets:\n  - url: http://127.0.0.1:1\n    name: x\n    dialects: [agkit]\n", "broken.yaml": "targets: [",
