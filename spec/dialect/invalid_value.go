@@ -67,6 +67,7 @@ func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidSamp
 	if len(n.get("enum").items()) > 0 {
 		add("alien", nil, "is %q", "alien")
 		add("constructor", nil, "is %q", "constructor") // a member that every JavaScript object inherits
+		add("größer 世界", nil, "is %q", "größer 世界")     // servers quote it, and may count its characters as bytes
 		if !n.get("type").exists() {
 			add(nil, nil, "is null")
 		}
