@@ -262,7 +262,7 @@ func elicitAndReply(replyTemplate string) func(*Conversation) {
 // runClientTool plays the client-tool scenario. It sends prompts for calls of client tools in
 // requests that offer one or two tools, in each form of offer for which the dialect has a template.
 // It sends the results of some of these calls. Then it sends prompts that offer a client tool but
-// do not ask for a call of that tool.
+// do not ask for a call of that tool, and one that asks for a call but offers no tool.
 func runClientTool(t *Conversation) {
 	elicitAndReply("tool-result")(t)
 	_, offer := t.elicitingRequest("tool-result")
@@ -294,6 +294,8 @@ func runClientTool(t *Conversation) {
 		offer.Text = t.PromptEvent("slow", "8 80").Text
 		t.SendAndRead("tool-offer", offer)
 	}
+	t.Thread = t.NewID() // no request of this thread offers a tool, so none may be called
+	t.startIfTaken("", t.PromptEvent("client-tool", `{"color":"blue"}`))
 }
 
 // promptsWithTools are the names of the test prompts that the client-tool scenario sends in requests

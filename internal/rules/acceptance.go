@@ -67,7 +67,7 @@ func (x exchange) mustBeAccepted() bool {
 		return false
 	}
 	refusesExpectation := x.status() == 417 && x.request.Header.Has("Expect") // RFC 9110 section 15.5.18
-	isBusy := x.threadBusy && !(x.isCancel() && x.acceptedBefore) // a run can be canceled while it is active
+	isBusy := x.threadBusy && !(x.isCancel() && x.acceptedBefore)             // a run can be canceled while it is active
 	return x.isComplete() || !x.unverifiable && !isBusy && !refusesExpectation
 }
 

@@ -246,12 +246,12 @@ type callState struct {
 
 // A clientCallTracker holds the tool calls of the current stream. It does not yet include the
 // current event. Checks use it to find the calls that are left to the client. It is active only if
-// the request for the stream offers client tools.
+// the request for the stream offers client tools, or asks a scripted target for a call of one.
 type clientCallTracker struct {
 	keep    func(spec.Event) *spec.Event // copies an event that is retained; see keeper
 	streams *streamTracker               // determines which event opens a stream, and which events belong to it
 	pending *spec.Event                  // an event that toolCalls does not yet include; nil if there is none
-	active  bool                         // whether the current stream is open and its request offers client tools
+	active  bool                         // whether the current stream is open and may have calls of client tools
 	toolCalls
 }
 
@@ -286,8 +286,11 @@ func (c *clientCallTracker) observe(e spec.Event) {
 	}
 	switch {
 	case c.streams.opens:
-		_, c.active = c.streams.request.Last(spec.InputTool)
-		c.toolCalls = toolCalls{request: c.streams.request, byID: map[string]*callState{}}
+		request := c.streams.request
+		_, offers := request.Last(spec.InputTool)
+		prompt, _ := request.Prompt()
+		c.active = offers || request.Facts().Scripted && strings.HasPrefix(prompt, "conformance:client-tool ")
+		c.toolCalls = toolCalls{request: request, byID: map[string]*callState{}}
 	case c.active && c.streams.sees(e):
 		c.pending = &e
 	}
@@ -322,8 +325,8 @@ func (c *clientCallTracker) update(e spec.Event) {
 	}
 }
 
-// eachToolStream returns a watchFunc that calls judge with each event e of the streams whose
-// requests offer client tools. The argument c holds the tool calls of the stream and does not yet
+// eachToolStream returns a watchFunc that calls judge with each event e of the streams that may have
+// calls of client tools; see clientCallTracker. The argument c holds the tool calls of the stream and does not yet
 // include e. All checks share it, so judge must not modify it.
 func eachToolStream(judge func(p *spec.Pass, e spec.Event, c *clientCallTracker)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
