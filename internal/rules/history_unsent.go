@@ -141,7 +141,7 @@ checks judge its exact text. A message without text is not judged.`,
 	Needs: []spec.Kind{spec.History, spec.HistoryAssistant, spec.MessageDelta, spec.RunAccepted},
 	Watch: eachHistoryPage(func(p *spec.Pass, c *conversation, x *exchange, page spec.Event) {
 		sent, known := c.sentTexts(x, page.Thread)
-		if !known || !x.request.Facts().Scripted || page.Day != "" && x.request.Day != "" {
+		if !known || !x.request.Facts().Scripted {
 			return
 		}
 		for _, m := range page.PartsOf(spec.HistoryAssistant) {

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,6 +29,9 @@ If a scripted target was asked to be idle, and the stream was requested at least
 the end of that time, the start of the run must arrive at least half of the rest of it before the first
 delta.
 
+Three or more streams with deltas at intervals that are requested at the same time must not come one
+after the other, as if the server processed one request at a time.
+
 Not judged: a stream whose run was canceled; a stream that was open when another run of its thread was
 canceled, which cancel.spares-others judges; a stream that lacks deltas and the terminal event, which
 run.ends judges; and a stream with an idle limit, which may end between two deltas.`,
@@ -46,6 +50,7 @@ run.ends judges; and a stream with an idle limit, which may end between two delt
 					before.Round(time.Millisecond), (silence / 2).Round(time.Millisecond))
 			}
 		}
+		judgeTogether(p, a)
 		for _, l := range slices.Concat(a.streams, a.resumed) {
 			n, interval, slow := scriptedDeltas(l.request)
 			minimum, late := time.Duration(n-1)*interval, time.Duration(0)
@@ -82,6 +87,40 @@ run.ends judges; and a stream with an idle limit, which may end between two delt
 		}
 	}),
 }
+
+// judgeTogether judges whether streams that were requested together are sent together. It looks for
+// streams that were all requested before the first of them ended, and whose deltas took at least half
+// of the time that the prompts ask for. A client that stalls does not receive such streams one after
+// the other.
+func judgeTogether(p *spec.Pass, a *conversationTimeline) {
+	var group []completedStream // in the order of their first deltas
+	slow := slices.DeleteFunc(slices.Clone(a.streams), func(l completedStream) bool {
+		n, interval, ok := scriptedDeltas(l.request)
+		span := time.Duration(n-1) * interval
+		return !ok || span < minDeltaSpan || l.deltaCount != n || l.lastDelta.At-l.firstDelta.At < span/2 || a.exchanges.isCanceled(l)
+	})
+	slices.SortStableFunc(slow, func(l, m completedStream) int { return cmp.Compare(l.firstDelta.At, m.firstDelta.At) })
+	for i, l := range slow {
+		if len(group) > 0 && l.request.At < group[0].lastDelta.At {
+			group = append(group, l)
+		} else {
+			group = []completedStream{l}
+		}
+		isLast := i == len(slow)-1 || slow[i+1].request.At >= group[0].lastDelta.At
+		if isLast && len(group) >= minTogether {
+			overlap := false
+			for k, next := range group[1:] {
+				overlap = overlap || next.firstDelta.At < group[k].lastDelta.At
+			}
+			p.Judge(l.firstDelta, overlap,
+				"the deltas of %d streams requested at the same time came one stream after the other; expected each delta as it is produced",
+				len(group))
+		}
+	}
+}
+
+// minTogether is the smallest number of streams that judgeTogether judges.
+const minTogether = 3
 
 // isOneBehind reports whether the deltas of l arrived as if the server held each back until the next
 // was produced: the first came at least three quarters of the given interval after the request, and
