@@ -128,6 +128,11 @@ var historyContentMutants = []*Mutant{
 			m.Text = string(runes[:max(0, len(runes)-1)])
 		}),
 	}, {
+		Name: "answer-reworded", Doc: "the history has other words for each answer",
+		KilledBy:   map[string]string{"history.tells-only-answers": "history"},
+		AlsoFails:  []string{"history.tells-the-answer"},
+		Middleware: editMessages(spec.HistoryAssistant, func(m *spec.Event) { m.Text = "%% reworded %%" }),
+	}, {
 		Name: "answer-limited", Doc: "the history has only the first 65,535 bytes of an answer",
 		KilledBy: map[string]string{"history.tells-the-answer": "history"},
 		Middleware: editMessages(spec.HistoryAssistant, func(m *spec.Event) {
@@ -139,7 +144,8 @@ var historyContentMutants = []*Mutant{
 		Middleware: dropMessages(spec.HistoryTool),
 	}, {
 		Name: "tools-as-answers", Doc: "tool results are returned as messages of the assistant",
-		KilledBy: map[string]string{"history.tells-tools": "history"},
+		KilledBy:  map[string]string{"history.tells-tools": "history"},
+		AlsoFails: []string{"history.tells-only-answers"},
 		Middleware: editMessages(spec.HistoryTool, func(m *spec.Event) {
 			m.Kind, m.Role = spec.HistoryAssistant, ""
 		}),
@@ -156,4 +162,6 @@ var historyContentMutants = []*Mutant{
 
 // alsoWithOtherMessages lists the ids, for [Mutant.AlsoFails], of the checks that may fail if a
 // history contains the messages of other threads.
-var alsoWithOtherMessages = []string{"history.tells-once", "history.tells-only-sent-prompts", "history.tells-only-sent-images"}
+var alsoWithOtherMessages = []string{
+	"history.tells-once", "history.tells-only-sent-prompts", "history.tells-only-sent-images", "history.tells-only-answers",
+}
