@@ -4,27 +4,43 @@ import (
 	_ "embed"
 	"slices"
 	"strings"
+	"sync"
 )
 
-// provokedTable contains one line for each of [Scenarios]: the name of the scenario, a tab, and a
-// list of check ids, separated by spaces. These checks judge something when the scenario is played
-// against the reference server. TestProvoked generates the table.
+// provokedTable says in which of the [Scenarios] the checks judge something when the scenarios are
+// played against the reference server. The first line contains the names of the scenarios, separated
+// by spaces. Each other line contains the id of a check, a tab, "in" or "not in", a tab, and the names
+// of scenarios, separated by spaces. TestProvoked generates the table.
 //
 //go:embed provoked.tsv
 var provokedTable string
+
+// provokingScenarios returns, by the id of a check, the names of the scenarios in which the check
+// judges something according to provokedTable.
+var provokingScenarios = sync.OnceValue(func() map[string][]string {
+	head, rest, _ := strings.Cut(provokedTable, "\n")
+	provoking := map[string][]string{}
+	for line := range strings.Lines(rest) {
+		check, listed, _ := strings.Cut(line, "\t")
+		where, text, _ := strings.Cut(listed, "\t")
+		names := strings.Fields(text)
+		if where == "not in" {
+			isListed := func(name string) bool { return slices.Contains(names, name) }
+			provoking[check] = slices.DeleteFunc(strings.Fields(head), isListed)
+		} else {
+			provoking[check] = names
+		}
+	}
+	return provoking
+})
 
 // ScenariosFor returns the names of the scenarios in which the check with the given id judges
 // something, in the order of [Scenarios]. These are the scenarios that expect the check, and those
 // in which it judges something when they are played against the reference server. The result does
 // not depend on a dialect. It is nil if there are no such scenarios.
 func ScenariosFor(check string) (names []string) {
-	provoked := map[string][]string{}
-	for line := range strings.Lines(provokedTable) {
-		name, checks, _ := strings.Cut(line, "\t")
-		provoked[name] = strings.Fields(checks)
-	}
 	for _, s := range Scenarios() {
-		if slices.Contains(s.ExpectedChecks, check) || slices.Contains(provoked[s.Name], check) {
+		if slices.Contains(s.ExpectedChecks, check) || slices.Contains(provokingScenarios()[check], s.Name) {
 			names = append(names, s.Name)
 		}
 	}

@@ -54,7 +54,7 @@ func TestSchemaKnowsFaultsAndOperations(t *testing.T) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
+	enc.SetIndent("", "\t") // it is part of the binary
 	if err := enc.Encode(schema); err != nil {
 		t.Fatal(err)
 	}
