@@ -42,6 +42,9 @@ func checkSubcommand(parent *cobra.Command, word string) error {
 	if slices.Contains([]string{"check", "script", "scripts"}, word) {
 		return usageError("unknown command %q; to check a script: streamassay mock --check FILE", word)
 	}
+	if slices.Contains([]string{"test", "verify", "conformance"}, word) || strings.Contains(word, "://") {
+		return usageError("unknown command %q; to test a server: streamassay run TARGET", word)
+	}
 	return usageError("unknown command %q%s", word, near.Suggest(word, names))
 }
 

@@ -43,7 +43,7 @@ A FILE is one of:
   .txtar   a transcript, as written by streamassay run --transcripts
   .http    output of curl -i. NAME.request.json, if present, holds the request of NAME.http: an
            object such as {"method": "POST", "path": "/process?q=1", "headers": {"X-A": "b"},
-           "body": {…}} (a string is sent as it is, not as JSON) or, without method and
+           "body": {…}} (if body is a string, it is the whole body, not JSON) or, without method and
            path, just the JSON body of a request for a run's stream. NAME.1.http, NAME.2.http
            … (and NAME.1.request.json …) are one conversation.
   .sse     an event stream without its HTTP headers
@@ -55,8 +55,8 @@ The exchanges of a file are judged in order; the ids in them tell its threads ap
 Recordings of the same dialect are judged together, as one target. A violation is reported
 for any response; a requirement is reported as fulfilled only if one of the responses streams
 a whole run (its start, content and end). Only the server is judged, not its client. A
-response without its request is judged as that to a request for a run's stream; requirements
-that depend on the request are not tested.
+response without its request is judged as if the request had been one for a run's stream;
+requirements that depend on the request are not tested.
 Exchanges that request none of the dialect's operations, such as images in an HTTP archive, are
 not judged. If the recorded paths begin with a base path, first remove it with streamassay
 convert --base. If a file cannot be read, nothing is judged (exit code 2). In reports, REDACTED

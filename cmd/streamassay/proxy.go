@@ -49,7 +49,7 @@ dialect are forwarded and not judged. If the server cannot be reached, the clien
 502, and the request is not judged. If a request is refused and its credentials differ from
 those of the first successful request of its thread, it is judged as the request of another
 user. At most 10000 conversations, with at most 256MiB of bodies in total, are judged. Later
-ones are forwarded and not judged, a conversation in which that total is exceeded is not judged
+conversations are forwarded and not judged, one in which that total is exceeded is not judged
 at all, and in both cases the report is marked incomplete.
 
 Reports and transcripts contain no credentials: REDACTED replaces the values of --header, of the

@@ -10,7 +10,7 @@ import (
 // in the help of the command, such as "a target". The argument fate says what happens to incomplete
 // scenarios, such as "listed in the report".
 func totalLimits(server, fate string) string {
-	return "In each round (--repeat) and dialect, no more streams are requested from " + server + ` once
+	return "In each round and dialect, no more streams are requested from " + server + ` once
   1. two or more of its streams, and more than half of them, have exceeded a limit,
   2. their total size exceeds the larger of 4 × --max-bytes and 256MiB, or
   3. their total number of events exceeds the larger of 3 × --max-events and 600000.

@@ -73,6 +73,7 @@ var wrongTried = []wrong{
 	{"mock --record nope", `--record "nope" must be a base URL`},
 	{"mock --record URL", "--record needs exactly one --dialect: that of the server at http://"},
 	{"mock --script nofile", "unknown flag: --script; scripts are arguments: streamassay mock FILE"},
+	{"test URL", `unknown command "test"; to test a server: streamassay run TARGET`},
 	{"scripts check", `unknown command "scripts"; to check a script: streamassay mock --check FILE`},
 	{"mock --fault abort;bogus=1", `--fault "abort;bogus=1": abort has no parameter "bogus" (want one of byte, |; see streamassay list faults`},
 	{"run --config typo.yaml", "--config typo.yaml:3: target 1: name: unknown field (a target has url, dialects, |transcripts; see docs/targets.yaml)"},

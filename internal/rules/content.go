@@ -55,6 +55,10 @@ var DeltasJoin = &spec.Check{
 		case joined == "" || e.Text == "":
 		case joined == e.Text:
 			p.Judge(e, true, "")
+		case e.Type != "" && e.Type != "text":
+			p.Judge(e, false,
+				"text deltas join to %s, but the part is completed with the type %q; expected a completed text that equals the deltas",
+				quoteStart(joined), e.Type)
 		default:
 			deltas, completed := quotePair(joined, e.Text)
 			p.Judge(e, false,

@@ -183,7 +183,7 @@ with status 429 or 503.`,
 				for _, m := range x.reply.Parts {
 					for _, image := range m.PartsOf(spec.HistoryImage) {
 						if !isLink(image.Text) {
-							p.Judge(x.reply, false, "history has %q as the link to an image; expected a URL", image.Text)
+							p.Judge(x.reply, false, "history has %q as the link to an image; expected an absolute URL, or a path that begins with a slash", image.Text)
 						}
 						links[withoutFragment(image.Text)] = historyLink{x.reply.At, WithoutSpace(m.Text)}
 					}

@@ -31,7 +31,7 @@ is the name of a role, are not judged.`,
 				p.Judge(e, name != "message", "message %q contains a tool result and has the type %q; expected a type for results",
 					e.Message, types[e.Message])
 				p.Judge(e, name == "message" || !callTypes[name],
-					"message %q contains a tool result and has the type %q, as a message with a tool call before it; expected another",
+					"message %q contains a tool result and has the type %q, the same as an earlier message with a tool call; expected another type",
 					e.Message, types[e.Message])
 			}
 		}

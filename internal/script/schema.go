@@ -100,7 +100,15 @@ func (d *decoder) checkSchema(root ast.Node, value any) (locations [][]string) {
 		return nil
 	}
 	var problems []Problem
-	for _, v := range appendViolations(nil, root, err) {
+	violations := appendViolations(nil, root, err)
+	for _, v := range violations {
+		// A value that lacks something may have it under the unknown key.
+		isConsequence := func(other schemaViolation) bool {
+			return v.isIncomplete && other.hasUnknownKey && slices.Equal(v.location, other.location)
+		}
+		if slices.ContainsFunc(violations, isConsequence) {
+			continue
+		}
 		problems = append(problems, d.problem(v.node, Error, "%s", v.message))
 		locations = append(locations, v.location)
 	}
@@ -116,6 +124,9 @@ type schemaViolation struct {
 	location []string // the keys and indexes that lead to the value
 	node     ast.Node // the node of the value, or of the key that is not allowed
 	message  string   // the message for the user
+
+	hasUnknownKey bool // the value has an unknown key
+	isIncomplete  bool // the value has none of the keys of which it must have one
 }
 
 // appendViolations appends the violations that e describes to all, and returns the result. The
@@ -126,7 +137,9 @@ func appendViolations(all []schemaViolation, root ast.Node, e *jsonschema.Valida
 	text, _ := schema["errorMessage"].(string)
 	causes := e.Causes
 	add := func(n ast.Node, message string) {
-		all = append(all, schemaViolation{e.InstanceLocation, n, message})
+		_, hasUnknownKey := e.ErrorKind.(*kind.AdditionalProperties)
+		_, isIncomplete := e.ErrorKind.(*kind.AnyOf)
+		all = append(all, schemaViolation{e.InstanceLocation, n, message, hasUnknownKey, isIncomplete})
 	}
 	switch k := e.ErrorKind.(type) {
 	case *kind.AdditionalProperties:
