@@ -1,12 +1,12 @@
 package script
 
 import (
-	"bytes"
 	stdcmp "cmp"
 	"encoding/json"
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -51,14 +51,38 @@ func TestSchemaKnowsFaultsAndOperations(t *testing.T) {
 	options := defs["faults"].(map[string]any)["items"].(map[string]any)["anyOf"].([]any)
 	options[0].(map[string]any)["enum"] = names
 	options[1].(map[string]any)["properties"] = all
-	var b bytes.Buffer
+	golden(t, "schema.json", formatJSON(t, schema, 0)+"\n")
+}
+
+// formatJSON returns v as JSON text, indented by depth tabs. An object or array that fits in a line is
+// written in one.
+func formatJSON(t *testing.T, v any, depth int) string {
+	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "\t") // it is part of the binary
-	if err := enc.Encode(schema); err != nil {
+	if err := enc.Encode(v); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "schema.json", b.String())
+	line := strings.TrimSuffix(b.String(), "\n")
+	const maxLine = 118
+	var items []string
+	open, end := "{", "}"
+	switch v := v.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			items = append(items, strconv.Quote(name)+": "+formatJSON(t, v[name], depth+1))
+		}
+	case []any:
+		open, end = "[", "]"
+		for _, item := range v {
+			items = append(items, formatJSON(t, item, depth+1))
+		}
+	}
+	if len(line)+depth <= maxLine || len(items) == 0 {
+		return line
+	}
+	indent := "\n" + strings.Repeat("\t", depth)
+	return open + indent + "\t" + strings.Join(items, ","+indent+"\t") + indent + end
 }
 
 // paramSchema returns the schema of a parameter of a fault. It has no bounds, because numbers may
