@@ -145,7 +145,7 @@ func appendViolations(all []schemaViolation, root ast.Node, e *jsonschema.Valida
 	case *kind.AdditionalProperties:
 		properties, _ := schema["properties"].(schemaNode)
 		known := slices.Collect(maps.Keys(properties))
-		keys := k.Properties
+		keys := slices.Sorted(slices.Values(k.Properties)) // the validator returns them in any order
 		if strings.HasSuffix(e.SchemaURL, "/$defs/step") {
 			var message string
 			if message, keys = misplacedKeys(keys); message != "" {
