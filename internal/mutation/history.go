@@ -133,6 +133,22 @@ var historyContentMutants = []*Mutant{
 		AlsoFails:  []string{"history.tells-the-answer"},
 		Middleware: editMessages(spec.HistoryAssistant, func(m *spec.Event) { m.Text = "%% reworded %%" }),
 	}, {
+		Name: "answer-announced", Doc: "the history has another message of the assistant before each answer",
+		KilledBy:  map[string]string{"history.tells-only-answers": "history"},
+		AlsoFails: []string{"history.seq-orders"}, // the message has the number of the prompt
+		Middleware: editHistories(func(_ parsedRequest, e *spec.Event) {
+			var all []spec.Event
+			for _, m := range e.Parts {
+				all = append(all, m)
+				if m.Kind == spec.HistoryUser {
+					m.Kind, m.Role, m.Parts, m.Text = spec.HistoryAssistant, "", nil, "%% let me see %%"
+					m.ID += "-announced"
+					all = append(all, m)
+				}
+			}
+			e.Parts = all
+		}),
+	}, {
 		Name: "answer-limited", Doc: "the history has only the first 65,535 bytes of an answer",
 		KilledBy: map[string]string{"history.tells-the-answer": "history"},
 		Middleware: editMessages(spec.HistoryAssistant, func(m *spec.Event) {

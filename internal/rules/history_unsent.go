@@ -152,7 +152,8 @@ checks judge its exact text. A message without text is not judged.`,
 					(strings.Contains(other, text) || other != "" && strings.Contains(text, other))
 			}
 			if text != "" {
-				p.Judge(page, isStreamed, "history has the assistant message %q; expected only answers that were streamed", m.Text)
+				p.Judge(page, isStreamed,
+					"history has the assistant message %q; expected only answers that were streamed", m.Text)
 			}
 		}
 	}),
@@ -183,7 +184,9 @@ with status 429 or 503.`,
 				for _, m := range x.reply.Parts {
 					for _, image := range m.PartsOf(spec.HistoryImage) {
 						if !isLink(image.Text) {
-							p.Judge(x.reply, false, "history has %q as the link to an image; expected an absolute URL, or a path that begins with a slash", image.Text)
+							p.Judge(x.reply, false,
+								"history has %q as the link to an image; expected an absolute URL, or a path that begins with a slash",
+								image.Text)
 						}
 						links[withoutFragment(image.Text)] = historyLink{x.reply.At, WithoutSpace(m.Text)}
 					}
