@@ -136,8 +136,9 @@ var HistoryHasStreamedAnswersOnly = &spec.Check{
 	Doc: `the assistant messages of a history are answers that were streamed
 
 This is judged for scripted targets and for threads that are known to be new, if the streams of all
-their runs were read to the end, except for the pages of earlier days. A message need only contain a streamed text, or be part of one; other
-checks judge its exact text. A message without text is not judged.`,
+their runs were read to the end, except for the pages of earlier days. A message need only contain a
+streamed text, or be part of one; other checks judge its exact text. A message without text is not
+judged.`,
 	Needs: []spec.Kind{spec.History, spec.HistoryAssistant, spec.MessageDelta, spec.RunAccepted},
 	Watch: eachHistoryPage(func(p *spec.Pass, c *conversation, x *exchange, page spec.Event) {
 		sent, known := c.sentTexts(x, page.Thread)
