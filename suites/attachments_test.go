@@ -177,7 +177,7 @@ func TestLinksAreAskedForByNobody(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := map[string]int{"": 16}[elsewhere]; len(d.fetched) != want {
+		if want := map[string]int{"": 18}[elsewhere]; len(d.fetched) != want {
 			t.Errorf("links to %q were asked for %d times, want %d", elsewhere, len(d.fetched), want)
 		}
 		for _, h := range d.fetched {

@@ -138,14 +138,19 @@ var HistoryHasStreamedAnswersOnly = &spec.Check{
 This is judged for scripted targets and for threads that are known to be new, if the streams of all
 their runs were read to the end, except for the pages of earlier days. A message need only contain a
 streamed text, or be part of one; other checks judge its exact text. A message without text is not
-judged.`,
+judged, nor is one before the first message of the user, such as a greeting.`,
 	Needs: []spec.Kind{spec.History, spec.HistoryAssistant, spec.MessageDelta, spec.RunAccepted},
 	Watch: eachHistoryPage(func(p *spec.Pass, c *conversation, x *exchange, page spec.Event) {
 		sent, known := c.sentTexts(x, page.Thread)
 		if !known || !x.request.Facts().Scripted || x.request.Day != "" {
 			return
 		}
-		for _, m := range page.PartsOf(spec.HistoryAssistant) {
+		hasUser := false
+		for _, m := range page.Parts {
+			hasUser = hasUser || m.Kind == spec.HistoryUser
+			if m.Kind != spec.HistoryAssistant || !hasUser {
+				continue
+			}
 			text, isStreamed := WithoutSpace(m.Text), false
 			for streamed := range sent {
 				other := WithoutSpace(streamed.text)
