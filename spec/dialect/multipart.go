@@ -163,8 +163,15 @@ var parameterEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\r", "%0D", "\
 // formBoundary returns the boundary of a form with the given fields: a hash of them, so that
 // different forms have different boundaries, and no field contains its own.
 func formBoundary(form map[string]any) string {
-	h := fnv.New64a()
-	_, _ = fmt.Fprint(h, form) // never fails, and prints the fields in the order of their names
+	h := fnv.New64a() // writing to it never fails
+	for _, name := range slices.Sorted(maps.Keys(form)) {
+		if f, ok := form[name].(formFile); ok {
+			_, _ = fmt.Fprintf(h, "%q %q %q ", name, f.name, f.media)
+			_, _ = h.Write(f.data)
+		} else {
+			_, _ = fmt.Fprintf(h, "%q %q ", name, slotText(form[name]))
+		}
+	}
 	return fmt.Sprintf("streamassay-%016x", h.Sum64())
 }
 
