@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -19,7 +18,6 @@ import (
 type TextStyle struct {
 	Color   bool // ANSI colors
 	Verbose bool // lists what was not tested, instead of only counting it, and shows all lists in full
-	Exit    int  // exit code of the program, if it is not that of the report; 0 means that it is
 }
 
 // DetectStyle returns the style for a report that is written to f. The style has colors if f is a
@@ -86,10 +84,8 @@ func WriteText(w io.Writer, r *Report, s TextStyle) error {
 	}
 	r.writeRounds(b, s)
 	r.writeSeed(b, s)
-	shown := *r
-	shown.Exit = cmp.Or(s.Exit, r.Exit)
 	fmt.Fprintf(b,
-		"%s  %s\n", s.colorVerdict(r.overallVerdict(), s.colorize(bold, r.exitWord())), safeText(shown.conclusionLine()))
+		"%s  %s\n", s.colorVerdict(r.overallVerdict(), s.colorize(bold, r.exitWord())), safeText(r.conclusionLine()))
 	_, err := io.WriteString(w, ciCommands.ReplaceAllString(b.String(), `$1\$2`))
 	return err
 }

@@ -71,7 +71,8 @@ func runResume(t *Conversation) {
 	}
 	all := t.Cursors()
 	for i, cursor := range all[:min(len(all), maxDisconnects)] {
-		if t.form = nil; i%2 == 1 { // HTTP/2 has only lower case, and proxies keep it
+		t.form = nil
+		if i%2 == 1 { // HTTP/2 has only lower case, and proxies keep it
 			t.form = func(r spec.Request) spec.Request { return withFieldNames(r, strings.ToLower) }
 		}
 		limit := wire.StopWhen{}

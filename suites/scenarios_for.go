@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// provokedTable says in which of the [Scenarios] the checks judge something when the scenarios are
-// played against the reference server. The first line contains the names of the scenarios, separated
+// provokedTable lists, for each check, the [Scenarios] in which the check judges something when the
+// reference server is the target. The first line contains the names of the scenarios, separated
 // by spaces. Each other line contains the id of a check, a tab, "in" or "not in", a tab, and the names
 // of scenarios, separated by spaces. TestProvoked generates the table.
 //

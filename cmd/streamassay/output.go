@@ -143,7 +143,7 @@ func usesStdout(list []reportOutput) bool {
 // writeReports writes the report r to each destination in list, in the format selected for that
 // destination. If writing to some of them fails, it still writes to the others and then returns one
 // error for all failures. Unless standard output is one of the destinations, it also prints the
-// text report to standard output, in the given style. That report shows the exit code that results
+// text report to standard output, in the given style. That report ends with the outcome that results
 // from the failures.
 func writeReports(r *reports.Report, list []reportOutput, sh stdio, style reports.TextStyle) error {
 	var failed []string
@@ -152,11 +152,12 @@ func writeReports(r *reports.Report, list []reportOutput, sh stdio, style report
 			failed = append(failed, fmt.Sprintf("%s: %v", o.flagText, err))
 		}
 	}
-	if len(failed) > 0 && r.Exit < exitcode.SignalBase {
-		style.Exit = exitInternal
-	}
 	if !usesStdout(list) {
-		if err := reports.WriteText(sh.out, r, style); err != nil {
+		shown := *r
+		if len(failed) > 0 && r.Exit < exitcode.SignalBase {
+			shown.Exit = exitInternal
+		}
+		if err := reports.WriteText(sh.out, &shown, style); err != nil {
 			failed = append(failed, fmt.Sprintf("standard output: %v", withoutPath(err)))
 		}
 	}

@@ -184,8 +184,8 @@ func TestReportFull(t *testing.T) {
 		t.Errorf("exit %d, stderr %q", code, said)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "r.json"))
-	if err != nil || verdictIn(text) != "passed" || !strings.Contains(out, "PASSED") ||
-		!strings.HasSuffix(out, "(exit 5)\n") {
+	if err != nil || verdictIn(text) != "passed" || !strings.Contains(out, "  passed   agkit") ||
+		!strings.Contains(out, "INTERNAL ERROR") || !strings.HasSuffix(out, "(exit 5)\n") {
 		t.Errorf("the other report is %.80q, %v; printed is\n%s", text, err, out)
 	}
 	if info, err := os.Stat("/dev/full"); err != nil || info.Mode()&os.ModeDevice == 0 {

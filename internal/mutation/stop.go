@@ -44,8 +44,8 @@ type openStream struct {
 	isHeld      atomic.Bool // a client has asked to cancel the run, so nothing more is sent
 }
 
-// maxHeld is the maximum time for which open-after-a-stop keeps a body open after the end of its run. It is
-// longer than the time for which the suite waits.
+// maxHeld is the maximum time for which open-after-a-stop keeps a body open after the end of its run.
+// It is longer than the time for which the suite waits.
 const maxHeld = 30 * time.Second
 
 // endCanceled returns a middleware that silences streams when the primary user sends a request to

@@ -107,7 +107,7 @@ type exchangeTracker struct {
 	// runs contains the ids of the runs that the server accepted. The thread is not part of the key,
 	// because a server may require run ids that are unique in all threads.
 	runs map[string]bool
-	// subjects contains the subjects of the accepted requests.
+	// subjects contains the subjects of the valid requests that the server accepted.
 	subjects map[requestSubject]bool
 	// unread contains the runs of which no stream was received yet. The value is the time at which
 	// the request that started the run was accepted, measured from the start of the conversation.
@@ -161,9 +161,6 @@ func (a *exchangeTracker) observe(e spec.Event) {
 				x.idle = x.request.At - a.idleSince[threadOf(x.request)]
 			}
 			a.running.record(*x)
-			if x.request.Valid() && x.isAccepted() {
-				a.subjects[subjectOf(x.request)] = true
-			}
 			a.recordAccepted(*x)
 			if x.isCancel() && x.status()/100 == 4 {
 				a.refusedCancels = append(a.refusedCancels, x.request)
@@ -180,10 +177,17 @@ func (a *exchangeTracker) observe(e spec.Event) {
 	}
 }
 
-// recordAccepted updates a.idleSince, a.runs and a.unread to reflect the exchange x, which has
-// ended. It does nothing if the request was not accepted or names no thread.
+// recordAccepted updates a.subjects, a.idleSince, a.runs and a.unread to reflect the exchange x, which
+// has ended. It does nothing if the request was not accepted. If the request names no thread, it
+// updates only a.subjects.
 func (a *exchangeTracker) recordAccepted(x exchange) {
-	if x.request.Thread == "" || !x.isAccepted() {
+	if !x.isAccepted() {
+		return
+	}
+	if x.request.Valid() {
+		a.subjects[subjectOf(x.request)] = true
+	}
+	if x.request.Thread == "" {
 		return
 	}
 	thread := threadOf(x.request)

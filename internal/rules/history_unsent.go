@@ -3,6 +3,7 @@ package rules
 import (
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -145,24 +146,35 @@ judged, nor is one before the first message of the user, such as a greeting.`,
 		if !known || !x.request.Facts().Scripted || x.request.Day != "" {
 			return
 		}
-		hasUser := false
-		for _, m := range page.Parts {
-			hasUser = hasUser || m.Kind == spec.HistoryUser
-			if m.Kind != spec.HistoryAssistant || !hasUser {
-				continue
-			}
-			text, isStreamed := WithoutSpace(m.Text), false
-			for streamed := range sent {
-				other := WithoutSpace(streamed.text)
-				isStreamed = isStreamed || streamed.kind == spec.HistoryAssistant &&
-					(strings.Contains(other, text) || other != "" && strings.Contains(text, other))
-			}
-			if text != "" {
-				p.Judge(page, isStreamed,
-					"history has the assistant message %q; expected only answers that were streamed", m.Text)
+		var answers []string // without white space
+		for streamed := range sent {
+			if streamed.kind == spec.HistoryAssistant {
+				answers = append(answers, WithoutSpace(streamed.text))
 			}
 		}
+		for i, m := range page.Parts {
+			text := WithoutSpace(m.Text)
+			if m.Kind != spec.HistoryAssistant || text == "" || isGreeting(page, i) {
+				continue
+			}
+			isStreamed := slices.ContainsFunc(answers, func(answer string) bool {
+				return strings.Contains(answer, text) || answer != "" && strings.Contains(text, answer)
+			})
+			p.Judge(page, isStreamed, "history has the assistant message %q; expected only answers that were streamed", m.Text)
+		}
 	}),
+}
+
+// isGreeting reports whether the message with index i on page is older than all messages of the user.
+// A page may begin with its oldest or with its newest message; the sequence numbers show which.
+func isGreeting(page spec.Event, i int) bool {
+	isUser := func(m spec.Event) bool { return m.Kind == spec.HistoryUser }
+	first, _ := strconv.ParseFloat(page.Parts[0].Seq, 64) // 0 if it is invalid
+	last, _ := strconv.ParseFloat(page.Parts[len(page.Parts)-1].Seq, 64)
+	if first > last {
+		return !slices.ContainsFunc(page.Parts[i:], isUser)
+	}
+	return !slices.ContainsFunc(page.Parts[:i], isUser)
 }
 
 // HistoryLinkOpens judges whether a request for the link to an image in a history returns status

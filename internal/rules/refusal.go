@@ -357,9 +357,11 @@ func isRequestIndependentStatus(status int) bool {
 // for conflictSettleTime, for a first read (see exchange.isFirstRead), and for a request that is
 // not for a run or a stream, if one with the same subject was accepted before.
 func (x exchange) isExcused() bool {
-	// A request that names a known run may be refused as a duplicate.
-	isJudged := isRunRequest(x.request) && !x.runKnown && x.idle >= conflictSettleTime
-	if !isRunRequest(x.request) && !x.request.IsStream() {
+	isJudged := false
+	switch {
+	case isRunRequest(x.request): // one that names a known run may be refused as a duplicate
+		isJudged = !x.runKnown && x.idle >= conflictSettleTime
+	case !x.request.IsStream():
 		isJudged = x.acceptedBefore && (x.request.Thread == "" || x.isCancel() || x.idle >= conflictSettleTime)
 	}
 	return x.hasExcusedStatus() && (!isJudged || isRequestIndependentStatus(x.status()))

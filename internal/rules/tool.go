@@ -326,8 +326,8 @@ func (c *clientCallTracker) update(e spec.Event) {
 }
 
 // eachToolStream returns a watchFunc that calls judge with each event e of the streams that may have
-// calls of client tools; see clientCallTracker. The argument c holds the tool calls of the stream and does not yet
-// include e. All checks share it, so judge must not modify it.
+// calls of client tools; see clientCallTracker. The argument c holds the tool calls of the stream and
+// does not yet include e. All checks share it, so judge must not modify it.
 func eachToolStream(judge func(p *spec.Pass, e spec.Event, c *clientCallTracker)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		c := callTrackerOf(p)

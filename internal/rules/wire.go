@@ -283,7 +283,7 @@ func judgeBodyEnd(p *spec.Pass, x *exchange, e spec.Event, cut *[]completedStrea
 	case e.Kind != spec.BodyEnd || x.status() == 0 || errors.Is(e.Err, spec.ErrClientLeft):
 	case errors.Is(e.Err, spec.ErrLimitExceeded): // judged by wire.ends
 	case !ended && (x.response.IsStream() || x.request.Operation == ""):
-		if errors.Is(e.Err, spec.ErrTruncated) || errors.Is(e.Err, spec.ErrReset) {
+		if isBrokenTransfer(e) {
 			*cut = append(*cut, completedStream{request: x.request, bodyEnd: e})
 		}
 	case errors.Is(e.Err, spec.ErrStillOpen) && x.runEnded: // judged by run.closes-after-end

@@ -175,11 +175,16 @@ func formBoundary(form map[string]any) string {
 	return fmt.Sprintf("streamassay-%016x", h.Sum64())
 }
 
-// encodeForm returns the body of a form with the given fields, and its media type with the given
+// encodeForm is like encodeFormWith, with a boundary that depends on the form.
+func encodeForm(form map[string]any) (body []byte, media string) {
+	return encodeFormWith(formBoundary(form), form)
+}
+
+// encodeFormWith returns the body of a form with the given fields, and its media type with the given
 // boundary. The fields are as in decodeForm. Text fields come before files, because many servers
 // process a file as soon as it arrives and need the text fields by then. Within both groups, fields
 // are ordered by name.
-func encodeForm(form map[string]any, boundary string) (body []byte, media string) {
+func encodeFormWith(boundary string, form map[string]any) (body []byte, media string) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
 	_ = w.SetBoundary(boundary) // always valid
@@ -326,11 +331,12 @@ func (m *invalidRequestBuilder) breakForm(b documentedRequestBody) {
 	}
 	another := m.withContentType(formMediaType + "; boundary=another")
 	m.add("header Content-Type names another boundary", another, m.valid)
+	_, params, _ := mime.ParseMediaType(m.valid.Header.Get("Content-Type")) // valid, because the form was decoded
+	boundary := params["boundary"]
 	for _, name := range slices.Sorted(maps.Keys(form)) {
 		duplicated := m.valid
 		body := duplicated.Body[:len(duplicated.Body)-len("--\r\n")]
-		boundary := formBoundary(form)
-		again, _ := encodeForm(map[string]any{name: form[name]}, boundary)
+		again, _ := encodeFormWith(boundary, map[string]any{name: form[name]})
 		again = bytes.TrimPrefix(again, []byte("--"+boundary)) // body already has it
 		duplicated.Body = slices.Concat(body, again)
 		m.add("body /"+name+" is repeated", duplicated, m.valid)
@@ -362,7 +368,7 @@ func (m *invalidRequestBuilder) withFormField(form map[string]any, name string, 
 		changed["note"] = "nothing"
 	}
 	r := m.valid
-	body, media := encodeForm(changed, formBoundary(changed))
+	body, media := encodeForm(changed)
 	r.Body, r.Header = body, r.Header.With("Content-Type", media)
 	return r
 }

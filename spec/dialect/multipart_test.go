@@ -113,7 +113,7 @@ func TestFileLengths(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		body, media := encodeForm(map[string]any{"audio": formFile{"a.wav", "audio/x-wav", data}}, "limit")
+		body, media := encodeForm(map[string]any{"audio": formFile{"a.wav", "audio/x-wav", data}})
 		r.Body, r.Header = body, r.Header.With("Content-Type", media)
 		if broken := d.ValidateRequest(r); (len(broken) == 0) != c.want {
 			t.Errorf("%s of %d bytes: %v", o.Name, c.size, broken)

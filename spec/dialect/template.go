@@ -70,8 +70,7 @@ func (d *Dialect) BuildRequestAfter(h MessageHistory, template string, e spec.Ev
 		filled, _ := d.fillTemplate(body, &e, h)
 		media := o.bodies[0].mediaType
 		if form, ok := filled.(map[string]any); ok && media == formMediaType {
-			form = withFiles(form)
-			r.Body, media = encodeForm(form, formBoundary(form))
+			r.Body, media = encodeForm(withFiles(form))
 		} else {
 			r.Body = []byte(compactJSON(filled))
 		}
