@@ -65,13 +65,17 @@ func LoadExpectations(name string, r io.Reader, dialects []*dialect.Dialect) (x 
 		}
 		return x, fmt.Errorf("%s: %w", name, err)
 	}
+	nodes := callNodes(data)
 	for i, c := range x.Calls {
-		err := checkCounts(data, i)
+		line, err := 1, error(nil)
+		if i < len(nodes) {
+			line, err = nodes[i].GetToken().Position.Line, checkCounts(nodes[i])
+		}
 		if err == nil {
 			err = c.check(dialects)
 		}
 		if err != nil {
-			return x, fmt.Errorf("%s:%d: call %d: %w", name, lineOf(data, i), i+1, err)
+			return x, fmt.Errorf("%s:%d: call %d: %w", name, line, i+1, err)
 		}
 	}
 	return x, nil
@@ -147,11 +151,10 @@ func describeNode(n ast.Node) string {
 	return value
 }
 
-// checkCounts returns an error if a count of a call in data, the text of a file with expectations, is
-// not written as a whole number. The YAML package would convert it. The argument call is the index of
-// the call, counted from 0.
-func checkCounts(data []byte, call int) error {
-	for _, f := range yamltree.Fields(callNode(data, call)) {
+// checkCounts returns an error if a count of call, a node of callNodes, is not written as a whole
+// number. The YAML package would convert it.
+func checkCounts(call ast.Node) error {
+	for _, f := range yamltree.Fields(call) {
 		whole := true
 		switch n := yamltree.Content(f.Value).(type) {
 		case *ast.StringNode, *ast.LiteralNode:
@@ -166,21 +169,10 @@ func checkCounts(data []byte, call int) error {
 	return nil
 }
 
-// lineOf returns the line, counted from 1, on which a call begins in data, the text of a file with
-// expectations. The argument call is the index of the call, counted from 0. The result is 1 if the
-// line cannot be determined.
-func lineOf(data []byte, call int) int {
-	node := callNode(data, call)
-	if node == nil {
-		return 1
-	}
-	return node.GetToken().Position.Line
-}
-
-// callNode returns the node of a call in data, the text of a file with expectations, or nil if it
-// cannot be determined. The argument call is the index of the call, counted from 0.
-func callNode(data []byte, call int) ast.Node {
-	path, err := yaml.PathString(fmt.Sprintf("$.calls[%d]", call))
+// callNodes returns the nodes of the calls in data, the text of a file with expectations, or nil if
+// they cannot be determined.
+func callNodes(data []byte) []ast.Node {
+	path, err := yaml.PathString("$.calls")
 	if err != nil {
 		return nil
 	}
@@ -188,7 +180,11 @@ func callNode(data []byte, call int) ast.Node {
 	if err != nil {
 		return nil
 	}
-	return node
+	calls, _ := yamltree.Content(node).(*ast.SequenceNode)
+	if calls == nil {
+		return nil
+	}
+	return calls.Values
 }
 
 // check returns an error if Exactly, AtLeast or AtMost is negative, if Exactly is set together with

@@ -1,0 +1,78 @@
+package mutation
+
+import (
+	"bytes"
+	"strings"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// uploadFormMutants are servers that refuse some valid uploads because of the form of the request or
+// because of the file in it.
+var uploadFormMutants = []*Mutant{
+	uploadMutant("refuses-jpeg", "an image that is a JPEG", func(_ parsedRequest, file spec.Event) bool {
+		return file.Type == "image/jpeg"
+	}),
+	uploadMutant("refuses-file-first", "an image whose form has another field after the file", func(v parsedRequest, _ spec.Event) bool {
+		_, after, _ := bytes.Cut(v.raw.Body, []byte(`; filename=`))
+		return bytes.Contains(after, []byte(`; name=`))
+	}),
+	uploadMutant("refuses-quoted-boundaries", "a file whose form has a quoted boundary", func(v parsedRequest, _ spec.Event) bool {
+		return strings.Contains(v.raw.Header.Get("Content-Type"), `boundary="`)
+	}),
+	refusesOtherBoundaries,
+	uploadMutant("refuses-foreign-file-names", "a file whose name has characters beyond ASCII", func(_ parsedRequest, file spec.Event) bool {
+		return strings.ContainsFunc(file.Name, func(r rune) bool { return r >= utf8.RuneSelf })
+	}),
+	uploadMutant("refuses-marks-in-file-names", "a file whose name has characters that URLs must escape", func(_ parsedRequest, file spec.Event) bool {
+		return strings.ContainsAny(file.Name, "%?#")
+	}),
+	uploadMutant("refuses-names-without-suffix", "a file whose name has no suffix", func(_ parsedRequest, file spec.Event) bool {
+		return !strings.Contains(file.Name, ".")
+	}),
+	uploadMutant("refuses-large-files", "an image of more than 65,536 bytes", func(v parsedRequest, file spec.Event) bool {
+		return v.isOperation("attach") && len(file.Text) > 1<<16
+	}),
+	uploadMutant("refuses-chunks-before-data", "a recording with a chunk before its data", func(v parsedRequest, file spec.Event) bool {
+		return v.isOperation("transcribe") && strings.Contains(file.Text, "LIST")
+	}),
+	uploadMutant("refuses-stereo", "a recording with two channels", func(v parsedRequest, file spec.Event) bool {
+		const channels = 22 // offset of their number, if the chunk with the format comes first
+		return v.isOperation("transcribe") && len(file.Text) > channels && file.Text[channels] == 2
+	}),
+}
+
+// refusesOtherBoundaries is a server that reads all forms with the boundary of the first one.
+var refusesOtherBoundaries = uploadMutantWith("refuses-other-boundaries",
+	"a file whose form has another boundary than the first form",
+	func(next dialectHandler) dialectHandler {
+		var first atomic.Value // boundary of the first form, a string
+		return refuseRequests(func() {}, func(v parsedRequest) bool {
+			_, boundary, isForm := strings.Cut(v.raw.Header.Get("Content-Type"), "boundary=")
+			boundary = strings.Trim(boundary, `"`)
+			return isForm && !first.CompareAndSwap(nil, boundary) && first.Load() != boundary
+		})(next)
+	})
+
+// uploadMutant returns a mutant with the given name that refuses valid requests v that upload a file,
+// if refuses(v, file) returns true. The argument files describes the refused files in the Doc of the
+// mutant, as in "an image that is a JPEG".
+func uploadMutant(name, files string, refuses func(v parsedRequest, file spec.Event) bool) *Mutant {
+	return uploadMutantWith(name, files, refuseRequests(func() {}, func(v parsedRequest) bool {
+		file, ok := v.parsed().Last(spec.InputFile)
+		return ok && refuses(v, file)
+	}))
+}
+
+// uploadMutantWith is like uploadMutant, with a middleware that refuses the requests.
+func uploadMutantWith(name, files string, refuse middleware) *Mutant {
+	return &Mutant{
+		Name: name, Doc: files + " is refused",
+		KilledBy:   map[string]string{acceptsAsDocumented: string(spec.HTTPRequest)},
+		AlsoFails:  append([]string{repliesAsPromised}, alsoIfRefused...),
+		Needs:      []spec.Kind{spec.InputFile},
+		Middleware: refuse,
+	}
+}
