@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -39,21 +41,6 @@ func (t *connReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// An activityReader restarts the idle timeout of the watchdog at each Read of the embedded reader.
-// A request body is read through it, so that the idle timeout does not end the sending of a large
-// body.
-type activityReader struct {
-	io.Reader
-	watchdog *watchdog
-}
-
-// Read reads from the embedded reader and restarts the idle timeout.
-func (s activityReader) Read(p []byte) (int, error) {
-	n, err := s.Reader.Read(p)
-	s.watchdog.touch()
-	return n, err
-}
-
 // exchangeHTTP1 sends the request m over conn and records the response in h. It returns nil if the
 // response is complete, and otherwise the reason why it ended early. It writes the request while it
 // reads the response, because a server may refuse a request without reading all of it.
@@ -65,10 +52,10 @@ func exchangeHTTP1(conn net.Conn, m *outgoingRequest, h *recorder, idle *idleCon
 	go func() {
 		// If this fails, a response that the server sent before closing still counts.
 		first, rest := splitCharacter(m.body)
-		_, err := io.Copy(conn, activityReader{bytes.NewReader(append(m.http1Head(), first...)), h.watchdog})
+		err := writeTo(conn, append(m.http1Head(), first...), h.watchdog)
 		if err == nil && len(rest) > 0 {
 			time.Sleep(splitPause)
-			_, err = io.Copy(conn, activityReader{bytes.NewReader(rest), h.watchdog})
+			err = writeTo(conn, rest, h.watchdog)
 		}
 		written <- err
 	}()
@@ -81,7 +68,12 @@ func exchangeHTTP1(conn net.Conn, m *outgoingRequest, h *recorder, idle *idleCon
 		conn.Close()
 	}()
 	in := &connReader{conn: conn, watchdog: h.watchdog, lastRead: h.watchdog.sentAt}
-	br := bufio.NewReaderSize(in, 32<<10)
+	br := readers.Get().(*bufio.Reader)
+	defer func() {
+		br.Reset(nil)
+		readers.Put(br)
+	}()
+	br.Reset(in)
 	if err := h.recordHead(br); err != nil {
 		return h.watchdog.endError(err)
 	}
@@ -92,6 +84,24 @@ func exchangeHTTP1(conn net.Conn, m *outgoingRequest, h *recorder, idle *idleCon
 	end = h.recordBody(body, func() time.Time { return in.lastRead })
 	reusable = idle != nil && isPersistent(h.resp) && br.Buffered() == 0
 	return end
+}
+
+// readers holds buffered readers for responses.
+var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, bufferSize) }}
+
+// bufferSize is the size of the buffers of a connection, in bytes.
+const bufferSize = 32 << 10
+
+// writeTo writes data to conn in pieces, and restarts the idle timeout of w after each of them, so
+// that the timeout does not end the sending of a large body.
+func writeTo(conn net.Conn, data []byte, w *watchdog) error {
+	for piece := range slices.Chunk(data, bufferSize) {
+		if _, err := conn.Write(piece); err != nil {
+			return err
+		}
+		w.touch()
+	}
+	return nil
 }
 
 // splitPause is the pause between sending the two parts of a body that splitCharacter has divided.

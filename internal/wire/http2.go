@@ -86,6 +86,21 @@ func (m *outgoingRequest) httpRequest(w *watchdog) *http.Request {
 	return r.WithContext(w.ctx)
 }
 
+// An activityReader restarts the idle timeout of the watchdog at each Read of the embedded reader.
+// A request body is read through it, so that the idle timeout does not end the sending of a large
+// body.
+type activityReader struct {
+	io.Reader
+	watchdog *watchdog
+}
+
+// Read reads from the embedded reader and restarts the idle timeout.
+func (s activityReader) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	s.watchdog.touch()
+	return n, err
+}
+
 // An http2Body reads the body of an HTTP/2 response. It restarts the idle timeout of the watchdog
 // when bytes arrive, and converts errors from the library to errors from package spec, such as
 // [spec.ErrReset].

@@ -3,6 +3,7 @@ package wire
 import (
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/streamassay/streamassay/internal/sse"
@@ -38,9 +39,10 @@ func (h *recorder) recordBody(body io.Reader, arrived func() time.Time) error {
 		return err
 	}
 	h.isStream = h.resp.Header.MediaType() == spec.EventStream && h.resp.Header.ContentCoding() == ""
-	piece := make([]byte, 32<<10)
+	piece := pieces.Get().(*[bufferSize]byte)
+	defer pieces.Put(piece)
 	for {
-		n, err := body.Read(piece)
+		n, err := body.Read(piece[:])
 		if n > 0 {
 			if end := h.recordPiece(piece[:n], arrived().Sub(h.watchdog.sentAt)); end != nil {
 				return end
@@ -54,6 +56,9 @@ func (h *recorder) recordBody(body io.Reader, arrived func() time.Time) error {
 		}
 	}
 }
+
+// pieces holds buffers for the pieces of bodies.
+var pieces = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 
 // recordPiece records a copy of piece, the next part of the body, without the bytes beyond a limit.
 // The parameter at is the time from the sending of the request to the read that received piece. If

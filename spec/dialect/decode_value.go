@@ -142,13 +142,13 @@ func (w *variant) decodeParts(v any, mode decodeMode) (parts []spec.Event) {
 	for site, item := range w.partValues(v) {
 		matched := matchVariantIn(site.variants, item, typeOf)
 		if matched != nil && (matched.kind != "" || !site.onlyWithKind) {
-			part := spec.Event{Frame: -1}
+			parts = append(parts, spec.Event{Frame: -1})
+			part := &parts[len(parts)-1]
 			if site.separate {
 				part.Frame = separateFrame
 			}
-			matched.decode(&part, item, mode)
+			matched.decode(part, item, mode)
 			part.Violations = nil
-			parts = append(parts, part)
 		}
 	}
 	return parts

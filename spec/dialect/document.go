@@ -161,12 +161,32 @@ func (s *document) validator(pointer string) func(v any) error {
 		if err != nil {
 			panic(err)
 		}
-		return schema.Validate(withSmallExponents(v))
+		if hasLargeExponent(v) {
+			v = withSmallExponents(v)
+		}
+		return schema.Validate(v)
 	}
 }
 
 // maxExponentDigits is the number of digits to which withSmallExponents shortens exponents.
 const maxExponentDigits = 3
+
+// hasLargeExponent reports whether withSmallExponents would shorten a number in v.
+func hasLargeExponent(v any) bool {
+	switch v := v.(type) {
+	case json.Number:
+		return withSmallExponents(v) != v
+	case []any:
+		return slices.ContainsFunc(v, hasLargeExponent)
+	case map[string]any:
+		for _, member := range v {
+			if hasLargeExponent(member) {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // withSmallExponents returns v, a decoded JSON value, with the exponents of all numbers shortened
 // to maxExponentDigits digits: 1e9999999 becomes 1e999. Package jsonschema expands numbers to all

@@ -45,11 +45,9 @@ func (d *Dialect) WithSettings(values map[string]string) (*Dialect, error) {
 // fillSettings returns text, a string of a template, with each {{set.NAME}} replaced with the value
 // of the setting NAME. If d has no setting NAME, the placeholder remains.
 func (d *Dialect) fillSettings(text string) string {
-	return fillPlaceholders(text, func(yield func(string, string) bool) {
-		for name, value := range d.settings {
-			if !yield("set."+name, value) {
-				return
-			}
-		}
+	return fillPlaceholders(text, func(name string) (string, bool) {
+		setting, ok := strings.CutPrefix(name, "set.")
+		value, known := d.settings[setting]
+		return value, ok && known
 	})
 }

@@ -3,7 +3,6 @@ package dialect
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -119,17 +118,25 @@ func (d *Dialect) fillTemplate(template any, e *spec.Event, h MessageHistory) (v
 	return template, true
 }
 
-// fillPlaceholders returns text with each {{NAME}} replaced with the value that values has for
-// NAME. Placeholders inside these values are not replaced.
-func fillPlaceholders(text string, values iter.Seq2[string, string]) string {
-	if !strings.Contains(text, "{{") {
-		return text
+// fillPlaceholders returns text with each {{NAME}} replaced with the value that lookup returns for
+// NAME, unless its second result is false. Placeholders inside these values are not replaced.
+func fillPlaceholders(text string, lookup func(name string) (string, bool)) string {
+	var b strings.Builder
+	for {
+		i := strings.Index(text, "{{")
+		if i < 0 {
+			return b.String() + text
+		}
+		b.WriteString(text[:i])
+		name, after, closed := strings.Cut(text[i+2:], "}}")
+		if value, ok := lookup(name); ok && closed {
+			b.WriteString(value)
+			text = after
+		} else { // the next placeholder may begin at the second brace
+			b.WriteString("{")
+			text = text[i+1:]
+		}
 	}
-	var pairs []string
-	for name, value := range values {
-		pairs = append(pairs, "{{"+name+"}}", value)
-	}
-	return strings.NewReplacer(pairs...).Replace(text)
 }
 
 // fillString returns t, a string of a template, with each {{slot}} replaced with the value of that
@@ -144,12 +151,11 @@ func fillString(t string, e *spec.Event) (v any, ok bool) {
 	name, opened := strings.CutPrefix(t, "{{")
 	name, closed := strings.CutSuffix(name, "}}")
 	if !opened || !closed || strings.Contains(name, "}}") { // not one placeholder alone
-		return fillPlaceholders(t, func(yield func(string, string) bool) {
-			for slot := range slotFields {
-				if !yield(slot, *slotField(e, slot)) {
-					return
-				}
+		return fillPlaceholders(t, func(slot string) (string, bool) {
+			if slotFields[slot] == nil {
+				return "", false
 			}
+			return *slotField(e, slot), true
 		}), true
 	}
 	modifier := strings.TrimLeft(name, "abcdefghijklmnopqrstuvwxyz")
