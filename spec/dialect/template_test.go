@@ -18,3 +18,29 @@ func TestFillString(t *testing.T) {
 		}
 	}
 }
+
+func TestFillPlaceholders(t *testing.T) {
+	values := map[string]string{"text": "{{run}}", "run": "r1", "": "nothing"}
+	lookup := func(name string) (string, bool) {
+		v, ok := values[name]
+		return v, ok
+	}
+	for text, want := range map[string]string{
+		"":                        "",
+		"no placeholder } {":      "no placeholder } {",
+		"{{run}}":                 "r1",
+		"a{{run}}b{{run}}c":       "ar1br1c",
+		"{{text}}":                "{{run}}", // a value is not filled
+		"{{unknown}}{{run}}":      "{{unknown}}r1",
+		"{{{run}}}":               "{r1}",
+		"{{ {{run}}":              "{{ r1",
+		"{{run":                   "{{run",
+		"{{run}":                  "{{run}",
+		"{{}}":                    "nothing",
+		`{"a": {"b": "{{run}}"}}`: `{"a": {"b": "r1"}}`,
+	} {
+		if got := fillPlaceholders(text, lookup); got != want {
+			t.Errorf("fillPlaceholders(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
