@@ -186,8 +186,15 @@ func TestAll(t *testing.T) {
 			t.Errorf("%s: %s", d.Name, res.Status)
 		}
 	}
-	if res, err := srv.Client().Get(srv.URL + "/nobody@1/x"); err != nil || res.StatusCode != 404 {
-		t.Errorf("%v %v", res, err)
+	res, err := srv.Client().Get(srv.URL + "/send-message")
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, _ := io.ReadAll(res.Body)
+	res.Body.Close()
+	const want = "no operation at /send-message: the dialects are served below /agentscope-java@0.1/, "
+	if res.StatusCode != 404 || !strings.HasPrefix(string(body), want) {
+		t.Errorf("%s: %s", res.Status, body)
 	}
 	if err := m.Shutdown(t.Context()); err != nil {
 		t.Error(err)

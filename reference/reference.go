@@ -270,12 +270,23 @@ func NewDialectMux(dialects []*dialect.Dialect, agent Agent, cfg Config) *Dialec
 		m.servers = append(m.servers, s)
 		m.mux.Handle("/"+d.Name+"/", http.StripPrefix("/"+d.Name, s))
 	}
+	m.mux.HandleFunc("/", m.notFound)
 	return m
 }
 
 // ServeHTTP passes the request to the server of the dialect that the path names. It responds with
 // status 404 if the path names no dialect of the DialectMux.
 func (m *DialectMux) ServeHTTP(w http.ResponseWriter, r *http.Request) { m.mux.ServeHTTP(w, r) }
+
+// notFound responds with status 404 and, as text, the paths below which the dialects are served.
+func (m *DialectMux) notFound(w http.ResponseWriter, r *http.Request) {
+	var paths []string
+	for _, s := range m.servers {
+		paths = append(paths, "/"+s.dialect.Name+"/")
+	}
+	text := fmt.Sprintf("no operation at %s: the dialects are served below %s", r.URL.Path, strings.Join(paths, ", "))
+	http.Error(w, text, http.StatusNotFound)
+}
 
 // Shutdown calls [Server.Shutdown] concurrently for all dialects and waits until all calls have
 // returned. It returns nil or the error for the first dialect, in the order of NewDialectMux, whose

@@ -20,8 +20,10 @@ const maxCurlBody = 16 << 10
 
 // Curl returns a one-line command for a POSIX shell that sends the request again, with the same
 // method, path, header fields and body. The command prints the head of the response and then the
-// stream as it arrives. Credentials are replaced by shell variables such as $AUTHORIZATION. A body
-// of more than 16 KiB has to be saved to a file first, as a comment in the command says.
+// stream as it arrives. Credentials, and values that are [redact.Placeholder], are replaced by shell
+// variables such as $AUTHORIZATION or, for another principal than the primary user,
+// $OTHER_AUTHORIZATION. A body of more than 16 KiB has to be saved to a file first, as a comment in
+// the command says.
 //
 // The parameter base is the URL to which the path of the request is appended, or a shell variable
 // such as "$BASE" if the URL is unknown. It is ignored if the target of the request is a URL, such as
@@ -65,8 +67,9 @@ func headerArgs(r spec.Request) (words []string) {
 		value := replaceUnprintable(strings.TrimSpace(f.Value))
 		switch {
 		case !isHeaderToken(f.Name) || contains(curlOwnHeaders, f.Name):
-		case redact.IsCredential(f.Name):
-			variable := strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		case value == redact.Placeholder || redact.IsCredential(f.Name) && value != redact.DefaultCredential:
+			variable := strings.TrimPrefix(string(r.Principal)+"_"+f.Name, "_")
+			variable = strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(variable))
 			words = append(words, `-H "`+f.Name+`: $`+variable+`"`)
 		case value == "":
 			words = append(words, "-H "+shellQuote(f.Name+";")) // with a colon it would be left out

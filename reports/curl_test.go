@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/streamassay/streamassay/internal/redact"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -133,6 +134,23 @@ func TestCurlKeepsSecrets(t *testing.T) {
 	}})
 	want := `curl -sN -i -H "authorization: $AUTHORIZATION" -H "Cookie: $COOKIE" -H "X-API-Key: $X_API_KEY" -H 'Accept: */*' 'http://h/x'`
 	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// TestCurlRedacted checks how a command refers to values that the report does not show, and that it
+// shows the public credential.
+func TestCurlRedacted(t *testing.T) {
+	got := Curl("http://h", spec.Request{Method: "GET", Target: "/x", Principal: spec.OtherUser, Header: spec.Header{
+		{Name: "Authorization", Value: redact.Placeholder}, {Name: "X-Tenant.Id", Value: redact.Placeholder}, {Name: "Accept", Value: "*/*"},
+	}})
+	want := `curl -sN -i -H "Authorization: $OTHER_AUTHORIZATION" -H "X-Tenant.Id: $OTHER_X_TENANT_ID" -H 'Accept: */*' 'http://h/x'`
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	header := spec.Header{{Name: "Authorization", Value: redact.DefaultCredential}, {Name: "Accept", Value: "*/*"}}
+	got = Curl("http://h", spec.Request{Method: "GET", Target: "/x", Header: header})
+	if want := `curl -sN -i -H 'Authorization: Bearer streamassay' -H 'Accept: */*' 'http://h/x'`; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

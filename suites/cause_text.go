@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/streamassay/streamassay/internal/redact"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
@@ -163,7 +164,7 @@ func (c Cause) text(t Target) (message, advice string) {
 		return c.statusText(t)
 	case symptomNoResponse:
 		return o.operation + ": " + o.describeResponse(),
-			"is the server busy or blocked? --timeout sets how long streamassay waits"
+			"is the server busy or blocked? --idle-timeout and --timeout set how long streamassay waits"
 	case symptomClosed:
 		return o.operation + ": " + o.describeResponse(), "look for a crash in the server's log"
 	case symptomNotHTTP:
@@ -211,6 +212,9 @@ func (c Cause) statusText(t Target) (message, advice string) {
 	case c.Kind == symptomCredentials && t.hasUserCredentials():
 		return message + "; the server does not accept the credentials of --header",
 			"check the value of --header; it may have expired"
+	case c.Kind == symptomCredentials && t.sendsDefaultCredential():
+		return message + "; the server does not accept 'Authorization: " + redact.DefaultCredential + "', which is sent if no credentials are given",
+			"add --header 'Authorization: Bearer TOKEN', or the header that the server requires"
 	case c.Kind == symptomCredentials:
 		return message + "; the server requires credentials and the run sent none",
 			"add --header 'Authorization: Bearer TOKEN', or the header that the server requires"
@@ -221,7 +225,10 @@ func (c Cause) statusText(t Target) (message, advice string) {
 		}
 		message = fmt.Sprintf(
 			"%s: redirected to %s (%s); redirects are not followed", o.operation, to, statusLine(o.status, o.reason))
-		return message, fmt.Sprintf("use %s as the base URL", cmp.Or(redirectBase(t.Dialect, o), "the URL that it leads to"))
+		if base := redirectBase(t.Dialect, o); base != "" {
+			return message, fmt.Sprintf("use %s as the base URL", base)
+		}
+		return message, "if it leads to a login page, give credentials with --header; if the server has moved, use its new base URL"
 	case c.Kind == symptomServerError:
 		return message, "look in the server's log"
 	}
@@ -303,7 +310,7 @@ func (c Cause) streamText(t Target) (message, advice string) {
 		return message + "; first event: " + quote(o.firstFrame), advice
 	case symptomNotEnded:
 		return fmt.Sprintf("%s in scenario %s did not end: %v", stream, c.Scenario, o.end),
-			"end the stream when the run has ended; --timeout sets how long streamassay waits"
+			"end the stream when the run has ended; --idle-timeout and --timeout set how long streamassay waits"
 	case symptomRunFailed:
 		return fmt.Sprintf("every run failed, that of scenario %s with %s", c.Scenario, quote([]byte(o.failureText))),
 			"check what the agent needs (model, API keys), and look in the server's log"

@@ -13,11 +13,6 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// defaultCredential is the value of the header field Authorization if the dialect requires
-// credentials and the target has none for the primary user. Scenarios about missing credentials are
-// then not played.
-const defaultCredential = "Bearer streamassay"
-
 // isCredentialHeader reports whether a header field with the given name identifies the user. This
 // is the case if [redact.IdentifiesUser] returns true, as for Authorization and Cookie, or if the
 // field is in t.OtherHeader.
@@ -30,6 +25,24 @@ func (t *Target) isCredentialHeader(name string) bool {
 func (t *Target) hasUserCredentials() bool {
 	return t.Base != nil && t.Base.User != nil ||
 		slices.ContainsFunc(t.Header, func(f spec.HeaderField) bool { return t.isCredentialHeader(f.Name) })
+}
+
+// sendsDefaultCredential reports whether the requests of the primary user have the credential
+// [redact.DefaultCredential]. Scenarios about missing credentials are then not played.
+func (t *Target) sendsDefaultCredential() bool {
+	return !t.hasUserCredentials() && t.Dialect.RequiresCredentials()
+}
+
+// RedactedHeader returns the header fields that the requests of the given principal have besides
+// their own, with [redact.Placeholder] in place of each value except [redact.DefaultCredential].
+func (t *Target) RedactedHeader(who spec.Principal) spec.Header {
+	header := t.headerFor(who, rand.New(rand.NewPCG(0, 0)))
+	for i, f := range header {
+		if f.Value != redact.DefaultCredential {
+			header[i].Value = redact.Placeholder
+		}
+	}
+	return header
 }
 
 // headerFor returns the header fields that the requests of the given principal have. Principals
@@ -52,8 +65,8 @@ func (t *Target) headerFor(who spec.Principal, ids *rand.Rand) spec.Header {
 	switch {
 	case who == spec.OtherUser:
 		header = append(header, t.OtherHeader...)
-	case who == spec.PrimaryUser && !t.hasUserCredentials() && t.Dialect.RequiresCredentials():
-		header = append(header, spec.HeaderField{Name: "Authorization", Value: defaultCredential})
+	case who == spec.PrimaryUser && t.sendsDefaultCredential():
+		header = append(header, spec.HeaderField{Name: "Authorization", Value: redact.DefaultCredential})
 	case who == spec.UnknownUser && t.Base.User != nil && !header.Has("Authorization"):
 		header = append(header, spec.HeaderField{Name: "Authorization", Value: invalidCredential("Basic x", ids)})
 	}

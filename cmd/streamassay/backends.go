@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"slices"
 	"strings"
@@ -41,6 +42,7 @@ type backendSettings struct {
 	apiKey      string       // API key of services that run models; "" means none
 	model       string       // model of the agent; "" if the agent uses no model
 	speechModel string       // model for speech to text; "" means the default model
+	log         *slog.Logger // gets the reasons of failed requests to the model's server
 }
 
 // openAISyntax is the value of backendKind.syntax for backends that call a service with the OpenAI
@@ -53,7 +55,8 @@ var (
 	agentKinds = []backendKind[reference.Agent]{
 		{syntax: "scripted", open: always(reference.Agent(reference.Scripted))},
 		{syntax: openAISyntax, open: func(_ context.Context, base string, s backendSettings) (reference.Agent, error) {
-			return model.New(model.Config{BaseURL: base, APIKey: s.apiKey, Model: s.model, Tools: model.BuiltinTools()})
+			return model.New(model.Config{BaseURL: base, APIKey: s.apiKey, Model: s.model, Tools: model.BuiltinTools(),
+				Log: s.log})
 		}},
 	}
 	stateKinds = []backendKind[state.Store]{

@@ -122,6 +122,28 @@ func TestRootCauseFirst(t *testing.T) {
 	}
 }
 
+// TestCauseOfDefaultCredential checks that the report does not claim that a run without --header
+// sent no credentials if it sent the default ones, and that the command for the request has them.
+func TestCauseOfDefaultCredential(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(answering(401, "Content-Type: application/json", `{"detail":"Not authenticated"}`))
+	t.Cleanup(srv.Close)
+	_, out, _ := streamassay(t, t.TempDir(), "run", srv.URL, "--dialect", "runs", "--only", "text")
+	out = strings.Join(strings.Fields(out), " ")
+	for _, says := range []string{
+		"the server does not accept 'Authorization: Bearer streamassay', which is sent if no credentials are given",
+		"-H 'Authorization: Bearer streamassay'", "add --header 'Authorization: Bearer TOKEN'",
+	} {
+		if !strings.Contains(out, says) {
+			t.Errorf("it does not say %s:\n%s", says, out)
+		}
+	}
+	_, out, _ = streamassay(t, t.TempDir(), "run", srv.URL, "--dialect", "runs", "--only", "text", "--header", "Authorization: Bearer canary")
+	if says := `-H "Authorization: $AUTHORIZATION"`; !strings.Contains(strings.Join(strings.Fields(out), " "), says) || strings.Contains(out, "canary") {
+		t.Errorf("it does not say %s:\n%s", says, out)
+	}
+}
+
 // TestCauseOfUnreadable checks that the text report begins with the cause if a stream has a content
 // coding that was not requested, or if a server that expects TLS closes the connection.
 func TestCauseOfUnreadable(t *testing.T) {

@@ -56,11 +56,11 @@ Exit codes: 0 success, 1 a document in --check DIR is missing or not up to date,
 				}
 				switch old, err := os.ReadFile(path); {
 				case errors.Is(err, fs.ErrNotExist):
-					return exitError{exitFailed, path + " is missing: run make docs"}
+					return exitError{exitFailed, path + " is missing: write it with streamassay docs --write " + dir}
 				case err != nil:
 					return usageError("%s: %v", path, withoutPath(err))
 				case !bytes.Equal(old, texts[name]):
-					return exitError{exitFailed, path + " is not up to date: run make docs"}
+					return exitError{exitFailed, path + " is not up to date: write it with streamassay docs --write " + dir}
 				}
 			}
 			return nil

@@ -37,6 +37,8 @@ func lintNotes(p suites.ScenarioResult, hide *redact.Redactor) (notes []string) 
 		return x.Response.Status/100 == 2 && x.Response.Header.MediaType() == spec.EventStream
 	})
 	switch {
+	case streams && !slices.ContainsFunc(p.Trace.Exchanges, func(x spec.Exchange) bool { return len(x.Response.Body) > 0 }):
+		notes = append(notes, "contains no event: the body of the response is empty")
 	case streams && !p.Evaluation.Recognized:
 		notes = append(notes, fmt.Sprintf("contains no event of %s (another dialect, or not an event stream?)", d.Name))
 	case p.Evaluation.NotHTTP && !p.Evaluation.HTTP:

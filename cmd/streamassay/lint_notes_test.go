@@ -33,6 +33,7 @@ func TestLintMeasuresNothing(t *testing.T) {
 		"empty.request.json": `{"method":"POST","path":"/send-message","headers":{"Content-Type":"application/json"},"body_raw":""}`,
 		"renamed.sse":        "data: {\"type\":\"message\",\"text\":\"Hello\"}\n\ndata: [DONE]\n\n",
 		"sentinel.sse":       "data: [DONE]\n\n",
+		"nothing.sse":        "",
 	}
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -45,6 +46,7 @@ func TestLintMeasuresNothing(t *testing.T) {
 		"foreign.http": "contains no event of agkit@0.0.10 (another dialect, or not an event stream?)",
 		"renamed.sse":  "contains no event of agkit@0.0.10 (another dialect, or not an event stream?)",
 		"sentinel.sse": "contains no event of agkit@0.0.10 (another dialect, or not an event stream?)",
+		"nothing.sse":  "contains no event: the body of the response is empty",
 		"other.http":   "POST /process: not an operation of agkit@0.0.10 (its streaming operations: POST /send-message); is this agentscope or agentscope-java?",
 		"refused.http": `the request (not recorded) got 422 Unprocessable Entity {"detail":"Field required"}: no stream to judge`,
 		"empty.http":   `POST /send-message got 422 Unprocessable Entity {"detail":"Field required"}: the request has no body`,

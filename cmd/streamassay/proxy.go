@@ -176,7 +176,7 @@ func (p *proxyOptions) run(ctx context.Context, sh stdio, command []string) erro
 		report.Incomplete = cmp.Or(report.Incomplete, exit.message)
 	}
 	if len(list) == 0 && seen.incomplete == "" {
-		report.Incomplete = strings.TrimPrefix(report.Incomplete+"; "+seen.nothingReason(cfg.Dialect.Name), "; ")
+		report.Incomplete = strings.TrimPrefix(report.Incomplete+"; "+seen.nothingReason(cfg.Dialect.Name, len(command) > 0), "; ")
 	}
 	if err := writeReports(report, outs, sh, textStyle(sh, p.verbose)); err != nil {
 		return withUnwritten(ended, []string{err.Error()})

@@ -54,8 +54,9 @@ func (s *proxiedConversations) countUnreached(err error) {
 	s.reason = err
 }
 
-// nothingReason returns why s has no conversations of the dialect with the given name.
-func (s *proxiedConversations) nothingReason(dialect string) string {
+// nothingReason returns why s has no conversations of the dialect with the given name. The argument
+// command states whether the proxy ran a client command.
+func (s *proxiedConversations) nothingReason(dialect string, command bool) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -64,7 +65,10 @@ func (s *proxiedConversations) nothingReason(dialect string) string {
 	case s.foreign > 0:
 		return fmt.Sprintf("no request called an operation of %s (%s)", dialect, printable.Count(s.foreign, "request"))
 	}
-	return "no request came"
+	if command {
+		return "no request reached the proxy: COMMAND must send its requests to the URL in PROXY_URL"
+	}
+	return "no request reached the proxy"
 }
 
 // save stores the conversation c, replacing an earlier version with the same Number, and writes its

@@ -176,9 +176,9 @@ func TestProxyNothing(t *testing.T) {
 	srv := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(srv.Close)
 	for client, why := range map[string]string{
-		"true": "nothing to judge: no request came  (exit 3)",
+		"true": "nothing to judge: no request reached the proxy: COMMAND must send its requests to the URL in PROXY_URL  (exit 3)",
 		`"$0" run "$PROXY_URL" --dialect runs --only text > client.txt; true`: "nothing to judge: no request called an operation of agkit@0.0.10 (",
-		"false": "nothing to judge: command sh failed: exit status 1; no request came  (exit 1)",
+		"false": "nothing to judge: command sh failed: exit status 1; no request reached the proxy: COMMAND must send its requests to the URL in PROXY_URL  (exit 1)",
 	} {
 		_, out, said := streamassay(t, t.TempDir(), "proxy", "--dialect", "agkit", "--upstream", srv.URL, "--", "sh", "-c", client, os.Args[0])
 		if !strings.Contains(out, why) {

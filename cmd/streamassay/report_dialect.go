@@ -78,7 +78,7 @@ func (t dialectReportBuilder) reportCause(c suites.Cause, parts []suites.Scenari
 		x.Request = t.target.Dialect.AtEndpoint(x.Request)
 		shown.Request, shown.Response = reports.RequestText(t.base, x.Request), reports.ResponseText(x.Response, true)
 		if x.Request.Method != "" {
-			shown.Curl = reports.Curl(t.base, x.Request)
+			shown.Curl = t.curl(x.Request)
 		}
 		break
 	}
@@ -109,5 +109,11 @@ func (t dialectReportBuilder) reproduceCommand(p suites.ScenarioResult, r spec.R
 	if i >= len(p.Trace.Exchanges) || p.Trace.Exchanges[i].Request.Method == "" {
 		return ""
 	}
-	return reports.Curl(t.base, t.target.Dialect.AtEndpoint(p.Trace.Exchanges[i].Request))
+	return t.curl(t.target.Dialect.AtEndpoint(p.Trace.Exchanges[i].Request))
+}
+
+// curl returns a curl command that sends r, with the header fields of the target.
+func (t dialectReportBuilder) curl(r spec.Request) string {
+	r.Header = slices.Concat(r.Header, t.target.RedactedHeader(r.Principal))
+	return reports.Curl(t.base, r)
 }

@@ -36,7 +36,7 @@ func (s *serveOptions) openBackends(
 		return nil, usageError("the environment variable OPENAI_API_KEY contains a control character, such as a newline")
 	}
 	settings := backendSettings{
-		retention: s.retention, apiKey: key, model: s.backends.model, speechModel: s.backends.speechModel,
+		retention: s.retention, apiKey: key, model: s.backends.model, speechModel: s.backends.speechModel, log: log,
 	}
 	b = &openedBackends{cfg: reference.Config{
 		Inline:    s.backends.agent.text == "scripted", // the scripted agent announces when it waits

@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"strings"
 	"testing"
@@ -177,7 +178,12 @@ func TestRefusedConnection(t *testing.T) {
 	u := fakeModel(t)
 	cfg := u.config()
 	cfg.BaseURL = "http://" + address + "/v1"
+	var log strings.Builder
+	cfg.Log, cfg.APIKey = slog.New(slog.NewTextHandler(&log, nil)), ""
 	u.fails(cfg, "text", fails{"", "UPSTREAM_UNAVAILABLE", "the model's server is unreachable"})
+	if got := log.String(); !strings.Contains(got, "connection refused") || !strings.Contains(got, "api_key_sent=false") {
+		t.Errorf("the log does not say why: %s", got)
+	}
 }
 
 // TestHangingTool checks that the model receives an error if a tool takes too long.

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"time"
@@ -24,6 +25,7 @@ type Config struct {
 	MaxRounds    int           // maximum number of requests to the model in one run; 0: 8
 	Timeout      time.Duration // idle timeout of the model's server, and time limit of a tool; 0: one minute
 	HTTPClient   *http.Client  // client for requests to the model's server; nil: a new client
+	Log          *slog.Logger  // gets the reasons of failed requests to the model's server; nil discards them
 }
 
 // Limits of one run: the bytes of all responses of the model together, and the number of tool
@@ -56,6 +58,7 @@ func New(cfg Config) (reference.Agent, error) {
 	cfg.MaxRounds = cmp.Or(cfg.MaxRounds, 8)
 	cfg.Timeout = cmp.Or(cfg.Timeout, time.Minute)
 	cfg.HTTPClient = cmp.Or(cfg.HTTPClient, &http.Client{})
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	m := &chatModel{Config: cfg, completionsURL: base.JoinPath("chat/completions").String()}
 	return reference.NewAgent(m.respond), nil
 }

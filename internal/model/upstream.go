@@ -67,7 +67,11 @@ func (w *upstreamExchange) request(params requestBody) error {
 		err = w.responseError(res)
 	}
 	if err != nil {
-		return w.classify(err, errUnreachable)
+		reported := w.classify(err, errUnreachable)
+		if w.modelRun.ctx.Err() == nil {
+			w.Log.Warn("a request to the model's server failed", "err", w.sanitize(err.Error()), "api_key_sent", w.APIKey != "")
+		}
+		return reported
 	}
 	return nil
 }

@@ -17,6 +17,10 @@ import (
 // [Redactor], that Redactor uses "***" instead.
 const Placeholder = "REDACTED"
 
+// DefaultCredential is the value of the header field Authorization in requests of a dialect that
+// requires credentials, if the user has configured none. It is public.
+const DefaultCredential = "Bearer streamassay"
+
 // MinSecret is the minimum length, in bytes, of a secret that is removed. Shorter values are too
 // likely to occur in texts by chance.
 const MinSecret = 4

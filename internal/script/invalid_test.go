@@ -140,6 +140,7 @@ func TestTooMuchIsRefused(t *testing.T) {
 	long := "rules:\n- reply:\n  - interrupt:\n      a: &a " + strings.Repeat("x", 500_000) + "\n      b: [" + strings.Repeat("*a, ", 1000) + "*a]\n"
 	rule := "- {reply: hi}\n"
 	for _, tt := range []struct{ name, script, want string }{
+		{"OpenAPI", "# x\nopenapi: 3.2.0\n", "s.yaml:2:1: this is an OpenAPI document, not a script: the flag --dialect takes the path of one"},
 		{"bytes", strings.Repeat("#\n", maxFileSize), "s.yaml: the file is too large: 2097152 bytes, at most 1048576 are allowed"},
 		{"rules", "rules:\n" + strings.Repeat(rule, maxRules+1), "s.yaml:2:1: rules has 10001 items, at most 10000 are allowed"},
 		{"aliases", bomb, "the script is too large: at most 300000 values are allowed"},

@@ -1,9 +1,11 @@
 package script
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 
 	"github.com/streamassay/streamassay/spec/dialect"
@@ -68,6 +70,12 @@ func LoadChecked(sources []Source, dialects []*dialect.Dialect, check ReplyCheck
 // decodeFile returns the rules in data, the content of one file. If data is empty or cannot be
 // parsed, it returns nil. It adds the problems that it finds to d.problems.
 func (d *decoder) decodeFile(data []byte) []*Rule {
+	if at := openAPIKey.FindIndex(data); at != nil {
+		line := 1 + bytes.Count(data[:at[0]], []byte("\n"))
+		message := "this is an OpenAPI document, not a script: the flag --dialect takes the path of one"
+		d.add(Problem{d.file, line, 1, Error, message})
+		return nil
+	}
 	root, value, err := parseYAML(data)
 	var e *positionError
 	switch {
@@ -81,6 +89,9 @@ func (d *decoder) decodeFile(data []byte) []*Rule {
 	}
 	return d.decodeRules(root, value)
 }
+
+// openAPIKey matches the key at the root of an OpenAPI document in YAML.
+var openAPIKey = regexp.MustCompile(`(?m)^(openapi|swagger):[ \t]`)
 
 // hasErrors reports whether at least one problem in all is an error rather than a warning.
 func hasErrors(all []Problem) bool {
