@@ -213,7 +213,8 @@ func (c Cause) statusText(t Target) (message, advice string) {
 		return message + "; the server does not accept the credentials of --header",
 			"check the value of --header; it may have expired"
 	case c.Kind == symptomCredentials && t.sendsDefaultCredential():
-		return message + "; the server does not accept 'Authorization: " + redact.DefaultCredential + "', which is sent if no credentials are given",
+		return message + "; the server does not accept 'Authorization: " + redact.DefaultCredential +
+				"', which is sent if no credentials are given",
 			"add --header 'Authorization: Bearer TOKEN', or the header that the server requires"
 	case c.Kind == symptomCredentials:
 		return message + "; the server requires credentials and the run sent none",
@@ -228,7 +229,7 @@ func (c Cause) statusText(t Target) (message, advice string) {
 		if base := redirectBase(t.Dialect, o); base != "" {
 			return message, fmt.Sprintf("use %s as the base URL", base)
 		}
-		return message, "if it leads to a login page, give credentials with --header; if the server has moved, use its new base URL"
+		return message, "if it leads to a login page, give credentials with --header; if not, use the new base URL"
 	case c.Kind == symptomServerError:
 		return message, "look in the server's log"
 	}

@@ -220,8 +220,8 @@ func (p *backendFlags) addFlags(flags *pflag.FlagSet) {
 	p.files = backendFlag[*files.Store]{"files", "memory", fileKinds}
 	p.speech = backendFlag[speech.Transcriber]{"speech", "scripted", speechKinds}
 	flags.StringVar(&p.agent.text, "agent", p.agent.text,
-		"`AGENT` agent: "+p.agent.syntax()+" of a chat completions API, with its key in the environment variable "+
-			"OPENAI_API_KEY; docs/prompts.md describes the scripted agent")
+		"`AGENT` agent: "+p.agent.syntax()+" of a chat completions API (e.g. http://127.0.0.1:8000/v1), with its key, if it needs one, in the "+
+			"environment variable OPENAI_API_KEY; docs/prompts.md describes the scripted agent")
 	flags.StringVar(&p.model, "model", "", "`NAME` model for --agent "+openAISyntax+", which requires it")
 	flags.StringVar(&p.state.text, "state", p.state.text,
 		"`STORE` store of threads and runs: "+p.state.syntax()+"; several servers can share a Redis store")
@@ -232,7 +232,7 @@ func (p *backendFlags) addFlags(flags *pflag.FlagSet) {
 		"; COMMAND reads a WAV file from stdin or, "+
 		"if it contains {}, from the path put there, and prints the text; scripted returns the comment stored in the WAV "+
 		"file or, if there is none, a sentence with the duration of the recording; the key of openai is in "+
-		"OPENAI_API_KEY; with none, requests for a transcription get status 503")
+		"OPENAI_API_KEY, if it needs one; with the backend none, requests for a transcription get status 503")
 	flags.StringVar(&p.speechModel, "speech-model", "", "`NAME` model for --speech "+openAISyntax+" (default: whisper-1)")
 }
 

@@ -34,17 +34,16 @@ func convertCommand(sh stdio) *cobra.Command {
   .har, .http, .sse   recordings of browsers and curl → transcripts: page.har becomes page.txtar;
                       with --dialect, each conversation (the exchanges of one thread; those
                       without a thread form another) becomes one transcript: page-1.txtar …
+                      or, if there is only one, page.txtar
   .json               fixtures of aimock, a mock server of LLM APIs → scripts: a.json becomes a.yaml
 The request of NAME.http is read from NAME.request.json, as in streamassay lint; do not give
 that file as an argument. Whatever cannot be converted exactly is listed on standard error.
-In transcripts, REDACTED replaces the credentials in headers and URLs, also where bodies repeat
-them. Without --dialect, transcripts do not name their dialect; streamassay mock and lint then
-require --dialect.
+` + wrapHelp("In transcripts, "+redactedCredentials+" Without --dialect, transcripts do not name their dialect; "+
+			"streamassay mock and lint then require --dialect.") + `
 The mock also reads .har, .http and .sse files as they are. Convert them to edit them, to
 split them into conversations, for a mock of several dialects, or to remove a base path.
 
-If an output file exists, it is kept, and the command ends at once with exit code 2 (see
---force).
+If an output file exists, nothing is written, and the exit code is 2 (see --force).
 
 Exit codes: 0 everything was converted, perhaps approximately, 1 something could not be
 converted, 2 usage error.`,
@@ -67,8 +66,8 @@ converted, 2 usage error.`,
 	f.StringVar(&c.format, "to", "", "`FORMAT` transcript (convert only .har, .http and .sse files) or script (only .json files); other "+
 		"files are reported as not converted, with exit code 1 (default: convert all)")
 	f.StringVar(&c.base, "base", "",
-		"`PATH` base path or URL of the recorded server; it is removed from the paths of requests that begin with it; no "+
-			"effect on .json files")
+		"`PATH` base path or URL of the recorded server; it is removed from the paths of requests that begin with it "+
+			"(of a URL, only the path counts); no effect on .json files")
 	f.StringVar(&c.dir, "out", ".", "`DIR` output directory, created if missing")
 	f.BoolVar(&c.force, "force", false, "overwrite existing files; without it they are a usage error")
 	completeDialects(cmd)
@@ -78,8 +77,9 @@ converted, 2 usage error.`,
 // run converts the files at paths and writes the results to the output directory. It prints the
 // paths of the results to standard output, and the problems that it found to standard error. It
 // returns an error with exit code 1 if something could not be converted, and a usage error if a
-// flag is invalid, an input file does not exist, a result cannot be written or two input files have
-// the same output file. In the last case, run writes nothing.
+// flag is invalid, an input file does not exist, a result cannot be written, two input files have
+// the same output file, or an output file exists and --force is not given. In the last two cases,
+// run writes nothing.
 func (c convertOptions) run(sh stdio, paths []string) error {
 	o := replay.ConvertOptions{Format: replay.Format(c.format), BaseURL: c.base}
 	if o.Format != "" && o.Format != replay.Transcript && o.Format != replay.Script {
@@ -123,6 +123,13 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 			sources[f.Name] = path
 		}
 	}
+	for i, path := range paths {
+		for _, f := range made[i] {
+			if _, err := os.Lstat(c.outputPath(f)); err == nil && !c.force {
+				return usageError("%s: the output %s exists already (--force overwrites it)", path, c.outputPath(f))
+			}
+		}
+	}
 	if err := os.MkdirAll(c.dir, 0o755); err != nil {
 		return usageError("--out %s: %v", c.dir, withoutPath(err))
 	}
@@ -153,11 +160,16 @@ func checkRecordedBase(base string) error {
 	return nil
 }
 
+// outputPath returns the path to which f is written.
+func (c convertOptions) outputPath(f replay.ConvertedFile) string {
+	return filepath.Join(c.dir, filepath.Base(f.Name))
+}
+
 // write writes f to the output directory. If the output file exists and --force is not given, write
 // returns an error that names source, the path of the file from which f was made. All errors are
 // usage errors.
 func (c convertOptions) write(f replay.ConvertedFile, source string) error {
-	path, how := filepath.Join(c.dir, filepath.Base(f.Name)), os.O_WRONLY|os.O_CREATE|os.O_EXCL
+	path, how := c.outputPath(f), os.O_WRONLY|os.O_CREATE|os.O_EXCL
 	if c.force {
 		how = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
 	}

@@ -51,10 +51,10 @@ without extension. A single recording in A and a single one in B are compared wh
 ids. Only the flags --dialect, --json, --only and --skip apply to recordings; the others are
 ignored.
 
-Both servers get the same requests, in two rounds: those of the scenarios (streamassay list
-scenarios) and, if both agents are "scripted", that is, reply to test prompts as
-docs/prompts.md prescribes, of the first 16 combinations (ids combination-N, see --deep in
-streamassay run --help). What differs between two responses of one
+Both servers get the same requests, each of them twice (in two rounds). These are the requests
+of the scenarios (streamassay list scenarios) and, if both agents are "scripted", that is,
+reply to test prompts as docs/prompts.md prescribes, of the first 16 combinations (ids
+combination-N, see --deep in streamassay run --help). What differs between two responses of one
 server to the same request (such as random text) is volatile and ignored. Also ignored are
 times, consistent renamings of ids, and differences in how the same text is split into
 deltas. Whether a response is correct is not judged; streamassay run does that. If a response

@@ -59,12 +59,14 @@ response without its request is judged as if the request had been one for a run'
 requirements that depend on the request are not tested.
 Exchanges that request none of the dialect's operations, such as images in an HTTP archive, are
 not judged. If the recorded paths begin with a base path, first remove it with streamassay
-convert --base. If a file cannot be read, nothing is judged (exit code 2). In reports, REDACTED
-replaces the credentials in headers and URLs, also where bodies repeat them.
+convert --base. If a file cannot be read or parsed, nothing is judged (exit code 2). If a
+recording ends in the middle of a response, it is judged as if the server had ended the
+response there, unless a .txtar or the exit code of curl shows that the client ended it.
+` + wrapHelp("In reports, "+redactedCredentials) + `
 
 Exit codes: 0 no MUST requirement is violated and 3 does not apply, 1 a MUST requirement is violated
 (with --strict: a MUST or SHOULD requirement), 2 usage or configuration error, 3 nothing
-was judged, or there was neither a whole run nor a violation, 5 internal error,
+was judged, or in no dialect was there a whole run or a violation, 5 internal error,
 130 interrupted by SIGINT, 143 by SIGTERM.`,
 		Example: `  curl -sN -i http://127.0.0.1:8080/process --json @answer.request.json > answer.http
   streamassay lint answer.http --dialect agentscope

@@ -37,7 +37,7 @@ func lintNotes(p suites.ScenarioResult, hide *redact.Redactor) (notes []string) 
 		return x.Response.Status/100 == 2 && x.Response.Header.MediaType() == spec.EventStream
 	})
 	switch {
-	case streams && !slices.ContainsFunc(p.Trace.Exchanges, func(x spec.Exchange) bool { return len(x.Response.Body) > 0 }):
+	case streams && !slices.ContainsFunc(p.Trace.Exchanges, hasBody):
 		notes = append(notes, "contains no event: the body of the response is empty")
 	case streams && !p.Evaluation.Recognized:
 		notes = append(notes, fmt.Sprintf("contains no event of %s (another dialect, or not an event stream?)", d.Name))
@@ -46,6 +46,9 @@ func lintNotes(p suites.ScenarioResult, hide *redact.Redactor) (notes []string) 
 	}
 	return notes
 }
+
+// hasBody reports whether the response of x has a body that is not empty.
+func hasBody(x spec.Exchange) bool { return len(x.Response.Body) > 0 }
 
 // foreignRequestNote returns a message if no request of the recording t calls an operation of
 // dialect d. The message names the first request. The result is "" if t is empty or a request was

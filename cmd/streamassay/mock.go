@@ -54,27 +54,30 @@ func mockCommand(sh stdio) *cobra.Command {
 		Use:   "mock [flags] [FILE...] [-- COMMAND [ARG...]]",
 		Short: "Start a mock server with scripted replies and fault injection",
 		Long: `Start a mock server that implements every operation of the selected dialects (default: all).
-Several dialects are served below /NAME@VERSION/, a single one at the root. Without FILE it replies as the reference
-server does (docs/prompts.md). A FILE is a script (.yaml), a recording (.txtar, .http, .sse,
-.har), or a directory of those. Changed files are reloaded without interrupting open streams.
+Several dialects are served below /NAME@VERSION/, a single one at the root. Without FILE it
+replies as the reference server does (docs/prompts.md). A FILE is a script (.yaml), a recording (.txtar, .http, .sse,
+.har), or a directory of those. Changed files are reloaded without interrupting open streams;
+if one has an error, which is printed, those loaded before stay in use.
 Any bearer token is accepted, and names the user; requests without one are accepted, too.
 
-The rules of a script are tried in order; the first that matches a request replies:
+The rules of all scripts are tried in the order of the FILEs (in a directory: of the names); the
+first that matches a request replies:
   rules:
     - when: {text: {contains: weather}}
       reply: [{tool: {name: lookup, arguments: {city: Rome}, result: 21}}, {text: 21 degrees}]
     - reply: Ask me about the weather.
 A request that no rule matches gets the recorded response to a request of the same operation
 with the same new input (the last prompt, the tool results or answers to interrupts). If there
-are several such responses, repeated requests get them in turn, then from the first again.
+are several such responses, repeated requests, of all clients together, get them in turn, then
+from the first again.
 A recording without its request (.sse, or .http without NAME.request.json, see streamassay
 lint --help) answers any request for a run's stream; one that does not name its dialect (.http,
 .sse, .har, or a .txtar without "dialect:") needs exactly one --dialect. A request that nothing
 matches gets the reply that it gets without FILE (see --strict).
 
 The journal holds the latest exchanges (requests with their responses). The control address,
-which is printed, shows it: a page for browsers and an API. With a COMMAND, the mock runs it
-and exits when it ends. COMMAND gets these environment variables:
+which is printed, shows it: a page for browsers and an API (docs/mock.md). With a COMMAND, the
+mock runs it and exits when it ends. COMMAND gets these environment variables:
   MOCK_URLS      JSON object with the base URL of each dialect, NAME@VERSION
   MOCK_URL       the base URL, if exactly one dialect is served
   MOCK_CONTROL   the URL of the control address
@@ -160,8 +163,8 @@ SIGINT, 143 by SIGTERM.`,
 		{"Recording a real server, instead of mocking", func(f *pflag.FlagSet) {
 			f.Var(&singleValue{value: &m.upstream}, "record",
 				"`URL` forward requests to the server at URL and record each conversation (the exchanges of one "+
-					"thread; exchanges without a thread form another); needs exactly one --dialect; REDACTED replaces "+
-					"credentials")
+					"thread; exchanges without a thread form another); needs exactly one --dialect; cannot be combined with FILEs or flags for "+
+					"mocking; "+redactedCredentials)
 			f.StringVar(&m.save, "save", "recordings",
 				"`DIR` directory for the recordings; existing files are kept: a new file whose name is taken gets a number; "+
 					"streamassay mock DIR replays the recordings")

@@ -37,7 +37,7 @@ func (m *mockDefaultFlags) addFlags(f *pflag.FlagSet) {
 			"second; a delta is a piece of streamed text or tool arguments; the other fields are jitter ({fixed: 20ms} delays "+
 			"the 2nd, 4th, 6th … delta by 20ms, {uniform: 0.5} moves each earlier or later by up to half the time between two, "+
 			"{lognormal: 0.3} multiplies the time between two by a lognormal random factor with mean 1 and this sigma), burst "+
-			"(number of deltas sent together, default 1), chunk (what one delta is: words for one word (the default), "+
+			"(number of deltas sent together, default 1; rate still counts deltas), chunk (what one delta is: words for one word (the default), "+
 			"characters for one character, whole for the whole text, or a number of characters) and speed (of recordings: 2 is twice as fast) (default: no delay, "+
 			"recordings as recorded)")
 	f.StringArrayVar(&m.faults, "fault", nil,

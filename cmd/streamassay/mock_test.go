@@ -294,8 +294,15 @@ func TestConvert(t *testing.T) {
 	if said := m.says(t, "hello"); !strings.Contains(said, "morning") {
 		t.Errorf("it says %s", said)
 	}
-	if code, _, said := streamassay(t, dir, "convert", "greet.json", "--out", "scripts"); code != exitUsage || !strings.Contains(said, "--force") {
+	if err := os.WriteFile(filepath.Join(dir, "first.json"), []byte(fixtures), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"convert", "first.json", "greet.json", "--out", "scripts"}
+	if code, _, said := streamassay(t, dir, args...); code != exitUsage || !strings.Contains(said, "--force") {
 		t.Errorf("a file is written over: %d %s", code, said)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "scripts", "first.yaml")); err == nil {
+		t.Error("a file is written although another one exists")
 	}
 	for args, right := range map[string]string{"": "convert needs files", "missing.har": "no such file", "greet.json --to book": "transcript or script", "greet.json --dialect rans": "runs"} {
 		if code, _, said := streamassay(t, dir, append([]string{"convert"}, strings.Fields(args)...)...); code != exitUsage || !strings.Contains(said, right) {

@@ -40,11 +40,12 @@ adds a word to every text and must fail, are run too.
 Exit codes:
   0     no mutant survived, and no check failed that should not; with --check instead: no more
         mutants survived, and no more such checks failed, than the table states and, if all
-        mutants were run, the table is up to date; with --write: the table was written, whatever
-        the results; with --serve: ended by SIGINT or SIGTERM
+        mutants were run, the table is up to date; with --write: the table was written, whichever
+        mutants survived; with --serve: ended by SIGINT or SIGTERM
   1     without --write: the condition for 0 is not met
   2     usage error
-  5     internal error, or a correct server failed or a canary survived, so nothing is proven
+  5     internal error, or a correct server failed or a canary survived: nothing is proven, and
+        no table is written
   130   interrupted by SIGINT (143: by SIGTERM)`,
 		Example: `  streamassay mutants --only 'text-*' --dialect agkit
   streamassay mutants --each 1 --sample 10
@@ -112,7 +113,8 @@ Exit codes:
 			f.Var(countValue(&plan.SampleEvery), "sample", "`N` run only every Nth mutant (default: all)")
 		}},
 		{"Table of results", func(f *pflag.FlagSet) {
-			f.StringVar(&to, "write", "", "`DIR` directory to write the results to, as the table "+mutantsFile)
+			f.StringVar(&to, "write", "", "`DIR` directory to write the results to, as the table "+mutantsFile+
+				"; without --dialect, --each, --sample and --check")
 			f.StringVar(&check, "check", "", "`DIR` directory with the table "+mutantsFile+" to compare the results with")
 		}},
 		{"Serving the mutants, instead of testing (--serve and exactly one --dialect are required)", func(f *pflag.FlagSet) {

@@ -52,15 +52,14 @@ user. At most 10000 conversations, with at most 256MiB of bodies in total, are j
 conversations are forwarded and not judged, one in which that total is exceeded is not judged
 at all, and in both cases the report is marked incomplete.
 
-Reports and transcripts contain no credentials: REDACTED replaces the values of --header, of the
-headers that streamassay run --help lists, and of headers and query parameters with names such
-as token, password or session.
+If the client or a signal ends a response, what arrived before is judged, but not the missing end.
+` + wrapHelp("In reports and transcripts, REDACTED replaces the values of --header. "+redactedCredentials) + `
 
 Exit codes: 0 no MUST requirement is violated and 3 does not apply, 1 a MUST requirement is violated
 (with --strict: a MUST or SHOULD requirement) or COMMAND failed, 2 usage or configuration error
-(e.g. the port is in use), 3 there was neither a whole run nor a violation, or the code would be
-0 but the report is incomplete, 5 internal error and, with COMMAND, 130 interrupted by SIGINT,
-143 by SIGTERM, whatever the judgement.`,
+(e.g. the port is in use), 3 COMMAND did not fail, and there was neither a whole run nor a
+violation, or the code would be 0 but the report is incomplete, 5 internal error and, with
+COMMAND, 130 interrupted by SIGINT, 143 by SIGTERM, whatever the judgement.`,
 		Example: `  streamassay proxy --dialect agkit --addr 127.0.0.1:4010 --upstream http://127.0.0.1:8080
   streamassay proxy --dialect runs --upstream http://127.0.0.1:8080 --report junit=r.xml -- npm test`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -176,7 +175,8 @@ func (p *proxyOptions) run(ctx context.Context, sh stdio, command []string) erro
 		report.Incomplete = cmp.Or(report.Incomplete, exit.message)
 	}
 	if len(list) == 0 && seen.incomplete == "" {
-		report.Incomplete = strings.TrimPrefix(report.Incomplete+"; "+seen.nothingReason(cfg.Dialect.Name, len(command) > 0), "; ")
+		why := seen.nothingReason(cfg.Dialect.Name, len(command) > 0)
+		report.Incomplete = strings.TrimPrefix(report.Incomplete+"; "+why, "; ")
 	}
 	if err := writeReports(report, outs, sh, textStyle(sh, p.verbose)); err != nil {
 		return withUnwritten(ended, []string{err.Error()})

@@ -41,7 +41,8 @@ or of one generated sequence (--sequences) or combination (--deep).
 
 A response that exceeds a limit (--timeout, --idle-timeout, --max-bytes, --max-events or
 --max-event) violates a MUST requirement of every built-in dialect (except --max-event in the
-dialect "runs", where it violates a SHOULD requirement). What arrived before the limit is judged.
+dialect "runs", where it violates a SHOULD requirement). What arrived before the limit is judged. A
+response that the server breaks off is judged, too: that is a violation and no network error.
 ` + totalLimits("a target", "listed in the report, and the test is incomplete") + `
 
 ` + capabilitiesText("--claim and --lacks", suites.Capabilities()) + `
@@ -60,10 +61,10 @@ credentials, requests of a dialect that requires authentication carry
 
 Exit codes: 0 something was tested and no MUST requirement is violated, 1 a MUST requirement
 is violated (with --strict: a MUST or SHOULD requirement), 2 usage or configuration error,
-3 nothing was tested (e.g. the target is unreachable), or the code would be 0 but the test
-is incomplete (a network error ended a conversation, the server kept refusing valid requests
-with 429 or 503, scenarios were cut short by limits, or --max-time was reached), 5 internal
-error, 130 interrupted by SIGINT, 143 by SIGTERM. With several targets, or with --repeat,
+3 nothing was tested in any dialect (e.g. the target is unreachable), or the code would be 0
+but the test is incomplete (a connection could not be opened, the server kept refusing valid
+requests with 429 or 503, scenarios were cut short by limits, or --max-time was reached), 5
+internal error, 130 interrupted by SIGINT, 143 by SIGTERM. With several targets, or with --repeat,
 the exit code is the worst one; from the worst: 5, 143, 130, 1, 3, 0.`,
 		Example: `  streamassay run
   streamassay run http://127.0.0.1:8080 --dialect agkit

@@ -78,7 +78,7 @@ var targetFlags = []optionDeclaration{
 			"for any agent"},
 	{name: "prompt", value: func(t *targetOptions) any { return &t.suite.PromptOverrides },
 		suiteField: "PromptOverrides", rerun: true,
-		usage: "`SCENARIO=TEXT` prompt to send in a scenario instead of its own (repeatable)"},
+		usage: "`SCENARIO=TEXT` prompt to send in a scenario instead of each prompt of its own (repeatable)"},
 	{name: "stream-limit", rerun: true,
 		value: func(t *targetOptions) any {
 			valid := fmt.Sprintf("from 1 to %d, or 0 for unknown", suites.MaxStreamLimit)

@@ -64,7 +64,7 @@ func formatJSON(t *testing.T, v any, depth int) string {
 		t.Fatal(err)
 	}
 	line := strings.TrimSuffix(b.String(), "\n")
-	const maxLine = 118
+	const maxLine = 600
 	var items []string
 	open, end := "{", "}"
 	switch v := v.(type) {
