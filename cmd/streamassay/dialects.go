@@ -12,8 +12,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// dialectUsage describes the values of the --dialect flag in the help of commands.
-const dialectUsage = "NAME (its default version) or NAME@VERSION (see streamassay list dialects), or the path of an " +
+// dialectUsage describes the values of the --dialect flag in the help of commands. It is a variable, so that
+// the binary contains it only once.
+var dialectUsage = "NAME (its default version) or NAME@VERSION (see streamassay list dialects), or the path of an " +
 	"OpenAPI document (.yaml) extended as in docs/own-dialect.md"
 
 // openDialect returns the dialect that the user named. A name that contains a slash or backslash,
