@@ -123,7 +123,7 @@ from that of the run.`,
 				for _, key := range order {
 					if s := status[key.message]; s == "" || e.Status == "" || s == e.Status {
 						p.Judge(e, completed[key],
-							"run finished without completing content %s of message %q; expected its completed text",
+							"run finished, but no event with the whole text has completed content %s of message %q; expected one",
 							key.index, key.message)
 					}
 				}
