@@ -39,6 +39,7 @@ type assembledRun struct {
 	steps             []stepBoundary               // the first starts and ends of steps that have a name; see maxMarks
 	silence           eventGapTracker              // the longest silence before the first text
 	hasSpoken         bool                         // any text of a message, other than an empty one, was seen
+	hasSpokenSince    bool                         // the same since the first event with the result of the latest call
 	failure           spec.Event                   // the event that reports a failure; zero if there is none
 	cancelled         bool                         // the event that ends the run reports that it was cancelled
 	endUnknown        bool                         // the last frame could not be decoded, and may be a terminal event
@@ -248,7 +249,9 @@ func (a *assembledRun) addContent(s *assembledMessage, e spec.Event) {
 // it also keeps e, the event that contains text.
 func (a *assembledRun) addText(s *assembledMessage, e spec.Event, text string) {
 	s.text.WriteString(text)
-	a.hasSpoken = a.hasSpoken || text != "" && !s.isReasoning
+	if text != "" && !s.isReasoning {
+		a.hasSpoken, a.hasSpokenSince = true, true
+	}
 	if a.pieceCount++; a.pieceCount <= maxPieces {
 		s.pieces = append(s.pieces, textFragment{s.text.Len(), a.keep(e)})
 	}
@@ -308,6 +311,7 @@ func (a *assembledRun) addToolEvent(e spec.Event) {
 		call.arguments.WriteString(e.Text)
 		call.argsEvent = a.keep(e)
 	case spec.ToolResult:
+		a.hasSpokenSince = a.hasSpokenSince && call.hasResult
 		call.result, call.hasResult, call.resultEvent = e.Text, true, positionOf(e)
 		byResult := a.callIndex.byResultPosition
 		byResult[call.resultEvent] = byResult[call.resultEvent].with(call)

@@ -317,7 +317,7 @@ func judgeHasText(p *spec.Pass, a *assembledRun, _ string) {
 }
 
 // judgeToolCalls judges whether the run has n calls of the tool "lookup", each with a result, and
-// succeeded with a text that is not empty. If args is not "", it is JSON text, and the arguments of
+// succeeded with a text that is not empty and comes after the results. If args is not "", it is JSON text, and the arguments of
 // each call must have the same value.
 func (a *assembledRun) judgeToolCalls(p *spec.Pass, n int, args string) {
 	a.judgeCalls(p, n, "lookup", args)
@@ -325,12 +325,18 @@ func (a *assembledRun) judgeToolCalls(p *spec.Pass, n int, args string) {
 		p.Judge(a.endEvent(), u.hasResult || u.inSnapshot,
 			"call %q of %s has no result; expected one in the stream", u.id, toolName(u.name))
 	}
-	after := ""
-	if slices.ContainsFunc(a.toolCalls, func(u *assembledCall) bool { return u.hasResult || u.inSnapshot }) {
-		after = " after the tool result"
+	where, hasText := "", a.text() != ""
+	switch hasResult := func(u *assembledCall) bool { return u.hasResult }; {
+	case slices.ContainsFunc(a.toolCalls, hasResult):
+		where = " after the tool result"
+		if hasText && !a.hasSpokenSince {
+			where, hasText = ", but none after the tool result", false
+		}
+	case slices.ContainsFunc(a.toolCalls, func(u *assembledCall) bool { return u.inSnapshot }):
+		where = " after the tool result"
 	}
-	p.Judge(a.endEvent(), a.text() != "" && a.isSuccessful(),
-		"got %s%s%s; expected a text after the tool result, and a successful end", a.describeText(), after, a.describeEnd())
+	p.Judge(a.endEvent(), hasText && a.isSuccessful(),
+		"got %s%s%s; expected a text after the tool result, and a successful end", a.describeText(), where, a.describeEnd())
 }
 
 // judgeCalls judges whether the run succeeded and has n tool calls, all of them of the given tool.

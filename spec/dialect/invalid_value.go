@@ -37,6 +37,18 @@ var otherWords = map[string][]string{
 	"cancelled": {"canceled"},
 }
 
+// objectInText returns the JSON object that v, a string, contains as text. The result ok is false if
+// v is anything else.
+func objectInText(v any) (object map[string]any, ok bool) {
+	text, _ := v.(string)
+	if !strings.HasPrefix(text, "{") {
+		return nil, false
+	}
+	decoded, err := decode([]byte(text))
+	object, ok = decoded.(map[string]any)
+	return object, ok && err == nil
+}
+
 // invalidValues returns samples of invalid values to try in place of the valid value v. Each is
 // meant to violate one keyword of the schema n itself, rather than of the schemas of its members or
 // items. A sample may happen to violate other keywords too, or to be valid, so callers must
@@ -58,6 +70,9 @@ func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidSamp
 			if !fitsTypes(types, blocks) {
 				add(blocks, nil, "is a list with its text")
 			}
+		}
+		if object, ok := objectInText(v); ok && !fitsTypes(types, object) { // instead of a text that contains JSON
+			list = append(list, invalidSample{name: "is the object in its text", bad: object, keyword: keyword, again: true})
 		}
 	} else if n.get("oneOf").exists() || n.get("anyOf").exists() {
 		keyword = ""
