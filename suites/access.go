@@ -55,6 +55,7 @@ var accessScenarios = []Scenario{
 // that the server refuses these requests, and that the primary user's stream continues.
 // requestAsOthers omits requests that the dialect or the target does not support.
 func (t *Conversation) requestAsOthers(others ...spec.Principal) {
+	t.noteNewThread()
 	t.SendAndRead("prompt", t.PromptEvent("text", "one"))
 	run, cursors := t.Run, t.Cursors()
 	t.sendAsEach(others, "prompt", t.PromptEvent("text", "two"))

@@ -25,6 +25,7 @@ const (
 // that is on a different server. Finally, it sends images in the other forms that messages can
 // have. Checks judge the responses.
 func runAttachments(t *Conversation) {
+	t.noteNewThread()
 	image, ok := t.elicit("uploaded")
 	if !ok {
 		return

@@ -186,6 +186,15 @@ func (t *Conversation) isHistoryLate(first time.Time) bool {
 	return !first.IsZero() && time.Since(first) >= historyTimeout || t.target.resources.historyMissing.Load()
 }
 
+// noteNewThread requests the history of the current thread, if the target has histories. It is called
+// before the first run of a thread: from the response, checks learn that the server does not know the
+// thread, and that its history can have nothing but what is sent in the conversation.
+func (t *Conversation) noteNewThread() {
+	if t.canSend("history") {
+		t.SendTemplate("history", spec.Event{})
+	}
+}
+
 // completeHistory requests the history of the current thread repeatedly, until it contains the
 // messages of all runs or [historyTimeout] has passed. It does not repeat the request if the
 // history has further pages. It returns the last history. If the dialect or the target does not

@@ -119,6 +119,7 @@ func runTwice(t *Conversation) {
 	if !ok {
 		return
 	}
+	t.noteNewThread()
 	c.keepAlive()
 	same, sameObject := c.word(), c.object()
 	for i := range 2 {

@@ -272,8 +272,8 @@ func runBusyThread(t *Conversation) {
 
 // runBusyUser plays the busy-user scenario. It sends two prompts of one user in the same thread.
 // While it sends the second one, a stream of that user in another thread is open. Checks verify
-// that the server accepts both prompts. If the stream limit of the target is 1, runBusyUser sends
-// nothing.
+// that the server accepts both prompts, and that it recalls none of them in a third thread. If the
+// stream limit of the target is 1, runBusyUser sends nothing.
 func runBusyUser(t *Conversation) {
 	if t.target.StreamLimit == 1 {
 		return
@@ -290,6 +290,9 @@ func runBusyUser(t *Conversation) {
 	t.Run = t.NewID()
 	stream := t.BuildRequest("user", prompt(busy, t.PromptEvent("slow", "12 40")))
 	t.DuringStream(stream, 3, func() { t.SendAndRead("user", prompt(other, t.PromptEvent("text", "meanwhile"))) })
+	if !t.target.lacksCapability("recall") { // what the same user said in other threads is not to be recalled
+		t.SendAndRead("user", prompt(t.NewID(), t.PromptEvent("recall", "")))
+	}
 }
 
 // besideOffer calls send while the stream of a slow run in another thread is open. The request for

@@ -19,6 +19,7 @@ func runOutcomes(t *Conversation) {
 	if !t.canSend("history") {
 		return
 	}
+	t.noteNewThread()
 	t.SendAndRead("prompt", t.PromptEvent("tools", ""))
 	t.SendAndRead("prompt", t.PromptEvent("messages", ""))
 	for _, scenario := range []string{"error", "error-mid"} {

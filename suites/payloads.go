@@ -63,6 +63,7 @@ func runPayloads(t *Conversation) {
 	if !ok {
 		return
 	}
+	t.noteNewThread()
 	c.keepAlive()
 	samples := slices.Concat(edgeSamples, joinedSamples(), parsedSamples(), longSamples, []textGenerator{emojiSample})
 	for _, s := range samples {

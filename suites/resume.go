@@ -201,6 +201,7 @@ func runResumeInside(t *Conversation) {
 // run, and once in another run while the agent sends no events. Checks compare the resumed streams
 // with the complete ones.
 func runResumeTwice(t *Conversation) {
+	t.noteNewThread()
 	if !t.StartRun("prompt", t.PromptEvent("slow", "12 15")) {
 		return
 	}
@@ -216,6 +217,10 @@ func runResumeTwice(t *Conversation) {
 	t.ReadStream("", 1)
 	t.resume(0) // while the agent is silent
 	t.ReadStream("", 0)
+	if cursors := t.Cursors(); len(cursors) > 1 { // reading again must not change the history
+		t.ReadStream(cursors[0], 0)
+	}
+	t.completeHistory()
 }
 
 // disconnectDuration is the time for which the client in the resume-alone scenario is disconnected.
@@ -248,6 +253,7 @@ func runResumeAlone(t *Conversation) {
 // time, one from the beginning and one from a cursor. Checks verify that both receive the same
 // events after the cursor, that both streams end, and that the history contains the answer once.
 func runTwoReaders(t *Conversation) {
+	t.noteNewThread()
 	if !t.StartRun("prompt", t.PromptEvent("slow", "12 15")) {
 		return
 	}

@@ -222,6 +222,7 @@ var singleUserScenarios = []Scenario{
 	{
 		Name: "large", Doc: "one large delta, and the history with it", Templates: promptTemplates,
 		Run: func(t *Conversation) {
+			t.noteNewThread()
 			t.SendAndRead("prompt", t.PromptEvent("large", "100000"))
 			t.completeHistory()
 		},

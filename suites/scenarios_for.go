@@ -9,8 +9,9 @@ import (
 
 // provokedTable lists, for each check, the [Scenarios] in which the check judges something when the
 // reference server is the target. The first line contains the names of the scenarios, separated
-// by spaces. Each other line contains the id of a check, a tab, "in" or "not in", a tab, and the names
-// of scenarios, separated by spaces. TestProvoked generates the table.
+// by spaces. Each other line contains the id of a check, a tab, and names of scenarios, separated by
+// spaces. FIRST..LAST stands for the scenarios from FIRST to LAST in the first line. TestProvoked
+// generates the table.
 //
 //go:embed provoked.tsv
 var provokedTable string
@@ -19,16 +20,15 @@ var provokedTable string
 // judges something according to provokedTable.
 var provokingScenarios = sync.OnceValue(func() map[string][]string {
 	head, rest, _ := strings.Cut(provokedTable, "\n")
-	provoking := map[string][]string{}
+	all, provoking := strings.Fields(head), map[string][]string{}
 	for line := range strings.Lines(rest) {
 		check, listed, _ := strings.Cut(line, "\t")
-		where, text, _ := strings.Cut(listed, "\t")
-		names := strings.Fields(text)
-		if where == "not in" {
-			isListed := func(name string) bool { return slices.Contains(names, name) }
-			provoking[check] = slices.DeleteFunc(strings.Fields(head), isListed)
-		} else {
-			provoking[check] = names
+		for _, names := range strings.Fields(listed) {
+			first, last, isRange := strings.Cut(names, "..")
+			if !isRange {
+				last = first
+			}
+			provoking[check] = append(provoking[check], all[slices.Index(all, first):slices.Index(all, last)+1]...)
 		}
 	}
 	return provoking

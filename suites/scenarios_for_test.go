@@ -79,20 +79,24 @@ func provokedTable(judged map[string][]string) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, strings.Join(scenarioNames(), " "))
 	for _, c := range rules.About(spec.Server) {
-		var in, notIn []string
 		before := suites.ScenariosFor(c.ID)
+		var names []string // of scenarios, and ranges of names
+		var open []string  // the latest of them, one after the other in scenarioNames
+		end := func() {
+			if len(open) > 2 {
+				open = []string{open[0] + ".." + open[len(open)-1]}
+			}
+			names, open = append(names, open...), nil
+		}
 		for _, name := range scenarioNames() {
 			if slices.Contains(judged[c.ID], name) || !isPlayed[name] && slices.Contains(before, name) {
-				in = append(in, name)
+				open = append(open, name)
 			} else {
-				notIn = append(notIn, name)
+				end()
 			}
 		}
-		where, names := "in", strings.Join(in, " ")
-		if others := strings.Join(notIn, " "); len(others) < len(names) {
-			where, names = "not in", others
-		}
-		fmt.Fprintf(&b, "%s\t%s\t%s\n", c.ID, where, names)
+		end()
+		fmt.Fprintf(&b, "%s\t%s\n", c.ID, strings.Join(names, " "))
 	}
 	return b.String()
 }

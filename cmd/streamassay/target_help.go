@@ -24,13 +24,14 @@ const untestedLists = "requirements that were not tested or that no test can dec
 
 // hiddenValues is the paragraph of the help of run and diff about the header values that the output
 // hides.
-var hiddenValues = "In all output REDACTED replaces the values of all headers given with flags, except values shorter " +
-	"than 4 bytes and those of Accept, User-Agent and the like (docs/run.md)."
+var hiddenValues = "In all output REDACTED replaces the values of all headers given with flags, except values " +
+	"shorter than 4 bytes and those of Accept, User-Agent and the like (docs/run.md)."
 
-// redactedCredentials is the sentence of the help of lint, convert, proxy and mock about the credentials
-// that reports and transcripts hide.
+// redactedCredentials is the sentence of the help of lint, convert, proxy and mock about the
+// credentials that reports and transcripts hide.
 var redactedCredentials = "REDACTED replaces the values of headers and query parameters that hold credentials: those " +
-	"that streamassay run --help lists, and those with names such as token, password or session, also where bodies repeat them."
+	"that streamassay run --help lists, and those with names such as token, password or session, also where bodies " +
+	"repeat them."
 
 // capabilitiesText returns the paragraph of the help that explains the placeholder CAPABILITY. The
 // argument flags names the flags that use the placeholder, such as "--claim and --lacks". The

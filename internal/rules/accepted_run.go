@@ -83,13 +83,16 @@ func (c *conversation) isThreadCreatedTwice(r *acceptedRun) bool {
 }
 
 // wasThreadUnknown reports whether the server certainly did not know the thread of r before r was
-// requested. That is so if the user's last history request for the thread before r returned an
-// empty history or status 403, 404 or 410. Status 403 counts because a server may return it for
-// every thread that the user does not own.
-//
-// The result is false if another request may have created the thread in the meantime; see
-// conversation.touchedAt.
+// requested: it had no history, and no request may have created it; see conversation.touchedAt.
 func (c *conversation) wasThreadUnknown(r *acceptedRun) bool {
+	return c.hadNoHistory(r) && !c.mayBeTouchedBefore(r.request.Thread, r.acceptance.At)
+}
+
+// hadNoHistory reports whether the thread of r certainly had no messages before r was requested. That
+// is so if the user's last history request for the thread before r returned an empty history or
+// status 403, 404 or 410. Status 403 counts because a server may return it for every thread that the
+// user does not own.
+func (c *conversation) hadNoHistory(r *acceptedRun) bool {
 	unknown := false
 	for _, x := range c.historyExchanges {
 		before := x.request.Exchange <= r.request.Exchange && x.bodyEnd.At <= r.request.At
@@ -100,7 +103,7 @@ func (c *conversation) wasThreadUnknown(r *acceptedRun) bool {
 		empty := ok && x.request.Day == "" && page.HasMore != "true" && len(page.Parts) == 0
 		unknown = empty || x.isThreadUnknown() || x.status() == 403
 	}
-	return unknown && !c.mayBeTouchedBefore(r.request.Thread, r.acceptance.At)
+	return unknown
 }
 
 // AcceptedPromptIsStored judges whether the history contains the prompt of a run as soon as the run

@@ -55,7 +55,7 @@ func (c *conversation) sentTexts(x *exchange, thread string) (sent map[senderTex
 			continue
 		}
 		first := len(sent) == 0
-		if first && (!c.isFirstInThread(r) || r.acceptance.Created != "true" && !c.wasThreadUnknown(r)) ||
+		if first && (!c.isFirstInThread(r) || r.acceptance.Created != "true" && !c.hadNoHistory(r)) ||
 			r.requestedAgain || r.content == nil || credentialKey(r.request) != credentialKey(x.request) {
 			return nil, false
 		}

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -138,7 +139,7 @@ only a wrong thread that it still returns after that time is reported.`,
 			}
 			if mismatch != "" && x.request.At-since >= historySettleTime {
 				p.Judge(page, false,
-					"got thread %q as the latest; expected %q, which has the latest run", page.Thread, last.request.Thread)
+					"got %s; expected thread %q, which has the latest run", historyThread(page), last.request.Thread)
 			}
 		}
 	}),
@@ -204,6 +205,14 @@ func (c *conversation) pagePrecedes(page spec.Event, r *acceptedRun) bool {
 		at, zoned, ok := parseTimestamp(m.Created)
 		return !ok || !zoned || !at.Before(began)
 	})
+}
+
+// historyThread describes the thread that a history names, for the message of a finding.
+func historyThread(page spec.Event) string {
+	if page.Thread == "" {
+		return "no thread id"
+	}
+	return fmt.Sprintf("thread %q", page.Thread)
 }
 
 // HistoryOfNoThreadIsEmpty judges whether a history that names no thread is empty. A server returns
@@ -296,7 +305,8 @@ var (
 	MoreDaysExist = moreCheck("history.more-is-there",
 		"an earlier day exists if a history reports one", "true",
 		func(p *spec.Pass, day string, earlier spec.Event) {
-			p.Judge(earlier, earlier.Day != "", "got no day before %s, whose history reports earlier days; expected one", day)
+			p.Judge(earlier, earlier.Day != "",
+				"history of %s reports earlier days, but the history before it names no day; expected an earlier day", day)
 		})
 	NoMoreDaysExist = moreCheck("history.no-more-is-there",
 		"no earlier day exists if a history reports none", "false",

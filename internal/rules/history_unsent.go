@@ -39,9 +39,10 @@ func WithoutSpace(text string) string { return strings.Join(strings.Fields(text)
 // user message m in the histories of threads that are known to be new. The argument page is the
 // history that contains m. Histories of earlier days are left out.
 //
-// The argument sent lists the prompts of the conversation that resemble m; see
-// sentPrompt.resembles. Prompts that the server denied with status 401 or 403 are not listed. If m
-// has the text of a denied prompt and of no other prompt, sent is empty.
+// The argument sent lists the prompts of the conversation with the text of m or, if there are none,
+// those that resemble m; see sentPrompt.resembles. Prompts that the server denied with status 401
+// or 403 are not listed. If m has the text of a denied prompt and of no other prompt, sent is
+// empty.
 func eachStoredPrompt(judge func(p *spec.Pass, page, m spec.Event, sent []sentPrompt)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		var sent []sentPrompt
@@ -57,7 +58,7 @@ func eachStoredPrompt(judge func(p *spec.Pass, page, m spec.Event, sent []sentPr
 					text := WithoutSpace(m.Text)
 					isSent := slices.ContainsFunc(sent, func(s sentPrompt) bool { return s.text == text })
 					judge(p, page, m, slices.DeleteFunc(slices.Clone(sent), func(s sentPrompt) bool {
-						return denied[text] && !isSent || !s.resembles(text)
+						return denied[text] && !isSent || isSent && s.text != text || !s.resembles(text)
 					}))
 				}
 			}
@@ -90,7 +91,7 @@ func (c *conversation) isNewThread(thread string) bool {
 	if thread == "" || i < 0 || !c.isFirstInThread(c.runs[i]) {
 		return false
 	}
-	return c.runs[i].acceptance.Created == "true" || c.wasThreadUnknown(c.runs[i])
+	return c.runs[i].acceptance.Created == "true" || c.hadNoHistory(c.runs[i])
 }
 
 // These checks judge whether a history contains a prompt or an image that was not sent.

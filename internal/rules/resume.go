@@ -21,7 +21,7 @@ type observedStream struct {
 	request, response, bodyEnd spec.Event
 	earlier                    []*observedStream // the streams of the run that were opened before
 	frames                     []streamFrame
-	runEnded                   bool           // whether a frame with a cursor is a terminal event
+	runEnded                   bool           // whether a frame is a terminal event
 	positions                  map[string]int // by cursor: the index in frames; nil until indexOf is called
 }
 
@@ -121,7 +121,9 @@ func (all *streamsByRun) observe(e spec.Event) {
 	case current == nil:
 	case e.Kind == spec.HTTPResponse:
 		all.open(current, e)
-	case e.IsFrame() && e.Cursor != "":
+	case e.IsFrame() && e.Cursor == "":
+		current.runEnded = current.runEnded || isTerminal(e)
+	case e.IsFrame():
 		if all.issuedBy[e.Cursor] == nil {
 			all.issuedBy[e.Cursor] = current
 		}

@@ -317,13 +317,13 @@ func judgeHasText(p *spec.Pass, a *assembledRun, _ string) {
 }
 
 // judgeToolCalls judges whether the run has n calls of the tool "lookup", each with a result, and
-// succeeded with a text that is not empty and comes after the results. If args is not "", it is JSON text, and the arguments of
-// each call must have the same value.
+// succeeded with a text that is not empty and comes after the results. If args is not "", it is JSON
+// text, and the arguments of each call must have the same value.
 func (a *assembledRun) judgeToolCalls(p *spec.Pass, n int, args string) {
 	a.judgeCalls(p, n, "lookup", args)
 	for _, u := range a.toolCalls {
 		p.Judge(a.endEvent(), u.hasResult || u.inSnapshot,
-			"call %q of %s has no result; expected one in the stream", u.id, toolName(u.name))
+			"call %q%s has no result; expected one in the stream", u.id, ofTool(u.name))
 	}
 	where, hasText := "", a.text() != ""
 	switch hasResult := func(u *assembledCall) bool { return u.hasResult }; {
@@ -342,13 +342,16 @@ func (a *assembledRun) judgeToolCalls(p *spec.Pass, n int, args string) {
 // judgeCalls judges whether the run succeeded and has n tool calls, all of them of the given tool.
 // If args is not "", it is JSON text, and the arguments of each call must have the same value.
 func (a *assembledRun) judgeCalls(p *spec.Pass, n int, tool, args string) {
+	calls := slices.DeleteFunc(slices.Clone(a.toolCalls), func(u *assembledCall) bool {
+		return u.callEvent.Kind == spec.ToolResult // the result of an unknown call
+	})
 	evidence := a.endEvent()
-	if len(a.toolCalls) > n {
-		evidence = *a.toolCalls[n].callEvent
+	if len(calls) > n {
+		evidence = *calls[n].callEvent
 	}
-	p.Judge(evidence, len(a.toolCalls) == n && a.isSuccessful(), "got %s%s; expected %s of %s%s",
-		pluralize(len(a.toolCalls), "tool call"), a.describeEnd(), pluralize(n, "call"), tool, a.expectedEnd())
-	for _, u := range a.toolCalls {
+	p.Judge(evidence, len(calls) == n && a.isSuccessful(), "got %s%s; expected %s of %s%s",
+		pluralize(len(calls), "tool call"), a.describeEnd(), pluralize(n, "call"), tool, a.expectedEnd())
+	for _, u := range calls {
 		if args == "" {
 			p.Judge(*u.callEvent, u.name == tool, "got a call of %s; expected calls of %s", toolName(u.name), tool)
 			continue
@@ -365,6 +368,14 @@ func (a *assembledRun) judgeCalls(p *spec.Pass, n int, tool, args string) {
 		p.Judge(*evidence, u.name == tool && sameJSON(arguments, args), "got a call of %s with %s; expected %s with %s",
 			toolName(u.name), got, tool, expected)
 	}
+}
+
+// ofTool returns " of " and the name of a tool for the message of a finding, or "" if name is empty.
+func ofTool(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " of " + name
 }
 
 // toolName returns name for use in the message of a finding. If name is empty, the result is two

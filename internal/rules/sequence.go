@@ -94,7 +94,8 @@ var SequenceNeverFalls = &spec.Check{
 	Needs: []spec.Kind{spec.SlotSeq},
 	Watch: eachSequenceNumber(func(p *spec.Pass, e, before spec.Event, n, last int64) {
 		ordered := n > last || n == last && dataLines(e.Raw) == dataLines(before.Raw)
-		p.Judge(e, ordered, "got sequence number %d after %d; expected a greater one, or an unchanged event", n, last)
+		p.Judge(e, ordered,
+			"got sequence number %d after %d; expected a greater number, unless the event repeats the one before", n, last)
 	}),
 }
 

@@ -129,6 +129,7 @@ func applyPatch(state, patch string) (string, error) {
 		return "", errNotPatch
 	} else if err != nil {
 		text := strings.Replace(err.Error(), "value /s failed", "the whole value failed", 1)
+		text = strings.Replace(text, "failed: test failed", "failed, since it has another value", 1)
 		return "", errors.New(strings.Replace(text, "/s", "", 1)) // the path as it was sent
 	}
 	var result struct{ S json.RawMessage }
