@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/streamassay/streamassay/reports"
 	"github.com/streamassay/streamassay/spec"
@@ -112,8 +113,17 @@ func (t dialectReportBuilder) reproduceCommand(p suites.ScenarioResult, r spec.R
 	return t.curl(t.target.Dialect.AtEndpoint(p.Trace.Exchanges[i].Request))
 }
 
-// curl returns a curl command that sends r, with the header fields of the target.
+// curl returns a curl command that sends r, with the header fields of the target that r does not have
+// itself. Requests for links, whose target is a URL, are sent without them.
 func (t dialectReportBuilder) curl(r spec.Request) string {
-	r.Header = slices.Concat(r.Header, t.target.RedactedHeader(r.Principal))
+	header := slices.Clone(r.Header)
+	if !strings.Contains(r.Target, "://") {
+		for _, f := range t.target.RedactedHeader(r.Principal) {
+			if !r.Header.Has(f.Name) {
+				header = append(header, f)
+			}
+		}
+	}
+	r.Header = header
 	return reports.Curl(t.base, r)
 }
