@@ -141,7 +141,7 @@ This is judged for scripted targets and for threads that are known to be new, if
 their runs were read to the end, except for the pages of earlier days. A message need only contain a
 streamed text, or be part of one; other checks judge its exact text. A message without text is not
 judged, nor is one before the first message of the user, such as a greeting.`,
-	Needs: []spec.Kind{spec.History, spec.HistoryAssistant, spec.MessageDelta, spec.RunAccepted},
+	Needs: []spec.Kind{spec.History, spec.HistoryAssistant, spec.MessageDelta, spec.RunAccepted}, AllPrincipals: true,
 	Watch: eachHistoryPage(func(p *spec.Pass, c *conversation, x *exchange, page spec.Event) {
 		sent, known := c.sentTexts(x, page.Thread)
 		if !known || !x.request.Facts().Scripted || x.request.Day != "" {
