@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -105,41 +103,35 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 		}
 	}
 	failures := 0
-	made := make([][]replay.ConvertedFile, len(paths))
+	var made []replay.ConvertedFile
 	sources := map[string]string{} // path of the input, by name of the output
-	for i, path := range paths {
-		var problems []replay.FileProblem
-		made[i], problems = replay.Convert(path, o)
+	for _, path := range paths {
+		files, problems := replay.Convert(path, o)
 		for _, p := range problems {
 			fmt.Fprintln(sh.err, p)
 			if p.Severity == replay.Error {
 				failures++
 			}
 		}
-		for _, f := range made[i] {
+		for _, f := range files {
 			if other, taken := sources[f.Name]; taken {
 				return usageError("%s and %s have the same output, %s", other, path, filepath.Join(c.dir, f.Name))
 			}
-			sources[f.Name] = path
-		}
-	}
-	for i, path := range paths {
-		for _, f := range made[i] {
 			if _, err := os.Lstat(c.outputPath(f)); err == nil && !c.force {
 				return usageError("%s: the output %s exists already (--force overwrites it)", path, c.outputPath(f))
 			}
+			sources[f.Name] = path
 		}
+		made = append(made, files...)
 	}
 	if err := os.MkdirAll(c.dir, 0o755); err != nil {
 		return usageError("--out %s: %v", c.dir, withoutPath(err))
 	}
-	for i, path := range paths {
-		for _, f := range made[i] {
-			if err := c.write(f, path); err != nil {
-				return err
-			}
-			fmt.Fprintln(sh.out, filepath.Join(c.dir, f.Name))
+	for _, f := range made {
+		if err := c.write(f); err != nil {
+			return err
 		}
+		fmt.Fprintln(sh.out, filepath.Join(c.dir, f.Name))
 	}
 	if failures > 0 {
 		return exitError{exitFailed, "not everything could be converted (" + printable.Count(failures, "error") + ")"}
@@ -165,20 +157,16 @@ func (c convertOptions) outputPath(f replay.ConvertedFile) string {
 	return filepath.Join(c.dir, filepath.Base(f.Name))
 }
 
-// write writes f to the output directory. If the output file exists and --force is not given, write
-// returns an error that names source, the path of the file from which f was made. All errors are
-// usage errors.
-func (c convertOptions) write(f replay.ConvertedFile, source string) error {
-	path, how := c.outputPath(f), os.O_WRONLY|os.O_CREATE|os.O_EXCL
+// write writes f to the output directory. It returns a usage error if f cannot be written, or if the
+// output file exists and --force is not given.
+func (c convertOptions) write(f replay.ConvertedFile) error {
+	how := os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	if c.force {
 		how = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
 	}
-	file, err := os.OpenFile(path, how, 0o644)
-	switch err = writeAndClose(file, err, f.Data); {
-	case errors.Is(err, fs.ErrExist):
-		return usageError("%s: the output %s exists already (--force overwrites it)", source, path)
-	case err != nil:
-		return usageError("%s: %v", path, err)
+	file, err := os.OpenFile(c.outputPath(f), how, 0o644)
+	if err = writeAndClose(file, err, f.Data); err != nil {
+		return usageError("%v", err)
 	}
 	return nil
 }

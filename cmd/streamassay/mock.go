@@ -55,9 +55,9 @@ func mockCommand(sh stdio) *cobra.Command {
 		Short: "Start a mock server with scripted replies and fault injection",
 		Long: `Start a mock server that implements every operation of the selected dialects (default: all).
 Several dialects are served below /NAME@VERSION/, a single one at the root. Without FILE it
-replies as the reference server does (docs/prompts.md). A FILE is a script (.yaml), a recording (.txtar, .http, .sse,
-.har), or a directory of those. Changed files are reloaded without interrupting open streams;
-if one has an error, which is printed, those loaded before stay in use.
+replies as the reference server does (docs/prompts.md). A FILE is a script (.yaml), a recording
+(.txtar, .http, .sse, .har), or a directory of those. Changed files are reloaded without
+interrupting open streams; if one has an error, which is printed, those loaded before stay in use.
 Any bearer token is accepted, and names the user; requests without one are accepted, too.
 
 The rules of all scripts are tried in the order of the FILEs (in a directory: of the names); the

@@ -39,7 +39,7 @@ type assembledRun struct {
 	steps             []stepBoundary               // the first starts and ends of steps that have a name; see maxMarks
 	silence           eventGapTracker              // the longest silence before the first text
 	hasSpoken         bool                         // any text of a message, other than an empty one, was seen
-	hasSpokenSince    bool                         // the same since the first event with the result of the latest call
+	hasSpokenSince    bool                         // the same, since the first result of the latest call if there is one
 	failure           spec.Event                   // the event that reports a failure; zero if there is none
 	cancelled         bool                         // the event that ends the run reports that it was cancelled
 	endUnknown        bool                         // the last frame could not be decoded, and may be a terminal event

@@ -34,13 +34,14 @@ A stream may have several runs, one after the other.`,
 		var open spec.Event
 		return func(e spec.Event) {
 			switch {
-			case e.Kind == spec.RunStart && open.Raw != nil && open.Run == e.Run:
-				p.Judge(e, false, "%s comes again for run %q, which started at line %d and has not ended; expected it once",
-					displayName(e), e.Run, open.Line)
-				open = e
 			case e.Kind == spec.RunStart:
-				p.Judge(e, open.Raw == nil, "%s comes while run %q is open; expected the end of that run first",
-					displayName(e), open.Run)
+				if open.Raw != nil && open.Run == e.Run {
+					p.Judge(e, false, "%s comes again for run %q, which started at line %d and has not ended; expected it once",
+						displayName(e), e.Run, open.Line)
+				} else {
+					p.Judge(e, open.Raw == nil, "%s comes while run %q is open; expected the end of that run first",
+						displayName(e), open.Run)
+				}
 				open = e
 			case isTerminal(e):
 				open = spec.Event{}

@@ -325,17 +325,14 @@ func (a *assembledRun) judgeToolCalls(p *spec.Pass, n int, args string) {
 		p.Judge(a.endEvent(), u.hasResult || u.inSnapshot,
 			"call %q%s has no result; expected one in the stream", u.id, ofTool(u.name))
 	}
-	where, hasText := "", a.text() != ""
-	switch hasResult := func(u *assembledCall) bool { return u.hasResult }; {
-	case slices.ContainsFunc(a.toolCalls, hasResult):
-		where = " after the tool result"
-		if hasText && !a.hasSpokenSince {
-			where, hasText = ", but none after the tool result", false
-		}
-	case slices.ContainsFunc(a.toolCalls, func(u *assembledCall) bool { return u.inSnapshot }):
+	where := ""
+	switch {
+	case a.hasSpoken && !a.hasSpokenSince:
+		where = ", but none after the tool result"
+	case slices.ContainsFunc(a.toolCalls, func(u *assembledCall) bool { return u.hasResult || u.inSnapshot }):
 		where = " after the tool result"
 	}
-	p.Judge(a.endEvent(), hasText && a.isSuccessful(),
+	p.Judge(a.endEvent(), a.hasSpokenSince && a.isSuccessful(),
 		"got %s%s%s; expected a text after the tool result, and a successful end", a.describeText(), where, a.describeEnd())
 }
 
